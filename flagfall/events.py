@@ -1,0 +1,220 @@
+"""Every fact a match can emit, as typed, frozen values; times are nanoseconds since the match began.
+
+They are msgspec structs rather than attrs classes because one of them is made on every turn: making and
+encoding one takes a fifth of the time (`python -m benchmarks kernel` shows what a journal costs).
+A sink (`flagfall.kernel.roles.Sink`) gets them in the order of this life cycle:
+
+    MatchStarted  SeatReady*  ( TaskStarted  TurnPlayed*  TaskEnded )*  MatchEnded
+
+with ReplyDropped, SeatFell and StallSeen wherever they happen.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "SCHEMA",
+    "Event",
+    "MatchEnded",
+    "MatchStarted",
+    "ReplyDropped",
+    "SeatFell",
+    "SeatReady",
+    "StallSeen",
+    "TaskEnded",
+    "TaskStarted",
+    "TurnPlayed",
+    "Verdict",
+]
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+SCHEMA = 1
+"""The version of these records. A reader refuses a newer one."""
+
+Verdict: TypeAlias = Literal["on time", "late", "illegal", "fallen", "absent"]
+"""What became of a turn.
+
+- `on time`: the seat's own action was played.
+- `late`: the NIL action was played, because no answer was there in time.
+- `illegal`: the NIL action was played, because the answer is not in the action space.
+- `fallen`: this turn put the seat out; the NIL action was played.
+- `absent`: the seat was out already; the NIL action was played.
+"""
+
+
+class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
+    """A fact.
+
+    Attributes:
+        at_ns: when it happened, in nanoseconds since the match began.
+    """
+
+    at_ns: int
+
+
+class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
+    """The match is set up; says all that is needed to execute it again.
+
+    Attributes:
+        schema: the version of the records.
+        flagfall: the version of the program.
+        tasks: the ids of the tasks, in the order given.
+        scheduler: the text form of the task scheduler.
+        agents: one name for each seat, in seat order.
+        seed: the root seed of the match; every other seed derives from it.
+        time_control: text form.
+        clock: `wall` or `virtual`.
+        tick_ns: the length of a tick at real-time pace; `None` at lock-step pace.
+        steps: after so many turns the match is cut; `None` for no limit.
+        begun: wall time of the start (ISO 8601, UTC); `None` under the virtual clock, so that equal
+            matches have equal journals.
+    """
+
+    schema: int
+    flagfall: str
+    tasks: Sequence[str]
+    scheduler: str
+    agents: Sequence[str]
+    seed: int
+    time_control: str
+    clock: str
+    tick_ns: int | None = None
+    steps: int | None = None
+    begun: str | None = None
+
+
+class SeatReady(Event, frozen=True, tag="ready"):
+    """An agent has started, within its time.
+
+    Attributes:
+        seat: the number of the seat.
+        spent_ns: how long it took.
+        host: where the agent runs: `task`, `thread` or `process`.
+    """
+
+    seat: int
+    spent_ns: int
+    host: str
+
+
+class TaskStarted(Event, frozen=True, tag="start"):
+    """A task begins.
+
+    Attributes:
+        task: its id.
+        index: the how-manieth task of the match it is, from 0.
+        seed: what it was reset with.
+    """
+
+    task: str
+    index: int
+    seed: int
+
+
+class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
+    """One exchange: what went out, what came back, and what the clock said of it.
+
+    Attributes:
+        turn: the number of the turn in the match, from 0.
+        observation: what the seat was shown.
+        reward: the reward that came with it, for the action of an earlier turn.
+        action: the action that was played: the seat's own, or NIL.
+        spent_ns: what the seat was charged: the time it had the turn, less `credit_ns`.
+        seat: the number of the seat.
+        verdict: see `Verdict`.
+        credit_ns: time the host lost while the seat had the turn; not held against it.
+        answers: at real-time pace, the turn that the action answered, where that is an older one.
+    """
+
+    turn: int
+    observation: Any
+    reward: Any
+    action: Any
+    spent_ns: int = 0
+    seat: int = 0
+    verdict: Verdict = "on time"
+    credit_ns: int = 0
+    answers: int | None = None
+
+
+class ReplyDropped(Event, frozen=True, tag="dropped"):
+    """A reply that answers no open turn. It is counted and never played.
+
+    Attributes:
+        seat: the number of the seat.
+        turn: the turn that it answers.
+        why: `stale` (its turn was judged already), `double` (its turn was answered already) or
+            `unasked` (there never was such a turn).
+    """
+
+    seat: int
+    turn: int
+    why: Literal["stale", "double", "unasked"]
+
+
+class SeatFell(Event, frozen=True, tag="fell"):
+    """A seat is out for the rest of the match.
+
+    Attributes:
+        seat: the number of the seat.
+        reason: `late`, `crashed`, `gone`, `garbage` or `not started`.
+        detail: what to show the agent's author; bounded in length.
+    """
+
+    seat: int
+    reason: str
+    detail: str = ""
+
+
+class StallSeen(Event, frozen=True, tag="stall"):
+    """The event loop could not run for a while.
+
+    Attributes:
+        lost_ns: for how long.
+        seat: the seat whose agent held it up; `None` where it was no agent of this match.
+    """
+
+    lost_ns: int
+    seat: int | None = None
+
+
+class TaskEnded(Event, frozen=True, tag="end"):
+    """A task is over.
+
+    Attributes:
+        task: its id.
+        index: the how-manieth task of the match it was.
+        result: `True`, `False`, or `None` where it judges nothing or was cut short.
+        reward: the sum of the rewards it paid.
+        steps: the number of its steps.
+        ended: `finished`, `truncated` or `cut`.
+        metrics: what the task told of itself.
+    """
+
+    task: str
+    index: int
+    result: bool | None
+    reward: float
+    steps: int
+    ended: str = "finished"
+    metrics: Mapping[str, Any] = {}
+
+
+class MatchEnded(Event, frozen=True, tag="over"):
+    """The last event.
+
+    Attributes:
+        reason: `finished` (the scheduler had no more tasks), `steps` (the limit was reached),
+            `seats` (every seat is out), `stopped` (somebody asked for it) or `void` (a host fault).
+        turns: how many turns were played.
+        reward: a reward still owed when the match ended; the agents were told it at the end.
+        detail: for `void`: what failed.
+    """
+
+    reason: Literal["finished", "steps", "seats", "stopped", "void"]
+    turns: int
+    reward: Any = 0
+    detail: str = ""

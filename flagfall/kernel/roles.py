@@ -1,0 +1,122 @@
+"""What the kernel asks of a task, a task scheduler and a sink: protocols, never a concrete one.
+
+Everything here is a value or a contract; this file knows no clock, no channel and no event loop.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Outcome", "Player", "SchedulerRole", "Sink", "StepResult", "TaskRole"]
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+
+from flagfall.events import Event
+
+Player: TypeAlias = str
+Sink: TypeAlias = Callable[[Event], None]
+"""Takes every event of a match, in order. It is called inside a turn: it must not block."""
+
+
+class StepResult(NamedTuple):
+    """What one step of a task gives back; unpacks like a Gymnasium step.
+
+    Attributes:
+        observation: what the agent sees next; `None` where the task is over and shows nothing more.
+            A task of several players gives a mapping from player to observation.
+        reward: the reward for the action just taken (a mapping from player for several players).
+        terminated: the task reached an end of its own.
+        truncated: the task was cut short by a limit on its steps or its time.
+        info: whatever else the task tells; never shown to an agent by the kernel.
+    """
+
+    observation: Any
+    reward: Any = 0
+    terminated: bool = False
+    truncated: bool = False
+    info: Mapping[str, Any] = {}
+
+
+@attrs.frozen
+class Outcome:
+    """How one task went, as a task scheduler is told it.
+
+    Attributes:
+        task: the id of the task.
+        index: the how-manieth task of the match this was, from 0.
+        result: `True` solved, `False` failed, `None` where the task judges nothing or was cut short.
+        reward: the sum of the rewards it paid (over all players).
+        steps: the number of its steps.
+        ended: `finished`, `truncated` (by the task's own limit) or `cut` (the match ended first).
+        metrics: what `Task.metrics` said at the end.
+        answers: what each seat answered to the result, by seat number; empty where it was not asked.
+    """
+
+    task: str
+    index: int
+    result: bool | None
+    reward: float
+    steps: int
+    ended: Literal["finished", "truncated", "cut"] = "finished"
+    metrics: Mapping[str, Any] = attrs.Factory(dict)
+    answers: Mapping[int, Any] = attrs.Factory(dict)
+
+
+@runtime_checkable
+class TaskRole(Protocol):
+    """One goal-directed episode after another, as a synchronous machine with no event loop in it."""
+
+    @property
+    def id(self) -> str:
+        """The task's name in configurations, journals and tables, such as `micro5.18`."""
+
+    @property
+    def players(self) -> Sequence[Player]:
+        """Who plays. With one player, observations, rewards and actions are plain values."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether agents are kept unaware of where a task ends and the next begins.
+
+        The last reward then comes with the first observation of the next task, and agents get
+        neither `init` nor `result` (as in the byte stream of the General AI Challenge, round 1).
+        """
+
+    @property
+    def nil_action(self) -> Any:
+        """The action that is played for a late, wrong or absent agent."""
+
+    def is_legal(self, action: Any) -> bool:
+        """Whether the action may be given to `step`; must accept any object without raising."""
+
+    def reset(self, seed: int) -> Any:
+        """Begin a new episode; the first observation (a mapping from player for several players)."""
+
+    def step(self, action: Any) -> StepResult:
+        """Take one action (a mapping from player for several players)."""
+
+    def result(self) -> bool | None:
+        """The verdict on the episode that just ended; see `Outcome.result`."""
+
+    def metrics(self) -> Mapping[str, Any]:
+        """What is worth telling of the episode that just ended."""
+
+    def close(self) -> None:
+        """Release what the task holds. Called once, whatever happened before."""
+
+
+class SchedulerRole(Protocol):
+    """Decides which task comes next, from the outcomes so far."""
+
+    def set_seed(self, seed: int) -> None:
+        """Called once, before the first task is asked for."""
+
+    def next_task(self) -> TaskRole | None:
+        """The next task, or `None` when the match is over."""
+
+    def report(self, outcome: Outcome) -> None:
+        """How the last task went; called before the next one is asked for."""
+
+    def close(self) -> None:
+        """Close every task it holds. Called once."""

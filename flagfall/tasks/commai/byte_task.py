@@ -1,0 +1,115 @@
+"""Tasks that are talked to byte by byte, written as straight scripts.
+
+In each step the teacher (the task) says one byte and the learner (the agent) answers one. A script is a
+generator that yields what the teacher says and is sent what the learner answered to it:
+
+    def script(self, rng):
+        yield from self.say(b"hello")     # five steps; what the learner says meanwhile is dropped
+        heard = yield SILENCE             # one more step, and the answer to it
+        self.pay(1 if heard == ord("h") else -1)
+        return heard == ord("h")          # the result for the task scheduler
+"""
+
+from __future__ import annotations
+
+__all__ = ["SILENCE", "ByteTask", "Script"]
+
+from abc import abstractmethod
+from collections.abc import Generator, Iterable
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flagfall.kernel.roles import StepResult
+from flagfall.tasks.task import Task
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space
+
+SILENCE = 0x20
+"""What a side says that has nothing to say: one space."""
+
+Script: TypeAlias = Generator[int, int, bool | None]
+
+
+@cache
+def _byte_space() -> Space[Any]:
+    from gymnasium.spaces import Discrete  # noqa: PLC0415 - a fifth of a second that few users need
+
+    return Discrete(256)
+
+
+class ByteTask(Task):
+    """A task whose observations and actions are single bytes, whole numbers 0 to 255.
+
+    A subclass writes `script`. The reward of a step is what the script pays between hearing a byte
+    and saying the next; the reward paid just before the script ends comes with the first byte of
+    whatever task is next.
+    """
+
+    continuous = True
+    nil_action = SILENCE
+
+    _script: Script
+    _reward: float = 0
+    _result: bool | None = None
+    _over: bool = True
+
+    @abstractmethod
+    def script(self, rng: Random) -> Script:
+        """One instance of the task, told from the teacher's side; returns its result."""
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """`Discrete(256)`: the byte the learner says."""
+        return _byte_space()
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """`Discrete(256)`: the byte the teacher says."""
+        return _byte_space()
+
+    def is_legal(self, action: Any) -> bool:
+        """Whether `action` is a whole number from 0 to 255 (not a boolean)."""
+        return type(action) is int and 0 <= action <= 255  # noqa: PLR2004
+
+    def pay(self, reward: float) -> None:
+        """Pay a reward with the next byte; a second one in the same step replaces the first."""
+        self._reward = reward
+
+    def say(self, text: Iterable[int]) -> Generator[int, int, None]:
+        """Say a text, whatever the learner says meanwhile."""
+        for byte in text:
+            yield byte
+
+    def _reset(self, seed: int) -> int:
+        self._script = self.script(Random(seed))
+        self._reward = 0
+        self._result = None
+        self._over = False
+        return next(self._script)
+
+    def step(self, action: int) -> StepResult:
+        """Hear one byte; say the next."""
+        self._steps += 1
+        self._reward = 0
+        try:
+            byte = self._script.send(action)
+        except StopIteration as end:
+            self._over = True
+            self._result = end.value
+            self._earned += self._reward
+            return StepResult(None, self._reward, terminated=True)
+        self._earned += self._reward
+        return StepResult(byte, self._reward)
+
+    def _step(self, action: Any) -> StepResult:
+        return self.step(action)
+
+    def reached_terminal_state(self) -> bool:
+        """Whether the script has ended."""
+        return self._over
+
+    def result(self) -> bool | None:
+        """What the script returned; `None` before that."""
+        return self._result
