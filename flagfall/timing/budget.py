@@ -1,0 +1,121 @@
+"""What is left of a time control for one seat: integer arithmetic, and nothing else.
+
+Rule 1: a tie is late; `is_late` owns that, and nobody else compares.
+Rule 2: this file does not know what time it is. It is told what was spent.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Budget", "Phase", "is_late"]
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import attrs
+
+from .units import NEVER_NS
+
+if TYPE_CHECKING:
+    from .control import TimeControl
+
+Phase: TypeAlias = Literal["start", "init", "act", "result"]
+"""What a seat may be doing: coming up, beginning a task, playing a turn, hearing a result."""
+
+
+def is_late(spent_ns: int, limit_ns: int) -> bool:
+    """Whether so much time is over that limit; exactly the limit is."""
+    return spent_ns >= limit_ns
+
+
+def _or_never(limit_ns: int | None) -> int:
+    return NEVER_NS if limit_ns is None else limit_ns
+
+
+@attrs.define(eq=False)
+class Budget:
+    """What is left of a `TimeControl` for one seat in one match.
+
+    `limit` before a turn, `charge` after it. For every phase `limit <= hard_limit`; where the two are
+    equal, being late is being out.
+
+    Attributes:
+        control: the rules.
+        flat: the limits never change (no `bank`, no `total`): nothing need be charged.
+    """
+
+    control: TimeControl
+    flat: bool = attrs.field(init=False)
+    _bank_ns: int | None = attrs.field(init=False)
+    _used_ns: int = attrs.field(init=False, default=0)
+
+    def __attrs_post_init__(self) -> None:
+        self.flat = self.control.bank is None and self.control.total is None
+        self._bank_ns = self.control.bank
+
+    @property
+    def bank_ns(self) -> int | None:
+        """Thinking time left in the bank; `None` where there is no bank."""
+        return self._bank_ns
+
+    @property
+    def total_ns(self) -> int | None:
+        """What is left of the total, without the grace; `None` where there is no total."""
+        total = self.control.total
+        return None if total is None else max(0, total - self._used_ns)
+
+    @property
+    def overtime(self) -> bool:
+        """Whether the total is used up and the seat lives on its grace."""
+        return self.total_ns == 0
+
+    def limit(self, phase: Phase) -> int:
+        """How long this phase may take from its start before it is late.
+
+        For `act` that is `act` and what the bank holds (the bank alone where there is no `act`), and
+        `act_hard` at most; for every phase, what is left of total and grace at most.
+
+        Returns:
+            Nanoseconds, 0 or more; `NEVER_NS` where there is no limit.
+        """
+        own = self._act_ns() if phase == "act" else _or_never(getattr(self.control, phase))
+        return min(own, self._left_ns())
+
+    def hard_limit(self, phase: Phase) -> int:
+        """How long a seat may be busy with this phase before it is out.
+
+        That is `limit`, except for a turn that is late with `late="nil"`: then `act_hard` is, and what is
+        left of total and grace.
+
+        Returns:
+            Nanoseconds, 0 or more; `NEVER_NS` where there is no limit.
+        """
+        if phase == "act" and self.control.late == "nil":
+            return min(_or_never(self.control.act_hard), self._left_ns())
+        return self.limit(phase)
+
+    def charge(self, phase: Phase, spent_ns: int) -> None:
+        """Book the time that one phase took, late or not; after a turn, add the increment.
+
+        Args:
+            phase: what the seat was doing. Only turns draw on the bank.
+            spent_ns: nanoseconds, 0 or more. More than was left leaves nothing, never a debt.
+
+        Raises:
+            ValueError: the time is negative.
+        """
+        if spent_ns < 0:
+            raise ValueError(f"time spent is not negative: {spent_ns} ns")
+        self._used_ns += spent_ns
+        if phase == "act" and self._bank_ns is not None:
+            overdraft = max(0, spent_ns - (self.control.act or 0))
+            self._bank_ns = max(0, self._bank_ns - overdraft) + (self.control.increment or 0)
+
+    def _act_ns(self) -> int:
+        control = self.control
+        soft = _or_never(control.act) if self._bank_ns is None else (control.act or 0) + self._bank_ns
+        return min(soft, _or_never(control.act_hard), NEVER_NS)
+
+    def _left_ns(self) -> int:
+        total = self.control.total
+        if total is None:
+            return NEVER_NS
+        return max(0, total + (self.control.grace or 0) - self._used_ns)

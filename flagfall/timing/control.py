@@ -1,0 +1,285 @@
+"""The rules of the clock: a frozen `TimeControl`, its text form, and the presets by name."""
+
+from __future__ import annotations
+
+__all__ = ["PRESETS", "UNTIMED", "TimeControl"]
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
+
+import attrs
+
+from flagfall.errors import UsageError, nearest
+
+from .units import MINUTE, MS, NEVER_NS, S, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Fields: TypeAlias = dict[str, Any]
+"""Values for some fields of a `TimeControl`, by name."""
+
+UNTIMED: Final = "untimed"
+"""The text form of a time control without limits."""
+
+MAX_TEXT_CHARS: Final = 1_000
+"""Longer texts are refused unread; every field written out with 19 digits takes about 300."""
+
+_DURATIONS: Final = ("start", "init", "act", "act_hard", "result", "bank", "increment", "total", "grace")
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"clock": ("wall", "cpu"), "late": ("nil", "out")}
+)
+# What may follow a value in one word, after which sign: act=40ms/1s, bank=60s+0.6s, total=10m+1s.
+_COMPANIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {"act": ("/", "act_hard"), "bank": ("+", "increment"), "total": ("+", "grace")}
+)
+# Fields that mean nothing without another one.
+_NEEDS: Final[Mapping[str, str]] = MappingProxyType({"increment": "bank", "grace": "total"})
+
+
+class _FieldError(UsageError):
+    """A value that cannot be; `parse` says where it was written."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"time control: {message}")
+        self.field = field
+        self.message = message
+
+
+def _check_duration(_control: TimeControl, attribute: attrs.Attribute[int | None], value: object) -> None:
+    name = attribute.name
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        kind = type(value).__name__
+        raise _FieldError(
+            name, f"{name} is {value!r}, a {kind}: write whole nanoseconds, or None for no limit"
+        )
+    if value < 0:
+        raise _FieldError(name, f"{name} is negative ({value} ns): write 0 or more, or None for no limit")
+    if value >= NEVER_NS:
+        raise _FieldError(name, f"{name} is longer than any match ({value} ns): write None for no limit")
+
+
+def _check_choice(_control: TimeControl, attribute: attrs.Attribute[str], value: object) -> None:
+    name = attribute.name
+    if value not in _CHOICES[name]:
+        raise _FieldError(name, f"{name} is {value!r}: write {' or '.join(_CHOICES[name])}")
+
+
+def _duration() -> Any:
+    return attrs.field(default=None, validator=_check_duration)
+
+
+@attrs.frozen(kw_only=True)
+class TimeControl:
+    """What time a seat has, and what becomes of it where it takes longer.
+
+    Durations are whole nanoseconds; `None` is no limit. A tie is late: a turn that takes exactly its
+    limit is over it.
+
+    The text form is a list of words, separated by spaces or commas, in any order, each field once:
+
+    | word | sets |
+    |---|---|
+    | `act=40ms/1s` | `act`, `act_hard`; without the `/` part there is no `act_hard` |
+    | `bank=60s+0.6s` | `bank`, `increment`; without the `+` part there is no `increment` |
+    | `total=10m+1s` | `total`, `grace`; without the `+` part there is no `grace` |
+    | `start=1s`, `act_hard=1s`, ... | this one field, for every field that is a duration |
+    | `act=none`, ... | no limit, where a preset has one |
+    | `clock=cpu`, `late=out` | these two |
+    | `60s+0.6s` | a bare duration with a `+`: `bank` and `increment` |
+    | `40ms`, `40ms/1s` | any other bare duration: `act` and `act_hard` |
+    | `blitz` | as the first word: a name out of `PRESETS`; what follows replaces parts of it |
+
+    The text of a control without limits is `untimed`; an empty text is one too. A preset stands for its
+    text, so `late` follows the default anew where what it depends on is replaced.
+
+    Attributes:
+        start: the time the agent has to come up. Who exceeds this, `init` or `result` is out.
+        init: for its `init`, at the start of a task.
+        act: for a turn; what happens later than that says `late`.
+        act_hard: an agent still busy with one turn for that long is out. Not below `act`.
+        result: for its `result`, at the end of a task.
+        bank: thinking time for the whole match, on which turns draw beyond `act`. Without `act`, every
+            nanosecond of a turn is drawn from it: a chess clock.
+        increment: what is added to the bank after each turn. Needs `bank`.
+        total: all the time the seat may use in the match, over all phases.
+        grace: how far past `total` the seat may go before it is out. Needs `total`.
+        clock: what is counted: time on the `wall`, or the agent's `cpu` time.
+        late: what a late turn means: the NIL action is played (`nil`), or the seat is `out`. By default
+            `nil`, and `out` for a chess clock (`bank` without `act`).
+
+    Raises:
+        UsageError: a value or a combination of values that cannot be.
+    """
+
+    start: int | None = _duration()
+    init: int | None = _duration()
+    act: int | None = _duration()
+    act_hard: int | None = _duration()
+    result: int | None = _duration()
+    bank: int | None = _duration()
+    increment: int | None = _duration()
+    total: int | None = _duration()
+    grace: int | None = _duration()
+    clock: Literal["wall", "cpu"] = attrs.field(default="wall", validator=_check_choice)
+    late: Literal["nil", "out"] = attrs.field(validator=_check_choice)
+
+    @late.default
+    def _late_default(self) -> Literal["nil", "out"]:
+        return "out" if self.act is None and self.bank is not None else "nil"
+
+    def __attrs_post_init__(self) -> None:
+        if self.act is not None and self.act_hard is not None and self.act_hard < self.act:
+            hard, soft = format_duration(self.act_hard), format_duration(self.act)
+            raise _FieldError("act_hard", f"act_hard ({hard}) is below act ({soft}): it cannot come first")
+        for name, needed in _NEEDS.items():
+            if getattr(self, name) is not None and getattr(self, needed) is None:
+                raise _FieldError(name, f"{name} without {needed}: add {needed}=..., or leave {name} out")
+
+    def __str__(self) -> str:
+        words = [*_duration_words(self)]
+        if self.clock != "wall":
+            words.append(f"clock={self.clock}")
+        if self.late != self._late_default():
+            words.append(f"late={self.late}")
+        return " ".join(words) or UNTIMED
+
+    @classmethod
+    def parse(cls, text: str) -> TimeControl:
+        """Read the text form; `TimeControl.parse(str(control)) == control`.
+
+        Raises:
+            UsageError: names the column (from 1) and the word that is wrong, and the mend.
+        """
+        if len(text) > MAX_TEXT_CHARS:
+            raise UsageError(f"time control: {len(text)} characters are too many (at most {MAX_TEXT_CHARS})")
+        return _Reader(text).read()
+
+
+def _duration_words(control: TimeControl) -> Iterator[str]:
+    """The words for all durations that are set, each with its companion."""
+    values = {name: value for name in _DURATIONS if (value := getattr(control, name)) is not None}
+    for name in _DURATIONS:
+        if name not in values:
+            continue
+        word = f"{name}={format_duration(values[name])}"
+        sign, companion = _COMPANIONS.get(name, ("", ""))
+        if companion in values:
+            word += sign + format_duration(values.pop(companion))
+        yield word
+
+
+def _said(control: TimeControl) -> Fields:
+    """The fields that the text of a control sets: a `late` that is the default is not among them."""
+    fields = attrs.asdict(control)
+    if control.late == control._late_default():  # noqa: SLF001 - the default is the class's own business
+        del fields["late"]
+    return fields
+
+
+class _Reader:
+    """Reads one text: collects the fields, and knows at which column each was said."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._base: Fields = {}
+        self._fields: Fields = {}
+        self._columns: dict[str, int] = {}
+
+    def read(self) -> TimeControl:
+        for match in re.finditer(r"[^\s,]+", self._text):
+            self._take(match.group(), match.start() + 1)
+        try:
+            return TimeControl(**(self._base | self._fields))
+        except _FieldError as fault:
+            # A preset is sound, and loses its companions to the words: so a word said the field.
+            self._refuse(self._columns[fault.field], fault.message)
+
+    def _take(self, word: str, column: int) -> None:
+        key, equals, value = word.partition("=")
+        if equals:
+            self._take_key(key, value, column)
+        elif word in PRESETS:
+            self._take_preset(word, column)
+        elif word[0].isdecimal():
+            self._take_value("bank" if "+" in word else "act", word, column)
+        else:
+            self._refuse(column, f"unknown word {word!r}{nearest(word, [*PRESETS, *_DURATIONS, *_CHOICES])}")
+
+    def _take_preset(self, name: str, column: int) -> None:
+        if self._base or self._fields:
+            self._refuse(
+                column, f"{name!r} comes too late: write the preset first, then what replaces parts of it"
+            )
+        self._base = _said(PRESETS[name])
+
+    def _take_key(self, key: str, value: str, column: int) -> None:
+        start = column + len(key) + 1
+        if key in _CHOICES:
+            if value not in _CHOICES[key]:
+                self._refuse(start, f"{key} cannot be {value!r}{nearest(value, _CHOICES[key])}")
+            self._set(key, value, column)
+        elif key in _DURATIONS:
+            self._take_value(key, value, start)
+        else:
+            self._refuse(column, f"unknown key {key!r}{nearest(key, [*_DURATIONS, *_CHOICES])}")
+
+    def _take_value(self, key: str, value: str, column: int) -> None:
+        """Take `40ms`, `40ms/1s` or `60s+0.6s`; a companion that is not said is not kept of the preset."""
+        sign, companion = _COMPANIONS.get(key, ("", ""))
+        first, joined, second = value.partition(sign) if sign else (value, "", "")
+        self._set(key, self._duration(first, column), column)
+        if joined:
+            start = column + len(first) + 1
+            self._set(companion, self._duration(second, start), start)
+        elif companion:
+            self._base.pop(companion, None)
+
+    def _duration(self, text: str, column: int) -> int | None:
+        if text == "none":
+            return None
+        try:
+            return parse_duration(text)
+        except UsageError as fault:
+            self._refuse(column, str(fault))
+
+    def _set(self, field: str, value: object, column: int) -> None:
+        if field in self._fields:
+            self._refuse(column, f"{field} is set a second time (first at column {self._columns[field]})")
+        self._fields[field] = value
+        self._columns[field] = column
+
+    def _refuse(self, column: int, message: str) -> NoReturn:
+        # One character for one, so that the caret stands under the word.
+        line = "".join(char if char.isprintable() else " " for char in self._text)
+        caret = " " * (column - 1) + "^"
+        raise UsageError(f"time control, column {column}: {message}\n  {line}\n  {caret}") from None
+
+
+PRESETS: Final[Mapping[str, TimeControl]] = MappingProxyType(
+    {
+        UNTIMED: TimeControl(),
+        # What the GVGAI learning track promises its entrants.
+        "gvgai-document": TimeControl(
+            start=1 * S,
+            init=1 * S,
+            act=40 * MS,
+            act_hard=1 * S,
+            result=1 * S,
+            total=10 * MINUTE,
+            grace=1 * S,
+        ),
+        # What its published program does: five minutes, and out after 50 ms.
+        "gvgai-2017": TimeControl(
+            start=1 * S, init=1 * S, act=40 * MS, act_hard=50 * MS, result=1 * S, total=5 * MINUTE
+        ),
+        # `actTimeout` and `remainingOverageTime` of kaggle-environments, as its board games have them.
+        "kaggle": TimeControl(act=2 * S, bank=60 * S, late="out"),
+        "blitz": TimeControl(bank=3 * MINUTE, increment=2 * S),
+        "rapid": TimeControl(bank=10 * MINUTE, increment=5 * S),
+    }
+)
+"""The time controls that have a name."""

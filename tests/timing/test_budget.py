@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagfall.timing.budget import Budget, Phase, is_late
+from flagfall.timing.control import PRESETS, TimeControl
+from flagfall.timing.units import MINUTE, MS, NEVER_NS, S
+
+Booked: TypeAlias = list[tuple[Phase, int]]
+PHASES: tuple[Phase, ...] = ("start", "init", "act", "result")
+
+
+def test_a_tie_is_late() -> None:
+    assert is_late(40, 40)
+    assert is_late(41, 40)
+    assert not is_late(39, 40)
+    assert is_late(0, 0)
+
+
+def test_without_limits_nothing_is_ever_late() -> None:
+    budget = Budget(TimeControl())
+    assert budget.flat
+    for phase in PHASES:
+        assert budget.limit(phase) == budget.hard_limit(phase) == NEVER_NS
+        budget.charge(phase, 10**18)
+    assert budget.bank_ns is None
+    assert budget.total_ns is None
+    assert not budget.overtime
+
+
+def test_a_late_turn_is_nil_and_a_stuck_one_is_out() -> None:
+    budget = Budget(PRESETS["gvgai-document"])
+    assert budget.limit("act") == 40 * MS
+    assert budget.hard_limit("act") == 1 * S
+    for phase in ("start", "init", "result"):
+        assert budget.limit(phase) == budget.hard_limit(phase) == 1 * S
+
+
+def test_a_chess_clock_draws_every_nanosecond_and_gets_its_increment() -> None:
+    budget = Budget(PRESETS["blitz"])
+    assert budget.limit("act") == budget.hard_limit("act") == 3 * MINUTE
+    budget.charge("act", 10 * S)
+    assert budget.bank_ns == 3 * MINUTE - 10 * S + 2 * S
+    budget.charge("init", 10 * S)
+    assert budget.bank_ns == 3 * MINUTE - 8 * S
+
+
+def test_a_bank_is_drawn_on_beyond_act_only() -> None:
+    budget = Budget(PRESETS["kaggle"])
+    assert budget.limit("act") == 62 * S
+    budget.charge("act", 2 * S)
+    assert budget.bank_ns == 60 * S
+    budget.charge("act", 5 * S)
+    assert budget.limit("act") == 2 * S + 57 * S
+
+
+def test_an_empty_bank_is_no_debt() -> None:
+    budget = Budget(TimeControl(act=1 * S, bank=2 * S, increment=1 * S, late="nil"))
+    budget.charge("act", 60 * S)
+    assert budget.bank_ns == 1 * S
+
+
+def test_the_hard_limit_holds_a_full_bank_too() -> None:
+    budget = Budget(TimeControl(act=1 * S, act_hard=3 * S, bank=10 * S))
+    assert budget.limit("act") == budget.hard_limit("act") == 3 * S
+
+
+def test_total_and_grace_cap_every_phase_and_end_with_out() -> None:
+    budget = Budget(PRESETS["gvgai-document"])
+    budget.charge("act", 10 * MINUTE - 1)
+    assert budget.total_ns == 1
+    assert budget.limit("init") == 1 * S
+    budget.charge("init", 1)
+    assert budget.overtime is True
+    assert budget.total_ns == 0
+    budget.charge("result", 1 * S - 10 * MS)
+    assert budget.limit("act") == budget.hard_limit("act") == 10 * MS
+    budget.charge("act", 5 * S)
+    assert [budget.limit(phase) for phase in PHASES] == [0, 0, 0, 0]
+
+
+def test_negative_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="-1 ns"):
+        Budget(TimeControl()).charge("act", -1)
+
+
+small = st.integers(0, 50)
+limits = st.none() | small
+
+
+@st.composite
+def controls(draw: st.DrawFn) -> TimeControl:
+    act, act_hard, bank, total = (draw(limits) for _ in range(4))
+    if act is not None and act_hard is not None:
+        act, act_hard = sorted((act, act_hard))
+    return TimeControl(
+        start=draw(limits),
+        init=draw(limits),
+        act=act,
+        act_hard=act_hard,
+        result=draw(limits),
+        bank=bank,
+        increment=None if bank is None else draw(limits),
+        total=total,
+        grace=None if total is None else draw(limits),
+        late=draw(st.sampled_from(["nil", "out"])),
+    )
+
+
+charges = st.lists(st.tuples(st.sampled_from(PHASES), small), max_size=20)
+
+
+def spend(budget: Budget, booked: Booked) -> Budget:
+    for phase, spent in booked:
+        budget.charge(phase, spent)
+    return budget
+
+
+@given(controls(), charges)
+def test_nothing_is_negative_and_out_never_comes_before_late(control: TimeControl, booked: Booked) -> None:
+    budget = spend(Budget(control), booked)
+    for phase in PHASES:
+        assert 0 <= budget.limit(phase) <= budget.hard_limit(phase) <= NEVER_NS
+    assert (budget.bank_ns is None) == (control.bank is None)
+    assert (budget.total_ns is None) == (control.total is None)
+    assert (budget.bank_ns or 0) >= 0
+    assert (budget.total_ns or 0) >= 0
+
+
+@given(controls(), st.lists(small, max_size=20))
+def test_a_bank_is_conserved_while_no_turn_is_late(control: TimeControl, spent: list[int]) -> None:
+    budget = Budget(control)
+    expected = control.bank
+    for ns in spent:
+        if is_late(ns, budget.limit("act")):
+            break
+        budget.charge("act", ns)
+        if expected is not None:
+            expected += (control.increment or 0) - max(0, ns - (control.act or 0))
+    assert budget.bank_ns == expected
+
+
+@given(controls(), charges)
+def test_a_total_is_conserved_over_all_phases(control: TimeControl, booked: Booked) -> None:
+    budget = spend(Budget(control), booked)
+    used = sum(spent for _, spent in booked)
+    if control.total is not None:
+        assert budget.total_ns == max(0, control.total - used)
+        assert budget.overtime == (used >= control.total)
+        assert budget.hard_limit("act") <= max(0, control.total + (control.grace or 0) - used)
+
+
+@given(controls(), charges, small, small)
+def test_the_thrifty_have_no_less_left(control: TimeControl, booked: Booked, spent: int, more: int) -> None:
+    thrifty, lavish = (spend(Budget(control), booked) for _ in range(2))
+    thrifty.charge("act", spent)
+    lavish.charge("act", spent + more)
+    for phase in PHASES:
+        assert thrifty.limit(phase) >= lavish.limit(phase)
+        assert thrifty.hard_limit(phase) >= lavish.hard_limit(phase)
+
+
+@given(controls(), charges)
+def test_a_flat_budget_never_changes(control: TimeControl, booked: Booked) -> None:
+    budget = Budget(control)
+    before = [(budget.limit(phase), budget.hard_limit(phase)) for phase in PHASES]
+    spend(budget, booked)
+    after = [(budget.limit(phase), budget.hard_limit(phase)) for phase in PHASES]
+    assert before == after or not budget.flat
