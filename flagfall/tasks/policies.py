@@ -1,0 +1,133 @@
+"""Task schedulers by name, and the texts that describe them.
+
+A text names a policy; after a colon come its arguments, separated by semicolons, each a value or
+`name=value`. A value without a name is the policy's first argument:
+
+    random   sequential   incremental:3   consecutive:success_threshold=5
+    dependencies:micro1>micro2,micro2>micro3;unlock_threshold=4
+
+In dependencies `a>b` means that `b` stays locked until `a` is solved; `a>b>c` is short for `a>b,b>c`.
+Spaces around words do not matter. The policies themselves are in `task_schedulers`.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "POLICIES",
+    "ConsecutiveTaskScheduler",
+    "DependenciesTaskScheduler",
+    "IncrementalTaskScheduler",
+    "RandomTaskScheduler",
+    "SequentialTaskScheduler",
+    "TaskScheduler",
+    "parse_policy",
+]
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from flagfall.errors import UsageError, nearest
+from flagfall.tasks.task_schedulers import (
+    ConsecutiveTaskScheduler,
+    DependenciesTaskScheduler,
+    IncrementalTaskScheduler,
+    RandomTaskScheduler,
+    SequentialTaskScheduler,
+    TaskScheduler,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from flagfall.tasks.task import Task
+
+POLICIES: Final[Mapping[str, type[TaskScheduler]]] = MappingProxyType(
+    {
+        "random": RandomTaskScheduler,
+        "sequential": SequentialTaskScheduler,
+        "incremental": IncrementalTaskScheduler,
+        "consecutive": ConsecutiveTaskScheduler,
+        "dependencies": DependenciesTaskScheduler,
+    }
+)
+"""The task schedulers by the name they have in texts."""
+
+
+def parse_policy(text: str, tasks: Iterable[Task]) -> TaskScheduler:
+    """The task scheduler that a text describes (the grammar stands at the top of this module).
+
+    Args:
+        text: such as `consecutive:5`.
+        tasks: what it schedules.
+
+    Raises:
+        UsageError: the text is no policy, or the policy refuses the tasks.
+    """
+    name, colon, rest = text.partition(":")
+    policy = POLICIES.get(name.strip())
+    if policy is None:
+        raise UsageError(f"policy {text!r}: unknown policy {name.strip()!r}{nearest(name.strip(), POLICIES)}")
+    try:
+        settings = _settings(policy, rest, len(name) + 1) if colon else {}
+        return policy(tasks, **settings)
+    except UsageError as error:
+        raise UsageError(f"policy {text!r}: {error}") from error
+
+
+def _settings(policy: type[TaskScheduler], text: str, at: int) -> dict[str, Any]:
+    """The arguments in a text that begins at the given place of the whole."""
+    readers = _ARGUMENTS.get(policy)
+    if readers is None:
+        raise UsageError(f"at column {at + 1}: this policy takes no arguments, got {text!r}")
+    settings: dict[str, Any] = {}
+    for number, (argument, place) in enumerate(_split(text, ";", at)):
+        parts = list(_split(argument, "=", place))
+        if len(parts) == 1 and number == 0:
+            parts.insert(0, (next(iter(readers)), place))
+        name = parts[0][0]
+        if name not in readers:
+            raise UsageError(f"at column {place + 1}: unknown argument {name!r}{nearest(name, readers)}")
+        if len(parts) != 2:  # noqa: PLR2004 - a name and a value
+            raise UsageError(f"at column {place + 1}: expected `{name}=value`, got {argument!r}")
+        if name in settings:
+            raise UsageError(f"at column {place + 1}: {name} is given twice")
+        settings[name] = readers[name](*parts[1])
+    return settings
+
+
+def _number(text: str, at: int) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"at column {at + 1}: {text!r} is not a whole number, at least 1")
+    return int(text)
+
+
+def _pairs(text: str, at: int) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for chain, place in _split(text, ",", at):
+        links = list(_split(chain, ">", place))
+        empty = [column for link, column in links if not link]
+        if empty or len(links) == 1:
+            column = empty[0] if empty else place
+            raise UsageError(f"at column {column + 1}: expected `before>after`, got {chain!r}")
+        pairs += pairwise(link for link, _ in links)
+    return pairs
+
+
+def _split(text: str, separator: str, at: int) -> Iterator[tuple[str, int]]:
+    """The parts of a text without the spaces around them, each with the place it begins at."""
+    for part in text.split(separator):
+        yield part.strip(), at + len(part) - len(part.lstrip())
+        at += len(part) + len(separator)
+
+
+_Reader: TypeAlias = Callable[[str, int], Any]
+"""Reads one argument from its text, which begins at the given place of the whole."""
+
+_ARGUMENTS: Final[Mapping[type[TaskScheduler], Mapping[str, _Reader]]] = {
+    IncrementalTaskScheduler: {"success_threshold": _number},
+    ConsecutiveTaskScheduler: {"success_threshold": _number},
+    DependenciesTaskScheduler: {"tasks_dependencies": _pairs, "unlock_threshold": _number},
+}
+# The first argument of each may come without its name.

@@ -1,0 +1,269 @@
+"""The five task schedulers of round 1 of the General AI Challenge.
+
+Only the result `True` counts as a success; `False` and no result are failures alike.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "SUCCESS_THRESHOLD",
+    "UNLOCK_THRESHOLD",
+    "ConsecutiveTaskScheduler",
+    "DependenciesTaskScheduler",
+    "IncrementalTaskScheduler",
+    "RandomTaskScheduler",
+    "SequentialTaskScheduler",
+    "TaskScheduler",
+]
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from flagfall.errors import UsageError, nearest
+from flagfall.tasks.task import Task, TaskSampler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from flagfall.kernel.roles import Outcome
+
+SUCCESS_THRESHOLD: Final = 2
+"""Successes after which a task counts as learned."""
+
+UNLOCK_THRESHOLD: Final = 10
+"""Successes after which a task unlocks the tasks that depend on it."""
+
+
+class TaskScheduler(TaskSampler):
+    """A list of tasks and a rule which comes next.
+
+    The same task may be listed several times. Everything random follows from `set_seed`.
+
+    Args:
+        tasks: the tasks, in order; at least one.
+
+    Raises:
+        UsageError: there is no task.
+    """
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self.tasks: Sequence[Task] = tuple(tasks)
+        if not self.tasks:
+            raise UsageError(f"{type(self).__name__} needs at least one task")
+        self._seed = 0
+        self._last: Task | None = None
+        self._closed = False
+        self.reset()
+
+    @abstractmethod
+    def _choose(self) -> Task | None:
+        """The next task; `None` when there are no more."""
+
+    @property
+    def length(self) -> float:
+        """`math.inf`: there is always a next task."""
+        return math.inf
+
+    @property
+    def last_sampled_task(self) -> Task | None:
+        """The task given last; `None` before the first."""
+        return self._last
+
+    @property
+    def all_observation_spaces_equal(self) -> bool:
+        """Whether every task shows observations of one space."""
+        first = self.tasks[0].observation_space
+        return all(task.observation_space == first for task in self.tasks)
+
+    def next_task(self, force_advance_scene: bool = False) -> Task | None:  # noqa: ARG002 - there are no scenes
+        """The next task by the rule; `None` when there are no more."""
+        task = self._choose()
+        if task is not None:
+            self._last = task
+        return task
+
+    def set_seed(self, seed: int) -> None:
+        """Draw from this seed on."""
+        self._seed = seed
+        self._random = Random(seed)
+
+    def reset(self) -> None:
+        """Forget all outcomes, and draw from the seed anew."""
+        self._last = None
+        self._random = Random(self._seed)
+
+    def close(self) -> None:
+        """Close every task, once even if it is listed twice or `close` is called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in _distinct(self.tasks):
+            task.close()
+
+
+class RandomTaskScheduler(TaskScheduler):
+    """Any task of the list, each place as likely, whatever the outcomes."""
+
+    def _choose(self) -> Task:
+        return self._random.choice(self.tasks)
+
+
+class SequentialTaskScheduler(TaskScheduler):
+    """One after the other, round and round, whatever the outcomes."""
+
+    def reset(self) -> None:
+        """Begin with the first task again."""
+        super().reset()
+        self._next = 0
+
+    def _choose(self) -> Task:
+        task = self.tasks[self._next]
+        self._next = (self._next + 1) % len(self.tasks)
+        return task
+
+
+class _ThresholdScheduler(TaskScheduler):
+    """Stays with a task until it has been solved often enough, then moves on.
+
+    Args:
+        tasks: the tasks, in order; at least one.
+        success_threshold: successes to move on, at least 1.
+    """
+
+    def __init__(self, tasks: Iterable[Task], success_threshold: int = SUCCESS_THRESHOLD) -> None:
+        self.success_threshold = _at_least_one("success_threshold", success_threshold)
+        super().__init__(tasks)
+
+    def reset(self) -> None:
+        """Begin with the first task again."""
+        super().reset()
+        self._index = 0
+        self._count = 0
+
+    def _advance(self) -> None:
+        if self._count >= self.success_threshold:
+            self._count = 0
+            self._index += 1
+
+
+class IncrementalTaskScheduler(_ThresholdScheduler):
+    """Moves on after `success_threshold` successes in all, round and round; failures cost nothing."""
+
+    def _choose(self) -> Task:
+        self._advance()
+        self._index %= len(self.tasks)
+        return self.tasks[self._index]
+
+    def report(self, outcome: Outcome) -> None:
+        """Count a success."""
+        self._count += outcome.result is True
+
+
+class ConsecutiveTaskScheduler(_ThresholdScheduler):
+    """Moves on after `success_threshold` successes in a row; over when the last task is learned."""
+
+    @property
+    def length(self) -> float:
+        """`math.inf` until every task is learned, then 0."""
+        left = len(self.tasks) - self._index - (self._count >= self.success_threshold)
+        return math.inf if left > 0 else 0
+
+    def _choose(self) -> Task | None:
+        self._advance()
+        return self.tasks[self._index] if self._index < len(self.tasks) else None
+
+    def report(self, outcome: Outcome) -> None:
+        """Count a success; begin again after anything else."""
+        self._count = self._count + 1 if outcome.result is True else 0
+
+
+class DependenciesTaskScheduler(TaskScheduler):
+    """Any available task, each as likely: tasks become available when those before them are solved.
+
+    Solved tasks stay available. Successes are summed by task id, so two tasks of one id unlock together;
+    a task that is listed twice is no likelier than the others.
+
+    Args:
+        tasks: the tasks; at least one.
+        tasks_dependencies: pairs of task ids; the second stays locked until the first is solved.
+        unlock_threshold: successes that solve a task, at least 1.
+
+    Raises:
+        UsageError: there is no task, an id is unknown, or the pairs lock some task for ever.
+    """
+
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        tasks_dependencies: Iterable[Sequence[str]] = (),
+        unlock_threshold: int = UNLOCK_THRESHOLD,
+    ) -> None:
+        self.unlock_threshold = _at_least_one("unlock_threshold", unlock_threshold)
+        listed = tuple(tasks)
+        ids = dict.fromkeys(task.id for task in listed)
+        self._before = _requirements(ids, tasks_dependencies)
+        _refuse_cycles(self._before)
+        super().__init__(listed)
+
+    def reset(self) -> None:
+        """Lock again what was unlocked."""
+        super().reset()
+        self._successes: Counter[str] = Counter()
+        self._solved: set[str] = set()
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._available = [task for task in _distinct(self.tasks) if self._before[task.id] <= self._solved]
+
+    def _choose(self) -> Task:
+        return self._random.choice(self._available)
+
+    def report(self, outcome: Outcome) -> None:
+        """Add a success to the task's sum; unlock what waited for it."""
+        if outcome.result is not True:
+            return
+        self._successes[outcome.task] += 1
+        if self._successes[outcome.task] == self.unlock_threshold:
+            self._solved.add(outcome.task)
+            self._refresh()
+
+
+def _distinct(tasks: Iterable[Task]) -> list[Task]:
+    return list({id(task): task for task in tasks}.values())
+
+
+def _at_least_one(name: str, value: int) -> int:
+    if type(value) is not int or value < 1:
+        raise UsageError(f"{name} must be a whole number, at least 1; got {value!r}")
+    return value
+
+
+def _requirements(ids: Iterable[str], pairs: Iterable[Sequence[str]]) -> Mapping[str, set[str]]:
+    """What must be solved before each task."""
+    before: dict[str, set[str]] = {task_id: set() for task_id in ids}
+    for number, pair in enumerate(pairs, start=1):
+        if isinstance(pair, str) or len(pair) != 2:  # noqa: PLR2004 - a pair
+            raise UsageError(f"tasks_dependencies: entry {number} must be a pair of task ids, got {pair!r}")
+        for task_id in pair:
+            if task_id not in before:
+                raise UsageError(
+                    f"tasks_dependencies: entry {number}: unknown task {task_id!r}{nearest(task_id, before)}"
+                )
+        first, then = pair
+        before[then].add(first)
+    return before
+
+
+def _refuse_cycles(before: Mapping[str, set[str]]) -> None:
+    """Unlock all that can ever be unlocked; what is left waits for itself."""
+    locked = dict(before)
+    while free := [task_id for task_id, needs in locked.items() if not needs & locked.keys()]:
+        for task_id in free:
+            del locked[task_id]
+    if locked:
+        raise UsageError(
+            f"tasks_dependencies: a cycle locks {', '.join(locked)} for ever; take out one of its pairs"
+        )
