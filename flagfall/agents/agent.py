@@ -1,0 +1,210 @@
+"""What an agent may be, and how each kind is asked.
+
+- a function of the observation, `async def act(observation)` or a plain one;
+- an object (or a class) with `act(observation)`, and any of `start`, `init`, `result`, `close`;
+- a byte agent: an object (or a class) with `reply(byte, reward)`;
+- a full actor: an object (or a class) with `async run(seat)`, or an async function whose only parameter
+  is called `seat`. It may go on thinking while the world waits.
+
+Every method may be plain or async. A method or function that takes one argument more than its
+observation gets the timer of the turn (`flagfall.timing.ElapsedTimer`): the time left, and what became of
+a turn that was late.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Agent", "PlayedAgent", "adapt"]
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias
+
+import attrs
+
+from flagfall.errors import UsageError
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.match import Briefing
+from flagfall.timing import ElapsedTimer
+
+Answer: TypeAlias = Callable[[Envelope], Any]
+"""Gives the answer to an envelope, or an awaitable of it."""
+
+
+class AgentSeat(Protocol):
+    """The seat as an agent sees it, be it in the event loop or at the other end of a wire."""
+
+    timer: ElapsedTimer
+    wants: frozenset[str]
+
+    async def turn(self) -> Envelope:
+        """The newest turn; raises `trio.EndOfChannel` (in the loop and under trio) at the end."""
+
+    def reply(self, action: Any = None, number: int | None = None) -> Any:
+        """Answer it."""
+
+
+class Agent:
+    """A base class that says what there is; agents need not derive from it.
+
+    Only `act` must be given. Each method may be `async`, and may take `timer` as one more argument.
+    """
+
+    def start(self, briefing: Briefing) -> None:
+        """Come up: load what is needed. Has the time control's `start`."""
+
+    def init(self, observation: Any) -> None:
+        """A task begins with this observation. Has `init`. Not called in a byte stream."""
+
+    def act(self, observation: Any) -> Any:
+        """Choose an action. Has `act`; later than that, the task's NIL action is played instead."""
+        raise NotImplementedError
+
+    def result(self, observation: Any, reward: Any) -> Any:
+        """A task is over: its last observation and reward. Has `result`. What it returns goes to the scheduler."""
+
+    def close(self) -> None:
+        """The match is over."""
+
+
+@attrs.frozen
+class PlayedAgent:
+    """An agent of any kind, made uniform.
+
+    Attributes:
+        wants: the phases it wants to be asked in, `act` among them.
+        answer: answers an envelope of phase `act`.
+        answers_async: whether `answer` gives an awaitable.
+        phases: how it answers `init` and `result`, where it wants to.
+        start: comes up.
+        run: plays the whole seat, for a full actor; else `None`.
+        close: called at the end.
+    """
+
+    wants: frozenset[str]
+    answer: Answer
+    answers_async: bool
+    phases: dict[str, Answer]
+    start: Callable[[Briefing], Any]
+    run: Callable[[Any], Awaitable[None]] | None
+    close: Callable[[], Any]
+
+
+def adapt(agent: Any, timer: ElapsedTimer) -> PlayedAgent:
+    """Make an agent of any kind uniform; a class is instantiated.
+
+    Raises:
+        UsageError: it is none of the kinds; the message says which there are.
+    """
+    if inspect.isclass(agent):
+        agent = agent()
+    if inspect.iscoroutine(agent):
+        agent.close()
+        raise UsageError(
+            "an agent is an async function, not its coroutine: give `act`, not `act(...)`"
+        )
+    if (run := _actor(agent)) is not None:
+        return _played(agent, timer, _unasked, run)
+    if callable(getattr(agent, "act", None)):
+        return _played(agent, timer, _with_timer(agent.act, 1, timer, _observation), None)
+    if callable(getattr(agent, "reply", None)):
+        return _played(agent, timer, _byte_answer(agent.reply, timer), None)
+    if callable(agent):
+        return _played(agent, timer, _with_timer(agent, 1, timer, _observation), None)
+    raise UsageError(
+        f"{agent!r} is no agent: it has none of act(observation), reply(byte, reward), run(seat), and"
+        " cannot be called"
+    )
+
+
+def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> PlayedAgent:
+    phases: dict[str, Answer] = {}
+    if callable(getattr(agent, "init", None)):
+        phases["init"] = _with_timer(agent.init, 1, timer, _observation)
+    if callable(getattr(agent, "result", None)):
+        phases["result"] = _with_timer(agent.result, 2, timer, _observation_and_reward)
+    wants = frozenset(getattr(agent, "wants", ())) | phases.keys() | {"act"}
+    asked = getattr(agent, "act", None) or getattr(agent, "reply", None) or agent
+    return PlayedAgent(
+        wants=wants,
+        answer=answer,
+        answers_async=inspect.iscoroutinefunction(asked)
+        or inspect.iscoroutinefunction(getattr(asked, "__call__", None)),  # noqa: B004 - is it async?
+        phases=phases,
+        start=getattr(agent, "start", None) or _nothing,
+        run=run,
+        close=getattr(agent, "close", None) or _nothing,
+    )
+
+
+def _actor(agent: Any) -> Callable[[Any], Awaitable[None]] | None:
+    run = getattr(agent, "run", None)
+    if callable(run):
+        return run  # type: ignore[no-any-return]  # the kind is by name; what it gives is awaited
+    if inspect.iscoroutinefunction(agent) and list(inspect.signature(agent).parameters) == ["seat"]:
+        return agent
+    return None
+
+
+def _observation(envelope: Envelope) -> tuple[Any, ...]:
+    return (envelope.observation,)
+
+
+def _observation_and_reward(envelope: Envelope) -> tuple[Any, ...]:
+    return (envelope.observation, envelope.reward)
+
+
+def _with_timer(
+    method: Callable[..., Any],
+    arguments: int,
+    timer: ElapsedTimer,
+    pick: Callable[[Envelope], tuple[Any, ...]],
+) -> Answer:
+    takes = _positional(method)
+    if takes > arguments:
+        return lambda envelope: method(*pick(envelope), timer)
+    if arguments == 1 and takes == 1:
+        return lambda envelope: method(envelope.observation)
+    if takes < arguments:
+        return lambda envelope: method(*pick(envelope)[:takes])
+    return lambda envelope: method(*pick(envelope))
+
+
+def _byte_answer(reply: Callable[..., Any], timer: ElapsedTimer) -> Answer:
+    if inspect.iscoroutinefunction(reply):
+        call = _with_timer(reply, 2, timer, _observation_and_reward)
+
+        async def answer(envelope: Envelope) -> Any:
+            return _as_byte(await call(envelope))
+
+        return answer
+    if _positional(reply) > 2:  # noqa: PLR2004 - byte and reward
+        return lambda envelope: _as_byte(reply(envelope.observation, envelope.reward, timer))
+    return lambda envelope: _as_byte(reply(envelope.observation, envelope.reward))
+
+
+def _as_byte(said: Any) -> Any:
+    """A byte may be said as a number, as one character or as one byte; anything else is left as it is."""
+    if type(said) is int:
+        return said
+    if isinstance(said, str | bytes) and len(said) == 1:
+        return ord(said)
+    return said
+
+
+def _positional(method: Callable[..., Any]) -> int:
+    """How many positional arguments the method takes, at most."""
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):  # a built-in that does not tell
+        return 1
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return 1
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def _nothing(*_arguments: Any) -> None:
+    return None
+
+
+def _unasked(_envelope: Envelope) -> None:
+    return None

@@ -1,0 +1,40 @@
+"""Plays a seat with an agent: the loop that is the same in the event loop, a thread and a process."""
+
+from __future__ import annotations
+
+__all__ = ["play_seat", "settled"]
+
+import inspect
+from typing import Any
+
+from flagfall.agents.agent import AgentSeat, PlayedAgent
+
+
+async def play_seat(agent: PlayedAgent, seat: AgentSeat) -> None:
+    """Answer every turn until there are no more.
+
+    Raises:
+        trio.EndOfChannel: the match is over (from the seat).
+    """
+    if agent.run is not None:
+        await agent.run(seat)
+        return
+    turn, reply, answer = seat.turn, seat.reply, agent.answer
+    if agent.answers_async:
+        while True:
+            envelope = await turn()
+            if envelope.phase == "act":
+                reply(await answer(envelope), envelope.number)
+            else:
+                reply(await settled(agent.phases[envelope.phase](envelope)), envelope.number)
+    while True:
+        envelope = await turn()
+        if envelope.phase == "act":
+            reply(answer(envelope), envelope.number)
+        else:
+            reply(await settled(agent.phases[envelope.phase](envelope)), envelope.number)
+
+
+async def settled(value: Any) -> Any:
+    """What a method gave, awaited if it is to be."""
+    return await value if inspect.isawaitable(value) else value

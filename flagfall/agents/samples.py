@@ -1,0 +1,79 @@
+"""Sample agents: short enough to copy from."""
+
+from __future__ import annotations
+
+__all__ = ["SAMPLES", "MemorizingAgent", "RandomAgent", "RepeatingAgent", "SilentAgent"]
+
+from collections import deque
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Final
+
+from flagfall.kernel.match import Briefing
+
+_SPACE: Final = 0x20
+_PRINTABLE: Final = range(0x20, 0x7F)
+
+
+class RandomAgent:
+    """Says any printable character of ASCII, each as likely as the others."""
+
+    def start(self, briefing: Briefing) -> None:
+        """Seed itself from the match."""
+        self._random = Random(briefing.seed)
+
+    def reply(self, byte: int, reward: float) -> int:  # noqa: ARG002 - it does not listen
+        """Any printable character."""
+        return _PRINTABLE[int(self._random.random() * len(_PRINTABLE))]
+
+
+class SilentAgent:
+    """Says nothing, ever."""
+
+    def reply(self, byte: int, reward: float) -> int:  # noqa: ARG002 - it does not listen
+        """A space."""
+        return _SPACE
+
+
+class RepeatingAgent:
+    """Says what it just heard, like the sample learner of the General AI Challenge."""
+
+    def reply(self, byte: int, reward: float) -> int:  # noqa: ARG002 - it does not care
+        """The byte heard."""
+        return byte
+
+
+class MemorizingAgent:
+    """Listens until the teacher falls silent, then says back what it heard; a reward starts it anew.
+
+    Args:
+        pause: how many spaces in a row it takes for the teacher being done.
+        limit: how many bytes it remembers at most, the newest.
+    """
+
+    def __init__(self, pause: int = 2, limit: int = 4096) -> None:
+        self._pause = pause
+        self._heard: deque[int] = deque(maxlen=limit)
+        self._to_say: deque[int] = deque()
+        self._spaces = 0
+
+    def reply(self, byte: int, reward: float) -> int:
+        """The next byte of what it heard before, once the teacher has been silent for a while."""
+        if reward:
+            self._heard.clear()
+            self._to_say.clear()
+        self._heard.append(byte)
+        self._spaces = self._spaces + 1 if byte == _SPACE else 0
+        if not self._to_say and self._spaces >= self._pause:
+            self._to_say.extend(self._heard)
+            self._heard.clear()
+        return self._to_say.popleft() if self._to_say else _SPACE
+
+
+SAMPLES: Final[Mapping[str, Any]] = {
+    "random": RandomAgent,
+    "silent": SilentAgent,
+    "repeating": RepeatingAgent,
+    "memorizing": MemorizingAgent,
+}
+"""The agents that come with flagfall, by the name under which the command line knows them."""

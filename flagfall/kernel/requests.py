@@ -1,0 +1,100 @@
+"""What the script of a match asks for, and how it is told that the match is over."""
+
+from __future__ import annotations
+
+__all__ = [
+    "Actions",
+    "Choose",
+    "CutShort",
+    "EndOfMatch",
+    "Handover",
+    "Notice",
+    "Pause",
+    "Request",
+    "Stop",
+]
+
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+from flagfall.errors import FlagfallError
+from flagfall.kernel.channels.envelope import Phase
+from flagfall.kernel.roles import Outcome, TaskRole
+
+Actions: TypeAlias = Any
+"""One action, or a mapping from player to action where a task has several players."""
+
+Request: TypeAlias = Any
+"""What a script asks for: a pair (observation, reward) is a turn; anything else goes to the environment."""
+
+
+@attrs.frozen
+class Choose:
+    """Asks for the next task; is sent it, or `None` when the match is over.
+
+    Attributes:
+        outcome: how the last task went; `None` before the first.
+        index: the number that the next task will have.
+        seed: what it will be reset with.
+        owed: a reward that was earned and comes with the next observation.
+    """
+
+    outcome: Outcome | None
+    index: int
+    seed: int
+    owed: Any
+
+
+@attrs.frozen
+class Handover:
+    """Asks to run a task in an actor of its own; is sent the number of steps and the reward paid."""
+
+    task: TaskRole
+    observation: Any
+    owed: Any
+
+
+class CutShort(Exception):  # noqa: N818 - a signal to the script, not an error
+    """Thrown into the script when the match ends in the middle of a task."""
+
+
+@attrs.frozen
+class Notice:
+    """A request outside the turns: every seat is asked, and answers or runs out of time.
+
+    Attributes:
+        phase: `start`, `init` or `result`.
+        observation: what the seats are shown; a mapping from player for several players.
+        reward: likewise.
+    """
+
+    phase: Phase
+    observation: Any = None
+    reward: Any = 0
+
+
+@attrs.frozen
+class Pause:
+    """Somebody who records the match must catch up before the next turn."""
+
+    request: Request
+
+
+@attrs.frozen
+class Stop:
+    """The match is over before its scheduler is done."""
+
+    reason: Literal["steps", "seats", "stopped"]
+
+
+class EndOfMatch(FlagfallError):
+    """The match ended while a task waited for its agents; a task lets it pass.
+
+    Attributes:
+        stop: why.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.reason)
+        self.stop = stop

@@ -1,0 +1,121 @@
+"""A match without its clock: which task comes when, and what is said in it, as a plain generator.
+
+The script asks, and is sent what it asked for. A pair (observation, reward) is a turn: it is sent the
+actions. Everything else is a request object. The kernel drives the script with agents and deadlines,
+`flagfall.recording.verify` with recorded actions, `run_plain` with function calls, so all three play
+the same match by construction. This file knows neither clock nor event loop.
+"""
+
+from __future__ import annotations
+
+__all__ = ["match_script", "run_plain"]
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import attrs
+
+from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
+from flagfall.kernel.requests import Choose, CutShort, Handover, Notice
+from flagfall.kernel.seeding import derive_seed
+
+
+def match_script(seed: int) -> Generator[Any, Any, None]:
+    """Play tasks until there are no more.
+
+    Args:
+        seed: the root seed of the match; task number i is reset with `derive_seed(seed, "task", i)`.
+    """
+    owed: Any = 0
+    outcome: Outcome | None = None
+    index = 0
+    while True:
+        task_seed = derive_seed(seed, "task", index)
+        task: TaskRole | None = yield Choose(outcome, index, task_seed, owed)
+        if task is None:
+            return
+        observation = task.reset(task_seed)
+        if not task.continuous:
+            yield Notice("init", observation)
+        steps, earned, ended = 0, 0.0, "finished"
+        reward = owed
+        if getattr(task, "run", None) is not None:
+            steps, earned, ended, reward = yield Handover(task, observation, owed)
+            observation = None
+        else:
+            step = task.step
+            try:
+                while True:
+                    action = yield observation, reward
+                    observation, reward, terminated, truncated, _info = step(action)
+                    steps += 1
+                    earned += reward if type(reward) is not dict else sum(reward.values())
+                    if terminated or truncated:
+                        ended = "finished" if terminated else "truncated"
+                        break
+            except CutShort:
+                ended = "cut"
+        outcome = Outcome(
+            task=task.id,
+            index=index,
+            result=None if ended == "cut" else task.result(),
+            reward=earned,
+            steps=steps,
+            ended=ended,  # type: ignore[arg-type]  # one of the three by construction
+            metrics=task.metrics(),
+        )
+        owed = 0
+        if task.continuous:
+            owed = reward if ended != "cut" else 0
+        elif ended != "cut":
+            answers = yield Notice("result", observation, reward)
+            outcome = attrs.evolve(outcome, answers=answers or {})
+        index += 1
+
+
+def run_plain(
+    scheduler: SchedulerRole,
+    act: Callable[[Any, Any], Any],
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    report: Callable[[Outcome], None] | None = None,
+) -> int:
+    """Play a match as a plain loop: no clock, no actors, no record. For training and for baselines.
+
+    Args:
+        scheduler: gives the tasks; all of them synchronous.
+        act: called with (observation, reward), gives the action (mappings for several players).
+        seed: the root seed; the same seed gives the same tasks as in the kernel.
+        steps: stop after so many turns; `None` to play to the end.
+        report: called with every outcome.
+
+    Returns:
+        How many turns were played.
+    """
+    scheduler.set_seed(derive_seed(seed, "scheduler"))
+    script = match_script(seed)
+    send = script.send
+    request = next(script)
+    left = -1 if steps is None else steps
+    turns = 0
+    while True:
+        while type(request) is tuple:
+            if turns == left:
+                script.close()
+                return turns
+            action = act(*request)
+            turns += 1
+            request = send(action)
+        if isinstance(request, Choose):
+            if request.outcome is not None:
+                scheduler.report(request.outcome)
+                if report is not None:
+                    report(request.outcome)
+            task = scheduler.next_task()
+            if task is None:
+                script.close()
+                return turns
+            request = send(task)
+        else:
+            request = send(None)

@@ -1,0 +1,410 @@
+"""A seat: the agent's end of the wire, and the clock that runs while the agent has a turn.
+
+Rule 1: a turn's clock starts when the agent takes the turn, or when it is posted if the agent is not
+    there to take it (still busy, or gone to think). Waiting in a queue of the host is not charged.
+Rule 2: a turn is judged by the clock when the reply is there, or when its time has come. Exactly on the
+    deadline is late.
+Rule 3: a reply belongs to the envelope it answers. If that is not open any more, it is dropped.
+Rule 4: an agent busy with one envelope up to the hard limit is out.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BURST_TURNS", "CPU_WALL_FACTOR", "Seat", "SeatTally"]
+
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
+
+from flagfall.timing import NEVER_NS, Appointment, Budget, ElapsedTimer, TimeControl
+
+if TYPE_CHECKING:
+    from flagfall.events import Verdict
+    from flagfall.kernel.channels.envelope import Envelope, Phase
+    from flagfall.kernel.stage import Stage
+    from flagfall.timing import NowNs, Timekeeper
+
+BURST_TURNS: Final = 8
+"""After so many turns in a row an agent that never waits lets the rest of the loop run.
+
+A pass of trio's loop costs about as much as two turns, so eight keep its share below a fifth, while a
+deadline next door waits less than 0.1 ms for each busy match."""
+
+CPU_WALL_FACTOR: Final = 10
+"""On the CPU clock, how many times its limit a turn may take on the wall before it is over anyway: an
+agent that sleeps uses no CPU, and must not stop the match."""
+
+_BREATH_NS: Final = 1_000_000
+"""After a stall, how long an agent has at least to show the answer that it may have ready."""
+
+_LOOK_AGAIN_NS: Final = 1_000
+"""CPU time runs slower than the wall's, so the agent may have some left: look again, but do not spin."""
+
+
+@attrs.define(eq=False)
+class SeatTally:
+    """What a seat did in a match, in counts and nanoseconds.
+
+    Attributes:
+        reward: the sum of the rewards that it was paid.
+        turns: the turns that were judged.
+        late: turns for which it was late (the one that put it out included).
+        illegal: turns answered with something outside the action space.
+        absent: turns played for it after it was out.
+        dropped: replies that answered no open turn.
+        skipped: turns that it never took, because a newer one was there first.
+        think_ns: all the time that it was charged for turns.
+        think_max_ns: the most that it was charged for one turn.
+        credit_ns: time that the host lost while it had a turn; not charged.
+        start_ns: how long it took to come up.
+    """
+
+    reward: float = 0
+    turns: int = 0
+    late: int = 0
+    illegal: int = 0
+    absent: int = 0
+    dropped: int = 0
+    skipped: int = 0
+    think_ns: int = 0
+    think_max_ns: int = 0
+    credit_ns: int = 0
+    start_ns: int = 0
+
+
+class Seat(Appointment):
+    """The agent's end of the wire.
+
+    An agent that is a full actor gets it as `run(seat)`:
+
+        async for turn in seat:
+            seat.reply(choose(turn.observation))
+
+    Attributes:
+        number: which seat of the match it is, from 0.
+        timer: the clock of the turn that the agent has.
+        wants: the phases that the agent wants to be asked in; the others are answered for it.
+        out: why the seat is out, or `None`.
+        out_detail: what to show the agent's author of that.
+        closed: there will be no more turns for it.
+        phase: what it was asked last.
+        limit_ns: how long that may take before it is late.
+        cpu_clock: on the CPU clock, what the agent has used; set by its host.
+        own_stalls_ns: how long this agent held up the event loop (kept by the ledger).
+    """
+
+    __slots__ = (
+        "_agenda",
+        "_answered",
+        "_asking",
+        "_burst",
+        "_busy_cpu_ns",
+        "_busy_mark_ns",
+        "_busy_since_ns",
+        "closed",
+        "_cpu_ns",
+        "_hard_ns",
+        "_keeper",
+        "_ledger",
+        "limit_ns",
+        "_mark_ns",
+        "_now",
+        "_open",
+        "phase",
+        "_posted",
+        "_quick_due_ns",
+        "_quick_ns",
+        "_sleeper",
+        "_stage",
+        "_started_ns",
+        "_taken",
+        "_used_ns",
+        "budget",
+        "cpu_clock",
+        "number",
+        "out",
+        "out_detail",
+        "own_stalls_ns",
+        "tally",
+        "timer",
+        "wants",
+    )
+
+    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, stage: Stage) -> None:
+        super().__init__()
+        self.number = number
+        self.budget = Budget(control)
+        self.timer = ElapsedTimer(keeper.now)
+        self.tally = SeatTally()
+        self.wants: frozenset[str] = frozenset({"act"})
+        self.out: str | None = None
+        self.out_detail = ""
+        self.own_stalls_ns = 0
+        self.cpu_clock: NowNs | None = None
+        self._stage = stage
+        self._keeper = keeper
+        self._now = keeper.now
+        self._agenda = keeper.agenda
+        self._ledger = keeper.ledger
+        # What was asked: newest not yet taken; being worked on; not yet judged; number answered last.
+        self._posted: Envelope | None = None
+        self._taken: Envelope | None = None
+        self._open: Envelope | None = None
+        self._answered: int | None = None
+        # Where the agent is: waiting for a turn (perhaps asleep), or busy since when.
+        self._asking = False
+        self._sleeper: trio.lowlevel.Task | None = None
+        self._burst = 0
+        self.closed = False
+        self._busy_since_ns: int | None = None
+        self._busy_mark_ns = self._busy_cpu_ns = 0
+        # The clock of the open envelope. `_quick_due_ns`: before it a reply is on time, no questions asked.
+        self.phase: Phase | None = None
+        self.limit_ns = self._hard_ns = self._quick_ns = NEVER_NS
+        self._started_ns: int | None = None
+        self._used_ns = 0
+        self._mark_ns = self._cpu_ns = 0
+        self._quick_due_ns = 0
+
+    # The agent's side.
+
+    def __aiter__(self) -> Seat:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        try:
+            return await self.turn()
+        except trio.EndOfChannel:
+            raise StopAsyncIteration from None
+
+    async def turn(self) -> Envelope:
+        """The newest turn that waits for an answer; waits until there is one.
+
+        Turns that were judged before the agent asked for them are not shown. If it is cancelled, nothing
+        was taken: the next call gets the turn.
+
+        Raises:
+            trio.EndOfChannel: the match is over, or the seat is out.
+        """
+        envelope = self._posted
+        if envelope is None or self._burst >= BURST_TURNS:
+            envelope = await self._wait()
+        else:
+            self._burst += 1
+        self._posted = None
+        self._taken = envelope
+        timer = self.timer
+        if self._started_ns is None:
+            self._start_clock(self._now() - self._used_ns)
+        timer.started_ns = self._started_ns  # type: ignore[assignment]  # the line above set it
+        timer.late = envelope.late
+        return envelope
+
+    def reply(self, action: Any = None, number: int | None = None) -> None:
+        """Answer the turn that was taken last, or the one with this number.
+
+        Never blocks, and never raises for a reply that comes too late: such a reply is dropped and
+        counted. The world may move on inside this call.
+        """
+        taken = self._taken
+        if taken is None or (number is not None and number != taken.number):
+            self._drop(number)
+            return
+        self._taken = None
+        self._answered = taken.number
+        busy_since_ns, self._busy_since_ns = self._busy_since_ns, None
+        now_ns = self._now()
+        if taken is not self._open:
+            self._stage.answered_old(self, taken, action, now_ns)
+            self._rest()
+            return
+        if now_ns < self._quick_due_ns:
+            spent_ns = now_ns - self._started_ns  # type: ignore[operator]  # it runs: the turn was taken
+            credit_ns = 0
+            verdict: Verdict = "on time"
+        else:
+            spent_ns, credit_ns = self._spent(now_ns)
+            verdict = self._judge(now_ns, busy_since_ns or now_ns, spent_ns, credit_ns)
+        self._open = None
+        self.due_ns = NEVER_NS
+        self._stage.answered(self, taken, action, now_ns, spent_ns, credit_ns, verdict)
+
+    async def _wait(self) -> Envelope:
+        """Wait for a turn."""
+        self._burst = 0
+        self._asking = True
+        self._stop_clock()
+        try:
+            if self._posted is not None:
+                await trio.lowlevel.checkpoint()
+            while self._posted is None:
+                if self.closed:
+                    raise trio.EndOfChannel
+                self._sleeper = current_task()
+                await wait_task_rescheduled(self._forget_sleeper)
+        except trio.Cancelled:
+            if self._posted is not None and self._started_ns is None:
+                self._start_clock(self._now() - self._used_ns)
+            raise
+        finally:
+            self._asking = False
+        return self._posted
+
+    def _stop_clock(self) -> None:
+        """The agent asks for a turn: none of its time is used while it waits for it.
+
+        What it used of the turn that waits for it counts; and if it has taken the open turn and asks
+        for another without an answer, the clock of that turn goes on.
+        """
+        if self._posted is None and self._open is not None:
+            return
+        if self._started_ns is not None and self._posted is not None:
+            now_ns = self._now()
+            if now_ns >= self.due_ns:
+                self.fire(now_ns)  # it came too late for this one; that may post the next
+            else:
+                self._used_ns = now_ns - self._started_ns
+        self._started_ns = self._busy_since_ns = None
+        self.due_ns = NEVER_NS
+
+    def _forget_sleeper(self, _raise_cancel: Any) -> Abort:
+        self._sleeper = None
+        return Abort.SUCCEEDED
+
+    def _drop(self, number: int | None) -> None:
+        answers = self._answered if number is None else number
+        if answers is None:
+            self._stage.dropped(self, -1, "unasked")
+        else:
+            self._stage.dropped(self, answers, "double" if answers == self._answered else "stale")
+
+    # The clock.
+
+    def _start_clock(self, now_ns: int) -> None:
+        self._started_ns = now_ns
+        self._mark_ns = mark_ns = self._ledger.lost_ns - self.own_stalls_ns
+        if self.cpu_clock is not None:
+            self._cpu_ns = self.cpu_clock()
+        if self._busy_since_ns is None:
+            self._busy_since_ns = now_ns
+            self._busy_mark_ns = mark_ns
+            self._busy_cpu_ns = self._cpu_ns
+            due_ns = now_ns + self._quick_ns
+        else:
+            due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._hard_ns)
+        self.due_ns = due_ns
+        self._quick_due_ns = due_ns if self.cpu_clock is None else 0
+        if due_ns < self.armed_ns:
+            self._agenda.arm(self)
+
+    def _spent(self, now_ns: int) -> tuple[int, int]:
+        """What the open turn has cost the agent so far, and what the host lost of it."""
+        return self._cost(now_ns, self._started_ns or now_ns, self._mark_ns, self._cpu_ns)
+
+    def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
+        """How long the agent has been busy without an answer, and what the host lost of it."""
+        return self._cost(now_ns, since_ns, self._busy_mark_ns, self._busy_cpu_ns)
+
+    def _cost(self, now_ns: int, since_ns: int, mark_ns: int, cpu_ns: int) -> tuple[int, int]:
+        wall_ns = now_ns - since_ns
+        if self.cpu_clock is not None:
+            return max(self.cpu_clock() - cpu_ns, wall_ns // CPU_WALL_FACTOR), 0
+        lost_ns = self._ledger.lost_ns - self.own_stalls_ns - mark_ns
+        credit_ns = min(wall_ns, lost_ns + self._keeper.lost_in_this_step_ns(now_ns))
+        return wall_ns - credit_ns, credit_ns
+
+    def _judge(self, now_ns: int, since_ns: int, spent_ns: int, credit_ns: int) -> Verdict:
+        if not _over(spent_ns, self.limit_ns, credit_ns):
+            return "on time"
+        return "fallen" if self._is_out(now_ns, since_ns) else "late"
+
+    def _is_out(self, now_ns: int, since_ns: int) -> bool:
+        busy_ns, lost_ns = self._busy(now_ns, since_ns)
+        return _over(busy_ns, self._hard_ns, lost_ns)
+
+    def _rest(self) -> None:
+        """The agent is done with an old turn: its hard limit counts from the newer one, if any runs."""
+        if self._posted is None or self._started_ns is None:
+            self.due_ns = NEVER_NS
+            return
+        self._busy_since_ns, self._busy_mark_ns = self._started_ns, self._mark_ns
+        self._busy_cpu_ns = self._cpu_ns
+        self._arm(self._started_ns + self._quick_ns)
+
+    def _arm(self, due_ns: int) -> None:
+        self.due_ns = due_ns
+        self._agenda.arm(self)
+
+    def fire(self, now_ns: int) -> None:
+        """The time of the open turn has come, or that of the hard limit, or so it seemed."""
+        if self.closed or self._busy_since_ns is None:
+            return
+        busy_ns, lost_ns = self._busy(now_ns, self._busy_since_ns)
+        if _over(busy_ns, self._hard_ns, lost_ns):
+            self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
+            return
+        left_ns = _left(busy_ns, self._hard_ns, lost_ns)
+        if self._open is None or self._started_ns is None:
+            self._arm(now_ns + left_ns)
+            return
+        spent_ns, credit_ns = self._spent(now_ns)
+        if _over(spent_ns, self.limit_ns, credit_ns):
+            self._open = None
+            self._arm(now_ns + left_ns)
+            self._stage.overdue(self, spent_ns, credit_ns)
+        else:
+            self._quick_due_ns = 0  # what the host lost must be reckoned with in the reply
+            self._arm(now_ns + min(left_ns, _left(spent_ns, self.limit_ns, credit_ns)))
+
+    # The stage's side.
+
+    def post(self, envelope: Envelope, now_ns: int) -> None:
+        """Ask the agent; whatever it was asked before and has not taken is forgotten."""
+        if self._posted is not None:
+            self.tally.skipped += 1
+        self._posted = self._open = envelope
+        if self.phase != envelope.phase or not self.budget.flat:
+            self._set_limits(envelope.phase)
+        self._used_ns = 0
+        if self._asking:
+            self._started_ns = self._busy_since_ns = None
+            self.due_ns = NEVER_NS
+            if self._sleeper is not None:
+                sleeper, self._sleeper = self._sleeper, None
+                reschedule(sleeper)
+        else:
+            self._start_clock(now_ns)
+
+    def _set_limits(self, phase: Phase) -> None:
+        self.phase = phase
+        self.limit_ns = self.budget.limit(phase)
+        self._hard_ns = self.budget.hard_limit(phase)
+        if self._stage.paced(phase):
+            self.limit_ns = NEVER_NS  # the tick is the limit
+        self._quick_ns = min(self.limit_ns, self._hard_ns)
+        self.timer.limit_ns = self.limit_ns
+
+    def withdraw(self) -> None:
+        """What is open is answered for the agent: it does not want to be asked."""
+        self._open = None
+
+    def close(self) -> None:
+        """No more turns: the agent's next call of `turn` ends."""
+        self.closed = True
+        self._posted = self._open = None
+        self.due_ns = NEVER_NS
+        if self._sleeper is not None:
+            sleeper, self._sleeper = self._sleeper, None
+            reschedule(sleeper)
+
+
+def _over(spent_ns: int, limit_ns: int, credit_ns: int) -> bool:
+    """Whether a limit is reached; after a stall only when the agent had a moment to be heard."""
+    return spent_ns >= limit_ns + (_BREATH_NS if credit_ns else 0)
+
+
+def _left(spent_ns: int, limit_ns: int, credit_ns: int) -> int:
+    """How long to wait before looking again whether a limit is reached."""
+    return max(_LOOK_AGAIN_NS, limit_ns - spent_ns + (_BREATH_NS if credit_ns else 0))

@@ -1,0 +1,501 @@
+"""The stage: the task's end of the wire, and the referee between it and the seats.
+
+A turn goes out to the seats and comes back as actions. Whatever completes the turn (the last reply, a
+deadline, a tick) also moves the world on, there and then, in the context where it happened: a
+synchronous task needs no event loop, so no switch to another actor is spent on it. That makes one turn
+cost at most one switch, and usually none. A task that waits for real things runs in an actor of its own
+and parks in `exchange` instead.
+
+Rule 1: whoever completes a turn moves the world; an error in the world never reaches the agent that
+    happened to do so. It goes to the environment, which ends the match.
+Rule 2: with several seats, records of one turn come in seat order, whoever was first; a reply that
+    was dropped is recorded when time has moved on. So the journal does not depend on the order in
+    which the loop runs its tasks.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MAX_DETAIL_CHARS", "MAX_DROPPED_RECORDS", "Stage"]
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import attrs
+from outcome import Error, Outcome, Value
+from trio.lowlevel import Abort, Task, current_task, reschedule, wait_task_rescheduled
+
+from flagfall.events import ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
+from flagfall.kernel.channels.envelope import Envelope, Late, Phase
+from flagfall.kernel.requests import Actions, EndOfMatch, Notice, Pause, Request, Stop
+from flagfall.kernel.seat import Seat
+from flagfall.timing import NEVER_NS, Appointment
+
+if TYPE_CHECKING:
+    from flagfall.kernel.roles import Sink, TaskRole
+    from flagfall.timing import TimeControl, Timekeeper
+
+MAX_DETAIL_CHARS: Final = 4_000
+"""A traceback of some forty lines; what tells an author why an agent fell need not be longer."""
+
+MAX_DROPPED_RECORDS: Final = 100
+"""So many dropped replies of a seat are recorded one by one; further ones are only counted, so that
+an agent that floods its seat cannot fill the disk."""
+
+
+class Stage(Appointment):
+    """One match's exchanges with its seats.
+
+    Args:
+        agents: how many seats there are.
+        control: the time control of every seat.
+        keeper: the deadlines of the event loop.
+        emit: takes every event, or `None` where nobody looks.
+        tick_ns: the length of a tick at real-time pace; `None` for lock-step pace.
+        steps: the match is cut after so many turns; `None` for no limit.
+
+    Attributes:
+        seats: in seat order.
+        turns: how many turns are complete.
+        origin_ns: when the match began, on the keeper's clock.
+        abandon: called with a seat that fell, to stop its agent.
+    """
+
+    def __init__(
+        self,
+        agents: int,
+        control: TimeControl,
+        keeper: Timekeeper,
+        emit: Sink | None = None,
+        tick_ns: int | None = None,
+        steps: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.turns = 0
+        self.origin_ns = keeper.now()
+        self.abandon: Callable[[Seat], None] = lambda _seat: None
+        self._solo = agents == 1
+        self._keeper = keeper
+        self._now = keeper.now
+        self._emit = emit
+        self._tick_ns = tick_ns
+        self._steps = NEVER_NS if steps is None else steps
+        self._nil: Any = None
+        self._is_legal: Callable[[Any], bool] = lambda _action: True
+        self._players: tuple[str, ...] = ()
+        # The open request.
+        self._notices = 0
+        self._observation: Any = None
+        self._reward: Any = 0
+        self._asked: list[Seat] = []
+        self._waiting = 0
+        self._answers: dict[int, Any] = {}
+        self._records: dict[int, TurnPlayed] = {}
+        self._offers: dict[int, _Offer] = {}
+        self._late: dict[int, Late] = {}
+        self._incidents: list[ReplyDropped | SeatFell | StallSeen] = []
+        # What happens when it is complete.
+        self._then: Callable[[], None] = self._hand_answers
+        self._send: Callable[[Actions], Request] = lambda _actions: None
+        self._parked: Task | None = None
+        self._handed: Outcome[Any] | None = None
+        self._stopped: Stop | None = None
+        self._paused = False
+        self.seats = [Seat(number, control, keeper, self) for number in range(agents)]
+
+    # The environment's side.
+
+    def give_to(self, task: TaskRole) -> None:
+        """From now on the turns belong to this task."""
+        self._nil = task.nil_action
+        self._is_legal = task.is_legal
+        self._players = tuple(task.players)
+        self._offers.clear()
+
+    async def exchange(self, observation: Any, reward: Any = 0) -> Actions:
+        """One turn: show the observation, and wait for the actions that are to be played.
+
+        With several players the arguments and the result are mappings from player; only the players
+        in `observation` are asked. Cancelling it withdraws the turn.
+
+        Raises:
+            EndOfMatch: the match was stopped, reached its last step, or has no seat left.
+        """
+        self._then = self._hand_actions
+        self._open_turn(observation, reward)
+        result = await self._until_handed()
+        if isinstance(result, Stop):
+            raise EndOfMatch(result)
+        return result
+
+    async def pump(self, send: Callable[[Actions], Request], request: Request) -> Request:
+        """Play turns with a script until it asks for something else.
+
+        Args:
+            send: gives the script the actions, and returns its next request.
+            request: the pair (observation, reward) that it asked for last.
+
+        Returns:
+            The script's next request that is no turn, or a `Stop`, or a `Pause` with the turn to go on
+            with. Whatever the script raises is raised.
+        """
+        self._then = self._advance
+        self._send = send
+        self._open_turn(*request)
+        return await self._until_handed()
+
+    async def notify(self, notice: Notice) -> dict[int, Any] | Stop:
+        """Ask all seats that want to be asked in this phase; returns their answers by seat number."""
+        self._then = self._hand_answers
+        self._notices += 1
+        self._observation, self._reward = notice.observation, notice.reward
+        phase = notice.phase
+        for seat in self.seats:
+            seat.tally.reward += self._shown_to(seat)[1]
+        asked = [s for s in self.seats if s.out is None and (phase == "start" or phase in s.wants)]
+        self._ask(asked, -self._notices, phase)
+        return await self._until_handed()
+
+    def stop(self, reason: Literal["steps", "seats", "stopped"]) -> None:
+        """End the match now; the open turn is withdrawn."""
+        self._stopped = Stop(reason)
+        self._asked, self._waiting = [], 0
+        self.due_ns = NEVER_NS
+        for seat in self.seats:
+            seat.withdraw()
+        self._hand(Value(self._stopped))
+
+    def pause(self) -> None:
+        """Let `pump` return before the next turn is opened, so that no clock runs meanwhile."""
+        self._paused = True
+
+    def flush(self) -> None:
+        """Record what was held back for the sake of order."""
+        self._flush(NEVER_NS)
+
+    async def _until_handed(self) -> Any:
+        if self._handed is None:
+            self._parked = current_task()
+            await wait_task_rescheduled(self._withdraw)
+        handed, self._handed = self._handed, None
+        return self._stopped or handed.unwrap()  # type: ignore[union-attr]  # somebody handed it
+
+    def _withdraw(self, _raise_cancel: Any) -> Abort:
+        self._parked = None
+        for seat in self._asked:
+            seat.withdraw()
+        return Abort.SUCCEEDED
+
+    def _hand(self, result: Outcome[Any]) -> None:
+        self._handed = result
+        if self._parked is not None:
+            parked, self._parked = self._parked, None
+            reschedule(parked)
+
+    # Out to the seats.
+
+    def _open_turn(self, observation: Any, reward: Any) -> None:
+        if self._stopped is not None:
+            self._hand(Value(self._stopped))
+            return
+        self._observation = observation
+        self._reward = reward
+        if self._solo:
+            self._waiting = 1
+            self._asked = self.seats
+            self._answers.clear()
+            seat = self.seats[0]
+            seat.tally.reward += reward
+            late = self._late.pop(0, None) if self._late else None
+            now_ns = self._now()
+            if self._tick_ns is not None:
+                self._arm_tick(now_ns)
+            seat.post(Envelope(self.turns, observation, reward, "act", late), now_ns)
+            return
+        for player, paid in reward.items() if isinstance(reward, Mapping) else ():
+            self.seats[self._players.index(player)].tally.reward += paid
+        self._ask([self.seats[self._players.index(p)] for p in observation], self.turns, "act")
+
+    def _ask(self, asked: list[Seat], number: int, phase: Phase) -> None:
+        now_ns = self._now()
+        self._asked = asked
+        self._waiting = len(asked)
+        self._answers = {}
+        if self._tick_ns is not None and phase == "act":
+            self._arm_tick(now_ns)
+        for seat in asked:
+            if seat.out is None:
+                shown, paid = self._shown_to(seat)
+                late = self._late.pop(seat.number, None)
+                seat.post(Envelope(number, shown, paid, phase, late), now_ns)
+        if not asked:
+            self._complete(phase)
+        for seat in asked:
+            if seat.out is not None and phase == "act":
+                self._settle(seat, self._nil, "absent", now_ns)
+
+    def _shown_to(self, seat: Seat) -> tuple[Any, Any]:
+        if self._solo or not isinstance(self._observation, Mapping) or not self._players:
+            return self._observation, self._reward
+        player = self._players[seat.number]
+        paid = self._reward.get(player, 0) if isinstance(self._reward, Mapping) else 0
+        return self._observation.get(player), paid
+
+    # Back from the seats (called by them).
+
+    def answered(
+        self,
+        seat: Seat,
+        envelope: Envelope,
+        action: Any,
+        now_ns: int,
+        spent_ns: int,
+        credit_ns: int,
+        verdict: Verdict,
+    ) -> None:
+        """A seat answered what is open; `verdict` is the clock's, `on time`, `late` or `fallen`."""
+        if envelope.phase != "act":
+            self._noted(seat, envelope.phase, action, spent_ns, verdict)
+        elif self._tick_ns is not None:
+            self._offers[seat.number] = _Offer(action, envelope.number, now_ns, spent_ns, credit_ns)
+        elif verdict == "on time":
+            if self._legal(action):
+                self._settle(seat, action, "on time", now_ns, spent_ns, credit_ns)
+            else:
+                self._refuse(seat, now_ns, spent_ns, credit_ns)
+        elif verdict == "late":
+            self.overdue(seat, spent_ns, credit_ns)
+        else:
+            self.fell(seat, "late", f"answered after {spent_ns / 1e6:.1f} ms")
+
+    def answered_old(self, seat: Seat, envelope: Envelope, action: Any, now_ns: int) -> None:
+        """A seat answered what is not open any more. At real-time pace it is the newest it has to say."""
+        if self._tick_ns is not None and envelope.phase == "act":
+            spent_ns = now_ns - seat.timer.started_ns
+            self._offers[seat.number] = _Offer(action, envelope.number, now_ns, spent_ns, 0)
+        else:
+            self.dropped(seat, envelope.number, "stale")
+
+    def dropped(self, seat: Seat, number: int, why: Literal["stale", "double", "unasked"]) -> None:
+        """A seat said something that answers no open turn."""
+        seat.tally.dropped += 1
+        if seat.tally.dropped <= MAX_DROPPED_RECORDS:
+            self._incidents.append(ReplyDropped(self._since(self._now()), seat.number, number, why))
+
+    def overdue(self, seat: Seat, spent_ns: int, credit_ns: int) -> None:
+        """The soft limit of the open turn has passed, and the hard one has not."""
+        now_ns = self._now()
+        by_ns = max(0, spent_ns - seat.limit_ns)
+        seat.tally.late += 1
+        self._late[seat.number] = Late(self.turns, "late", self._nil, by_ns)
+        self._settle(seat, self._nil, "late", now_ns, spent_ns, credit_ns)
+
+    def fell(self, seat: Seat, reason: str, detail: str = "") -> None:
+        """A seat is out from now on; whatever it was asked is answered for it."""
+        if seat.out is not None:
+            return
+        now_ns = self._now()
+        seat.out = reason
+        seat.out_detail = detail[-MAX_DETAIL_CHARS:]
+        if reason == "late":
+            seat.tally.late += 1
+        self._incidents.append(SeatFell(self._since(now_ns), seat.number, reason, seat.out_detail))
+        owed = self._owes(seat)
+        seat.close()
+        self.abandon(seat)
+        if owed == "act":
+            self._settle(seat, self._nil, "fallen", now_ns)
+        elif owed is not None:
+            self._waiting -= 1
+            if self._waiting == 0:
+                self._complete(owed)
+
+    def _owes(self, seat: Seat) -> Phase | None:
+        """In which phase the seat is being waited for, if it is."""
+        if seat.number in self._answers or seat not in self._asked or self._waiting == 0:
+            return None
+        return seat.phase
+
+    def paced(self, phase: Phase) -> bool:
+        """Whether the world waits for the tick in this phase, and not for the agent."""
+        return self._tick_ns is not None and phase == "act"
+
+    def _noted(self, seat: Seat, phase: Phase, answer: Any, spent_ns: int, verdict: Verdict) -> None:
+        if verdict != "on time":
+            self.fell(seat, "late", f"`{phase}` took {spent_ns / 1e6:.1f} ms")
+            return
+        seat.budget.charge(phase, spent_ns)
+        if phase == "start":
+            seat.tally.start_ns = spent_ns
+        self._answers[seat.number] = answer
+        self._waiting -= 1
+        if self._waiting == 0:
+            self._complete(phase)
+
+    def _legal(self, action: Any) -> bool:
+        try:
+            return self._is_legal(action)
+        except Exception:  # noqa: BLE001 - an action that breaks the task's own check is no action of it
+            return False
+
+    def _refuse(self, seat: Seat, now_ns: int, spent_ns: int, credit_ns: int) -> None:
+        seat.tally.illegal += 1
+        self._late[seat.number] = Late(self.turns, "illegal", self._nil)
+        self._settle(seat, self._nil, "illegal", now_ns, spent_ns, credit_ns)
+
+    def _settle(
+        self,
+        seat: Seat,
+        action: Any,
+        verdict: Verdict,
+        now_ns: int,
+        spent_ns: int = 0,
+        credit_ns: int = 0,
+        answers: int | None = None,
+    ) -> None:
+        """This is what is played for the seat in this turn."""
+        tally = seat.tally
+        tally.turns += 1
+        tally.think_ns += spent_ns
+        if spent_ns > tally.think_max_ns:
+            tally.think_max_ns = spent_ns
+        if not seat.budget.flat:
+            seat.budget.charge("act", spent_ns)
+        if credit_ns:
+            self._note_credit(seat, now_ns, credit_ns)
+        if self._emit is not None:
+            self._record(seat, action, verdict, now_ns, spent_ns, credit_ns, answers)
+        self._answers[seat.number] = action
+        self._waiting -= 1
+        if self._waiting == 0:
+            self._complete("act")
+
+    def _note_credit(self, seat: Seat, now_ns: int, credit_ns: int) -> None:
+        seat.tally.credit_ns += credit_ns
+        culprit = self._keeper.ledger.last
+        number = next((other.number for other in self.seats if other is culprit), None)
+        self._incidents.append(StallSeen(self._since(now_ns), credit_ns, number))
+
+    # Records.
+
+    def _since(self, now_ns: int) -> int:
+        return now_ns - self.origin_ns
+
+    def _record(
+        self,
+        seat: Seat,
+        action: Any,
+        verdict: Verdict,
+        now_ns: int,
+        spent_ns: int,
+        credit_ns: int,
+        answers: int | None,
+    ) -> None:
+        if self._solo:
+            shown, paid = self._observation, self._reward
+        else:
+            shown, paid = self._shown_to(seat)
+        at_ns = now_ns - self.origin_ns
+        record = TurnPlayed(
+            at_ns, self.turns, shown, paid, action, spent_ns, seat.number, verdict, credit_ns, answers
+        )
+        if self._incidents:
+            self._flush(at_ns)
+        if self._solo:
+            self._emit(record)  # type: ignore[misc]  # the caller looked
+        else:
+            self._records[seat.number] = record
+
+    def _flush(self, before_ns: int) -> None:
+        """Record the incidents before this moment, in an order that does not depend on the loop's."""
+        if self._emit is None:
+            self._incidents.clear()
+            return
+        ready = sorted(
+            (i for i in self._incidents if i.at_ns < before_ns),
+            key=lambda i: (i.at_ns, -1 if i.seat is None else i.seat),
+        )
+        self._incidents = [i for i in self._incidents if i.at_ns >= before_ns]
+        for incident in ready:
+            self._emit(incident)
+
+    # Completion.
+
+    def _complete(self, phase: Phase) -> None:
+        if phase == "act":
+            self.turns += 1
+            if self._records:
+                for number in sorted(self._records):
+                    self._emit(self._records[number])  # type: ignore[misc]  # records exist for it
+                self._records.clear()
+            if self.turns >= self._steps:
+                self.stop("steps")
+                return
+        if all(seat.out is not None for seat in self.seats):
+            self.stop("seats")
+            return
+        self._then()
+
+    def _actions(self) -> Actions:
+        if self._solo:
+            return self._answers[0]
+        return {self._players[number]: self._answers[number] for number in sorted(self._answers)}
+
+    def _advance(self) -> None:
+        try:
+            request = self._send(self._answers[0] if self._solo else self._actions())
+        except BaseException as error:  # noqa: BLE001 - rule 1: it is the environment's, whoever ran into it
+            self._hand(Error(error))
+            return
+        if type(request) is not tuple:
+            self._hand(Value(request))
+        elif self._paused:
+            self._paused = False
+            self._hand(Value(Pause(request)))
+        else:
+            self._open_turn(*request)
+
+    def _hand_actions(self) -> None:
+        self._hand(Value(self._actions()))
+
+    def _hand_answers(self) -> None:
+        self._hand(Value(self._answers))
+
+    # Real-time pace.
+
+    def _arm_tick(self, now_ns: int) -> None:
+        """The next tick keeps the rate; ticks that the host missed are left out, not made up for."""
+        tick_ns = self._tick_ns or 0
+        planned_ns = self.due_ns + tick_ns if self.due_ns < NEVER_NS else now_ns + tick_ns
+        self.due_ns = planned_ns if planned_ns > now_ns else now_ns + tick_ns
+        self._keeper.agenda.arm(self)
+
+    def fire(self, now_ns: int) -> None:
+        """A tick: the newest action that came before it is played, or NIL."""
+        tick_at_ns = self.due_ns
+        for seat in list(self._asked):
+            if seat.out is not None or seat.number in self._answers:
+                continue
+            offer = self._offers.get(seat.number)
+            seat.withdraw()
+            if offer is None or offer.at_ns >= tick_at_ns:
+                self.overdue(seat, 0, 0)
+            elif not self._legal(offer.action):
+                del self._offers[seat.number]
+                self._refuse(seat, now_ns, offer.spent_ns, offer.credit_ns)
+            else:
+                del self._offers[seat.number]
+                older = offer.number if offer.number != self.turns else None
+                self._settle(
+                    seat, offer.action, "on time", now_ns, offer.spent_ns, offer.credit_ns, older
+                )
+
+
+@attrs.frozen
+class _Offer:
+    """At real-time pace: the newest that an agent said, for the next tick."""
+
+    action: Any
+    number: int
+    at_ns: int
+    spent_ns: int
+    credit_ns: int

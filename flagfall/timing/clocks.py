@@ -1,0 +1,122 @@
+"""What time it is, in whole nanoseconds: on the wall, on the CPU, or in a world that has its own.
+
+The clock of the running event loop decides which it is. Under trio's own clock time is the wall's. Under
+a `VirtualClock` it is virtual: it stands still while anybody can run, and jumps to the next thing that
+falls due when nobody can. Everything in such a loop lives in virtual time, `trio.sleep` included.
+"""
+
+from __future__ import annotations
+
+__all__ = ["NowNs", "VirtualClock", "process_cpu_clock", "time_source"]
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import TypeAlias
+
+import trio
+from trio.lowlevel import current_clock
+
+from flagfall.errors import UsageError
+from flagfall.timing.agenda import Agenda
+from flagfall.timing.units import NEVER_NS
+
+NowNs: TypeAlias = Callable[[], int]
+"""Gives the time in nanoseconds since some fixed moment."""
+
+_NS = 1_000_000_000
+
+
+class VirtualClock(trio.abc.Clock):
+    """A clock for `trio.run(..., clock=VirtualClock())` on which waiting takes no time.
+
+    It knows the agenda of the loop, so waking one sleeper costs one pass of trio's loop, not a
+    cancel scope and an idle pass as with `trio.testing.MockClock`. It wakes one appointment at a
+    time: what falls due at one moment happens in the order in which it was arranged.
+
+    Threads and processes live in real time, so a match on this clock takes only agents in the loop.
+    """
+
+    def __init__(self) -> None:
+        self.agenda = Agenda()
+        self.now_ns = 0
+        self._seconds = 0.0
+        self._held = 0
+
+    def now(self) -> int:
+        """Virtual nanoseconds since the loop began."""
+        return self.now_ns
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Let no time pass inside: for real work, such as writing a file, that others wait for."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+
+    def start_clock(self) -> None:
+        """Nothing to start (trio's contract)."""
+
+    def current_time(self) -> float:
+        """Virtual seconds since the loop began (trio's contract)."""
+        return self._seconds
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        """Called by trio when nobody can run: jump to what is due next (trio's contract)."""
+        if self._held:
+            return inf
+        due_ns = self.agenda.next_due_ns()
+        if deadline == inf and due_ns == NEVER_NS:
+            return inf
+        if deadline * _NS <= due_ns:
+            self._advance(max(self.now_ns, round(deadline * _NS)), deadline)
+            return 0
+        self._advance(due_ns, due_ns / _NS)
+        entry = self.agenda.pop_due(due_ns)
+        if entry is not None:
+            entry.fire(due_ns)
+        return 0
+
+    def _advance(self, now_ns: int, seconds: float) -> None:
+        self.now_ns = now_ns
+        # trio compares its own deadlines with this float: never let rounding keep it below one.
+        self._seconds = max(self._seconds, seconds)
+
+
+def time_source() -> NowNs:
+    """The clock of the running event loop, in whole nanoseconds."""
+    clock = current_clock()
+    if isinstance(clock, VirtualClock):
+        return clock.now
+    if type(clock).__module__.startswith("trio._core._run"):
+        return time.perf_counter_ns  # what trio's own clock counts, without the detour over floats
+    return lambda: round(clock.current_time() * _NS)
+
+
+def process_cpu_clock(pid: int) -> NowNs:
+    """The CPU time that a process of this machine has used, all its threads together.
+
+    Raises:
+        UsageError: this system does not tell; only Linux does.
+    """
+    if not sys.platform.startswith("linux"):
+        raise UsageError("clock=cpu for an agent process needs Linux; use clock=wall")
+    # clock_getcpuclockid(3) of the C library, which Python does not offer: MAKE_PROCESS_CPUCLOCK(pid, SCHED)
+    clock_id = (~pid << 3) | 2
+    last = 0
+
+    def used() -> int:
+        nonlocal last
+        try:
+            last = time.clock_gettime_ns(clock_id)
+        except OSError:  # the process has ended: what it had used stays used
+            pass
+        return last
+
+    return used
+
+

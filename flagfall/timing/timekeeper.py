@@ -1,0 +1,139 @@
+"""Wakes for the earliest deadline of all matches of a loop, and tells whose time was lost.
+
+There is one timekeeper for a trio run, shared by its matches, alive as long as one of them is. On the
+wall clock it is a task that sleeps until the earliest appointment; on the virtual clock the clock itself
+does that work.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Timekeeper", "sleep_until_ns", "timekeeping"]
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from typing import Any
+
+import trio
+from trio.lowlevel import Abort, RunVar, current_clock, current_task, reschedule, wait_task_rescheduled
+
+from flagfall.timing.agenda import Agenda, Appointment
+from flagfall.timing.clocks import NowNs, VirtualClock, time_source
+from flagfall.timing.stalls import Ledger, StallWatch
+from flagfall.timing.units import NEVER_NS
+
+_NS = 1_000_000_000
+
+
+class Timekeeper:
+    """The deadlines of one event loop.
+
+    Attributes:
+        now: the loop's time in nanoseconds.
+        agenda: what falls due when.
+        ledger: the time that the loop could not run; stays empty on the virtual clock.
+        virtual: whether time is virtual.
+    """
+
+    def __init__(self) -> None:
+        clock = current_clock()
+        self.now: NowNs = time_source()
+        self.ledger = Ledger()
+        self.virtual = isinstance(clock, VirtualClock)
+        self._clock = clock
+        self._users = 0
+        self._watch: StallWatch | None = None
+        self._scope = trio.CancelScope()
+        self._wake_ns = NEVER_NS
+        self.agenda = clock.agenda if isinstance(clock, VirtualClock) else Agenda(self._wake_earlier)
+
+    def lost_in_this_step_ns(self, now_ns: int) -> int:
+        """How much of the step that is running now the host took away."""
+        return 0 if self._watch is None else self._watch.lost_in_this_step_ns(now_ns)
+
+    def real_work(self) -> AbstractContextManager[None]:
+        """Around work in real time, such as writing a file: no virtual time passes meanwhile."""
+        return self._clock.hold() if isinstance(self._clock, VirtualClock) else nullcontext()
+
+    def enter(self) -> None:
+        """One more match uses it."""
+        self._users += 1
+        if self._users == 1 and not self.virtual:
+            self._watch = StallWatch(self.now, self.ledger)
+            trio.lowlevel.add_instrument(self._watch)
+            self._scope = trio.CancelScope()
+            trio.lowlevel.spawn_system_task(self._keep, name="flagfall timekeeper")
+
+    def leave(self) -> None:
+        """One match uses it no more; the last one stops it."""
+        self._users -= 1
+        if self._users == 0 and self._watch is not None:
+            trio.lowlevel.remove_instrument(self._watch)
+            self._watch = None
+            self._scope.cancel()
+
+    def _wake_earlier(self, due_ns: int) -> None:
+        if due_ns < self._wake_ns:
+            self._wake_ns = due_ns
+            self._scope.deadline = self._trio_time(due_ns)
+
+    def _trio_time(self, due_ns: int) -> float:
+        return trio.current_time() + (due_ns - self.now()) / _NS
+
+    async def _keep(self) -> None:
+        while self._users:
+            due_ns = self.agenda.next_due_ns()
+            self._wake_ns = due_ns
+            deadline = self._trio_time(due_ns) if due_ns < NEVER_NS else float("inf")
+            with trio.CancelScope(deadline=deadline) as self._scope:
+                await trio.sleep_forever()
+            # Whatever becomes due while this runs waits for the next pass: others may run in between.
+            now_ns = self.now()
+            while (entry := self.agenda.pop_due(now_ns)) is not None:
+                entry.fire(now_ns)
+
+
+_keeper: RunVar[Timekeeper] = RunVar("flagfall_timekeeper")
+
+
+@asynccontextmanager
+async def timekeeping() -> AsyncIterator[Timekeeper]:
+    """The timekeeper of this event loop, for as long as the context lasts."""
+    try:
+        keeper = _keeper.get()
+    except LookupError:
+        keeper = Timekeeper()
+        _keeper.set(keeper)
+    keeper.enter()
+    try:
+        yield keeper
+    finally:
+        keeper.leave()
+
+
+class _Sleeper(Appointment):
+    __slots__ = ("_task",)
+
+    def __init__(self, due_ns: int) -> None:
+        super().__init__()
+        self.due_ns = due_ns
+        self._task = current_task()
+
+    def fire(self, now_ns: int) -> None:  # noqa: ARG002 - it is known to be late enough
+        reschedule(self._task)
+
+    def abort(self, _raise_cancel: Any) -> Abort:
+        self.due_ns = NEVER_NS
+        return Abort.SUCCEEDED
+
+
+async def sleep_until_ns(keeper: Timekeeper, due_ns: int) -> None:
+    """Sleep until a moment on the keeper's clock; a moment in the past is over at once.
+
+    Cancelling it leaves nothing behind.
+    """
+    if due_ns <= keeper.now():
+        await trio.lowlevel.checkpoint()
+        return
+    sleeper = _Sleeper(due_ns)
+    keeper.agenda.arm(sleeper)
+    await wait_task_rescheduled(sleeper.abort)
