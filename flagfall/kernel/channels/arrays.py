@@ -1,0 +1,306 @@
+"""Observations and actions on the wire: msgspec, with numpy arrays and scalars. Pure, and numpy is lazy.
+
+| value | JSON | MessagePack |
+|---|---|---|
+| array | `{"$ndarray": "<f4", "shape": [2, 3], "data": base64}` | extension 78: `["<f4", [2, 3], bytes]` |
+| scalar | the number or truth value | the same |
+| NaN, infinity, alone | `null`: JSON has no word for them, and msgspec writes this | as it is |
+| NaN, infinity, in an array | as it is | as it is |
+
+Data is in C order and little-endian, so that equal arrays have equal bytes on every machine. Refused are
+types that have no fixed size everywhere (`longdouble`) or are no numbers (objects, texts, dates, records),
+and subclasses of `ndarray`, which would lose what makes them one. Arrays come in fresh and writeable.
+
+A field of type `Any` gives arrays back from MessagePack; from JSON it gives mappings, which
+`restore_arrays` turns into arrays.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ARRAY_EXT",
+    "ARRAY_KEY",
+    "DTYPES",
+    "MAX_ARRAY_BYTES",
+    "decode_hook",
+    "ext_hook",
+    "json_decoder",
+    "json_encode_hook",
+    "json_encoder",
+    "msgpack_decoder",
+    "msgpack_encode_hook",
+    "msgpack_encoder",
+    "restore_arrays",
+]
+
+import math
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from .codecs import CodecError
+from .framing import MAX_FRAME_BYTES
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Data: TypeAlias = bytes | bytearray | memoryview
+Decode: TypeAlias = Callable[[Data], Any]
+
+ARRAY_KEY: Final = "$ndarray"
+"""Marks a mapping in JSON as an array. A mapping with this key that is none is an error."""
+
+ARRAY_EXT: Final = 78
+"""The MessagePack extension of an array; the letter N."""
+
+MAX_ARRAY_BYTES: Final = MAX_FRAME_BYTES
+"""The longest data of an array: no frame could carry more."""
+
+MAX_DIMENSIONS: Final = 32
+"""Dimensions of an array, as many as every numpy can have."""
+
+DTYPES: Final = (
+    "|b1",
+    "|i1",
+    "|u1",
+    "<i2",
+    "<u2",
+    "<i4",
+    "<u4",
+    "<i8",
+    "<u8",
+    "<f2",
+    "<f4",
+    "<f8",
+    "<c8",
+    "<c16",
+)
+"""The types of array elements that can be sent, as numpy writes them."""
+
+_Size: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_ARRAY_BYTES)]
+_Shape: TypeAlias = Annotated[list[_Size], Meta(max_length=MAX_DIMENSIONS)]
+
+
+class _Parts(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """An array in MessagePack."""
+
+    dtype: str
+    shape: _Shape
+    data: bytes
+
+
+class _Mapping(msgspec.Struct, forbid_unknown_fields=True):
+    """An array in JSON."""
+
+    dtype: str = msgspec.field(name=ARRAY_KEY)
+    shape: _Shape
+    data: bytes
+
+
+def _numpy() -> Any:
+    """Numpy, when the first array is met: an agent process that sends none starts without it."""
+    import numpy  # noqa: ICN001, PLC0415 - takes a tenth of a second
+
+    return numpy
+
+
+def _parts(array: np.ndarray[Any, Any]) -> _Parts:
+    """Take an array apart.
+
+    Raises:
+        CodecError: its type or size cannot be sent.
+    """
+    dtype = array.dtype.newbyteorder("<")
+    if dtype.str not in DTYPES:
+        raise CodecError(f"an array of {array.dtype} cannot be sent; types that can: {', '.join(DTYPES)}")
+    shape = list(array.shape)
+    _check_size(shape, dtype.itemsize)
+    return _Parts(dtype.str, shape, array.astype(dtype, copy=False).tobytes())
+
+
+def _check_size(shape: list[int], item_bytes: int) -> None:
+    # Empty dimensions count as one: numpy refuses to make 0 x 2**40 x 2**40.
+    nbytes = item_bytes * math.prod(max(1, size) for size in shape)
+    if nbytes > MAX_ARRAY_BYTES or len(shape) > MAX_DIMENSIONS:
+        raise CodecError(f"an array of shape {shape} is too large: {MAX_ARRAY_BYTES} bytes is the limit")
+
+
+def _build(parts: _Parts | _Mapping) -> Any:
+    """Make an array of its parts.
+
+    Raises:
+        CodecError: they do not fit one another, or cannot be an array.
+    """
+    if parts.dtype not in DTYPES:
+        raise CodecError(
+            f"an array of {parts.dtype[:20]!r} is not taken; types that are: {', '.join(DTYPES)}"
+        )
+    dtype = _numpy().dtype(parts.dtype)
+    _check_size(parts.shape, dtype.itemsize)
+    wanted = dtype.itemsize * math.prod(parts.shape)
+    if len(parts.data) != wanted:
+        raise CodecError(f"an array of shape {parts.shape} has {wanted} bytes of data, not {len(parts.data)}")
+    return _numpy().frombuffer(bytearray(parts.data), dtype).reshape(parts.shape)
+
+
+def _plain(value: Any, pack: Callable[[_Parts], Any]) -> Any:
+    numpy = _numpy()
+    if type(value) is numpy.ndarray:
+        return pack(_parts(value))
+    if (
+        isinstance(value, numpy.generic)
+        and value.dtype.newbyteorder("<").str in DTYPES
+        and value.dtype.kind != "c"
+    ):
+        return value.item()
+    raise CodecError(f"a {type(value).__qualname__} cannot be sent")
+
+
+def json_encode_hook(value: object) -> Any:
+    """For `enc_hook` of a JSON encoder.
+
+    Raises:
+        CodecError: it is no array or scalar that can be sent.
+    """
+    return _plain(value, lambda parts: _Mapping(dtype=parts.dtype, shape=parts.shape, data=parts.data))
+
+
+def msgpack_encode_hook(value: object) -> Any:
+    """For `enc_hook` of a MessagePack encoder.
+
+    Raises:
+        CodecError: it is no array or scalar that can be sent.
+    """
+    return _plain(value, lambda parts: msgspec.msgpack.Ext(ARRAY_EXT, msgspec.msgpack.encode(parts)))
+
+
+def ext_hook(code: int, data: memoryview) -> Any:
+    """For `ext_hook` of a MessagePack decoder.
+
+    Raises:
+        CodecError: it is no sound array.
+    """
+    if code != ARRAY_EXT:
+        raise CodecError(f"MessagePack extension {code} means nothing here")
+    try:
+        return _build(msgspec.msgpack.decode(data, type=_Parts))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CodecError(f"no array: {error}") from None
+
+
+def decode_hook(kind: Any, value: Any) -> Any:
+    """For `dec_hook` of either decoder: fields of type `ndarray`, `NDArray[...]` or a numpy scalar.
+
+    Raises:
+        CodecError: the value is none, or of another element type.
+    """
+    numpy = _numpy()
+    origin = typing.get_origin(kind) or kind
+    if origin is numpy.ndarray:
+        return _as_array(kind, value)
+    if isinstance(kind, type) and issubclass(kind, numpy.generic):
+        return _as_scalar(kind, value)
+    raise CodecError(f"{kind} cannot be received")
+
+
+def _as_array(kind: Any, value: Any) -> Any:
+    array = _build_mapping(value) if isinstance(value, dict) else value
+    if not isinstance(array, _numpy().ndarray):
+        raise CodecError(f"a {type(value).__qualname__} is no array")
+    for wanted in typing.get_args(kind)[1:]:  # the dtype of NDArray[...]
+        scalars = [scalar for scalar in typing.get_args(wanted) if isinstance(scalar, type)]
+        if scalars and not issubclass(array.dtype.type, tuple(scalars)):
+            raise CodecError(f"an array of {array.dtype} is none of {scalars[0].__name__}")
+    return array
+
+
+def _as_scalar(kind: Any, value: Any) -> Any:
+    numpy = _numpy()
+    accepted = (
+        bool if issubclass(kind, numpy.bool_) else int if issubclass(kind, numpy.integer) else (int, float)
+    )
+    if not isinstance(value, accepted) or (isinstance(value, bool) and accepted is not bool):
+        raise CodecError(f"{value!r} is no {kind.__name__}")
+    try:
+        return kind(value)
+    except (OverflowError, TypeError) as error:
+        raise CodecError(str(error)) from None
+
+
+def _build_mapping(value: dict[Any, Any]) -> Any:
+    try:
+        return _build(msgspec.convert(value, _Mapping))
+    except msgspec.ValidationError as error:
+        raise CodecError(f"no array: {error}") from None
+
+
+def restore_arrays(value: Any) -> Any:
+    """The same value with arrays in place of the mappings that JSON has for them; at any depth.
+
+    Lists and mappings are made anew; other values are kept.
+
+    Raises:
+        CodecError: a mapping with the key `$ndarray` is no sound array, or the value is too deep to walk.
+    """
+    try:
+        return _restore(value)
+    except RecursionError:
+        raise CodecError("too deeply nested") from None
+
+
+def _restore(value: Any) -> Any:
+    match value:
+        case dict():
+            return (
+                _build_mapping(value)
+                if ARRAY_KEY in value
+                else {key: _restore(of) for key, of in value.items()}
+            )
+        case list():
+            return [_restore(item) for item in value]
+        case _:
+            return value
+
+
+def json_encoder() -> msgspec.json.Encoder:
+    """An encoder that takes arrays. Its `encode` raises `CodecError` for what cannot be sent."""
+    return msgspec.json.Encoder(enc_hook=json_encode_hook)
+
+
+def msgpack_encoder() -> msgspec.msgpack.Encoder:
+    """An encoder that takes arrays. Its `encode` raises `CodecError` for what cannot be sent."""
+    return msgspec.msgpack.Encoder(enc_hook=msgpack_encode_hook)
+
+
+def json_decoder(kind: Any = Any) -> Decode:
+    """A function from JSON to a value of some type; with `Any`, arrays are restored.
+
+    The function raises `CodecError`, and nothing else, for any bytes that are no such value.
+    """
+    decode = _guarded(msgspec.json.Decoder(kind, dec_hook=decode_hook).decode)
+    return (lambda data: restore_arrays(decode(data))) if kind is Any else decode
+
+
+def msgpack_decoder(kind: Any = Any) -> Decode:
+    """A function from MessagePack to a value of some type.
+
+    The function raises `CodecError`, and nothing else, for any bytes that are no such value.
+    """
+    return _guarded(msgspec.msgpack.Decoder(kind, dec_hook=decode_hook, ext_hook=ext_hook).decode)
+
+
+def _guarded(decode: Decode) -> Decode:
+    """Msgspec says `DecodeError`, `UnicodeDecodeError` or `RecursionError`, as the noise may be."""
+
+    def guarded(data: Data) -> Any:
+        try:
+            return decode(data)
+        except CodecError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise CodecError(f"not decodable: {error}") from error
+
+    return guarded

@@ -1,0 +1,144 @@
+"""Frames on a byte stream: a big-endian length of four bytes, then the payload. Pure: bytes in, frames out.
+
+Rule 1: a length over the bound is refused at the header, before the payload is kept.
+Rule 2: after a bad header the stream cannot be trusted again: every further call fails the same way.
+Rule 3: frames are taken before more is fed, so that a framer holds one frame and one chunk at most.
+"""
+
+from __future__ import annotations
+
+__all__ = ["HEADER_BYTES", "MAX_FRAME_BYTES", "NEED_MORE", "FrameError", "Framer", "NeedMore", "frame"]
+
+import enum
+from typing import Final, Literal, TypeAlias
+
+from flagfall.errors import FlagfallError, UsageError
+
+HEADER_BYTES: Final = 4
+
+# The largest observation in sight is a stack of four Atari screens (4 x 210 x 160 x 3) as float64, 3.1 MiB;
+# a GVGAI state is 15 kB, a LangRoom picture 12 KiB.
+MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
+"""The longest payload, unless a framer is told otherwise."""
+
+
+class FrameError(FlagfallError):
+    """A frame is longer than the bound. Who sent it is told by who reads the stream."""
+
+
+class NeedMore(enum.Enum):
+    """The type of `NEED_MORE`."""
+
+    NEED_MORE = enum.auto()
+
+
+NEED_MORE: Final = NeedMore.NEED_MORE
+"""What `Framer.next_frame` returns while no whole frame is there."""
+
+Frame: TypeAlias = bytes | Literal[NeedMore.NEED_MORE]
+
+
+def _check_bound(max_frame_bytes: int) -> None:
+    if not 0 < max_frame_bytes < 256**HEADER_BYTES:
+        raise ValueError(f"max_frame_bytes must be from 1 to {256**HEADER_BYTES - 1}, not {max_frame_bytes}")
+
+
+def _check_length(length: int, max_frame_bytes: int) -> None:
+    if length > max_frame_bytes:
+        raise FrameError(f"a frame of {length} bytes is longer than {max_frame_bytes}")
+
+
+def frame(payload: bytes, max_frame_bytes: int = MAX_FRAME_BYTES) -> bytes:
+    """Put a payload (which may be empty) into a frame.
+
+    Raises:
+        FrameError: it is longer than the bound.
+        ValueError: the bound does not fit the header.
+    """
+    _check_bound(max_frame_bytes)
+    _check_length(len(payload), max_frame_bytes)
+    return len(payload).to_bytes(HEADER_BYTES, "big") + payload
+
+
+class Framer:
+    """Cuts a byte stream into payloads.
+
+        framer.feed(chunk)
+        while (payload := framer.next_frame()) is not NEED_MORE:
+            take(payload)
+
+    Args:
+        max_frame_bytes: the longest payload that is let in.
+
+    Raises:
+        ValueError: the bound does not fit the header.
+    """
+
+    def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+        _check_bound(max_frame_bytes)
+        self._max_frame_bytes = max_frame_bytes
+        self._buffer = bytearray()
+        self._bad_length: int | None = None
+        self._closed = False
+
+    @property
+    def buffered_bytes(self) -> int:
+        """How much input is held."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes | bytearray | memoryview) -> None:
+        """Add input, cut anyhow.
+
+        Raises:
+            FrameError: the stream is broken since an earlier header.
+            UsageError: an earlier frame has not been taken yet, or the input was closed.
+        """
+        if self._closed:
+            raise UsageError("the framer was closed: no input can follow")
+        self._check_taken()
+        self._buffer += data
+
+    def next_frame(self) -> Frame:
+        """The next payload, or `NEED_MORE`.
+
+        Raises:
+            FrameError: the next header, or an earlier one, names a length over the bound.
+        """
+        length = self._length()
+        if length is None or len(self._buffer) < HEADER_BYTES + length:
+            return NEED_MORE
+        payload = bytes(self._buffer[HEADER_BYTES : HEADER_BYTES + length])
+        del self._buffer[: HEADER_BYTES + length]
+        return payload
+
+    def close(self) -> bool:
+        """Say that no input follows.
+
+        Returns:
+            Whether the input ended inside a frame: something was lost.
+
+        Raises:
+            FrameError: the stream is broken since an earlier header.
+            UsageError: an earlier frame has not been taken yet.
+        """
+        self._check_taken()
+        self._closed = True
+        return bool(self._buffer)
+
+    def _length(self) -> int | None:
+        """The length in the next header; `None` while that is incomplete."""
+        if self._bad_length is None:
+            if len(self._buffer) < HEADER_BYTES:
+                return None
+            length = int.from_bytes(self._buffer[:HEADER_BYTES], "big")
+            if length <= self._max_frame_bytes:
+                return length
+            self._bad_length = length
+            self._buffer.clear()
+        _check_length(self._bad_length, self._max_frame_bytes)
+        return None  # pragma: no cover - the line above raises
+
+    def _check_taken(self) -> None:
+        length = self._length()
+        if length is not None and len(self._buffer) >= HEADER_BYTES + length:
+            raise UsageError("a frame waits to be taken: call next_frame until it returns NEED_MORE")
