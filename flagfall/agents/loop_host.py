@@ -90,7 +90,10 @@ def _leashed(agent: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
 
 
 def _let_go(agent: Coroutine[Any, Any, None]) -> None:
+    awaited = [agent]
+    while (inner := getattr(awaited[-1], "cr_await", None)) is not None:
+        awaited.append(inner)
     try:
         agent.close()
-    except RuntimeError:  # it ignored even that: keep it as it is, or its end would be reported as an error
-        _frozen.append(agent)
+    except RuntimeError:  # it ignored even that: keep its frames, or the end of each would be one more error
+        _frozen.extend(awaited)

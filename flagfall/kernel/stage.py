@@ -279,7 +279,7 @@ class Stage(Appointment):
         """A seat said something that answers no open turn."""
         seat.tally.dropped += 1
         if seat.tally.dropped <= MAX_DROPPED_RECORDS:
-            self._incidents.append(ReplyDropped(self._since(self._now()), seat.number, number, why))
+            self._note(ReplyDropped(self._since(self._now()), seat.number, number, why))
 
     def overdue(self, seat: Seat, spent_ns: int, credit_ns: int) -> None:
         """The soft limit of the open turn has passed, and the hard one has not."""
@@ -298,7 +298,7 @@ class Stage(Appointment):
         seat.out_detail = detail[-MAX_DETAIL_CHARS:]
         if reason == "late":
             seat.tally.late += 1
-        self._incidents.append(SeatFell(self._since(now_ns), seat.number, reason, seat.out_detail))
+        self._note(SeatFell(self._since(now_ns), seat.number, reason, seat.out_detail))
         owed = self._owes(seat)
         seat.close()
         self.abandon(seat)
@@ -373,7 +373,7 @@ class Stage(Appointment):
         seat.tally.credit_ns += credit_ns
         culprit = self._keeper.ledger.last
         number = next((other.number for other in self.seats if other is culprit), None)
-        self._incidents.append(StallSeen(self._since(now_ns), credit_ns, number))
+        self._note(StallSeen(self._since(now_ns), credit_ns, number))
 
     # Records.
 
@@ -405,10 +405,17 @@ class Stage(Appointment):
         else:
             self._records[seat.number] = record
 
+    def _note(self, incident: ReplyDropped | SeatFell | StallSeen) -> None:
+        if self._emit is None:
+            return
+        if self._solo:
+            self._emit(incident)
+        else:
+            self._incidents.append(incident)
+
     def _flush(self, before_ns: int) -> None:
         """Record the incidents before this moment, in an order that does not depend on the loop's."""
         if self._emit is None:
-            self._incidents.clear()
             return
         ready = sorted(
             (i for i in self._incidents if i.at_ns < before_ns),

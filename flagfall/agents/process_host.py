@@ -1,0 +1,126 @@
+"""An agent in a process of its own: it can be stopped, whatever it does."""
+
+from __future__ import annotations
+
+__all__ = ["ProcessHost"]
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Final, Literal
+
+import trio
+
+from flagfall.agents.wire_host import ask_over, come_up
+from flagfall.errors import AgentFault
+from flagfall.kernel.channels.pipes import FramedPipe
+from flagfall.kernel.match import Briefing
+from flagfall.kernel.seat import Seat
+from flagfall.timing import process_cpu_clock
+
+TERM_SECONDS: Final = 0.005
+"""Between asking a process to go and making it: a hard limit must be over within 20 ms."""
+
+CLOSE_SECONDS: Final = 0.5
+"""How long an agent has to close and end by itself after the match."""
+
+STDERR_BYTES: Final = 8 * 1024
+"""How much of what an agent wrote to its standard error is kept, the newest."""
+
+
+class ProcessHost:
+    """Runs a Python agent in a process, in a session and process group of its own.
+
+    Args:
+        spec: `module:Name` or `file.py:Name`, see `flagfall.agents.specs`.
+        name: for tables and records.
+    """
+
+    kind: Literal["process"] = "process"
+
+    def __init__(self, spec: str, name: str) -> None:
+        self.name = name
+        self._spec = spec
+
+    async def run(self, seat: Seat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
+        try:
+            await seat.turn()
+        except trio.EndOfChannel:
+            return
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-m", "flagfall.agents.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        tail = bytearray()
+        pipe = _pipe_of(process)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_keep_tail, process, tail)
+                await self._play(pipe, process, seat, briefing)
+                nursery.cancel_scope.cancel()
+        except* AgentFault as faults:
+            fault = faults.exceptions[0]
+            raise _with_stderr(fault, process, tail) from None
+        finally:
+            pipe.close()
+            await _end(process)
+
+    async def _play(
+        self, pipe: FramedPipe, process: trio.Process, seat: Seat, briefing: Briefing
+    ) -> None:
+        await come_up(pipe, seat, briefing, self._spec)
+        if seat.budget.control.clock == "cpu":
+            seat.cpu_clock = process_cpu_clock(process.pid)
+        await ask_over(pipe, seat)
+        with trio.move_on_after(CLOSE_SECONDS):
+            await process.wait()
+
+
+def _pipe_of(process: trio.Process) -> FramedPipe:
+    """The process's pipes as frames; its trio streams are given up for their descriptors."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    pipe = FramedPipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+    for stream in (process.stdin, process.stdout):
+        stream.close()
+    return pipe
+
+
+async def _keep_tail(process: trio.Process, tail: bytearray) -> None:
+    assert process.stderr is not None
+    async for chunk in process.stderr:
+        tail += chunk
+        del tail[:-STDERR_BYTES]
+
+
+def _with_stderr(fault: BaseException, process: trio.Process, tail: bytearray) -> AgentFault:
+    """The fault with what the process said last."""
+    assert isinstance(fault, AgentFault)
+    said = tail.decode(errors="replace").strip()
+    ended = "" if process.returncode is None else f" (exit code {process.returncode})"
+    detail = fault.detail + ended + (f"\n{said}" if said else "")
+    return AgentFault(fault.reason, detail)
+
+
+async def _end(process: trio.Process) -> None:
+    """See to it that the process is gone, and all of its group; not to be cancelled."""
+    with trio.CancelScope(shield=True):
+        if process.returncode is None:
+            _signal(process.pid, signal.SIGTERM)
+            with trio.move_on_after(TERM_SECONDS):
+                await process.wait()
+        _signal(process.pid, signal.SIGKILL)
+        await process.wait()
+        if process.stderr is not None:
+            await process.stderr.aclose()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

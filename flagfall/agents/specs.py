@@ -1,0 +1,91 @@
+"""Agents by name: `random`, `package.module:Name`, `path/file.py:Name`."""
+
+from __future__ import annotations
+
+__all__ = ["agent_name", "is_sample", "load_agent"]
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from flagfall.agents.samples import SAMPLES
+from flagfall.errors import UsageError, nearest
+
+
+def is_sample(spec: str) -> bool:
+    """Whether the text names an agent that comes with flagfall."""
+    return spec in SAMPLES
+
+
+def agent_name(spec: str) -> str:
+    """A short name for tables: what stands after the colon, or the sample's name."""
+    return spec.rpartition(":")[2] if ":" in spec else spec
+
+
+def load_agent(spec: str) -> Any:
+    """The agent that a text names; a module or file is imported for it.
+
+    Raises:
+        UsageError: there is none; where the agent's own code failed, with its traceback.
+    """
+    if spec in SAMPLES:
+        return SAMPLES[spec]
+    place, colon, name = spec.rpartition(":")
+    if not colon or not place or not name:
+        raise UsageError(
+            f"unknown agent {spec!r}{nearest(spec, SAMPLES)}; or write module:Name or file.py:Name"
+        )
+    module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
+    agent: Any = module
+    for part in name.split("."):
+        if not hasattr(agent, part):
+            public = [n for n in vars(agent) if not n.startswith("_")]
+            raise UsageError(f"{place} has no {name!r}{nearest(part, public)}")
+        agent = getattr(agent, part)
+    return agent
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"no such agent file: {path}{nearest(path.name, _neighbours(path))}")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # an agent's helpers stand beside it, as for a program of its own
+    spec = importlib.util.spec_from_file_location(f"flagfall_agent_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:  # noqa: BLE001 - whatever an agent's file does when it is imported
+        del sys.modules[spec.name]
+        raise _failed(str(path), error) from error
+    return module
+
+
+def _from_module(name: str) -> ModuleType:
+    if "" not in sys.path and "." not in sys.path:
+        sys.path.insert(0, "")  # as with python -m: modules of the working directory
+    try:
+        return importlib.import_module(name)
+    except BaseException as error:  # noqa: BLE001 - whatever an agent's module does when it is imported
+        if isinstance(error, ModuleNotFoundError) and error.name is not None and name.startswith(error.name):
+            raise UsageError(f"no module named {error.name!r} for agent {name}") from None
+        raise _failed(name, error) from error
+
+
+def _neighbours(path: Path) -> list[str]:
+    return [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
+
+
+def _failed(place: str, error: BaseException) -> UsageError:
+    """The error with the agent's own traceback, without the frames that led to its file."""
+    stack = traceback.TracebackException.from_exception(error)
+    own = [f for f in stack.stack if "importlib" not in f.filename and f.filename != __file__]
+    stack.stack = traceback.StackSummary.from_list(own)
+    return UsageError(f"agent {place} failed to import:\n{''.join(stack.format()).rstrip()}")

@@ -1,0 +1,93 @@
+"""The host's end of a wire: asks the agent turn by turn, and hands what it says to the seat."""
+
+from __future__ import annotations
+
+__all__ = ["ask_over", "come_up"]
+
+import trio
+
+from flagfall.agents.wire import (
+    WIRE_VERSION,
+    Answer,
+    Ask,
+    Bye,
+    Failed,
+    FromAgent,
+    Hello,
+    Ready,
+    Skip,
+    decode_from_agent,
+    encode,
+)
+from flagfall.errors import AgentFault
+from flagfall.kernel.channels.framing import FrameError
+from flagfall.kernel.channels.pipes import FramedPipe
+from flagfall.kernel.match import Briefing
+from flagfall.kernel.seat import Seat
+from flagfall.timing import NEVER_NS
+
+
+async def come_up(pipe: FramedPipe, seat: Seat, briefing: Briefing, agent: str) -> None:
+    """Greet the agent, and answer the seat's `start` when it is up.
+
+    Raises:
+        AgentFault: it could not be loaded, or it said something else.
+    """
+    hello = Hello(
+        WIRE_VERSION, agent, briefing.seat, briefing.seats, briefing.seed, briefing.time_control
+    )
+    await _send(pipe, hello)
+    message = await _receive(pipe)
+    if not isinstance(message, Ready):
+        raise AgentFault("garbage", f"expected Ready, got {type(message).__name__}")
+    seat.wants = frozenset(message.wants)
+    seat.reply()
+
+
+async def ask_over(pipe: FramedPipe, seat: Seat) -> None:
+    """Play the seat with the agent at the other end, until there are no more turns.
+
+    Raises:
+        AgentFault: the agent is gone, or said what is no message.
+    """
+    try:
+        while True:
+            envelope = await seat.turn()
+            limit_ns = seat.limit_ns
+            if limit_ns < NEVER_NS:
+                limit_ns = max(0, seat.timer.remaining_ns)
+            await _send(pipe, Ask(envelope, limit_ns))
+            await _hear(pipe, seat, envelope.number)
+    except trio.EndOfChannel:
+        await _send(pipe, Bye())
+
+
+async def _hear(pipe: FramedPipe, seat: Seat, number: int) -> None:
+    """Hand on what the agent says until it has dealt with this envelope."""
+    while True:
+        message = await _receive(pipe)
+        if isinstance(message, Answer):
+            seat.reply(message.action, message.number)
+        elif not isinstance(message, Skip):
+            raise AgentFault("garbage", f"expected Answer, got {type(message).__name__}")
+        if message.number == number:
+            return
+
+
+async def _send(pipe: FramedPipe, message: Hello | Ask | Bye) -> None:
+    try:
+        await pipe.send(encode(message))
+    except trio.BrokenResourceError:
+        pass  # it may have said why before it went: reading tells
+
+
+async def _receive(pipe: FramedPipe) -> FromAgent:
+    try:
+        message = decode_from_agent(await pipe.receive())
+    except trio.EndOfChannel:
+        raise AgentFault("gone", "its end of the wire was closed") from None
+    except FrameError as error:
+        raise AgentFault("garbage", str(error)) from error
+    if isinstance(message, Failed):
+        raise AgentFault(message.reason, message.detail)
+    return message

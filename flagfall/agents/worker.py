@@ -1,0 +1,213 @@
+"""The agent's end of a wire: loads an agent, and plays it in the kind of loop that it is written for.
+
+`python -m flagfall.agents.worker` speaks frames over its standard input and output. What the agent
+prints goes to the standard error instead. `--check SPEC` only loads the agent, and says whether it could.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main", "serve"]
+
+import asyncio
+import inspect
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import trio
+
+from flagfall.agents.agent import adapt
+from flagfall.agents.playing import play_seat, settled
+from flagfall.agents.specs import load_agent
+from flagfall.agents.wire import Answer, Ask, Bye, Failed, FromAgent, Hello, Ready, Skip, decode_to_agent, encode
+from flagfall.errors import UsageError
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
+from flagfall.kernel.channels.pipes import READ_BYTES
+from flagfall.kernel.match import Briefing
+from flagfall.timing import NEVER_NS, ElapsedTimer
+
+_METHODS: Final = ("start", "init", "act", "reply", "result", "close", "run")
+
+Readable = Callable[[int], Any]
+"""Waits until a descriptor can be read, in the manner of the loop that runs."""
+
+
+def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> None:
+    """Play one match over a pair of descriptors; returns when it is over.
+
+    Args:
+        read_fd: where the host speaks.
+        write_fd: where it listens; blocking.
+        load: gives the agent for the text that the host sends.
+    """
+    link = _Link(read_fd, write_fd)
+    try:
+        hello = _now(link.receive())
+        agent = load(hello.agent)
+        loop = _loop_of(agent)
+        if loop == "asyncio":
+            asyncio.run(_serve(_asyncio_link(link), hello, agent))
+        elif loop == "trio":
+            trio.run(_serve, link.with_wait(trio.lowlevel.wait_readable), hello, agent)
+        else:
+            _now(_serve(link, hello, agent))
+    except (BrokenPipeError, _HostGone):
+        pass
+    except BaseException as error:  # noqa: BLE001 - whatever stops the agent is told, and ends here
+        reason = "not started" if not link.ready else "crashed"
+        link.tell(Failed(reason, _report(error)))
+        if not isinstance(error, Exception):
+            raise
+
+
+async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
+    seat = _WireSeat(link)
+    played = adapt(agent, seat.timer)
+    await settled(played.start(Briefing(hello.seat, hello.seats, hello.seed, hello.time_control)))
+    link.tell(Ready(sorted(played.wants)))
+    link.ready = True
+    try:
+        await play_seat(played, seat)
+    except trio.EndOfChannel:
+        pass
+    finally:
+        await settled(played.close())
+
+
+class _HostGone(Exception):  # noqa: N818 - the end of the wire, not a fault
+    """The host closed its end without a word."""
+
+
+class _Link:
+    """Frames over descriptors, for whatever loop waits."""
+
+    def __init__(self, read_fd: int, write_fd: int, wait: Readable | None = None) -> None:
+        self.ready = False
+        self.fds = read_fd, write_fd
+        self._wait = wait
+        self._framer = Framer()
+
+    def with_wait(self, wait: Readable) -> _Link:
+        """The same link in a loop: waiting goes through it."""
+        self._wait = wait
+        return self
+
+    async def receive(self) -> Any:
+        while (payload := self._framer.next_frame()) is NEED_MORE:
+            if self._wait is not None:
+                await self._wait(self.fds[0])
+            data = os.read(self.fds[0], READ_BYTES)
+            if not data:
+                raise _HostGone
+            self._framer.feed(data)
+        return decode_to_agent(payload)
+
+    def tell(self, message: FromAgent) -> None:
+        data = memoryview(frame(encode(message)))
+        while data:
+            data = data[os.write(self.fds[1], data) :]
+
+
+class _WireSeat:
+    """What `flagfall.kernel.seat.Seat` is in the event loop, at this end of the wire."""
+
+    def __init__(self, link: _Link) -> None:
+        self.timer = ElapsedTimer(time.perf_counter_ns)
+        self.wants: frozenset[str] = frozenset({"act"})
+        self._link = link
+        self._taken: Envelope | None = None
+
+    def __aiter__(self) -> _WireSeat:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        try:
+            return await self.turn()
+        except trio.EndOfChannel:
+            raise StopAsyncIteration from None
+
+    async def turn(self) -> Envelope:
+        if self._taken is not None:
+            self._link.tell(Skip(self._taken.number))
+            self._taken = None
+        message = await self._link.receive()
+        if isinstance(message, Bye):
+            raise trio.EndOfChannel
+        assert isinstance(message, Ask)
+        timer = self.timer
+        timer.started_ns = time.perf_counter_ns()
+        timer.limit_ns = message.limit_ns
+        timer.late = message.envelope.late
+        self._taken = message.envelope
+        return message.envelope
+
+    def reply(self, action: Any = None, number: int | None = None) -> None:
+        if number is None:
+            number = self._taken.number if self._taken is not None else -NEVER_NS
+        if self._taken is not None and number == self._taken.number:
+            self._taken = None
+        self._link.tell(Answer(number, action))
+
+
+def _asyncio_link(link: _Link) -> _Link:
+    async def readable(fd: int) -> None:
+        loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+        loop.add_reader(fd, lambda: ready.done() or ready.set_result(None))
+        try:
+            await ready
+        finally:
+            loop.remove_reader(fd)
+
+    return link.with_wait(readable)
+
+
+def _loop_of(agent: Any) -> str:
+    """Which event loop an agent is written for: its attribute `loop`, else trio if anything is async."""
+    loop = getattr(agent, "loop", None)
+    if loop in {"asyncio", "trio"}:
+        return str(loop)
+    methods = [agent, *(getattr(agent, name, None) for name in _METHODS)]
+    return "trio" if any(inspect.iscoroutinefunction(method) for method in methods) else "none"
+
+
+def _now(coroutine: Any) -> Any:
+    """Run a coroutine that never waits."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise UsageError("a plain agent returned something to wait for: make its methods async")
+
+
+def _report(error: BaseException) -> str:
+    if isinstance(error, UsageError):
+        return str(error)
+    return "".join(traceback.format_exception(error))
+
+
+def main(arguments: list[str]) -> int:
+    """What the module does as a program; gives its exit code."""
+    if arguments[:1] == ["--check"]:
+        try:
+            load_agent(arguments[1])
+        except UsageError as error:
+            print(error, file=sys.stderr)  # noqa: T201 - it is a program here
+            return 2
+        return 0
+    read_fd, write_fd = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    serve(read_fd, write_fd, load_agent)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

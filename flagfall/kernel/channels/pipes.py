@@ -1,0 +1,76 @@
+"""Frames over a pair of file descriptors, for the event loop's end of a pipe or socket."""
+
+from __future__ import annotations
+
+__all__ = ["FramedPipe"]
+
+import os
+from typing import Final
+
+import trio
+from trio.lowlevel import notify_closing, wait_readable, wait_writable
+
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
+
+READ_BYTES: Final = 64 * 1024
+"""What a Linux pipe holds, so that one read empties it."""
+
+
+class FramedPipe:
+    """Sends and receives whole frames; both descriptors become non-blocking, and are closed with it.
+
+    It tries to write or waits to read at once, without a pass of the event loop first: on the path of
+    a turn each pass would cost more than the system call.
+    """
+
+    def __init__(self, read_fd: int, write_fd: int, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._framer = Framer(max_frame_bytes)
+        self._closed = False
+        os.set_blocking(read_fd, False)
+        os.set_blocking(write_fd, False)
+
+    async def send(self, payload: bytes) -> None:
+        """Write one frame. If it is cancelled, part of the frame may be out: close the pipe then.
+
+        Raises:
+            trio.BrokenResourceError: the other end is gone.
+        """
+        data = memoryview(frame(payload))
+        while data:
+            try:
+                data = data[os.write(self._write_fd, data) :]
+            except BlockingIOError:
+                await wait_writable(self._write_fd)
+            except OSError as error:
+                raise trio.BrokenResourceError(f"the other end is gone: {error.strerror}") from error
+
+    async def receive(self) -> bytes:
+        """The next frame. If it is cancelled, nothing was taken.
+
+        Raises:
+            trio.EndOfChannel: the other end closed, perhaps in the middle of a frame.
+            FrameError: a frame is longer than allowed.
+        """
+        while (payload := self._framer.next_frame()) is NEED_MORE:
+            await wait_readable(self._read_fd)
+            try:
+                data = os.read(self._read_fd, READ_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                raise trio.EndOfChannel
+            self._framer.feed(data)
+        return payload
+
+    def close(self) -> None:
+        """Close both descriptors."""
+        if self._closed:
+            return
+        self._closed = True
+        for fd in {self._read_fd, self._write_fd}:
+            notify_closing(fd)
+            os.close(fd)
