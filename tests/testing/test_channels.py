@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Self
 
 import pytest
@@ -63,6 +64,12 @@ class ReceivesTwice(Wrapped):
         return value if value != 3 else await self.end.receive()
 
 
+class DropsSilently(Wrapped):
+    def send_nowait(self, value: Any) -> None:
+        with contextlib.suppress(trio.WouldBlock):
+            self.end.send_nowait(value)
+
+
 class Hangs(Wrapped):
     async def receive(self) -> Any:
         await trio.sleep_forever()
@@ -77,6 +84,7 @@ class Unclosable(Wrapped):
     ("sender", "receiver", "says"),
     [
         (NoCheckpoint, Wrapped, "checkpoint"),
+        (DropsSilently, Wrapped, "nowait_never_waits: send_nowait to nobody must raise WouldBlock"),
         (Wrapped, LosesOnCancel, "cancelled too late"),
         (Wrapped, ReceivesTwice, "values through capacity 0: got"),
         (Wrapped, Unclosable, "closing_the_receivers_breaks_the_channel: it never ended"),
