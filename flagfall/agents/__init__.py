@@ -1,0 +1,8 @@
+"""Agents: what they may be, samples, and where they run."""
+
+from __future__ import annotations
+
+from flagfall.agents.agent import Agent as Agent
+from flagfall.agents.samples import SAMPLES as SAMPLES
+from flagfall.kernel.match import Briefing as Briefing
+from flagfall.kernel.seat import Seat as Seat

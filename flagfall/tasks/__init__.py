@@ -1,0 +1,8 @@
+"""Tasks, task samplers and task schedulers; one folder a family of tasks."""
+
+from __future__ import annotations
+
+from flagfall.kernel.roles import Outcome as Outcome
+from flagfall.kernel.roles import StepResult as StepResult
+from flagfall.tasks.task import Task as Task
+from flagfall.tasks.task import TaskSampler as TaskSampler

@@ -1,0 +1,7 @@
+"""The byte-language tasks of the General AI Challenge, round 1 (CommAI)."""
+
+from __future__ import annotations
+
+from flagfall.tasks.commai.byte_task import SILENCE as SILENCE
+from flagfall.tasks.commai.byte_task import ByteTask as ByteTask
+from flagfall.tasks.commai.catalog import CATALOG as CATALOG

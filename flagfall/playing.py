@@ -1,0 +1,128 @@
+"""`play` and `run`: a match from tasks, agents and texts, without knowing what is wired to what."""
+
+from __future__ import annotations
+
+__all__ = ["HostKind", "build_scheduler", "host_agent", "play", "run"]
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from importlib.metadata import version
+from os import PathLike
+from typing import Any, Literal, TypeAlias
+
+import trio
+
+from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.process_host import ProcessHost
+from flagfall.agents.specs import agent_name, is_sample, load_agent
+from flagfall.agents.thread_host import ThreadHost
+from flagfall.errors import UsageError
+from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.kernel.roles import SchedulerRole, Sink
+from flagfall.recording.journal import Journal
+from flagfall.tasks.catalog import make_task
+from flagfall.tasks.policies import parse_policy
+from flagfall.tasks.task import Task
+from flagfall.timing import TimeControl, VirtualClock
+
+HostKind: TypeAlias = Literal["task", "thread", "process"]
+
+DEFAULT_TIME_CONTROL = "start=10s init=5s act=1s/5s result=5s"
+
+
+async def play(
+    tasks: str | Task | Iterable[str | Task] | SchedulerRole,
+    agents: Any | Sequence[Any],
+    *,
+    scheduler: str | None = None,
+    time_control: str | TimeControl = DEFAULT_TIME_CONTROL,
+    host: HostKind | None = None,
+    seed: int = 0,
+    steps: int | None = None,
+    tick_ns: int | None = None,
+    journal: str | PathLike[str] | None = None,
+    sinks: Sequence[Sink] = (),
+    stop: trio.Event | None = None,
+) -> MatchResult:
+    """Play one match in the running event loop.
+
+    Args:
+        tasks: ids such as `micro1`, task objects, or a task scheduler of one's own.
+        agents: one agent for each seat (a single one needs no list): an object of any kind that
+            `flagfall.agents.agent` tells of, a text such as `random` or `bot.py:Bot`, or a host.
+        scheduler: the text of a policy, such as `consecutive:5` (`flagfall.tasks.policies`). By default
+            the tasks come once each, or round and round where `steps` says when to stop.
+        time_control: a `TimeControl` or its text, such as `act=40ms/1s`.
+        host: where agents run. By default agents given as objects and the samples run in the event
+            loop, and agents named by file or module in processes of their own.
+        seed: the root seed; everything random derives from it.
+        steps: the match ends after so many turns.
+        tick_ns: real-time pace: the world moves every so many nanoseconds, and takes each agent's newest
+            action. `None`: lock-step pace, the world waits for the agents, within their time.
+        journal: a file to record the match in; `.zst` at its end compresses it.
+        sinks: functions that get every event.
+        stop: set it to end the match before its next turn.
+
+    Raises:
+        UsageError: something that was asked for cannot be; nothing was played or written.
+        HostFault: a task, a sink or the disk failed; what was recorded until then stays.
+    """
+    control = time_control if isinstance(time_control, TimeControl) else TimeControl.parse(time_control)
+    built, header = build_scheduler(tasks, scheduler, steps)
+    virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+    several = isinstance(agents, Sequence) and not isinstance(agents, str)
+    hosts = [host_agent(agent, "task" if virtual and host is None else host) for agent in (agents if several else [agents])]
+    recorder = [] if journal is None else [Journal(journal)]
+    return await play_match(
+        built,
+        hosts,
+        control=control,
+        seed=seed,
+        steps=steps,
+        tick_ns=tick_ns,
+        sinks=[*recorder, *sinks],
+        stop=stop,
+        header={"flagfall": version("flagfall"), **header},
+    )
+
+
+def run(*args: Any, clock: Literal["wall", "virtual"] = "wall", **options: Any) -> MatchResult:
+    """Play one match, for programs without an event loop.
+
+    Args:
+        args: as for `play`.
+        clock: `wall`, or `virtual`: waiting takes no time, and the same seed gives the same journal.
+        options: as for `play`.
+    """
+    return trio.run(partial(play, *args, **options), clock=VirtualClock() if clock == "virtual" else None)
+
+
+def build_scheduler(
+    tasks: str | Task | Iterable[str | Task] | SchedulerRole,
+    scheduler: str | None,
+    steps: int | None,
+) -> tuple[SchedulerRole, dict[str, Any]]:
+    """The task scheduler that the arguments of `play` mean, and what a journal must say to build it again."""
+    if hasattr(tasks, "next_task"):
+        if scheduler is not None:
+            raise UsageError("give a task scheduler of your own or the name of one, not both")
+        return tasks, {"scheduler": type(tasks).__name__}  # type: ignore[return-value]  # it has the role's method
+    given = [tasks] if isinstance(tasks, str | Task) else list(tasks)  # type: ignore[arg-type]  # not a scheduler
+    made = [make_task(task) if isinstance(task, str) else task for task in given]
+    text = scheduler or ("sequential" if steps is not None else "sequential:1")
+    return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}
+
+
+def host_agent(agent: Any, kind: HostKind | None = None, name: str | None = None) -> AgentHost:
+    """A host for an agent; see the arguments `agents` and `host` of `play`."""
+    if hasattr(agent, "kind") and hasattr(agent, "run") and hasattr(agent, "name"):
+        return agent  # type: ignore[no-any-return]  # a host already
+    if isinstance(agent, str):
+        name = name or agent_name(agent)
+        if kind == "process" or (kind is None and not is_sample(agent)):
+            return ProcessHost(agent, name)
+        agent = load_agent(agent)
+    elif kind == "process":
+        raise UsageError(f"a process needs an agent named by file or module, not {agent!r}")
+    name = name or getattr(agent, "__name__", None) or type(agent).__name__
+    return ThreadHost(agent, name) if kind == "thread" else LoopHost(agent, name)

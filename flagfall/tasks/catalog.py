@@ -1,0 +1,34 @@
+"""Every task that can be asked for by name."""
+
+from __future__ import annotations
+
+__all__ = ["make_task", "task_ids"]
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from flagfall.errors import UsageError, nearest
+from flagfall.tasks import commai
+from flagfall.tasks.task import Task
+
+FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {"commai": commai.CATALOG}
+"""Tasks by id, family by family."""
+
+
+def task_ids() -> Iterator[tuple[str, str]]:
+    """Every (family, id), in the order of the curricula."""
+    for family, tasks in FAMILIES.items():
+        for task_id in tasks:
+            yield family, task_id
+
+
+def make_task(task_id: str) -> Task:
+    """A new task of that id.
+
+    Raises:
+        UsageError: there is none; the message has the nearest ids.
+    """
+    for tasks in FAMILIES.values():
+        if task_id in tasks:
+            return tasks[task_id]()
+    raise UsageError(f"unknown task {task_id!r}{nearest(task_id, (known for _, known in task_ids()))}")
