@@ -129,7 +129,7 @@ def transcript(tasks: list[str], agent: type[Silent], steps: int = 1500, seed: i
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("task", CATALOG)
 def test_every_task_conforms_with_every_agent(task: str, agent: type[Silent]) -> None:
-    assert check(transcript([task], agent, steps=3000)) == []
+    assert check(transcript([task], agent, steps=2000)) == []
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -160,7 +160,7 @@ def test_timeouts_conform(task: str, agent: type[Silent], max_time: int) -> None
     usual = CATALOG[task]()
     assert isinstance(usual, MicroTask)
     short = MicroTask(task, usual._make_source, Rules(max_time=max_time))
-    records = list(match([short], agent(Random(1)), 1000))
+    records = list(match([short], agent(Random(1)), 300))
     assert check(records, max_time=max_time) == []
     assert max_time > 3 or check(records) != []  # the longer ones may end before their time
 

@@ -55,6 +55,9 @@ ALPHABET_SIZE: Final = 4
 _TARGET_PATIENCE: Final = 69
 _LETTER_PATIENCE: Final = 26
 
+_LETTER_OPTIONS: Final = 26
+"""What a letter of micro-task 3 may stand for, as far as the learner can tell: 25 wrong answers settle it."""
+
 
 def hidden_target(
     rng: Random, *, alphabet_size: int = TARGET_ALPHABET_SIZE, patience: int = _TARGET_PATIENCE
@@ -88,17 +91,20 @@ def hidden_letter(
     return TableQuestions(answers, in_blocks(rng, list(answers)), Patience(patience, letters))
 
 
-def letter_mapping(rng: Random, *, alphabet_size: int = ALPHABET_SIZE) -> TableQuestions:
+def letter_mapping(
+    rng: Random, *, alphabet_size: int = ALPHABET_SIZE, options: int = _LETTER_OPTIONS
+) -> TableQuestions:
     """Micro-task 3: letters are permuted; punctuation is echoed.
 
     Args:
         rng: where all that is random comes from.
         alphabet_size: letters in use, 1 to 26.
+        options: what the learner has to choose from for each letter before the first answer.
     """
     letters = rng.sample(LETTERS, alphabet_size)
     images = rng.sample(letters, alphabet_size)
     answers = dict(zip(letters, images, strict=True)) | _echoed(PUNCTUATION)
-    knowledge = OptionsLeft(dict.fromkeys(letters, len(LETTERS)))
+    knowledge = OptionsLeft(dict.fromkeys(letters, options))
     return TableQuestions(answers, in_blocks(rng, list(answers)), knowledge)
 
 
