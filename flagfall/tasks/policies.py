@@ -3,7 +3,7 @@
 A text names a policy; after a colon come its arguments, separated by semicolons, each a value or
 `name=value`. A value without a name is the policy's first argument:
 
-    random   sequential   incremental:3   consecutive:success_threshold=5
+    random   sequential   sequential:1   incremental:3   consecutive:success_threshold=5
     dependencies:micro1>micro2,micro2>micro3;unlock_threshold=4
 
 In dependencies `a>b` means that `b` stays locked until `a` is solved; `a>b>c` is short for `a>b,b>c`.
@@ -126,6 +126,7 @@ _Reader: TypeAlias = Callable[[str, int], Any]
 """Reads one argument from its text, which begins at the given place of the whole."""
 
 _ARGUMENTS: Final[Mapping[type[TaskScheduler], Mapping[str, _Reader]]] = {
+    SequentialTaskScheduler: {"rounds": _number},
     IncrementalTaskScheduler: {"success_threshold": _number},
     ConsecutiveTaskScheduler: {"success_threshold": _number},
     DependenciesTaskScheduler: {"tasks_dependencies": _pairs, "unlock_threshold": _number},

@@ -112,16 +112,32 @@ class RandomTaskScheduler(TaskScheduler):
 
 
 class SequentialTaskScheduler(TaskScheduler):
-    """One after the other, round and round, whatever the outcomes."""
+    """One after the other, round and round, whatever the outcomes.
+
+    Args:
+        tasks: the tasks, in order; at least one.
+        rounds: over after so many rounds, at least 1; `None` for no end.
+    """
+
+    def __init__(self, tasks: Iterable[Task], rounds: int | None = None) -> None:
+        self.rounds = None if rounds is None else _at_least_one("rounds", rounds)
+        super().__init__(tasks)
+
+    @property
+    def length(self) -> float:
+        """The tasks left in all rounds; `math.inf` where there is no end."""
+        return math.inf if self.rounds is None else self.rounds * len(self.tasks) - self._given
 
     def reset(self) -> None:
         """Begin with the first task again."""
         super().reset()
-        self._next = 0
+        self._given = 0
 
-    def _choose(self) -> Task:
-        task = self.tasks[self._next]
-        self._next = (self._next + 1) % len(self.tasks)
+    def _choose(self) -> Task | None:
+        if self.length == 0:
+            return None
+        task = self.tasks[self._given % len(self.tasks)]
+        self._given += 1
         return task
 
 
