@@ -236,22 +236,17 @@ class _Environment:
         self._agents_left = len(hosts)
         self._agents_gone = trio.Event()
         self._scopes: dict[int, trio.CancelScope] = {}
-        emit = self._emit if sinks else None
-        self._stage = Stage(len(hosts), control, keeper, emit, tick_ns, steps)
+        self._stage = Stage(len(hosts), control, keeper, _one_sink(sinks), tick_ns, steps)
         self._stage.abandon = self._abandon
+        self._stage.sink_failed = self._sink_failed
 
     # Events.
 
-    def _emit(self, event: Event) -> None:
-        try:
-            for sink in self._sinks:
-                sink(event)
-        except Exception as error:  # noqa: BLE001 - whatever a sink does must not strike the agent whose turn it is
-            self._void(f"a sink failed: {error!r}", error)
-
     def _tell(self, kind: type[Event], *args: Any, **fields: Any) -> None:
-        if self._sinks:
-            self._emit(kind(self._keeper.now() - self._stage.origin_ns, *args, **fields))
+        self._stage.tell(kind(self._keeper.now() - self._stage.origin_ns, *args, **fields))
+
+    def _sink_failed(self, error: Exception) -> None:
+        self._void(f"a sink failed: {error!r}", error)
 
     def _void(self, what: str, error: BaseException) -> None:
         if self._fault is None:
@@ -502,3 +497,15 @@ class _Environment:
             tasks=tuple(self._tallies.values()),
             elapsed_ns=self._keeper.now() - self._stage.origin_ns,
         )
+
+
+def _one_sink(sinks: Sequence[Sink]) -> Sink | None:
+    """All sinks as one; a single one needs nothing around it."""
+    if len(sinks) <= 1:
+        return sinks[0] if sinks else None
+
+    def all_of_them(event: Event) -> None:
+        for sink in sinks:
+            sink(event)
+
+    return all_of_them

@@ -123,6 +123,7 @@ class Seat(Appointment):
         "_used_ns",
         "budget",
         "cpu_clock",
+        "flat",
         "number",
         "out",
         "out_detail",
@@ -136,6 +137,7 @@ class Seat(Appointment):
         super().__init__()
         self.number = number
         self.budget = Budget(control)
+        self.flat = self.budget.flat
         self.timer = ElapsedTimer(keeper.now)
         self.tally = SeatTally()
         self.wants: frozenset[str] = frozenset({"act"})
@@ -365,7 +367,7 @@ class Seat(Appointment):
         if self._posted is not None:
             self.tally.skipped += 1
         self._posted = self._open = envelope
-        if self.phase != envelope.phase or not self.budget.flat:
+        if self.phase != envelope.phase or not self.flat:
             self._set_limits(envelope.phase)
         self._used_ns = 0
         if self._asking:

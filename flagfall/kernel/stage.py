@@ -24,7 +24,7 @@ import attrs
 from outcome import Error, Outcome, Value
 from trio.lowlevel import Abort, Task, current_task, reschedule, wait_task_rescheduled
 
-from flagfall.events import ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
+from flagfall.events import Event, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
 from flagfall.kernel.requests import Actions, EndOfMatch, Notice, Pause, Request, Stop
 from flagfall.kernel.seat import Seat
@@ -58,6 +58,7 @@ class Stage(Appointment):
         turns: how many turns are complete.
         origin_ns: when the match began, on the keeper's clock.
         abandon: called with a seat that fell, to stop its agent.
+        sink_failed: called with what a sink raised.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Stage(Appointment):
         self.turns = 0
         self.origin_ns = keeper.now()
         self.abandon: Callable[[Seat], None] = lambda _seat: None
+        self.sink_failed: Callable[[Exception], None] = lambda _error: None
         self._solo = agents == 1
         self._keeper = keeper
         self._now = keeper.now
@@ -98,6 +100,8 @@ class Stage(Appointment):
         self._send: Callable[[Actions], Request] = lambda _actions: None
         self._parked: Task | None = None
         self._handed: Outcome[Any] | None = None
+        self._action: Any = None
+        self._in_play = agents
         self._stopped: Stop | None = None
         self._paused = False
         self.seats = [Seat(number, control, keeper, self) for number in range(agents)]
@@ -168,6 +172,14 @@ class Stage(Appointment):
         """Let `pump` return before the next turn is opened, so that no clock runs meanwhile."""
         self._paused = True
 
+    def tell(self, event: Event) -> None:
+        """Give an event to whoever looks; a failure of theirs goes to the environment."""
+        if self._emit is not None:
+            try:
+                self._emit(event)
+            except Exception as error:  # noqa: BLE001 - as in a turn
+                self.sink_failed(error)
+
     def flush(self) -> None:
         """Record what was held back for the sake of order."""
         self._flush(NEVER_NS)
@@ -201,13 +213,12 @@ class Stage(Appointment):
         self._reward = reward
         if self._solo:
             self._waiting = 1
-            self._asked = self.seats
-            self._answers.clear()
             seat = self.seats[0]
             seat.tally.reward += reward
             late = self._late.pop(0, None) if self._late else None
             now_ns = self._now()
             if self._tick_ns is not None:
+                self._asked = self.seats
                 self._arm_tick(now_ns)
             seat.post(Envelope(self.turns, observation, reward, "act", late), now_ns)
             return
@@ -296,6 +307,7 @@ class Stage(Appointment):
         now_ns = self._now()
         seat.out = reason
         seat.out_detail = detail[-MAX_DETAIL_CHARS:]
+        self._in_play -= 1
         if reason == "late":
             seat.tally.late += 1
         self._note(SeatFell(self._since(now_ns), seat.number, reason, seat.out_detail))
@@ -311,9 +323,10 @@ class Stage(Appointment):
 
     def _owes(self, seat: Seat) -> Phase | None:
         """In which phase the seat is being waited for, if it is."""
-        if seat.number in self._answers or seat not in self._asked or self._waiting == 0:
+        if self._waiting == 0:
             return None
-        return seat.phase
+        asked = self._solo or (seat in self._asked and seat.number not in self._answers)
+        return seat.phase if asked else None
 
     def paced(self, phase: Phase) -> bool:
         """Whether the world waits for the tick in this phase, and not for the agent."""
@@ -358,12 +371,27 @@ class Stage(Appointment):
         tally.think_ns += spent_ns
         if spent_ns > tally.think_max_ns:
             tally.think_max_ns = spent_ns
-        if not seat.budget.flat:
+        if not seat.flat:
             seat.budget.charge("act", spent_ns)
         if credit_ns:
             self._note_credit(seat, now_ns, credit_ns)
+        if self._solo:
+            if self._emit is not None:
+                at_ns, shown, paid = now_ns - self.origin_ns, self._observation, self._reward
+                try:
+                    self._emit(
+                        TurnPlayed(
+                            at_ns, self.turns, shown, paid, action, spent_ns, 0, verdict, credit_ns, answers
+                        )
+                    )
+                except Exception as error:  # noqa: BLE001 - a sink must not strike the agent whose turn it is
+                    self.sink_failed(error)
+            self._action = action
+            self._waiting = 0
+            self._turn_over()
+            return
         if self._emit is not None:
-            self._record(seat, action, verdict, now_ns, spent_ns, credit_ns, answers)
+            self._hold(seat, action, verdict, now_ns, spent_ns, credit_ns, answers)
         self._answers[seat.number] = action
         self._waiting -= 1
         if self._waiting == 0:
@@ -380,7 +408,7 @@ class Stage(Appointment):
     def _since(self, now_ns: int) -> int:
         return now_ns - self.origin_ns
 
-    def _record(
+    def _hold(
         self,
         seat: Seat,
         action: Any,
@@ -390,26 +418,20 @@ class Stage(Appointment):
         credit_ns: int,
         answers: int | None,
     ) -> None:
-        if self._solo:
-            shown, paid = self._observation, self._reward
-        else:
-            shown, paid = self._shown_to(seat)
+        """Keep the record of one of several seats until the turn is complete."""
+        shown, paid = self._shown_to(seat)
         at_ns = now_ns - self.origin_ns
-        record = TurnPlayed(
+        self._records[seat.number] = TurnPlayed(
             at_ns, self.turns, shown, paid, action, spent_ns, seat.number, verdict, credit_ns, answers
         )
         if self._incidents:
             self._flush(at_ns)
-        if self._solo:
-            self._emit(record)  # type: ignore[misc]  # the caller looked
-        else:
-            self._records[seat.number] = record
 
     def _note(self, incident: ReplyDropped | SeatFell | StallSeen) -> None:
         if self._emit is None:
             return
         if self._solo:
-            self._emit(incident)
+            self.tell(incident)
         else:
             self._incidents.append(incident)
 
@@ -423,33 +445,38 @@ class Stage(Appointment):
         )
         self._incidents = [i for i in self._incidents if i.at_ns >= before_ns]
         for incident in ready:
-            self._emit(incident)
+            self.tell(incident)
 
     # Completion.
 
     def _complete(self, phase: Phase) -> None:
         if phase == "act":
-            self.turns += 1
-            if self._records:
-                for number in sorted(self._records):
-                    self._emit(self._records[number])  # type: ignore[misc]  # records exist for it
-                self._records.clear()
-            if self.turns >= self._steps:
-                self.stop("steps")
-                return
-        if all(seat.out is not None for seat in self.seats):
+            for number in sorted(self._records):
+                self.tell(self._records[number])
+            self._records.clear()
+            self._turn_over()
+        elif self._in_play:
+            self._then()
+        else:
             self.stop("seats")
-            return
-        self._then()
+
+    def _turn_over(self) -> None:
+        self.turns += 1
+        if self.turns >= self._steps:
+            self.stop("steps")
+        elif self._in_play:
+            self._then()
+        else:
+            self.stop("seats")
 
     def _actions(self) -> Actions:
         if self._solo:
-            return self._answers[0]
+            return self._action
         return {self._players[number]: self._answers[number] for number in sorted(self._answers)}
 
     def _advance(self) -> None:
         try:
-            request = self._send(self._answers[0] if self._solo else self._actions())
+            request = self._send(self._action if self._solo else self._actions())
         except BaseException as error:  # noqa: BLE001 - rule 1: it is the environment's, whoever ran into it
             self._hand(Error(error))
             return
@@ -459,7 +486,7 @@ class Stage(Appointment):
             self._paused = False
             self._hand(Value(Pause(request)))
         else:
-            self._open_turn(*request)
+            self._open_turn(request[0], request[1])
 
     def _hand_actions(self) -> None:
         self._hand(Value(self._actions()))
@@ -480,7 +507,7 @@ class Stage(Appointment):
         """A tick: the newest action that came before it is played, or NIL."""
         tick_at_ns = self.due_ns
         for seat in list(self._asked):
-            if seat.out is not None or seat.number in self._answers:
+            if seat.out is not None or (not self._solo and seat.number in self._answers):
                 continue
             offer = self._offers.get(seat.number)
             seat.withdraw()

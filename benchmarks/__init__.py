@@ -1,0 +1,1 @@
+"""Measures flagfall beside a baseline, in the same run: `python -m benchmarks kernel`."""

@@ -1,0 +1,24 @@
+"""`python -m benchmarks SUITE [--quick]`: measure, and print a table."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import kernel
+
+SUITES = {"kernel": kernel.main}
+
+
+def main() -> None:
+    """Run the suites that were named."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("suite", choices=SUITES, nargs="+")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work, for trying things out")
+    parser.add_argument("--only", default="", help="rows whose name contains this text")
+    arguments = parser.parse_args()
+    for suite in arguments.suite:
+        SUITES[suite](quick=arguments.quick, only=arguments.only)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,405 @@
+"""What a turn costs, and how exactly a deadline is kept.
+
+Every row stands beside a baseline that ran in turn with it, in this process. The absolute figures depend
+on the machine; the ratios are what to look at.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import trio
+import trio.testing
+
+from benchmarks.measure import Row, beside, percentile, show
+from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.process_host import ProcessHost
+from flagfall.agents.samples import RandomAgent
+from flagfall.events import Event, TurnPlayed
+from flagfall.kernel.match import AgentHost, play_match
+from flagfall.kernel.roles import Outcome, SchedulerRole, Sink, StepResult
+from flagfall.kernel.script import run_plain
+from flagfall.recording.journal import Journal
+from flagfall.tasks.catalog import make_task
+from flagfall.tasks.policies import parse_policy
+from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping
+
+CONTROL = TimeControl.parse("act=40ms/1s start=10s")
+MICRO_TASKS = ["micro1", "micro2", "micro3", "micro4", *(f"micro5.{n}" for n in range(1, 19))]
+
+
+class EchoTask:
+    """The smallest task there is, so that a round trip is all that is measured."""
+
+    id = "echo"
+    players = ("player_0",)
+    continuous = True
+    nil_action = 0
+
+    def is_legal(self, action: Any) -> bool:
+        return type(action) is int
+
+    def reset(self, seed: int) -> int:  # noqa: ARG002 - nothing is random in it
+        return 0
+
+    def step(self, action: int) -> StepResult:
+        return StepResult(action)
+
+    def result(self) -> None:
+        return None
+
+    def metrics(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+class OneTask:
+    """A scheduler of one endless task."""
+
+    def set_seed(self, seed: int) -> None:
+        pass
+
+    def next_task(self) -> EchoTask:
+        return EchoTask()
+
+    def report(self, outcome: Outcome) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+async def echo(observation: int) -> int:
+    """An agent that answers at once."""
+    return observation
+
+
+# Round trips.
+
+
+async def _matches(
+    count: int,
+    steps: int,
+    scheduler: Callable[[], SchedulerRole],
+    host: Callable[[], AgentHost],
+    sinks: Callable[[int], list[Sink]],
+) -> float:
+    """Play matches at once; gives turns per second, all together."""
+    began = time.perf_counter()
+    async with trio.open_nursery() as nursery:
+        for number in range(count):
+            play = partial(
+                play_match, scheduler(), [host()], control=CONTROL, seed=number, steps=steps, sinks=sinks(number)
+            )
+            nursery.start_soon(play)
+    return count * steps / (time.perf_counter() - began)
+
+
+def _echo_matches(count: int, turns: int, sinks: Callable[[int], list[Sink]]) -> float:
+    return trio.run(_matches, count, turns // count, OneTask, lambda: LoopHost(echo, "echo"), sinks)
+
+
+async def _channels(pairs: int, turns: int) -> float:
+    """The same with what trio offers: memory channels, and a cancel scope a turn."""
+
+    async def agent(inbox: trio.MemoryReceiveChannel[int], outbox: trio.MemorySendChannel[int]) -> None:
+        async with outbox:
+            async for observation in inbox:
+                await outbox.send(await echo(observation))
+
+    async def environment(outbox: trio.MemorySendChannel[int], inbox: trio.MemoryReceiveChannel[int]) -> None:
+        async with outbox:
+            for turn in range(turns):
+                with trio.move_on_after(0.04):
+                    await outbox.send(turn)
+                    await inbox.receive()
+
+    began = time.perf_counter()
+    async with trio.open_nursery() as nursery:
+        for _ in range(pairs):
+            to_agent, from_environment = trio.open_memory_channel[int](0)
+            to_environment, from_agent = trio.open_memory_channel[int](0)
+            nursery.start_soon(agent, from_environment, to_environment)
+            nursery.start_soon(environment, to_agent, from_agent)
+    return pairs * turns / (time.perf_counter() - began)
+
+
+def _no_sinks(_number: int) -> list[Sink]:
+    return []
+
+
+def _journals(folder: Path) -> Callable[[int], list[Sink]]:
+    return lambda number: [Journal(folder / f"{number}.jsonl")]
+
+
+def round_trips(scale: int) -> Iterator[Row]:
+    """Round trips with deadline, verdict and budget, against channels with `move_on_after`."""
+    with tempfile.TemporaryDirectory() as folder:
+        for matches, target in ((1, "≥ 3"), (8, ""), (64, "≥ 5")):
+            ours = partial(_echo_matches, matches, 64_000 // scale, _no_sinks)
+            trios = partial(trio.run, _channels, matches, 32_000 // scale // matches)
+            rate, base, ratio = beside(ours, trios)
+            yield Row(
+                f"round trips/s, {matches} matches", f"{rate:,.0f}", f"trio {base:,.0f}", f"{ratio:.2f}", target
+            )
+            journaled = partial(_echo_matches, matches, 64_000 // scale, _journals(Path(folder)))
+            rate, base, ratio = beside(journaled, ours)
+            yield Row(
+                f"  the same with a journal, {matches} matches",
+                f"{rate:,.0f}",
+                f"without {base:,.0f}",
+                f"{ratio:.2f}",
+                "≥ 0.85",
+            )
+
+
+# Byte steps.
+
+
+def _plain_bytes(steps: int) -> float:
+    agent = RandomAgent()
+    agent.start(_Seeded())  # type: ignore[arg-type]  # it only looks at the seed
+    scheduler = parse_policy("sequential", [make_task(task) for task in MICRO_TASKS])
+    began = time.perf_counter()
+    turns = run_plain(scheduler, agent.reply, steps=steps)
+    return turns / (time.perf_counter() - began)
+
+
+class _Seeded:
+    seed = 1
+
+
+def _byte_matches(count: int, steps: int, sinks: Callable[[int], list[Sink]]) -> float:
+    def scheduler() -> SchedulerRole:
+        return parse_policy("sequential", [make_task(task) for task in MICRO_TASKS])
+
+    return trio.run(
+        _matches, count, steps // count, scheduler, lambda: LoopHost(RandomAgent, "random"), sinks
+    )
+
+
+def byte_steps(scale: int) -> Iterator[Row]:
+    """Byte steps a second on the micro-tasks with the random agent."""
+    steps = 200_000 // scale
+    with tempfile.TemporaryDirectory() as folder:
+        plain = partial(_plain_bytes, steps)
+        yield Row("byte steps/s, plain loop", f"{max(plain() for _ in range(5)):,.0f}", target="≥ 200,000")
+        for matches, target in ((1, "≥ 25,000"), (64, "≥ 45,000")):
+            bare = partial(_byte_matches, matches, steps, _no_sinks)
+            rate, base, ratio = beside(bare, plain, 3)
+            yield Row(
+                f"byte steps/s, actors, {matches} matches", f"{rate:,.0f}", f"plain {base:,.0f}", f"{ratio:.2f}"
+            )
+            journaled = partial(_byte_matches, matches, steps, _journals(Path(folder)))
+            rate, base, ratio = beside(journaled, bare, 3)
+            yield Row(
+                "  the same with a journal", f"{rate:,.0f}", f"without {base:,.0f}", f"{ratio:.2f}", target
+            )
+
+
+# Deadlines.
+
+
+async def _never(seat: Any) -> None:
+    await trio.sleep_forever()
+
+
+async def _overshoots(matches: int, turns: int) -> list[float]:
+    """How many milliseconds after its 40 ms soft limit each turn was judged."""
+    control = TimeControl.parse("act=40ms start=10s")
+    over: list[float] = []
+
+    def watch() -> Sink:
+        last_ns = -1
+
+        def sink(event: Event) -> None:
+            nonlocal last_ns
+            if isinstance(event, TurnPlayed):
+                if last_ns >= 0:
+                    over.append((event.at_ns - last_ns) / MS - 40)
+                last_ns = event.at_ns
+
+        return sink
+
+    async with trio.open_nursery() as nursery:
+        for number in range(matches):
+            nursery.start_soon(
+                partial(
+                    play_match,
+                    OneTask(),
+                    [LoopHost(_Never, "never")],
+                    control=control,
+                    seed=number,
+                    steps=turns,
+                    sinks=[watch()],
+                )
+            )
+    return over
+
+
+class _Never:
+    """Comes up, and never takes a turn."""
+
+    async def run(self, seat: Any) -> None:
+        await _never(seat)
+
+
+async def _trio_overshoots(tasks: int, turns: int) -> list[float]:
+    over: list[float] = []
+
+    async def sleeper() -> None:
+        for _ in range(turns):
+            due = trio.current_time() + 0.04
+            await trio.sleep_until(due)
+            over.append((trio.current_time() - due) * 1000)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(tasks):
+            nursery.start_soon(sleeper)
+    return over
+
+
+def _spread(values: list[float]) -> str:
+    return f"{percentile(values, 0.5):.2f} / {percentile(values, 0.99):.2f} / {max(values):.2f}"
+
+
+def overshoot(scale: int) -> Iterator[Row]:
+    """Lateness of a 40 ms soft limit against bare `trio.sleep_until`: p50 / p99 / max in ms."""
+    turns = max(10, 50 // scale)
+    for burners in (0, os.cpu_count() or 1):
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(burners)]
+        try:
+            load = f"{burners} CPU burners" if burners else "idle"
+            for matches in (1, 64):
+                ours: list[float] = []
+                trios: list[float] = []
+                for _ in range(2):
+                    trios += trio.run(_trio_overshoots, matches, turns)
+                    ours += trio.run(_overshoots, matches, turns)
+                excess = percentile(ours, 0.99) - percentile(trios, 0.99)
+                yield Row(
+                    f"overshoot ms, {matches} matches, {load}",
+                    _spread(ours),
+                    f"trio {_spread(trios)}",
+                    f"p99 {excess:+.2f} ms",
+                    "p99 ≤ +1 ms",
+                )
+        finally:
+            for burner in busy:
+                burner.kill()
+                burner.wait()
+
+
+# Processes.
+
+
+def _process_round_trips(turns: int) -> list[float]:
+    spent: list[float] = []
+
+    def sink(event: Event) -> None:
+        if isinstance(event, TurnPlayed):
+            spent.append(event.spent_ns / 1000)
+
+    async def match() -> None:
+        host = ProcessHost(f"{Path(__file__).with_name('echo_agent.py')}:Echo", "echo")
+        await play_match(OneTask(), [host], control=CONTROL, steps=turns, sinks=[sink])
+
+    trio.run(match)
+    return spent
+
+
+_PONG = "import os\nwhile data := os.read(0, 65536): os.write(1, data)"
+
+
+def _pipe_round_trips(turns: int) -> list[float]:
+    spent = []
+    with subprocess.Popen([sys.executable, "-c", _PONG], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        to_child, from_child = child.stdin.fileno(), child.stdout.fileno()
+        for _ in range(turns):
+            began = time.perf_counter_ns()
+            os.write(to_child, b"ping")
+            os.read(from_child, 64)
+            spent.append((time.perf_counter_ns() - began) / 1000)
+    return spent
+
+
+def process_trips(scale: int) -> Iterator[Row]:
+    """A round trip to an agent in a process, with clock and verdict, against a bare pipe: median µs."""
+    turns = 10_000 // scale
+    ours: list[float] = []
+    pipes: list[float] = []
+    for _ in range(3):
+        pipes += _pipe_round_trips(turns)
+        ours += _process_round_trips(turns)
+    mine, theirs = statistics.median(ours), statistics.median(pipes)
+    yield Row("process round trip, µs", f"{mine:.0f}", f"pipe {theirs:.0f}", f"{mine / theirs:.2f}")
+
+
+# Virtual time.
+
+SLEEPERS = 100
+
+
+async def _virtual_sleeps(events: int) -> float:
+    began = time.perf_counter()
+    async with timekeeping() as keeper, trio.open_nursery() as nursery:
+
+        async def sleeper(number: int) -> None:
+            for step in range(events // SLEEPERS):
+                await sleep_until_ns(keeper, keeper.now() + 1 + (number * 7919 + step * 104729) % 1_000_003)
+
+        for number in range(SLEEPERS):
+            nursery.start_soon(sleeper, number)
+    return events / (time.perf_counter() - began)
+
+
+async def _mock_sleeps(events: int) -> float:
+    began = time.perf_counter()
+
+    async def sleeper(number: int) -> None:
+        for step in range(events // SLEEPERS):
+            await trio.sleep((1 + (number * 7919 + step * 104729) % 1_000_003) / 1e9)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(SLEEPERS):
+            nursery.start_soon(sleeper, number)
+    return events / (time.perf_counter() - began)
+
+
+def virtual_events(scale: int) -> Iterator[Row]:
+    """Sleepers woken a second in virtual time, against trio's jumping clock."""
+    rate, base, ratio = beside(
+        lambda: trio.run(_virtual_sleeps, 100_000 // scale, clock=VirtualClock()),
+        lambda: trio.run(_mock_sleeps, 5_000 // scale, clock=trio.testing.MockClock(autojump_threshold=0)),
+        3,
+    )
+    yield Row(
+        "virtual events/s, 100 sleepers", f"{rate:,.0f}", f"MockClock {base:,.0f}", f"{ratio:.1f}", "≥ 100,000"
+    )
+
+
+def main(*, quick: bool = False, only: str = "") -> None:
+    """Print the table of this suite.
+
+    Args:
+        quick: do a tenth of the work.
+        only: leave out the groups whose name does not contain this text.
+    """
+    groups = (round_trips, byte_steps, virtual_events, process_trips, overshoot)
+    rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))
+    show("flagfall kernel, each row beside its baseline in the same run", rows)
