@@ -1,0 +1,145 @@
+"""The file of a journal, plain or compressed, behind one face; all of this blocks."""
+
+from __future__ import annotations
+
+__all__ = ["JournalFile", "check_writable", "is_compressed", "open_lines"]
+
+import io
+import os
+from contextlib import contextmanager, suppress
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from flagfall.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+ZSTD_LEVEL: Final = 3
+"""The default of zstd: byte turns come to a sixth of their size."""
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether a journal of this name is compressed."""
+    return path.suffix == ".zst"
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError(
+            "a journal that ends in .zst needs the extra zstd: pip install 'flagfall[zstd]'"
+        ) from None
+    return zstandard
+
+
+def check_writable(path: Path) -> None:
+    """Whether a journal can be written here, as far as that can be told without touching anything.
+
+    Raises:
+        UsageError: it cannot; says why.
+    """
+    if is_compressed(path):
+        _zstandard()
+    try:
+        folder, exists = path.is_dir(), path.exists()
+    except OSError as error:
+        raise UsageError(f"journal {path}: {error.strerror or error}") from error
+    if folder:
+        raise UsageError(f"journal {path}: is a folder; name a file in it")
+    if exists:
+        if not os.access(path, os.W_OK):
+            raise UsageError(f"journal {path}: the file may not be written")
+    elif not path.parent.is_dir():
+        raise UsageError(f"journal {path}: there is no folder {path.parent}")
+    elif not os.access(path.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"journal {path}: no file may be made in the folder {path.parent}")
+
+
+class JournalFile:
+    """A journal being written. Whatever happens, it ends with a whole batch.
+
+    Args:
+        path: is created, or made empty.
+
+    Attributes:
+        length: how many bytes it has.
+
+    Raises:
+        OSError: from every method; the file then holds what was written before.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("wb", buffering=0)
+        self.length = 0
+        made = os.fstat(self._file.fileno())
+        self._identity = (made.st_dev, made.st_ino)
+        self._regular = S_ISREG(made.st_mode)
+        self._squeeze: Any = None
+        if is_compressed(path):
+            zstandard = _zstandard()
+            self._squeeze = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True).compressobj()
+            self._block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
+
+    def write(self, batches: Sequence[bytes]) -> None:
+        """Append batches.
+
+        Each batch is a block of its own in a compressed file: what was written can be read whatever
+        comes after, and the bytes do not depend on how many batches come at a time.
+        """
+        seen = self._path.stat()
+        if (seen.st_dev, seen.st_ino) != self._identity:
+            raise FileNotFoundError(2, "the file was replaced while it was written")
+        if self._squeeze is None:
+            self._append(b"".join(batches))
+        else:
+            squeeze, block = self._squeeze, self._block
+            self._append(b"".join([squeeze.compress(batch) + squeeze.flush(block) for batch in batches]))
+
+    def close(self, *, complete: bool) -> None:
+        """Close the file; where it is complete, write what compression still holds first."""
+        with self._file:
+            if complete and self._squeeze is not None:
+                self._append(self._squeeze.flush())
+
+    def _append(self, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            if self._regular:
+                with suppress(OSError):
+                    self._file.truncate(self.length)
+            raise
+        self.length += len(data)
+
+
+@contextmanager
+def open_lines(path: Path, max_bytes: int) -> Iterator[Iterator[bytes]]:
+    """The lines of a journal, each with its end; one that is longer than `max_bytes` comes in pieces.
+
+    Raises:
+        OSError: the file cannot be read.
+        UsageError: the extra for compressed journals is not installed.
+        EOFError: while reading: the compressed data is damaged; says how.
+    """
+    with path.open("rb") as file:
+        yield _lines(file, max_bytes) if not is_compressed(path) else _unsqueezed(file, max_bytes)
+
+
+def _lines(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:
+    while line := file.readline(max_bytes):
+        yield line
+
+
+def _unsqueezed(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:
+    zstandard = _zstandard()
+    reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    try:
+        yield from _lines(cast("BinaryIO", io.BufferedReader(reader)), max_bytes)
+    except zstandard.ZstdError as error:
+        raise EOFError(f"the compressed data is damaged ({error})") from error

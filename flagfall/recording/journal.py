@@ -1,0 +1,322 @@
+"""The record of a match, written while it is played; how it stands in the file, `layout` tells.
+
+Events come inside timed turns, so taking one is an append to a list: 32 of them are encoded, hashed and
+sealed at a time, and an actor of its own writes what is sealed, in a thread. What is waiting for the disk
+is bounded: beyond a limit the match waits between turns, where no clock runs. Nothing is ever dropped.
+
+Where batches end depends on the events alone under the virtual clock, so equal matches have equal files.
+On the wall clock a batch that has waited for `FLUSH_SECONDS` is sealed as it is.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FLUSH_SECONDS",
+    "MAX_WAITING_BYTES",
+    "RESUME_BYTES",
+    "WRITE_BYTES",
+    "Journal",
+    "JournalError",
+    "JournalStatistics",
+    "JournalTruncated",
+    "read_journal",
+]
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import attrs
+import trio
+from msgspec import Raw
+from msgspec.structs import replace
+
+from flagfall.errors import HostFault
+from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed
+from flagfall.recording.files import JournalFile, check_writable
+from flagfall.recording.layout import (
+    BATCH_BYTES,
+    BATCH_EVENTS,
+    MAX_LINE_BYTES,
+    SHORT_DIGITS,
+    encode,
+    encode_lines,
+    seal_line,
+)
+from flagfall.recording.reading import JournalError, JournalTruncated, read_journal
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+FLUSH_SECONDS: Final = 0.25
+"""What was recorded is given to the system after so long at most: a killed process loses no more."""
+
+WRITE_BYTES: Final = 256 * 1024
+"""So much is written at once. A trip to the thread takes some 0.1 ms, so 2500 turns share it."""
+
+MAX_WAITING_BYTES: Final = 4 * 1024 * 1024
+"""When more than this waits for the disk, the match waits too (some 40,000 turns of bytes)."""
+
+RESUME_BYTES: Final = MAX_WAITING_BYTES // 4
+"""With no more than this left the match goes on, so that it does not stop and go turn by turn."""
+
+_T = TypeVar("_T")
+
+
+@attrs.frozen
+class JournalStatistics:
+    """How a journal does.
+
+    Attributes:
+        events: so many are sealed.
+        waiting_bytes: are sealed and not yet written.
+        peak_waiting_bytes: the most that `waiting_bytes` ever was.
+        written_bytes: the length of the file.
+        pauses: how often the match was asked to wait for the disk.
+    """
+
+    events: int
+    waiting_bytes: int
+    peak_waiting_bytes: int
+    written_bytes: int
+    pauses: int
+
+
+class Journal:
+    """A sink that writes a match to a file (`flagfall.kernel.match.WritingSink`). For one match.
+
+    Args:
+        path: the file; it is created, or made empty, when the first event comes. A name that ends in
+            `.zst` compresses it.
+
+    Raises:
+        UsageError: the file cannot be written, as far as that can be told now.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = self.check(path)
+        self._pause: Callable[[], None] = lambda: None
+        self._real_work: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._virtual = False
+        # Not yet sealed.
+        self._pending: list[Event | Raw] = []
+        self._pending_bytes = 0
+        # Sealed and not yet written.
+        self._hash = sha256()
+        self._sealed: list[bytes] = []
+        self._sealed_bytes = 0
+        self._waiting_bytes = 0
+        self._write_due = 0.0
+        self._file: JournalFile | None = None
+        # Threads of others, an agent's for instance, must not keep the journal from its own.
+        self._limiter = trio.CapacityLimiter(1)
+        self._wake = trio.Event()
+        self._room = trio.Event()
+        self._finished = False
+        self._closed = False
+        self._fault: HostFault | None = None
+        self._events = self._peak_waiting_bytes = self._written_bytes = self._pauses = 0
+
+    @staticmethod
+    def check(path: str | os.PathLike[str]) -> Path:
+        """Whether a journal can be written here; touches nothing.
+
+        Raises:
+            UsageError: it cannot: there is no such folder, it may not be written to, the path is a folder
+                itself, or the extra for `.zst` is missing.
+        """
+        checked = Path(path)
+        check_writable(checked)
+        return checked
+
+    def statistics(self) -> JournalStatistics:
+        """How the journal does at this moment."""
+        return JournalStatistics(
+            self._events, self._waiting_bytes, self._peak_waiting_bytes, self._written_bytes, self._pauses
+        )
+
+    # Inside a turn.
+
+    def __call__(self, event: Event) -> None:
+        """Take one event; never blocks.
+
+        Raises:
+            HostFault: it cannot be written as JSON, and is left out.
+        """
+        pending = self._pending
+        # Whole numbers cannot change any more, so encoding them can wait; everything else is encoded now,
+        # because a task may use its arrays, and an agent its lists, again.
+        if type(event) is TurnPlayed and type(event.observation) is type(event.action) is int:
+            pending.append(event)
+        else:
+            pending.append(self._encoded(event))
+        if len(pending) >= BATCH_EVENTS or self._pending_bytes >= BATCH_BYTES:
+            self._seal()
+
+    def _encoded(self, event: Event) -> Raw:
+        if type(event) is MatchStarted:
+            self._virtual = event.clock == "virtual"
+            self._wake.set()
+        elif type(event) is SeatFell or type(event) is MatchEnded:
+            event = replace(event, detail=_writable(event.detail))
+        try:
+            line = encode(event)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise HostFault(f"journal {self.path}: {_place(event)} cannot be written: {error}") from error
+        if len(line) >= MAX_LINE_BYTES:
+            raise HostFault(
+                f"journal {self.path}: {_place(event)} is too long: {len(line)} bytes,"
+                f" and {MAX_LINE_BYTES} is the limit"
+            )
+        self._pending_bytes += len(line)
+        return Raw(line)
+
+    def _seal(self, *, last: bool = False) -> None:
+        """Close the batch and queue it for the writer."""
+        pending, self._pending, self._pending_bytes = self._pending, [], 0
+        if self._fault is not None or self._closed:
+            return
+        try:
+            lines = encode_lines(pending)
+        except ValueError as error:
+            self._fail(f"{_place(pending[0])} or one soon after cannot be written: {error}", error)
+            raise self._fault from error  # type: ignore[misc]  # it was set in the line before
+        self._hash.update(lines)
+        digits = self._hash.hexdigest()
+        seal = seal_line(len(pending), digits if last else digits[:SHORT_DIGITS])
+        self._hash.update(seal)
+        self._events += len(pending)
+        self._queue(lines + seal)
+
+    def _queue(self, batch: bytes) -> None:
+        self._sealed.append(batch)
+        self._sealed_bytes += len(batch)
+        self._waiting_bytes += len(batch)
+        if self._waiting_bytes > self._peak_waiting_bytes:
+            self._peak_waiting_bytes = self._waiting_bytes
+            if self._waiting_bytes > MAX_WAITING_BYTES:
+                self._pauses += 1
+        if self._waiting_bytes > MAX_WAITING_BYTES:
+            self._pause()
+        if self._sealed_bytes >= WRITE_BYTES or (self._virtual and time.monotonic() >= self._write_due):
+            self._wake.set()
+
+    # The match's side.
+
+    def attach(
+        self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        """The match begins; see `flagfall.kernel.match.WritingSink`."""
+        self._pause = pause
+        self._real_work = real_work
+
+    def finish(self) -> None:
+        """There will be no more events: seal the whole."""
+        if not self._finished:
+            self._finished = True
+            if self._pending or self._events:
+                self._seal(last=True)
+        self._wake.set()
+
+    async def drain(self) -> None:
+        """Wait until there is room again. Cancelling it leaves everything as it is.
+
+        Raises:
+            HostFault: the file cannot be written.
+        """
+        await trio.lowlevel.checkpoint()
+        while self._waiting_bytes > RESUME_BYTES and not self._closed:
+            self._wake.set()
+            await self._room.wait()
+        if self._fault is not None:
+            raise self._fault
+
+    # The writer.
+
+    async def run(self) -> None:
+        """Write until `finish` was called and everything is in the file.
+
+        Raises:
+            HostFault: the disk is full, the file has vanished, or the like; what was written before it
+                stays, and is sound. The journal takes no more.
+
+        If it is cancelled, the file ends with the last batch that was written.
+        """
+        try:
+            await self._wake.wait()
+            if self._pending or self._sealed:
+                await self._write_all()
+        except OSError as error:
+            self._fail(f"cannot be written: {error.strerror or error}", error)
+        finally:
+            self._closed = True
+            self._room.set()
+            self._sealed.clear()
+            await self._close_unfinished()
+        if self._fault is not None:
+            raise self._fault
+
+    async def _write_all(self) -> None:
+        self._file = await self._work(lambda: JournalFile(self.path))
+        while self._fault is None and not (self._finished and not self._sealed):
+            await self._until_due()
+            if self._sealed:
+                await self._write_sealed(self._file)
+        if self._fault is None:
+            file, self._file = self._file, None
+            await self._work(lambda: file.close(complete=True))
+            self._written_bytes = file.length
+
+    async def _until_due(self) -> None:
+        """Wait until there is much to write, or anything for long enough."""
+        if self._virtual:
+            await self._wake.wait()
+        else:
+            with trio.move_on_after(FLUSH_SECONDS) as patience:
+                await self._wake.wait()
+            if patience.cancelled_caught and self._pending and not self._finished:
+                self._seal()
+        self._wake = trio.Event()
+
+    async def _write_sealed(self, file: JournalFile) -> None:
+        batches, self._sealed = self._sealed, []
+        taken_bytes, self._sealed_bytes = self._sealed_bytes, 0
+        await self._work(lambda: file.write(batches))
+        self._written_bytes = file.length
+        self._write_due = time.monotonic() + FLUSH_SECONDS
+        self._waiting_bytes -= taken_bytes
+        if self._waiting_bytes <= RESUME_BYTES:
+            self._room.set()
+            self._room = trio.Event()
+
+    async def _work(self, work: Callable[[], _T]) -> _T:
+        """Do something in a thread that may wait for the disk; no virtual time passes meanwhile."""
+        with self._real_work():
+            return await trio.to_thread.run_sync(work, limiter=self._limiter)
+
+    async def _close_unfinished(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            with trio.CancelScope(shield=True):
+                try:
+                    await self._work(lambda: file.close(complete=False))
+                except OSError as error:
+                    self._fail(f"cannot be closed: {error.strerror or error}", error)
+
+    def _fail(self, what: str, error: BaseException) -> None:
+        if self._fault is None:
+            self._fault = HostFault(f"journal {self.path}: {what}")
+            self._fault.__cause__ = error
+        self._wake.set()
+
+
+def _writable(text: str) -> str:
+    """What an agent says of its end may hold halves of surrogate pairs, which UTF-8 cannot write."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _place(event: Any) -> str:
+    return f"turn {event.turn}" if isinstance(event, TurnPlayed) else f"a {type(event).__name__}"
