@@ -276,8 +276,6 @@ PRESETS: Final[Mapping[str, TimeControl]] = MappingProxyType(
         "gvgai-2017": TimeControl(
             start=1 * S, init=1 * S, act=40 * MS, act_hard=50 * MS, result=1 * S, total=5 * MINUTE
         ),
-        # `actTimeout` and `remainingOverageTime` of kaggle-environments, as its board games have them.
-        "kaggle": TimeControl(act=2 * S, bank=60 * S, late="out"),
         "blitz": TimeControl(bank=3 * MINUTE, increment=2 * S),
         "rapid": TimeControl(bank=10 * MINUTE, increment=5 * S),
     }

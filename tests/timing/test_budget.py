@@ -50,7 +50,7 @@ def test_a_chess_clock_draws_every_nanosecond_and_gets_its_increment() -> None:
 
 
 def test_a_bank_is_drawn_on_beyond_act_only() -> None:
-    budget = Budget(PRESETS["kaggle"])
+    budget = Budget(TimeControl(act=2 * S, bank=60 * S, late="out"))
     assert budget.limit("act") == 62 * S
     budget.charge("act", 2 * S)
     assert budget.bank_ns == 60 * S

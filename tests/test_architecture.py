@@ -1,0 +1,116 @@
+"""The rules that hold the house together; `docs/architecture.md` gives the reasons."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "flagfall"
+
+BASE = {"errors", "events", "timing", "kernel.channels", "kernel"}
+MAY_IMPORT = {
+    "errors": set(),
+    "events": set(),
+    "timing": {"errors", "events"},
+    "kernel.channels": {"errors", "events"},
+    "kernel": BASE,
+    "tasks": BASE,
+    "agents": BASE,
+    "recording": BASE,
+    "testing": BASE | {"tasks", "agents"},
+    "playing": BASE | {"tasks", "agents", "recording"},
+    "cli": BASE | {"tasks", "agents", "recording", "testing", "playing"},
+    "": BASE | {"tasks", "agents", "recording", "playing"},
+}
+
+PURE = [
+    "kernel/requests.py",
+    "kernel/roles.py",
+    "kernel/script.py",
+    "kernel/seeding.py",
+    "kernel/channels/arrays.py",
+    "kernel/channels/codecs.py",
+    "kernel/channels/envelope.py",
+    "kernel/channels/framing.py",
+    "timing/agenda.py",
+    "timing/budget.py",
+    "timing/control.py",
+    "timing/units.py",
+    "recording/transcript.py",
+    *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),
+]
+IMPURE_MODULES = {"asyncio", "threading", "time", "trio"}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MAX_MODULE_LINES = 520
+MAX_FUNCTION_LINES = 60
+
+
+def unit(parts: tuple[str, ...]) -> str:
+    """Which room of the house a module belongs to."""
+    if parts[:2] == ("kernel", "channels"):
+        return "kernel.channels"
+    return parts[0] if parts else ""
+
+
+def parts_of(path: Path) -> tuple[str, ...]:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[:-1] if parts[-1] in {"__init__", "__main__"} else parts
+
+
+def imports(path: Path) -> Iterator[tuple[str, ...]]:
+    """Every module that a file imports, type-checking imports too, as the parts of its name."""
+    here = ("flagfall", *path.relative_to(PACKAGE).with_suffix("").parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: -node.level] if node.level else ()
+            module = (*base, *(node.module.split(".") if node.module else ()))
+            for alias in node.names:
+                yield (*module, alias.name)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_down(path: Path) -> None:
+    mine = unit(parts_of(path))
+    own_entry = path.name == "__main__.py"
+    for name in imports(path):
+        if name[0] != "flagfall" or own_entry:
+            continue
+        theirs = unit(name[1:]) if len(name) > 1 else ""
+        known = theirs in MAY_IMPORT and theirs != ""
+        assert known, f"{path}: imports the package's own facade ({'.'.join(name)})"
+        assert theirs == mine or theirs in MAY_IMPORT[mine], f"{mine} must not know {theirs}: {'.'.join(name)}"
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_logic_knows_no_loop_no_clock_and_no_global_random(name: str) -> None:
+    for module in imports(PACKAGE / name):
+        assert module[0] not in IMPURE_MODULES, f"{name} imports {module[0]}"
+        assert module != ("random",), f"{name} imports random itself: take a Random as an argument"
+        if module[0] == "random":
+            assert module == ("random", "Random"), f"{name} uses the global generator: {'.'.join(module)}"
+
+
+def test_every_unit_of_the_package_has_a_rule() -> None:
+    units = {unit(parts_of(path)) for path in MODULES if path.name != "__main__.py"}
+    assert units <= MAY_IMPORT.keys()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_modules_and_functions_stay_readable(path: Path) -> None:
+    source = path.read_text()
+    assert len(source.splitlines()) <= MAX_MODULE_LINES
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+            lines = node.end_lineno - first.lineno + 1
+            assert lines <= MAX_FUNCTION_LINES, f"{node.name} has {lines} lines"
+
+
+def test_the_import_rule_would_notice() -> None:
+    names = set(imports(PACKAGE / "playing.py"))
+    assert ("flagfall", "tasks", "catalog", "make_task") in names
+    assert "playing" not in MAY_IMPORT["tasks"]
