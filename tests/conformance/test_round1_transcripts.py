@@ -96,7 +96,15 @@ class Wavering(Pupil):
     RIGHT = 0.7
 
 
-AGENTS = [Silent, Noisy, Anything, Repeating, Pupil, Wavering]
+class Chatty(Pupil):
+    """Knows the answers and sometimes talks into the teacher."""
+
+    def reply(self, said: int) -> int:
+        byte = super().reply(said)
+        return ord("q") if byte == SPACE and self.rng.random() < 0.04 else byte
+
+
+AGENTS = [Silent, Noisy, Anything, Repeating, Pupil, Wavering, Chatty]
 
 
 def match(tasks: list[str] | list[MicroTask], agent: Silent, steps: int, seed: int = 0) -> Iterator[Record]:

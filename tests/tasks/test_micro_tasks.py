@@ -312,6 +312,16 @@ def test_options_are_struck_out_by_wrong_answers_and_settled_by_right_ones() -> 
     assert [knows(b"a", True), knows(b"a", False), knows(b"b", True)] == [False, False, True]
 
 
+def test_micro3_should_be_known_when_every_letter_was_wrong_25_times() -> None:
+    source = letter_mapping(Random(0))
+    wrong: Counter[bytes] = Counter()
+    letters = source.answers.keys() - set(PUNCTUATION)
+    while min(wrong[letter] for letter in letters) < 25:
+        wrong[source.draw()] += 1
+        known = source.should_know(correct=False)
+        assert known == (min(wrong[letter] for letter in letters) == 25)
+
+
 def test_sentence_tasks_can_be_given_more_tolerance() -> None:
     task = MicroTask("micro19", echo, Rules(failed_task_tolerance=2.0))
     assert plays(task, lambda _: False) == (157, False)
