@@ -35,7 +35,7 @@ from msgspec.structs import replace
 
 from flagfall.errors import HostFault
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed
-from flagfall.recording.files import JournalFile, check_writable
+from flagfall.recording.files import JournalFile
 from flagfall.recording.layout import (
     BATCH_BYTES,
     BATCH_EVENTS,
@@ -44,6 +44,7 @@ from flagfall.recording.layout import (
     encode,
     encode_lines,
     seal_line,
+    writable,
 )
 from flagfall.recording.reading import JournalError, JournalTruncated, read_journal
 
@@ -129,7 +130,7 @@ class Journal:
                 itself, or the extra for `.zst` is missing.
         """
         checked = Path(path)
-        check_writable(checked)
+        checkwritable(checked)
         return checked
 
     def statistics(self) -> JournalStatistics:
@@ -161,7 +162,7 @@ class Journal:
             self._virtual = event.clock == "virtual"
             self._wake.set()
         elif type(event) is SeatFell or type(event) is MatchEnded:
-            event = replace(event, detail=_writable(event.detail))
+            event = replace(event, detail=writable(event.detail))
         try:
             line = encode(event)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -311,11 +312,6 @@ class Journal:
             self._fault = HostFault(f"journal {self.path}: {what}")
             self._fault.__cause__ = error
         self._wake.set()
-
-
-def _writable(text: str) -> str:
-    """What an agent says of its end may hold halves of surrogate pairs, which UTF-8 cannot write."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _place(event: Any) -> str:

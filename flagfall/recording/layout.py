@@ -30,6 +30,7 @@ __all__ = [
     "encode_lines",
     "schema_of",
     "seal_line",
+    "writable",
 ]
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -126,3 +127,8 @@ def schema_of(line: bytes) -> int:
     """
     number: int = _decode_schema(line).schema
     return number
+
+
+def writable(text: str) -> str:
+    """A text with halves of surrogate pairs spelled out: an agent's words may hold them, and UTF-8 cannot."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,199 @@
+"""Verifying a journal: its seals, and every observation, reward and result by executing the match again."""
+
+from __future__ import annotations
+
+__all__ = ["Difference", "Verification", "verify"]
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from flagfall.events import Event, MatchStarted, TurnPlayed
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.recording.layout import decode_event
+from flagfall.recording.reading import Batch, batches, check_schema
+from flagfall.recording.rerun import Different, NotRepeatable, Rerun
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from flagfall.kernel.roles import SchedulerRole
+
+
+@attrs.frozen
+class Difference:
+    """The first place where a journal is not what it should be.
+
+    Attributes:
+        line: of the file, from 1.
+        turn: the turn that the line is about, or that was due; `None` before the first.
+        last_turn: where only a batch is known to be wrong, its last turn; else as `turn`.
+        seat: whose it is; `None` where it is nobody's.
+        what: what differs.
+        expected: what the re-execution gives, as text; empty where there is nothing to compare.
+        found: what stands in the file, likewise.
+    """
+
+    line: int
+    turn: int | None
+    last_turn: int | None
+    seat: int | None
+    what: str
+    expected: str = ""
+    found: str = ""
+
+    def __str__(self) -> str:
+        turn = "before turn 0" if self.turn is None else f"turn {self.turn}"
+        if self.last_turn != self.turn:
+            turn = f"turns {self.turn} to {self.last_turn}"
+        seat = "" if self.seat is None else f", seat {self.seat}"
+        values = f": expected {self.expected}, found {self.found}" if self.expected or self.found else ""
+        return f"line {self.line}, {turn}{seat}: {self.what}{values}"
+
+
+@attrs.frozen
+class Verification:
+    """What `verify` found.
+
+    Attributes:
+        path: the journal.
+        turns: so many were compared.
+        tasks: likewise.
+        difference: the first one; `None` where there is none.
+        not_repeatable: why the match cannot be executed again, where that is so; the seals were checked.
+    """
+
+    path: Path
+    turns: int
+    tasks: int
+    difference: Difference | None = None
+    not_repeatable: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the whole match happened again as it is recorded."""
+        return self.difference is None and self.not_repeatable is None
+
+    def __str__(self) -> str:
+        if self.difference is not None:
+            return f"{self.path}: {self.difference}"
+        done = f"{self.turns} turns in {self.tasks} tasks are as they were recorded"
+        if self.not_repeatable is not None:
+            return f"{self.path}: the seals hold; {done}; the rest was not compared: {self.not_repeatable}"
+        return f"{self.path}: {done}"
+
+
+def verify(path: str | os.PathLike[str], rebuild: Callable[[MatchStarted], SchedulerRole]) -> Verification:
+    """Execute a recorded match again and compare everything that does not depend on the clock.
+
+    These must come out equal: the tasks in their order with their seeds, every observation and reward,
+    every result, and the reward owed at the end. Times and verdicts are checked for being possible.
+    A changed byte anywhere in the text of the file is found: by the comparison, or else by the seal of
+    its batch.
+
+    Args:
+        path: the journal.
+        rebuild: gives the task scheduler of the match, with new tasks, from the header of the journal.
+
+    Raises:
+        JournalError: the file cannot be read, or a newer flagfall wrote it.
+        UsageError: from `rebuild`, where the header is as it was written.
+    """
+    return _Verifier(Path(path), rebuild).run()
+
+
+class _Verifier:
+    def __init__(self, path: Path, rebuild: Callable[[MatchStarted], SchedulerRole]) -> None:
+        self._path = path
+        self._rebuild = rebuild
+        self._rerun: Rerun | None = None
+        self._scheduler: SchedulerRole | None = None
+        self._difference: Difference | None = None
+        self._not_repeatable: str | None = None
+        self._seen: int | None = None
+
+    def run(self) -> Verification:
+        try:
+            with closing(batches(self._path)) as parts:
+                for batch in parts:
+                    self._check(batch)
+                    if self._difference is not None:
+                        break
+        finally:
+            if self._rerun is not None:
+                self._rerun.close()
+            if self._scheduler is not None:
+                self._scheduler.close()
+        turns, tasks = (self._rerun.turn, self._rerun.tasks) if self._rerun is not None else (0, 0)
+        return Verification(self._path, turns, tasks, self._difference, self._not_repeatable)
+
+    def _check(self, batch: Batch) -> None:
+        first = self._turn()
+        for line, text in enumerate(batch.lines, batch.line):
+            self._difference = self._compare(line, text, batch)
+            if self._difference is not None:
+                return
+        self._difference = self._check_state(batch, first)
+
+    def _compare(self, line: int, text: bytes, batch: Batch) -> Difference | None:
+        """One line against the re-execution."""
+        turn = self._turn()
+        seal = f" ({batch.what})" if batch.state == "damaged" else ""
+        try:
+            event = decode_event(text)
+            if type(event) is not TurnPlayed:
+                turn = self._seen
+            if line == 1:
+                self._begin(event, text, batch)
+            elif self._rerun is not None and self._not_repeatable is None:
+                self._rerun.take(event)
+            if type(event) is TurnPlayed:
+                self._seen = event.turn
+        except CodecError as error:
+            return Difference(line, turn, turn, None, f"this is no event: {error}{seal}")
+        except Different as found:
+            return Difference(
+                line, turn, turn, found.seat, found.what, found.expected, f"{found.found}{seal}"
+            )
+        except NotRepeatable as why:
+            self._not_repeatable = str(why)
+        return None
+
+    def _begin(self, event: Event, text: bytes, batch: Batch) -> None:
+        sound = batch.state != "damaged"
+        if sound:
+            check_schema(self._path, text)
+        if type(event) is not MatchStarted:
+            raise Different("what a journal begins with", "the header of a match", type(event).__name__)
+        try:
+            self._scheduler = self._rebuild(event)
+            self._rerun = Rerun(event, self._scheduler)
+        except Exception as error:
+            if sound:
+                raise
+            raise Different("header", "one to build a match from", repr(error)) from error
+
+    def _check_state(self, batch: Batch, first: int | None) -> Difference | None:
+        """The seal of a batch whose lines gave no cause for complaint."""
+        last, line = self._seen, batch.line + len(batch.lines)
+        if first is None or last is None or last < first:
+            first = last
+        if batch.state == "damaged":
+            what = f"{batch.what}: lines {batch.line} to {line} are not as they were written"
+            return Difference(line, first, last, None, what)
+        if batch.state == "torn":
+            what = f"{batch.what}: the writer was killed, or writes still"
+            return Difference(line, last, last, None, what)
+        over = self._rerun is None or self._rerun.over or self._not_repeatable is not None
+        if batch.state == "last" and not over:
+            return Difference(line, last, last, None, "the end of the match is missing")
+        return None
+
+    def _turn(self) -> int | None:
+        """The turn that is due."""
+        if self._rerun is None or self._not_repeatable is None:
+            return None if self._rerun is None else self._rerun.turn
+        return 0 if self._seen is None else self._seen + 1
