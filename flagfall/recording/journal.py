@@ -130,7 +130,7 @@ class Journal:
                 itself, or the extra for `.zst` is missing.
         """
         checked = Path(path)
-        checkwritable(checked)
+        check_writable(checked)
         return checked
 
     def statistics(self) -> JournalStatistics:
