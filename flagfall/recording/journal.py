@@ -35,7 +35,7 @@ from msgspec.structs import replace
 
 from flagfall.errors import HostFault
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed
-from flagfall.recording.files import JournalFile
+from flagfall.recording.files import JournalFile, check_writable
 from flagfall.recording.layout import (
     BATCH_BYTES,
     BATCH_EVENTS,
