@@ -6,14 +6,18 @@ __all__ = ["agent_name", "is_sample", "load_agent"]
 
 import importlib
 import importlib.util
+import inspect
 import sys
+import time
 import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from flagfall.agents.agent import adapt
 from flagfall.agents.samples import SAMPLES
 from flagfall.errors import UsageError, nearest
+from flagfall.timing import ElapsedTimer
 
 
 def is_sample(spec: str) -> bool:
@@ -30,7 +34,8 @@ def load_agent(spec: str) -> Any:
     """The agent that a text names; a module or file is imported for it.
 
     Raises:
-        UsageError: there is none; where the agent's own code failed, with its traceback.
+        UsageError: there is none, or it is none that can be asked; where the agent's own code failed, with
+            its traceback.
     """
     if spec in SAMPLES:
         return SAMPLES[spec]
@@ -46,6 +51,8 @@ def load_agent(spec: str) -> Any:
             public = [n for n in vars(agent) if not n.startswith("_")]
             raise UsageError(f"{place} has no {name!r}{nearest(part, public)}")
         agent = getattr(agent, part)
+    if not inspect.isclass(agent):  # what an instance has, only an instance tells
+        adapt(agent, ElapsedTimer(time.perf_counter_ns))
     return agent
 
 

@@ -1,0 +1,104 @@
+"""The command `flagfall`: one command a file; here are only the list of them and what errors come to.
+
+Exit codes, of every command:
+
+| code | meaning |
+|---|---|
+| 0 | it was done. Agents that were late, illegal or out are results, not errors |
+| 1 | the host failed (a task, the disk, this program), or `verify` found a difference |
+| 2 | what was asked for cannot be; nothing was played or written |
+| 128 + n | ended by signal n: 130 for Ctrl-C, 143 for SIGTERM; what was played is printed and recorded |
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from flagfall.errors import HostFault, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cyclopts import App
+
+HOST_FAILED: Final = 1
+BAD_USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+_HELP: Final = """\
+Matches of agents and tasks, under deadlines that the kernel enforces.
+
+Exit codes: 0 done (agents that were late or out are results, not errors), 1 the host failed or `verify`
+found a difference, 2 what was asked for cannot be (nothing was played or written), 130 ended by Ctrl-C.
+"""
+
+_COMMANDS: Final = {
+    "run": "Play agents on tasks, under a time control, and print how they did.",
+    "verify": "Execute a recorded match again, and compare it.",
+    "transcript": "Print what was said in a match, one JSON object a line.",
+    "tasks": "List the tasks.",
+    "agents": "List the sample agents, and tell how to name your own.",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: the words after `flagfall`; by default those that the program was started with.
+
+    Returns:
+        The exit code.
+    """
+    from cyclopts import CycloptsError
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _app(words[:1])(words, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except (CycloptsError, UsageError) as error:
+        return _failed(error, BAD_USAGE)
+    except HostFault as error:
+        return _failed(error, HOST_FAILED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_gone()
+    return int(code or 0)
+
+
+def _app(called: Sequence[str]) -> App:
+    """The commands; only the one that is called is imported, and has all of its help."""
+    from importlib.metadata import version
+
+    from cyclopts import App
+
+    app = App(
+        name="flagfall",
+        help=_HELP,
+        version=lambda: version("flagfall"),
+        version_flags=["--version"],
+        help_format="markdown",
+        suppress_keyboard_interrupt=False,
+    )
+    for order, (command, line) in enumerate(_COMMANDS.items()):
+        short = None if command in called else line
+        app.command(f"flagfall.cli.{command}:{command}", name=command, help=short, sort_key=order)
+    return app
+
+
+def _failed(error: Exception, code: int) -> int:
+    print(f"flagfall: {str(error).strip()}", file=sys.stderr)
+    return code
+
+
+def _reader_gone() -> int:
+    """Whoever read the output (`| head`) has seen enough: no error, and none later, when Python flushes."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+    return 0

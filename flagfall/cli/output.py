@@ -1,0 +1,74 @@
+"""How results are shown: tables as wide as they need to be, JSON, and texts of strangers made harmless."""
+
+from __future__ import annotations
+
+__all__ = ["duration", "harmless", "number", "print_json", "print_table", "table"]
+
+import json
+import sys
+from typing import Any, Final
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+_UNITS: Final = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000))
+_DIGITS: Final = 3
+
+
+def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
+    """An empty table.
+
+    Args:
+        words: the names of the columns that hold words, at the left.
+        numbers: the names of the columns that hold numbers, to the right of them.
+        title: stands above it.
+    """
+    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for name in words:
+        made.add_column(name, no_wrap=True)
+    for name in numbers:
+        made.add_column(name, justify="right", no_wrap=True)
+    return made
+
+
+def print_table(shown: Table) -> None:
+    """Print a table to the standard output; one that is wider than the terminal is not cut."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    wrapping = any(not column.no_wrap for column in shown.columns)
+    if not wrapping:
+        needed = Measurement.get(console, console.options.update(max_width=10_000), shown).maximum
+        console.width = max(console.width, needed)
+    console.print(shown)
+
+
+def print_json(value: Any) -> None:
+    """Print a value to the standard output."""
+    json.dump(value, sys.stdout, indent=2, default=_plain)
+    print()
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy's as one of Python's."""
+    return value.item()
+
+
+def number(value: float) -> str:
+    """A number for people: whole ones without a point."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.3f}"
+
+
+def duration(ns: float) -> str:
+    """A duration for people, with three digits: `0`, `850ns`, `12.3us`, `1.25s`."""
+    for unit, size in _UNITS:
+        if ns >= size:
+            value = ns / size
+            places = max(0, _DIGITS - len(str(int(value))))
+            return f"{value:.{places}f}{unit}"
+    return f"{ns:.0f}ns" if ns else "0"
+
+
+def harmless(text: str) -> str:
+    """A text of an agent without anything that a terminal would obey."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,236 @@
+"""What `flagfall run` is going to play, with everything checked that can be checked before.
+
+Tasks for one player make a *series*: a match for each agent, and all of that again for each repeat. Tasks
+for several players take the agents as their seats. All agents of a repeat face the same seed: the first
+repeat has the seed that was given, so each match of a series can be played alone, and repeat `r` has
+`derive_seed(seed, "repeat", r)`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Plan", "PlannedMatch", "make_plan"]
+
+from collections import Counter
+from math import inf
+from typing import TYPE_CHECKING, Final, Literal
+
+import attrs
+
+from flagfall.agents.specs import agent_name, is_sample
+from flagfall.errors import UsageError
+from flagfall.kernel.seeding import derive_seed
+from flagfall.playing import DEFAULT_TIME_CONTROL, HostKind, build_scheduler, host_agent
+from flagfall.recording.journal import Journal
+from flagfall.tasks.catalog import make_task
+from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler
+from flagfall.timing import TimeControl
+from flagfall.timing.control import UNTIMED
+from flagfall.timing.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from flagfall.kernel.match import AgentHost
+
+MAX_SEED: Final = 2**63 - 1
+"""What `derive_seed` gives at most; also what a journal can hold."""
+
+_MATCH_START: Final = b'{"event":"match"'
+_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+
+
+@attrs.frozen
+class PlannedMatch:
+    """One match to be played.
+
+    Attributes:
+        number: from 0.
+        hosts: one for each seat.
+        seed: its root seed.
+        journal: the file to record it in.
+    """
+
+    number: int
+    hosts: tuple[AgentHost, ...]
+    seed: int
+    journal: Path | None
+
+
+@attrs.frozen
+class Plan:
+    """All of it.
+
+    Attributes:
+        tasks: the ids of the tasks.
+        scheduler: the text of the task scheduler, if one was asked for.
+        control: the time control of every seat.
+        steps: turns of each match, at most.
+        tick_ns: the pace; `None` for lock-step.
+        virtual: whether time is virtual.
+        hosts: where each agent runs, by the text that names it.
+        matches: in the order in which they are played.
+    """
+
+    tasks: tuple[str, ...]
+    scheduler: str | None
+    control: TimeControl
+    steps: int | None
+    tick_ns: int | None
+    virtual: bool
+    hosts: Mapping[str, AgentHost]
+    matches: tuple[PlannedMatch, ...]
+
+    @property
+    def in_processes(self) -> list[str]:
+        """The agents of the user's own that run in processes, as they were named."""
+        return [spec for spec, host in self.hosts.items() if host.kind == "process" and not is_sample(spec)]
+
+
+def make_plan(
+    tasks: Sequence[str],
+    agents: Sequence[str],
+    *,
+    scheduler: str | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    time_control: str | None = None,
+    clock: Literal["wall", "virtual"] = "wall",
+    host: HostKind | None = None,
+    journal: Path | None = None,
+    repeats: int = 1,
+    tick: str | None = None,
+    timed: bool = True,
+) -> Plan:
+    """Check what was asked for and lay it out. Agents that run in this process are imported.
+
+    Raises:
+        UsageError: something cannot be.
+    """
+    ids = tuple(part for text in tasks for part in text.split(",") if part)
+    _at_least_one("--steps", steps)
+    _at_least_one("--matches", repeats)
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"--seed {seed}: a seed is a whole number from 0 to {MAX_SEED}")
+    control = TimeControl.parse((time_control or DEFAULT_TIME_CONTROL) if timed else UNTIMED)
+    tick_ns = None if tick is None else _tick(tick)
+    players = _players(ids)
+    endless = _is_endless(ids, scheduler, steps)
+    seatings = _seatings(len(agents), players)
+    count = len(seatings) * repeats
+    if endless and count > 1:
+        raise UsageError(
+            f"the scheduler {scheduler!r} goes on until it is stopped, so only the first of {count} matches"
+            " would be played: add --steps"
+        )
+    hosts = _hosts(agents, host, virtual=clock == "virtual")
+    seeds = [seed, *(derive_seed(seed, "repeat", number) for number in range(1, repeats))]
+    matches = tuple(
+        PlannedMatch(
+            number=number,
+            hosts=tuple(hosts[agents[number]] for number in seating),
+            seed=match_seed,
+            journal=None if journal is None else _numbered(journal, number, count),
+        )
+        for number, (match_seed, seating) in enumerate(
+            (match_seed, seating) for match_seed in seeds for seating in seatings
+        )
+    )
+    for match in matches:
+        if match.journal is not None:
+            _check_journal(match.journal)
+    return Plan(ids, scheduler, control, steps, tick_ns, clock == "virtual", hosts, matches)
+
+
+def _at_least_one(option: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise UsageError(f"{option} {value}: write a whole number, at least 1")
+
+
+def _tick(text: str) -> int:
+    try:
+        tick_ns = parse_duration(text)
+    except UsageError as error:
+        raise UsageError(f"--tick {error}") from None
+    if tick_ns == 0:
+        raise UsageError("--tick 0: a tick takes some time; leave --tick out for lock-step pace")
+    return tick_ns
+
+
+def _players(ids: Sequence[str]) -> int:
+    """How many agents every one of the tasks seats."""
+    if not ids:
+        raise UsageError("--task: name at least one task; `flagfall tasks` lists them")
+    seats: dict[int, str] = {}
+    for task_id in ids:
+        task = make_task(task_id)
+        seats.setdefault(len(task.players), task_id)
+        task.close()
+    if len(seats) > 1:
+        told = ", ".join(f"{task_id} seats {count}" for count, task_id in seats.items())
+        raise UsageError(f"tasks of one match must seat equally many agents: {told}")
+    return next(iter(seats))
+
+
+def _is_endless(ids: Sequence[str], scheduler: str | None, steps: int | None) -> bool:
+    """Whether only a signal ends a match; also checks the text of the scheduler.
+
+    The length of `consecutive` has no bound, but an end: when the last task is learned.
+    """
+    built, _ = build_scheduler(ids, scheduler, steps)
+    try:
+        return (
+            steps is None
+            and isinstance(built, TaskScheduler)
+            and built.length == inf
+            and not isinstance(built, ConsecutiveTaskScheduler)
+        )
+    finally:
+        built.close()
+
+
+def _seatings(agents: int, players: int) -> list[tuple[int, ...]]:
+    """Which agents sit together: all at once, or each alone."""
+    if agents == players:
+        return [tuple(range(agents))]
+    if players == 1:
+        return [(agent,) for agent in range(agents)]
+    raise UsageError(f"the tasks seat {players} agents, and {agents} are given: one --agent for each seat")
+
+
+def _hosts(specs: Sequence[str], kind: HostKind | None, *, virtual: bool) -> dict[str, AgentHost]:
+    if virtual and kind not in {None, "task"}:
+        raise UsageError(
+            f"--clock virtual takes only agents in the event loop, and --host {kind} lives in real time:"
+            " leave --host out, or take --clock wall"
+        )
+    distinct = list(dict.fromkeys(specs))
+    names = Counter(agent_name(spec) for spec in distinct)
+    made = {}
+    for spec in distinct:
+        short = agent_name(spec)
+        name = short if names[short] == 1 else spec
+        made[spec] = host_agent(spec, "task" if virtual else kind, name)
+    return made
+
+
+def _numbered(path: Path, number: int, count: int) -> Path:
+    """`run.jsonl.zst` becomes `run-3.jsonl.zst`, where there is more than one."""
+    if count == 1:
+        return path
+    ending = path.suffix
+    if ending == ".zst":
+        ending = path.with_suffix("").suffix + ending
+    stem = path.name.removesuffix(ending) if ending else path.name
+    return path.with_name(f"{stem}-{number:0{len(str(count - 1))}}{ending}")
+
+
+def _check_journal(path: Path) -> None:
+    """Whether the journal can be written, and whether what it replaces is a journal."""
+    Journal.check(path)
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        start = file.read(len(_MATCH_START))
+    if start and start != _MATCH_START and not start.startswith(_ZSTD_MAGIC):
+        raise UsageError(f"journal {path}: the file exists and is no journal; it is not overwritten")

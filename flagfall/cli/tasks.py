@@ -1,0 +1,34 @@
+"""`flagfall tasks`."""
+
+from __future__ import annotations
+
+__all__ = ["tasks"]
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
+    """List the tasks by family.
+
+    Args:
+        json: Print an object of lists instead of a table.
+    """
+    from flagfall.tasks.catalog import task_ids
+
+    families: dict[str, list[str]] = {}
+    for family, task_id in task_ids():
+        families.setdefault(family, []).append(task_id)
+    if json:
+        from flagfall.cli.output import print_json
+
+        print_json(families)
+        return
+    from flagfall.cli.output import print_table, table
+
+    rows = table("family", "tasks")
+    rows.columns[1].no_wrap = False
+    for family, ids in families.items():
+        rows.add_row(family, " ".join(ids))
+    print_table(rows)
