@@ -102,7 +102,13 @@ async def _matches(
     async with trio.open_nursery() as nursery:
         for number in range(count):
             play = partial(
-                play_match, scheduler(), [host()], control=CONTROL, seed=number, steps=steps, sinks=sinks(number)
+                play_match,
+                scheduler(),
+                [host()],
+                control=CONTROL,
+                seed=number,
+                steps=steps,
+                sinks=sinks(number),
             )
             nursery.start_soon(play)
     return count * steps / (time.perf_counter() - began)
@@ -153,7 +159,11 @@ def round_trips(scale: int) -> Iterator[Row]:
             trios = partial(trio.run, _channels, matches, 32_000 // scale // matches)
             rate, base, ratio = beside(ours, trios)
             yield Row(
-                f"round trips/s, {matches} matches", f"{rate:,.0f}", f"trio {base:,.0f}", f"{ratio:.2f}", target
+                f"round trips/s, {matches} matches",
+                f"{rate:,.0f}",
+                f"trio {base:,.0f}",
+                f"{ratio:.2f}",
+                target,
             )
             journaled = partial(_echo_matches, matches, 64_000 // scale, _journals(Path(folder)))
             rate, base, ratio = beside(journaled, ours)
@@ -201,7 +211,10 @@ def byte_steps(scale: int) -> Iterator[Row]:
             bare = partial(_byte_matches, matches, steps, _no_sinks)
             rate, base, ratio = beside(bare, plain, 3)
             yield Row(
-                f"byte steps/s, actors, {matches} matches", f"{rate:,.0f}", f"plain {base:,.0f}", f"{ratio:.2f}"
+                f"byte steps/s, actors, {matches} matches",
+                f"{rate:,.0f}",
+                f"plain {base:,.0f}",
+                f"{ratio:.2f}",
             )
             journaled = partial(_byte_matches, matches, steps, _journals(Path(folder)))
             rate, base, ratio = beside(journaled, bare, 3)
@@ -211,10 +224,6 @@ def byte_steps(scale: int) -> Iterator[Row]:
 
 
 # Deadlines.
-
-
-async def _never(seat: Any) -> None:
-    await trio.sleep_forever()
 
 
 async def _overshoots(matches: int, turns: int) -> list[float]:
@@ -253,8 +262,8 @@ async def _overshoots(matches: int, turns: int) -> list[float]:
 class _Never:
     """Comes up, and never takes a turn."""
 
-    async def run(self, seat: Any) -> None:
-        await _never(seat)
+    async def run(self, seat: Any) -> None:  # noqa: ARG002 - that is the point
+        await trio.sleep_forever()
 
 
 async def _trio_overshoots(tasks: int, turns: int) -> list[float]:
@@ -278,7 +287,7 @@ def _spread(values: list[float]) -> str:
 
 def overshoot(scale: int) -> Iterator[Row]:
     """Lateness of a 40 ms soft limit against bare `trio.sleep_until`: p50 / p99 / max in ms."""
-    turns = max(10, 50 // scale)
+    turns = max(10, 100 // scale)
     for burners in (0, os.cpu_count() or 1):
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(burners)]
         try:
@@ -326,7 +335,9 @@ _PONG = "import os\nwhile data := os.read(0, 65536): os.write(1, data)"
 
 def _pipe_round_trips(turns: int) -> list[float]:
     spent = []
-    with subprocess.Popen([sys.executable, "-c", _PONG], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", _PONG], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         to_child, from_child = child.stdin.fileno(), child.stdout.fileno()
@@ -389,7 +400,11 @@ def virtual_events(scale: int) -> Iterator[Row]:
         3,
     )
     yield Row(
-        "virtual events/s, 100 sleepers", f"{rate:,.0f}", f"MockClock {base:,.0f}", f"{ratio:.1f}", "≥ 100,000"
+        "virtual events/s, 100 sleepers",
+        f"{rate:,.0f}",
+        f"MockClock {base:,.0f}",
+        f"{ratio:.1f}",
+        "≥ 100,000",
     )
 
 

@@ -71,7 +71,10 @@ async def play(
     built, header = build_scheduler(tasks, scheduler, steps)
     virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
     several = isinstance(agents, Sequence) and not isinstance(agents, str)
-    hosts = [host_agent(agent, "task" if virtual and host is None else host) for agent in (agents if several else [agents])]
+    hosts = [
+        host_agent(agent, "task" if virtual and host is None else host)
+        for agent in (agents if several else [agents])
+    ]
     recorder = [] if journal is None else [Journal(journal)]
     return await play_match(
         built,
@@ -107,7 +110,7 @@ def build_scheduler(
         if scheduler is not None:
             raise UsageError("give a task scheduler of your own or the name of one, not both")
         return tasks, {"scheduler": type(tasks).__name__}  # type: ignore[return-value]  # it has the role's method
-    given = [tasks] if isinstance(tasks, str | Task) else list(tasks)  # type: ignore[arg-type]  # not a scheduler
+    given = [tasks] if isinstance(tasks, str | Task) else list(tasks)
     made = [make_task(task) if isinstance(task, str) else task for task in given]
     text = scheduler or ("sequential" if steps is not None else "sequential:1")
     return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}

@@ -82,7 +82,9 @@ def test_imports_point_down(path: Path) -> None:
         theirs = unit(name[1:]) if len(name) > 1 else ""
         known = theirs in MAY_IMPORT and theirs != ""
         assert known, f"{path}: imports the package's own facade ({'.'.join(name)})"
-        assert theirs == mine or theirs in MAY_IMPORT[mine], f"{mine} must not know {theirs}: {'.'.join(name)}"
+        assert theirs == mine or theirs in MAY_IMPORT[mine], (
+            f"{mine} must not know {theirs}: {'.'.join(name)}"
+        )
 
 
 @pytest.mark.parametrize("name", PURE)

@@ -60,7 +60,10 @@ class Agent:
         raise NotImplementedError
 
     def result(self, observation: Any, reward: Any) -> Any:
-        """A task is over: its last observation and reward. Has `result`. What it returns goes to the scheduler."""
+        """A task is over: its last observation and reward. Has `result`.
+
+        What it returns goes to the task scheduler.
+        """
 
     def close(self) -> None:
         """The match is over."""
@@ -99,9 +102,7 @@ def adapt(agent: Any, timer: ElapsedTimer) -> PlayedAgent:
         agent = agent()
     if inspect.iscoroutine(agent):
         agent.close()
-        raise UsageError(
-            "an agent is an async function, not its coroutine: give `act`, not `act(...)`"
-        )
+        raise UsageError("an agent is an async function, not its coroutine: give `act`, not `act(...)`")
     if (run := _actor(agent)) is not None:
         return _played(agent, timer, _unasked, run)
     if callable(getattr(agent, "act", None)):
@@ -137,11 +138,12 @@ def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> Played
 
 
 def _actor(agent: Any) -> Callable[[Any], Awaitable[None]] | None:
-    run = getattr(agent, "run", None)
+    run: Callable[[Any], Awaitable[None]] | None = getattr(agent, "run", None)
     if callable(run):
-        return run  # type: ignore[no-any-return]  # the kind is by name; what it gives is awaited
+        return run
     if inspect.iscoroutinefunction(agent) and list(inspect.signature(agent).parameters) == ["seat"]:
-        return agent
+        actor: Callable[[Any], Awaitable[None]] = agent
+        return actor
     return None
 
 

@@ -71,9 +71,7 @@ class ProcessHost:
             pipe.close()
             await _end(process)
 
-    async def _play(
-        self, pipe: FramedPipe, process: trio.Process, seat: Seat, briefing: Briefing
-    ) -> None:
+    async def _play(self, pipe: FramedPipe, process: trio.Process, seat: Seat, briefing: Briefing) -> None:
         await come_up(pipe, seat, briefing, self._spec)
         if seat.budget.control.clock == "cpu":
             seat.cpu_clock = process_cpu_clock(process.pid)
@@ -84,11 +82,11 @@ class ProcessHost:
 
 def _pipe_of(process: trio.Process) -> FramedPipe:
     """The process's pipes as frames; its trio streams are given up for their descriptors."""
-    assert process.stdin is not None
-    assert process.stdout is not None
+    assert isinstance(process.stdin, trio.lowlevel.FdStream)
+    assert isinstance(process.stdout, trio.lowlevel.FdStream)
     pipe = FramedPipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
-    for stream in (process.stdin, process.stdout):
-        stream.close()
+    process.stdin.close()
+    process.stdout.close()
     return pipe
 
 

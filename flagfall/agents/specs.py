@@ -69,7 +69,7 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except BaseException as error:  # noqa: BLE001 - whatever an agent's file does when it is imported
+    except BaseException as error:
         del sys.modules[spec.name]
         raise _failed(str(path), error) from error
     return module
@@ -80,7 +80,7 @@ def _from_module(name: str) -> ModuleType:
         sys.path.insert(0, "")  # as with python -m: modules of the working directory
     try:
         return importlib.import_module(name)
-    except BaseException as error:  # noqa: BLE001 - whatever an agent's module does when it is imported
+    except BaseException as error:
         if isinstance(error, ModuleNotFoundError) and error.name is not None and name.startswith(error.name):
             raise UsageError(f"no module named {error.name!r} for agent {name}") from None
         raise _failed(name, error) from error

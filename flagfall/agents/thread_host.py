@@ -12,6 +12,7 @@ import os
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import Any, Literal
 
 import trio
@@ -67,7 +68,5 @@ class ThreadHost:
     def _serve(self, theirs: socket.socket, token: trio.lowlevel.TrioToken, gone: trio.Event) -> None:
         with theirs:
             serve(theirs.fileno(), theirs.fileno(), lambda _name: self._agent)
-        try:
+        with suppress(trio.RunFinishedError):
             token.run_sync_soon(gone.set)
-        except trio.RunFinishedError:
-            pass

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["ask_over", "come_up"]
 
+from contextlib import suppress
+
 import trio
 
 from flagfall.agents.wire import (
@@ -33,9 +35,7 @@ async def come_up(pipe: FramedPipe, seat: Seat, briefing: Briefing, agent: str) 
     Raises:
         AgentFault: it could not be loaded, or it said something else.
     """
-    hello = Hello(
-        WIRE_VERSION, agent, briefing.seat, briefing.seats, briefing.seed, briefing.time_control
-    )
+    hello = Hello(WIRE_VERSION, agent, briefing.seat, briefing.seats, briefing.seed, briefing.time_control)
     await _send(pipe, hello)
     message = await _receive(pipe)
     if not isinstance(message, Ready):
@@ -75,10 +75,8 @@ async def _hear(pipe: FramedPipe, seat: Seat, number: int) -> None:
 
 
 async def _send(pipe: FramedPipe, message: Hello | Ask | Bye) -> None:
-    try:
+    with suppress(trio.BrokenResourceError):  # it may have said why before it went: reading tells
         await pipe.send(encode(message))
-    except trio.BrokenResourceError:
-        pass  # it may have said why before it went: reading tells
 
 
 async def _receive(pipe: FramedPipe) -> FromAgent:

@@ -15,14 +15,25 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import trio
 
 from flagfall.agents.agent import adapt
 from flagfall.agents.playing import play_seat, settled
 from flagfall.agents.specs import load_agent
-from flagfall.agents.wire import Answer, Ask, Bye, Failed, FromAgent, Hello, Ready, Skip, decode_to_agent, encode
+from flagfall.agents.wire import (
+    Answer,
+    Ask,
+    Bye,
+    Failed,
+    FromAgent,
+    Hello,
+    Ready,
+    Skip,
+    decode_to_agent,
+    encode,
+)
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
@@ -57,7 +68,7 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> None:
             _now(_serve(link, hello, agent))
     except (BrokenPipeError, _HostGone):
         pass
-    except BaseException as error:  # noqa: BLE001 - whatever stops the agent is told, and ends here
+    except BaseException as error:
         reason = "not started" if not link.ready else "crashed"
         link.tell(Failed(reason, _report(error)))
         if not isinstance(error, Exception):
@@ -78,7 +89,7 @@ async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
         await settled(played.close())
 
 
-class _HostGone(Exception):  # noqa: N818 - the end of the wire, not a fault
+class _HostGone(Exception):
     """The host closed its end without a word."""
 
 
@@ -157,13 +168,18 @@ def _asyncio_link(link: _Link) -> _Link:
     async def readable(fd: int) -> None:
         loop = asyncio.get_running_loop()
         ready = loop.create_future()
-        loop.add_reader(fd, lambda: ready.done() or ready.set_result(None))
+        loop.add_reader(fd, _settle, ready)
         try:
             await ready
         finally:
             loop.remove_reader(fd)
 
     return link.with_wait(readable)
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _loop_of(agent: Any) -> str:

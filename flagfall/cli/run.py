@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["run"]
 
-from pathlib import Path  # noqa: TC003 - cyclopts reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter

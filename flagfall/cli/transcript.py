@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["transcript"]
 
 import sys
-from pathlib import Path  # noqa: TC003 - cyclopts reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter

@@ -82,7 +82,9 @@ class WritingSink(Protocol):
     def __call__(self, event: Event) -> None:
         """Take one event; never blocks."""
 
-    def attach(self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]) -> None:
+    def attach(
+        self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         """The match begins.
 
         Args:

@@ -55,7 +55,7 @@ class Handover:
     owed: Any
 
 
-class CutShort(Exception):  # noqa: N818 - a signal to the script, not an error
+class CutShort(Exception):
     """Thrown into the script when the match ends in the middle of a task."""
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 __all__ = ["schedule"]
 
+import inspect
+from typing import Any
+
 import trio
 
 from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
@@ -23,5 +26,5 @@ async def schedule(
         async for outcome in outcomes:
             if outcome is not None:
                 scheduler.report(outcome)
-            task = scheduler.next_task()
-            await assignments.send(await task if hasattr(task, "__await__") else task)
+            task: Any = scheduler.next_task()
+            await assignments.send(await task if inspect.isawaitable(task) else task)

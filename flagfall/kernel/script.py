@@ -15,8 +15,8 @@ from typing import Any
 
 import attrs
 
-from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
 from flagfall.kernel.requests import Choose, CutShort, Handover, Notice
+from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
 from flagfall.kernel.seeding import derive_seed
 
 

@@ -157,7 +157,8 @@ class Stage(Appointment):
             seat.tally.reward += self._shown_to(seat)[1]
         asked = [s for s in self.seats if s.out is None and (phase == "start" or phase in s.wants)]
         self._ask(asked, -self._notices, phase)
-        return await self._until_handed()
+        answers: dict[int, Any] | Stop = await self._until_handed()
+        return answers
 
     def stop(self, reason: Literal["steps", "seats", "stopped"]) -> None:
         """End the match now; the open turn is withdrawn."""
@@ -369,7 +370,7 @@ class Stage(Appointment):
         tally = seat.tally
         tally.turns += 1
         tally.think_ns += spent_ns
-        if spent_ns > tally.think_max_ns:
+        if spent_ns > tally.think_max_ns:  # noqa: PLR1730 - a call of max costs five comparisons
             tally.think_max_ns = spent_ns
         if not seat.flat:
             seat.budget.charge("act", spent_ns)
@@ -519,9 +520,7 @@ class Stage(Appointment):
             else:
                 del self._offers[seat.number]
                 older = offer.number if offer.number != self.turns else None
-                self._settle(
-                    seat, offer.action, "on time", now_ns, offer.spent_ns, offer.credit_ns, older
-                )
+                self._settle(seat, offer.action, "on time", now_ns, offer.spent_ns, offer.credit_ns, older)
 
 
 @attrs.frozen

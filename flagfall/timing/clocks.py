@@ -12,7 +12,7 @@ __all__ = ["NowNs", "VirtualClock", "process_cpu_clock", "time_source"]
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from typing import TypeAlias
 
@@ -111,12 +111,8 @@ def process_cpu_clock(pid: int) -> NowNs:
 
     def used() -> int:
         nonlocal last
-        try:
+        with suppress(OSError):  # the process has ended: what it had used stays used
             last = time.clock_gettime_ns(clock_id)
-        except OSError:  # the process has ended: what it had used stays used
-            pass
         return last
 
     return used
-
-
