@@ -51,7 +51,7 @@ class ProcessHost:
         except trio.EndOfChannel:
             return
         process = await trio.lowlevel.open_process(
-            [sys.executable, "-m", "flagfall.agents.worker"],
+            [sys.executable, "-m", "flagfall.agents"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

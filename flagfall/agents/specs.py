@@ -52,7 +52,10 @@ def load_agent(spec: str) -> Any:
             raise UsageError(f"{place} has no {name!r}{nearest(part, public)}")
         agent = getattr(agent, part)
     if not inspect.isclass(agent):  # what an instance has, only an instance tells
-        adapt(agent, ElapsedTimer(time.perf_counter_ns))
+        try:
+            adapt(agent, ElapsedTimer(time.perf_counter_ns))
+        except UsageError as error:
+            raise UsageError(f"agent {spec}: {error}") from None
     return agent
 
 
@@ -69,6 +72,8 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:
         del sys.modules[spec.name]
         raise _failed(str(path), error) from error
@@ -80,6 +85,8 @@ def _from_module(name: str) -> ModuleType:
         sys.path.insert(0, "")  # as with python -m: modules of the working directory
     try:
         return importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:
         if isinstance(error, ModuleNotFoundError) and error.name is not None and name.startswith(error.name):
             raise UsageError(f"no module named {error.name!r} for agent {name}") from None

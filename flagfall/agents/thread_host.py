@@ -18,7 +18,6 @@ from typing import Any, Literal
 import trio
 
 from flagfall.agents.wire_host import ask_over, come_up
-from flagfall.agents.worker import serve
 from flagfall.kernel.channels.pipes import FramedPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
@@ -40,6 +39,10 @@ class ThreadHost:
     def __init__(self, agent: Any, name: str) -> None:
         self.name = name
         self._agent = agent
+        # Not above: who starts a process as `-m flagfall.agents.worker` would import that module twice.
+        from flagfall.agents.worker import serve  # noqa: PLC0415
+
+        self._serve_over = serve
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
@@ -67,6 +70,6 @@ class ThreadHost:
 
     def _serve(self, theirs: socket.socket, token: trio.lowlevel.TrioToken, gone: trio.Event) -> None:
         with theirs:
-            serve(theirs.fileno(), theirs.fileno(), lambda _name: self._agent)
+            self._serve_over(theirs.fileno(), theirs.fileno(), lambda _name: self._agent)
         with suppress(trio.RunFinishedError):
             token.run_sync_soon(gone.set)

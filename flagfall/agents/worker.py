@@ -1,6 +1,6 @@
 """The agent's end of a wire: loads an agent, and plays it in the kind of loop that it is written for.
 
-`python -m flagfall.agents.worker` speaks frames over its standard input and output. What the agent
+`python -m flagfall.agents` speaks frames over its standard input and output. What the agent
 prints goes to the standard error instead. `--check SPEC` only loads the agent, and says whether it could.
 """
 
@@ -223,7 +223,3 @@ def main(arguments: list[str]) -> int:
     os.close(null)
     serve(read_fd, write_fd, load_agent)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

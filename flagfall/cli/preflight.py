@@ -53,7 +53,7 @@ async def check_agents(specs: Iterable[str], seconds: float = CHECK_SECONDS) -> 
 async def _check(spec: str, seconds: float) -> str:
     """What is wrong with an agent; empty where nothing is."""
     process = await trio.lowlevel.open_process(
-        [sys.executable, "-m", "flagfall.agents.worker", "--check", spec],
+        [sys.executable, "-m", "flagfall.agents", "--check", spec],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
