@@ -40,7 +40,9 @@ def print_table(shown: Table) -> None:
     if not wrapping:
         needed = Measurement.get(console, console.options.update(max_width=10_000), shown).maximum
         console.width = max(console.width, needed)
-    console.print(shown)
+    with console.capture() as captured:  # a console of rich ends the program when its reader is gone
+        console.print(shown)
+    sys.stdout.write(captured.get())
 
 
 def print_json(value: Any) -> None:

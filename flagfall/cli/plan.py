@@ -108,6 +108,8 @@ def make_plan(
         UsageError: something cannot be.
     """
     ids = tuple(part for text in tasks for part in text.split(",") if part)
+    if not agents:
+        raise UsageError("--agent: name at least one agent; `flagfall agents` lists the samples")
     _at_least_one("--steps", steps)
     _at_least_one("--matches", repeats)
     if not 0 <= seed <= MAX_SEED:
