@@ -76,7 +76,7 @@ class JournalStatistics:
         waiting_bytes: are sealed and not yet written.
         peak_waiting_bytes: the most that `waiting_bytes` ever was.
         written_bytes: the length of the file.
-        pauses: how often the match was asked to wait for the disk.
+        pauses: how often the match waited for the disk.
     """
 
     events: int
@@ -196,10 +196,7 @@ class Journal:
         self._sealed.append(batch)
         self._sealed_bytes += len(batch)
         self._waiting_bytes += len(batch)
-        if self._waiting_bytes > self._peak_waiting_bytes:
-            self._peak_waiting_bytes = self._waiting_bytes
-            if self._waiting_bytes > MAX_WAITING_BYTES:
-                self._pauses += 1
+        self._peak_waiting_bytes = max(self._peak_waiting_bytes, self._waiting_bytes)
         if self._waiting_bytes > MAX_WAITING_BYTES:
             self._pause()
         if self._sealed_bytes >= WRITE_BYTES or (self._virtual and time.monotonic() >= self._write_due):
@@ -229,6 +226,7 @@ class Journal:
             HostFault: the file cannot be written.
         """
         await trio.lowlevel.checkpoint()
+        self._pauses += self._waiting_bytes > RESUME_BYTES
         while self._waiting_bytes > RESUME_BYTES and not self._closed:
             self._wake.set()
             await self._room.wait()

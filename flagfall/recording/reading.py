@@ -54,7 +54,7 @@ class JournalError(UsageError):
         self.what = what
 
 
-class JournalTruncated(JournalError):  # noqa: N818 - it names a state of the file
+class JournalTruncated(JournalError):
     """A journal has no end: its writer was killed, or writes it still. What stands in it is sound."""
 
 
@@ -162,7 +162,7 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
     turn: int | None = None
     with closing(batches(path)) as parts:
         for batch in parts:
-            if batch.line == 1:
+            if batch.line == 1 and (batch.lines or batch.state != "damaged"):
                 check_schema(path, batch.lines[0] if batch.lines else b"")
             if batch.state == "damaged":
                 raise JournalError(path, batch.line, turn, f"{batch.what} (a batch begins here)")

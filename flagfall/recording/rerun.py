@@ -40,7 +40,7 @@ MAX_SHOWN_CHARS: Final = 80
 """How much of a value a message shows."""
 
 
-class Different(Exception):  # noqa: N818 - a finding, not an error
+class Different(Exception):
     """What is recorded is not what happens.
 
     Attributes:
@@ -58,7 +58,7 @@ class Different(Exception):  # noqa: N818 - a finding, not an error
         self.seat = seat
 
 
-class NotRepeatable(Exception):  # noqa: N818 - a finding, not an error
+class NotRepeatable(Exception):
     """The match holds something that cannot be executed again."""
 
 

@@ -179,8 +179,7 @@ class _Verifier:
     def _check_state(self, batch: Batch, first: int | None) -> Difference | None:
         """The seal of a batch whose lines gave no cause for complaint."""
         last, line = self._seen, batch.line + len(batch.lines)
-        if first is None or last is None or last < first:
-            first = last
+        first = last if last is None else min(first or 0, last)
         if batch.state == "damaged":
             what = f"{batch.what}: lines {batch.line} to {line} are not as they were written"
             return Difference(line, first, last, None, what)

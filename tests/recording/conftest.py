@@ -1,0 +1,235 @@
+"""Small tasks, and matches of them, for the tests of this folder."""
+
+import json
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import trio
+
+from flagfall.agents.loop_host import LoopHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.roles import StepResult
+from flagfall.kernel.script import match_script
+from flagfall.timing import TimeControl, VirtualClock
+
+CONTROL = TimeControl.parse("act=40ms/1s start=1s init=1s result=1s")
+
+
+class Tasks:
+    """A task scheduler: each of some tasks once, or over and over."""
+
+    def __init__(self, *tasks, rounds=1):
+        self.queue = list(tasks) * rounds
+        self.outcomes = []
+        self.closed = 0
+
+    def set_seed(self, seed):
+        self.seed = seed
+
+    def next_task(self):
+        return self.queue.pop(0) if self.queue else None
+
+    def report(self, outcome):
+        self.outcomes.append(outcome)
+
+    def close(self):
+        self.closed += 1
+
+
+class Echo:
+    """Says random letters, and pays for each that is said back; the last reward is owed."""
+
+    id = "echo"
+    players = ("solo",)
+    continuous = True
+    nil_action = 32
+
+    def __init__(self, steps=5):
+        self.length = steps
+
+    def is_legal(self, action):
+        return type(action) is int and 0 <= action < 256
+
+    def reset(self, seed):
+        self.random = Random(seed)
+        self.steps = self.right = 0
+        self.said = self.random.randrange(97, 123)
+        return self.said
+
+    def step(self, action):
+        self.steps += 1
+        paid = 0.5 if action == self.said else -1
+        self.right += action == self.said
+        self.said = self.random.randrange(97, 123)
+        return StepResult(self.said, paid, terminated=self.steps == self.length)
+
+    def result(self):
+        return self.right == self.length
+
+    def metrics(self):
+        return {"right": self.right, "share": self.right / 3}
+
+    def close(self):
+        pass
+
+
+class Grid(Echo):
+    """Shows one and the same array, changed in place; takes lists of arrays and tuples."""
+
+    id = "grid"
+    continuous = False
+
+    def is_legal(self, action):
+        return type(action) is tuple and len(action) == 2
+
+    def reset(self, seed):
+        super().reset(seed)
+        self.array = np.zeros((2, 3), np.float32)
+        self.array[0, 0] = np.float32(seed % 97) / 7
+        return {"view": self.array, "name": "grün"}
+
+    def step(self, action):
+        _, paid, over, _, _ = super().step(int(action[0]))
+        self.array += np.float32(0.1)
+        return StepResult({"view": self.array, "name": "grün"}, np.float64(paid) / 3, over)
+
+    nil_action = (0, 0)
+
+    def metrics(self):
+        return {"sum": self.array.copy()}
+
+
+class Duel(Echo):
+    """Two players; in odd steps only the second is asked."""
+
+    id = "duel"
+    players = ("left", "right")
+    continuous = False
+
+    def _shown(self):
+        asked = self.players if self.steps % 2 == 0 else self.players[1:]
+        return {player: self.random.randrange(9) for player in asked}
+
+    def reset(self, seed):
+        super().reset(seed)
+        return self._shown()
+
+    def step(self, actions):
+        self.steps += 1
+        paid = {player: action % 3 for player, action in actions.items()}
+        return StepResult(self._shown(), paid, terminated=self.steps == self.length)
+
+
+class Waiting(Echo):
+    """Runs in an actor of its own."""
+
+    id = "waiting"
+
+    async def run(self, stage):
+        for _ in range(self.length):
+            await stage.exchange(97, 0)
+
+
+class Repeater:
+    """Says what it hears."""
+
+    def reply(self, byte, reward):
+        return byte
+
+
+class Guesser:
+    """Right now and then."""
+
+    def start(self, briefing):
+        self.random = Random(briefing.seed)
+
+    def reply(self, byte, reward):
+        return byte if self.random.random() < 0.7 else 33
+
+
+class Dreamer(Guesser):
+    """Late now and then; takes time."""
+
+    async def act(self, observation):
+        await trio.sleep(self.random.choice([0.001, 0.002, 0.05]))
+        return 5
+
+
+def pair(observation):
+    return (int(observation["view"].sum()) + 90, 1)
+
+
+async def match(journal, scheduler, *agents, seed=3, steps=None, sinks=(), stop=None, **more):
+    hosts = [LoopHost(agent, f"agent {number}") for number, agent in enumerate(agents or [Guesser])]
+    options = {
+        "control": CONTROL,
+        "seed": seed,
+        "steps": steps,
+        "stop": stop,
+        "header": {"tasks": []},
+        **more,
+    }
+    return await play_match(
+        scheduler, hosts, sinks=[*([journal] if journal is not None else []), *sinks], **options
+    )
+
+
+def run(*args, virtual=True, **options):
+    """Play one match; hanging fails the test."""
+
+    async def main():
+        with trio.fail_after(10 if not virtual else 1e9):
+            return await match(*args, **options)
+
+    return trio.run(main, clock=VirtualClock() if virtual else None)
+
+
+def sealed(events):
+    """The text of a journal of these lines (bytes or dicts), with true seals."""
+    text, held = b"", []
+    lines = [
+        line if isinstance(line, bytes) else json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        for line in events
+    ]
+    for number, line in enumerate(lines, 1):
+        held.append(line)
+        last = number == len(lines)
+        if len(held) == 32 or last:
+            text += b"".join(held)
+            digits = sha256(text).hexdigest()
+            digits = digits if last else digits[:16]
+            text += b'{"event":"seal","lines":%d,"sha256":"%s"}\n' % (len(held), digits.encode())
+            held = []
+    return text
+
+
+def lines_of(path: Path):
+    """The event lines of a journal as dicts."""
+    events = [json.loads(line) for line in path.read_bytes().splitlines()]
+    return [event for event in events if event["event"] != "seal"]
+
+
+@pytest.fixture
+def lab():
+    return SimpleNamespace(
+        Tasks=Tasks,
+        Echo=Echo,
+        Grid=Grid,
+        Duel=Duel,
+        Waiting=Waiting,
+        Repeater=Repeater,
+        Guesser=Guesser,
+        Dreamer=Dreamer,
+        pair=pair,
+        match=match,
+        run=run,
+        sealed=sealed,
+        lines_of=lines_of,
+        partial=partial,
+        script=match_script,
+    )

@@ -1,0 +1,403 @@
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trio
+
+from flagfall.errors import HostFault, UsageError
+from flagfall.events import MatchEnded, MatchStarted, SeatFell, TurnPlayed
+from flagfall.recording import Journal, JournalTruncated, files, journal, read_journal
+from flagfall.recording.layout import BATCH_BYTES, BATCH_EVENTS
+
+NAMES = ["match.jsonl", "match.jsonl.zst"]
+
+HEADER = MatchStarted(
+    at_ns=0,
+    schema=1,
+    flagfall="0",
+    tasks=["echo"],
+    scheduler="x",
+    agents=["a"],
+    seed=1,
+    time_control="act=1s",
+    clock="wall",
+)
+
+
+def turns(first, last):
+    return [TurnPlayed(n, n, 97, 0, 32) for n in range(first, last)]
+
+
+@contextmanager
+def slow_disk(monkeypatch, seconds):
+    write = files.JournalFile.write
+
+    def slowly(file, batches):
+        time.sleep(seconds() if callable(seconds) else seconds)
+        write(file, batches)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.JournalFile, "write", slowly)
+        yield
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
+def test_what_is_read_is_what_was_emitted(lab, tmp_path, name, virtual):
+    emitted = []
+    path = tmp_path / name
+    result = lab.run(
+        Journal(path),
+        lab.Tasks(lab.Echo(50), lab.Echo(3)),
+        sinks=[emitted.append],
+        virtual=virtual,
+    )
+    assert result.reason == "finished"
+    assert list(read_journal(path)) == emitted
+    assert len(emitted) == 60
+
+
+def test_a_file_ends_in_a_seal_and_has_one_every_batch(lab, tmp_path):
+    path = tmp_path / "j"
+    lab.run(Journal(path), lab.Tasks(lab.Echo(100)))
+    lines = path.read_bytes().splitlines()
+    seals = [number for number, line in enumerate(lines, 1) if line.startswith(b'{"event":"seal"')]
+    assert seals == [33, 66, 99, len(lines)]
+    assert path.read_bytes() == lab.sealed(line + b"\n" for line in lines if b'"seal"' not in line)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_bytes_however_fast_the_disk_is(lab, tmp_path, name, monkeypatch):
+    texts = set()
+    monkeypatch.setattr(journal, "WRITE_BYTES", 5_000)
+    for repetition in range(25):
+        path = tmp_path / f"{repetition}-{name}"
+        shake = random.Random(repetition)
+        with slow_disk(monkeypatch, lambda shake=shake: shake.random() / 500):
+            lab.run(Journal(path), lab.Tasks(lab.Duel(40), rounds=6), lab.Dreamer, lab.Dreamer, seed=11)
+        texts.add(path.read_bytes())
+    assert len(texts) == 1
+    assert len(texts.pop()) > 1_000
+
+
+def test_different_seeds_give_different_bytes(lab, tmp_path):
+    for seed in (1, 2):
+        lab.run(Journal(tmp_path / str(seed)), lab.Tasks(lab.Echo()), seed=seed)
+    assert (tmp_path / "1").read_bytes() != (tmp_path / "2").read_bytes()
+
+
+def test_arrays_are_recorded_as_they_were_shown(lab, tmp_path):
+    path = tmp_path / "j"
+    lab.run(Journal(path), lab.Tasks(lab.Grid(4)), lambda: lab.pair)
+    shown = [e.observation["view"] for e in read_journal(path) if type(e) is TurnPlayed]
+    assert [array.dtype for array in shown] == [np.float32] * 4
+    assert all(array.shape == (2, 3) for array in shown)
+    assert len({array.tobytes() for array in shown}) == 4
+
+
+# What reaches the file when.
+
+
+async def test_on_the_wall_clock_a_batch_does_not_wait_to_be_full(tmp_path):
+    record = Journal(tmp_path / "j")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(record.run)
+        for event in [HEADER, *turns(0, 3)]:
+            record(event)
+        with trio.fail_after(2):
+            while record.statistics().written_bytes == 0:
+                await trio.sleep(0.02)
+        with pytest.raises(JournalTruncated) as caught:
+            for event in read_journal(tmp_path / "j"):
+                last = event
+        assert (last.turn, caught.value.turn, caught.value.line) == (2, 2, 6)
+        record.finish()
+    assert len(list(read_journal(tmp_path / "j"))) == 4
+
+
+def test_killed_writer_leaves_a_readable_prefix(tmp_path):
+    for name in NAMES:
+        path = tmp_path / name
+        program = (
+            "import trio, sys\n"
+            "from flagfall.playing import play\n"
+            f"trio.run(lambda: play('micro4', 'random', steps=10**9, journal={str(path)!r}))\n"
+        )
+        process = subprocess.Popen([sys.executable, "-c", program])
+        try:
+            until = time.monotonic() + 20
+            while not (path.exists() and path.stat().st_size > 100_000):
+                assert process.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.02)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        seen = []
+        with pytest.raises(JournalTruncated, match="line .*after turn"):
+            for event in read_journal(path):
+                if type(event) is TurnPlayed:
+                    seen.append(event.turn)
+        assert seen == list(range(len(seen)))
+        assert len(seen) > 500
+
+
+# Limits.
+
+
+def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "MAX_WAITING_BYTES", 20_000)
+    monkeypatch.setattr(journal, "RESUME_BYTES", 5_000)
+    monkeypatch.setattr(journal, "WRITE_BYTES", 4_000)
+    emitted = []
+    for virtual in (True, False):
+        emitted.clear()
+        record = Journal(tmp_path / "j")
+        with slow_disk(monkeypatch, 0.01):
+            result = lab.run(
+                record,
+                lab.Tasks(lab.Echo(2_000)),
+                sinks=[emitted.append],
+                virtual=virtual,
+            )
+        statistics = record.statistics()
+        assert result.reason == "finished"
+        assert result.seats[0].tally.late == 0
+        assert statistics.pauses > 3
+        assert statistics.peak_waiting_bytes < 20_000 + 5_000
+        assert statistics.waiting_bytes == 0
+        assert statistics.written_bytes == (tmp_path / "j").stat().st_size
+        assert statistics.events == len(emitted)
+        assert list(read_journal(tmp_path / "j")) == emitted
+
+
+async def test_a_batch_of_large_observations_ends_early(tmp_path):
+    record = Journal(tmp_path / "j")
+    record(HEADER)
+    for number in range(3):
+        record(TurnPlayed(number, number, "x" * (BATCH_BYTES // 2), 0, 32))
+    assert record.statistics().events == 3
+    record.finish()
+    await record.run()
+    assert len(list(read_journal(tmp_path / "j"))) == 4
+
+
+@pytest.mark.slow
+def test_memory_is_flat(lab, tmp_path):
+    def peak_kb():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    sizes = []
+    for number in range(4):
+        lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo(10**9)), steps=100_000)
+        if number:
+            sizes.append(peak_kb())
+        assert sum(1 for _ in read_journal(tmp_path / "j")) > 100_000
+    assert sizes[-1] - sizes[0] < 2_000
+
+
+def test_work_for_a_batch_is_done_once(tmp_path, monkeypatch):
+    calls = []
+    encode_lines = journal.encode_lines
+    monkeypatch.setattr(
+        journal, "encode_lines", lambda lines: calls.append(len(lines)) or encode_lines(lines)
+    )
+    record = Journal(tmp_path / "j")
+    for event in [HEADER, *turns(0, 99)]:
+        record(event)
+    assert calls == [BATCH_EVENTS] * 3
+
+
+# Faults of the disk.
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
+def test_a_full_disk_voids_the_match(lab, tmp_path, virtual):
+    emitted = []
+    with pytest.raises(HostFault, match=r"journal /dev/full: cannot be written: No space left"):
+        lab.run(
+            Journal("/dev/full"),
+            lab.Tasks(lab.Echo(10**9)),
+            sinks=[emitted.append],
+            virtual=virtual,
+        )
+    assert type(emitted[-1]) is MatchEnded
+    assert emitted[-1].reason == "void"
+    assert "No space left" in emitted[-1].detail
+
+
+def test_what_was_written_before_the_disk_was_full_is_sound(tmp_path):
+    path = tmp_path / "j"
+    program = (
+        "import resource, trio\n"
+        "from flagfall.playing import play\n"
+        "from flagfall.timing import VirtualClock\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))\n"
+        f"trio.run(lambda: play('micro4', 'random', steps=10**9, journal={str(path)!r}),"
+        " clock=VirtualClock())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert "HostFault: journal" in done.stderr
+    assert "File too large" in done.stderr
+    seen = []
+    with pytest.raises(JournalTruncated):
+        seen.extend(read_journal(path))
+    assert seen
+    assert path.read_bytes().splitlines()[-1].startswith(b'{"event":"seal"')
+
+
+@pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
+def test_a_file_that_vanishes_voids_the_match(lab, tmp_path, virtual):
+    path = tmp_path / "j"
+
+    def remove(event):
+        if type(event) is TurnPlayed and path.exists():
+            path.unlink()
+
+    with pytest.raises(HostFault, match="No such file"):
+        lab.run(Journal(path), lab.Tasks(lab.Echo(10**9)), sinks=[remove], virtual=virtual)
+
+
+async def test_drain_tells_of_a_fault_too():
+    record = Journal("/dev/full")
+    record(HEADER)
+    for event in turns(0, 100):
+        record(event)
+    with pytest.raises(HostFault):
+        await record.run()
+    with pytest.raises(HostFault):
+        await record.drain()
+    before = record.statistics()
+    for event in turns(100, 1000):
+        record(event)
+    record.finish()
+    assert record.statistics() == before
+
+
+def test_no_file_descriptor_is_left(lab, tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo()))
+    with suppress(HostFault):
+        lab.run(Journal("/dev/full"), lab.Tasks(lab.Echo()))
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+# What cannot be written.
+
+
+def test_an_observation_without_a_json_form_voids_the_match(lab, tmp_path):
+    class Strange(lab.Echo):
+        def step(self, action):
+            return super().step(action)._replace(observation=object() if self.steps == 3 else 97)
+
+    with pytest.raises(HostFault, match="turn 3 cannot be written: a object"):
+        lab.run(Journal(tmp_path / "j"), lab.Tasks(Strange(9)))
+    assert list(read_journal(tmp_path / "j"))[-1].reason == "void"
+
+
+def test_the_last_words_of_an_agent_may_be_half_a_surrogate_pair(lab, tmp_path):
+    def crash(observation):
+        raise ValueError("\ud83d")
+
+    result = lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo()), crash)
+    assert result.reason == "seats"
+    fell = [event for event in read_journal(tmp_path / "j") if type(event) is SeatFell]
+    assert "\\ud83d" in fell[0].detail
+
+
+def test_a_number_too_long_to_write_is_a_host_fault(tmp_path):
+    async def main():
+        record = Journal(tmp_path / "j")
+        record(HEADER)
+        with pytest.raises(HostFault, match="turn 0 cannot be written"):
+            record(TurnPlayed(0, 0, "\ud800", 0, 32))
+        record.finish()
+        await record.run()
+
+    trio.run(main)
+    assert list(read_journal(tmp_path / "j")) == [HEADER]
+
+
+# Ends.
+
+
+def test_a_cancelled_match_is_written_to_its_end(lab, tmp_path):
+    async def main():
+        with trio.move_on_after(0.1):
+            await lab.match(Journal(tmp_path / "j"), lab.Tasks(lab.Echo(10**9)))
+
+    trio.run(main)
+    assert list(read_journal(tmp_path / "j"))[-1].reason == "stopped"
+
+
+async def test_a_cancelled_writer_leaves_whole_batches(tmp_path):
+    record = Journal(tmp_path / "j")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(record.run)
+        for event in [HEADER, *turns(0, 50)]:
+            record(event)
+        with trio.fail_after(2):
+            while record.statistics().written_bytes == 0:
+                await trio.sleep(0.02)
+        nursery.cancel_scope.cancel()
+    seen = []
+    with pytest.raises(JournalTruncated):
+        seen.extend(read_journal(tmp_path / "j"))
+    assert len(seen) in {32, 51}
+
+
+async def test_without_events_there_is_no_file(tmp_path):
+    record = Journal(tmp_path / "j")
+    record.finish()
+    await record.run()
+    assert not (tmp_path / "j").exists()
+
+
+# The early check.
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("", "is a folder"), ("no/such", "there is no folder"), ("file/x", "there is no folder")],
+)
+def test_a_path_that_cannot_be_is_told_at_once(tmp_path, name, why):
+    (tmp_path / "file").write_text("here before")
+    with pytest.raises(UsageError, match=why):
+        Journal.check(tmp_path / name)
+    with pytest.raises(UsageError, match=why):
+        Journal(tmp_path / name)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
+def test_a_place_that_may_not_be_written_is_told_at_once(tmp_path):
+    (tmp_path / "file").write_text("here before")
+    (tmp_path / "file").chmod(0o400)
+    tmp_path.chmod(0o500)
+    for name in ("file", "new"):
+        with pytest.raises(UsageError, match="may"):
+            Journal.check(tmp_path / name)
+    tmp_path.chmod(0o700)
+
+
+def test_the_check_touches_nothing(tmp_path):
+    (tmp_path / "old").write_text("here before")
+    Journal.check(tmp_path / "old")
+    Journal.check(str(tmp_path / "new"))
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("old", "here before")]
+
+
+def test_compression_without_its_extra_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(UsageError, match=r"flagfall\[zstd\]"):
+        Journal(tmp_path / "j.zst")

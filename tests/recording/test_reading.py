@@ -1,0 +1,117 @@
+import pytest
+
+from flagfall.errors import UsageError
+from flagfall.events import TurnPlayed
+from flagfall.recording import Journal, JournalError, JournalTruncated, read_journal
+
+
+@pytest.fixture
+def small(lab, tmp_path):
+    path = tmp_path / "j"
+    lab.run(Journal(path), lab.Tasks(lab.Echo(12), lab.Echo(14), lab.Echo(9)))
+    return path
+
+
+def read(path):
+    """What comes before the error, and the error."""
+    seen = []
+    try:
+        for event in read_journal(path):
+            seen.append(event)
+    except JournalError as error:
+        return seen, error
+    return seen, None
+
+
+def test_cut_anywhere_it_gives_what_is_whole_and_says_that_it_is_cut(small):
+    text = small.read_bytes()
+    whole, error = read(small)
+    assert error is None
+    for length in range(1, len(text)):
+        small.write_bytes(text[:length])
+        seen, error = read(small)
+        # Before the first line is whole, nobody can say what the file is.
+        assert type(error) is (JournalTruncated if b"\n" in text[:length] else JournalError)
+        assert seen == whole[: len(seen)]
+        kept = [line for line in text[:length].split(b"\n")[:-1] if b'"seal"' not in line]
+        assert len(seen) == len(kept)
+
+
+def test_changed_anywhere_it_gives_no_batch_that_was_changed(small):
+    text = small.read_bytes()
+    whole, _ = read(small)
+    for at in range(0, len(text), 7):
+        small.write_bytes(text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :])
+        seen, error = read(small)
+        assert error is not None
+        assert str(error).startswith(f"{small}: line {error.line}")
+        assert seen == whole[: len(seen)]
+        assert len(seen) <= text[:at].count(b"\n")
+
+
+def test_the_error_names_file_line_and_turn(small):
+    text = small.read_bytes()
+    small.write_bytes(text.replace(b'"turn":33,', b'"turn":34,'))
+    with pytest.raises(JournalError, match=r"line 34 \(after turn 25\): the seal in line 4\d") as caught:
+        list(read_journal(small))
+    assert isinstance(caught.value, UsageError)
+    assert (caught.value.path, caught.value.line, caught.value.turn) == (small, 34, 25)
+
+
+def test_something_after_the_end_is_an_error(small):
+    small.write_bytes(small.read_bytes() + b"\n")
+    with pytest.raises(JournalError, match="after the last seal"):
+        list(read_journal(small))
+
+
+def test_a_newer_schema_is_refused(lab, small):
+    lines = lab.lines_of(small)
+    lines[0]["schema"] = 2
+    small.write_bytes(lab.sealed(lines))
+    with pytest.raises(JournalError, match="a newer flagfall wrote this journal: its schema is 2"):
+        list(read_journal(small))
+
+
+def test_fields_of_a_later_version_of_the_same_schema_are_passed_over(lab, small):
+    before = list(read_journal(small))
+    small.write_bytes(lab.sealed([{**line, "mood": "good"} for line in lab.lines_of(small)]))
+    assert list(read_journal(small)) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"", "this is no journal"),
+        (b"hello\n", "this is no journal"),
+        (b'{"a":1}\n', "this is no journal"),
+        (b"\x00" * 5000, "this is no journal"),
+    ],
+)
+def test_what_is_no_journal_is_told(tmp_path, text, why):
+    (tmp_path / "j").write_bytes(text)
+    with pytest.raises(JournalError, match=why):
+        list(read_journal(tmp_path / "j"))
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(JournalError, match="No such file"):
+        list(read_journal(tmp_path / "j"))
+    with pytest.raises(JournalError, match="Is a directory"):
+        list(read_journal(tmp_path))
+
+
+def test_a_compressed_journal_is_read_as_far_as_it_goes(lab, tmp_path):
+    path = tmp_path / "j.zst"
+    lab.run(Journal(path), lab.Tasks(lab.Echo(200)))
+    text = path.read_bytes()
+    whole, error = read(path)
+    assert error is None
+    for length in range(20, len(text), 41):
+        path.write_bytes(text[:length])
+        seen, error = read(path)
+        assert isinstance(error, JournalError)
+        assert seen == whole[: len(seen)]
+    assert len([event for event in seen if type(event) is TurnPlayed]) > 150
+    path.write_bytes(b"no zstd at all")
+    with pytest.raises(JournalError, match="compressed data is damaged"):
+        list(read_journal(path))
