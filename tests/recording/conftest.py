@@ -1,11 +1,11 @@
 """Small tasks, and matches of them, for the tests of this folder."""
 
 import json
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ import trio
 from flagfall.agents.loop_host import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.roles import StepResult
-from flagfall.kernel.script import match_script
 from flagfall.timing import TimeControl, VirtualClock
 
 CONTROL = TimeControl.parse("act=40ms/1s start=1s init=1s result=1s")
@@ -25,7 +24,7 @@ class Tasks:
 
     def __init__(self, *tasks, rounds=1):
         self.queue = list(tasks) * rounds
-        self.outcomes = []
+        self.outcomes: list[Any] = []
         self.closed = 0
 
     def set_seed(self, seed):
@@ -45,33 +44,38 @@ class Echo:
     """Says random letters, and pays for each that is said back; the last reward is owed."""
 
     id = "echo"
-    players = ("solo",)
+    players: tuple[str, ...] = ("solo",)
     continuous = True
-    nil_action = 32
+    nil_action: Any = 32
 
-    def __init__(self, steps=5):
+    def __init__(self, steps=5, breaks_at=None, strange_at=None):
         self.length = steps
+        self.breaks_at = breaks_at
+        self.strange_at = strange_at
 
     def is_legal(self, action):
         return type(action) is int and 0 <= action < 256
 
-    def reset(self, seed):
+    def reset(self, seed: int) -> Any:
         self.random = Random(seed)
         self.steps = self.right = 0
         self.said = self.random.randrange(97, 123)
         return self.said
 
     def step(self, action):
+        if self.steps == self.breaks_at:
+            raise RuntimeError("it is broken")
         self.steps += 1
         paid = 0.5 if action == self.said else -1
         self.right += action == self.said
         self.said = self.random.randrange(97, 123)
-        return StepResult(self.said, paid, terminated=self.steps == self.length)
+        shown = object() if self.steps == self.strange_at else self.said
+        return StepResult(shown, paid, terminated=self.steps == self.length)
 
     def result(self):
         return self.right == self.length
 
-    def metrics(self):
+    def metrics(self) -> dict[str, Any]:
         return {"right": self.right, "share": self.right / 3}
 
     def close(self):
@@ -135,10 +139,17 @@ class Waiting(Echo):
             await stage.exchange(97, 0)
 
 
+class PatientTasks(Tasks):
+    """A task scheduler that waits for real things."""
+
+    async def next_task(self):
+        return super().next_task()
+
+
 class Repeater:
     """Says what it hears."""
 
-    def reply(self, byte, reward):
+    def reply(self, byte, _reward):
         return byte
 
 
@@ -148,14 +159,14 @@ class Guesser:
     def start(self, briefing):
         self.random = Random(briefing.seed)
 
-    def reply(self, byte, reward):
+    def reply(self, byte, _reward):
         return byte if self.random.random() < 0.7 else 33
 
 
 class Dreamer(Guesser):
     """Late now and then; takes time."""
 
-    async def act(self, observation):
+    async def act(self, _observation):
         await trio.sleep(self.random.choice([0.001, 0.002, 0.05]))
         return 5
 
@@ -218,6 +229,7 @@ def lines_of(path: Path):
 def lab():
     return SimpleNamespace(
         Tasks=Tasks,
+        PatientTasks=PatientTasks,
         Echo=Echo,
         Grid=Grid,
         Duel=Duel,
@@ -230,6 +242,4 @@ def lab():
         run=run,
         sealed=sealed,
         lines_of=lines_of,
-        partial=partial,
-        script=match_script,
     )

@@ -1,5 +1,6 @@
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, MatchStarted, SeatFell, TurnPlayed
-from flagfall.recording import Journal, JournalTruncated, files, journal, read_journal
+from flagfall.recording import Journal, JournalTruncated, files, journal, layout, read_journal
 from flagfall.recording.layout import BATCH_BYTES, BATCH_EVENTS
 
 NAMES = ["match.jsonl", "match.jsonl.zst"]
@@ -36,6 +38,25 @@ def turns(first, last):
     return [TurnPlayed(n, n, 97, 0, 32) for n in range(first, last)]
 
 
+def readable(path):
+    """What can be read of a journal without an end, and what is said of it."""
+    seen: list[Any] = []
+    with pytest.raises(JournalTruncated) as caught:
+        seen.extend(read_journal(path))
+    return seen, caught.value
+
+
+def ending(path):
+    last = list(read_journal(path))[-1]
+    assert type(last) is MatchEnded
+    return last
+
+
+async def something_written(record):
+    while record.statistics().written_bytes == 0:  # noqa: ASYNC110 - a thread does it
+        await trio.sleep(0.02)
+
+
 @contextmanager
 def slow_disk(monkeypatch, seconds):
     write = files.JournalFile.write
@@ -52,7 +73,7 @@ def slow_disk(monkeypatch, seconds):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
 def test_what_is_read_is_what_was_emitted(lab, tmp_path, name, virtual):
-    emitted = []
+    emitted: list[Any] = []
     path = tmp_path / name
     result = lab.run(
         Journal(path),
@@ -76,7 +97,7 @@ def test_a_file_ends_in_a_seal_and_has_one_every_batch(lab, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_bytes_however_fast_the_disk_is(lab, tmp_path, name, monkeypatch):
-    texts = set()
+    texts: set[bytes] = set()
     monkeypatch.setattr(journal, "WRITE_BYTES", 5_000)
     for repetition in range(25):
         path = tmp_path / f"{repetition}-{name}"
@@ -113,12 +134,9 @@ async def test_on_the_wall_clock_a_batch_does_not_wait_to_be_full(tmp_path):
         for event in [HEADER, *turns(0, 3)]:
             record(event)
         with trio.fail_after(2):
-            while record.statistics().written_bytes == 0:
-                await trio.sleep(0.02)
-        with pytest.raises(JournalTruncated) as caught:
-            for event in read_journal(tmp_path / "j"):
-                last = event
-        assert (last.turn, caught.value.turn, caught.value.line) == (2, 2, 6)
+            await something_written(record)
+        seen, error = readable(tmp_path / "j")
+        assert (len(seen), error.turn, error.line) == (4, 2, 6)
         record.finish()
     assert len(list(read_journal(tmp_path / "j"))) == 4
 
@@ -141,13 +159,11 @@ def test_killed_writer_leaves_a_readable_prefix(tmp_path):
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        seen = []
-        with pytest.raises(JournalTruncated, match="line .*after turn"):
-            for event in read_journal(path):
-                if type(event) is TurnPlayed:
-                    seen.append(event.turn)
-        assert seen == list(range(len(seen)))
-        assert len(seen) > 500
+        seen, error = readable(path)
+        assert re.search(r"line \d+ \(after turn \d+\)", str(error))
+        numbers = [event.turn for event in seen if type(event) is TurnPlayed]
+        assert numbers == list(range(len(numbers)))
+        assert len(numbers) > 500
 
 
 # Limits.
@@ -157,7 +173,7 @@ def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "MAX_WAITING_BYTES", 20_000)
     monkeypatch.setattr(journal, "RESUME_BYTES", 5_000)
     monkeypatch.setattr(journal, "WRITE_BYTES", 4_000)
-    emitted = []
+    emitted: list[Any] = []
     for virtual in (True, False):
         emitted.clear()
         record = Journal(tmp_path / "j")
@@ -195,7 +211,7 @@ def test_memory_is_flat(lab, tmp_path):
     def peak_kb():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    sizes = []
+    sizes: list[int] = []
     for number in range(4):
         lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo(10**9)), steps=100_000)
         if number:
@@ -205,11 +221,14 @@ def test_memory_is_flat(lab, tmp_path):
 
 
 def test_work_for_a_batch_is_done_once(tmp_path, monkeypatch):
-    calls = []
-    encode_lines = journal.encode_lines
-    monkeypatch.setattr(
-        journal, "encode_lines", lambda lines: calls.append(len(lines)) or encode_lines(lines)
-    )
+    calls: list[int] = []
+    encode_lines = layout.encode_lines
+
+    def counted(lines):
+        calls.append(len(lines))
+        return encode_lines(lines)
+
+    monkeypatch.setattr(journal, "encode_lines", counted)
     record = Journal(tmp_path / "j")
     for event in [HEADER, *turns(0, 99)]:
         record(event)
@@ -221,8 +240,8 @@ def test_work_for_a_batch_is_done_once(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
-def test_a_full_disk_voids_the_match(lab, tmp_path, virtual):
-    emitted = []
+def test_a_full_disk_voids_the_match(lab, virtual):
+    emitted: list[Any] = []
     with pytest.raises(HostFault, match=r"journal /dev/full: cannot be written: No space left"):
         lab.run(
             Journal("/dev/full"),
@@ -250,9 +269,7 @@ def test_what_was_written_before_the_disk_was_full_is_sound(tmp_path):
     )
     assert "HostFault: journal" in done.stderr
     assert "File too large" in done.stderr
-    seen = []
-    with pytest.raises(JournalTruncated):
-        seen.extend(read_journal(path))
+    seen, _ = readable(path)
     assert seen
     assert path.read_bytes().splitlines()[-1].startswith(b'{"event":"seal"')
 
@@ -286,28 +303,24 @@ async def test_drain_tells_of_a_fault_too():
 
 
 def test_no_file_descriptor_is_left(lab, tmp_path):
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo()))
     with suppress(HostFault):
         lab.run(Journal("/dev/full"), lab.Tasks(lab.Echo()))
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 # What cannot be written.
 
 
 def test_an_observation_without_a_json_form_voids_the_match(lab, tmp_path):
-    class Strange(lab.Echo):
-        def step(self, action):
-            return super().step(action)._replace(observation=object() if self.steps == 3 else 97)
-
     with pytest.raises(HostFault, match="turn 3 cannot be written: a object"):
-        lab.run(Journal(tmp_path / "j"), lab.Tasks(Strange(9)))
-    assert list(read_journal(tmp_path / "j"))[-1].reason == "void"
+        lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo(9, strange_at=3)))
+    assert ending(tmp_path / "j").reason == "void"
 
 
 def test_the_last_words_of_an_agent_may_be_half_a_surrogate_pair(lab, tmp_path):
-    def crash(observation):
+    def crash(_observation):
         raise ValueError("\ud83d")
 
     result = lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo()), crash)
@@ -338,7 +351,7 @@ def test_a_cancelled_match_is_written_to_its_end(lab, tmp_path):
             await lab.match(Journal(tmp_path / "j"), lab.Tasks(lab.Echo(10**9)))
 
     trio.run(main)
-    assert list(read_journal(tmp_path / "j"))[-1].reason == "stopped"
+    assert ending(tmp_path / "j").reason == "stopped"
 
 
 async def test_a_cancelled_writer_leaves_whole_batches(tmp_path):
@@ -348,12 +361,9 @@ async def test_a_cancelled_writer_leaves_whole_batches(tmp_path):
         for event in [HEADER, *turns(0, 50)]:
             record(event)
         with trio.fail_after(2):
-            while record.statistics().written_bytes == 0:
-                await trio.sleep(0.02)
+            await something_written(record)
         nursery.cancel_scope.cancel()
-    seen = []
-    with pytest.raises(JournalTruncated):
-        seen.extend(read_journal(tmp_path / "j"))
+    seen, _ = readable(tmp_path / "j")
     assert len(seen) in {32, 51}
 
 

@@ -2,6 +2,7 @@ import io
 import json
 import subprocess
 import sys
+from typing import Literal
 
 import pytest
 import structlog
@@ -15,6 +16,11 @@ from flagfall.recording.logs import MAX_WARNINGS, LogSink, configure_logging
 def _as_before():
     yield
     structlog.reset_defaults()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 def logged(lab, level, *tasks, agent=None, **options):
@@ -46,7 +52,7 @@ def test_turns_are_told_where_they_are_asked_for(lab):
 
 def test_late_replies_are_told_up_to_a_limit_and_counted(lab):
     class Late:
-        def act(self, observation):
+        def act(self, _observation):
             return "no byte"
 
     records = logged(lab, "warning", lab.Echo(100), agent=Late)
@@ -57,7 +63,7 @@ def test_late_replies_are_told_up_to_a_limit_and_counted(lab):
 
 
 def test_a_fall_is_told_with_its_reason(lab):
-    def crash(observation):
+    def crash(_observation):
         raise ValueError("\ud83d")
 
     (record,) = logged(lab, "warning", lab.Echo(), agent=crash)
@@ -66,15 +72,19 @@ def test_a_fall_is_told_with_its_reason(lab):
 
 
 def test_people_get_text_and_collectors_json(capsys):
-    for style, first in [("console", "2"), ("json", "{"), (None, "{")]:
+    styles: list[tuple[Literal["console", "json"] | None, str]] = [
+        ("console", "2"),
+        ("json", "{"),
+        (None, "{"),
+    ]
+    for style, first in styles:
         configure_logging(style)
         LogSink()(MatchEnded(5, "finished", 3))
         said = capsys.readouterr()
         assert said.out == ""
         assert said.err.startswith(first)
         assert "match ended" in said.err
-    stream = io.StringIO()
-    stream.isatty = lambda: True
+    stream = Terminal()
     configure_logging(stream=stream)
     LogSink()(MatchEnded(5, "void", 3, detail="disk"))
     assert "\x1b[" in stream.getvalue()
@@ -83,7 +93,7 @@ def test_people_get_text_and_collectors_json(capsys):
 
 def test_unknown_styles_and_levels_are_refused():
     with pytest.raises(UsageError, match="nearest: json"):
-        configure_logging("jsn")
+        configure_logging("jsn")  # type: ignore[arg-type]  # that is the point
     with pytest.raises(UsageError, match="nearest: debug"):
         configure_logging(level="debugg")
 
@@ -97,11 +107,11 @@ def test_a_closed_log_does_not_stop_a_match():
         sink(SeatFell(0, 0, "late"))
 
 
-def test_a_turn_costs_no_call_where_nobody_looks():
-    calls = []
+def test_a_turn_costs_no_call_where_nobody_looks(monkeypatch):
+    calls: list[TurnPlayed] = []
     configure_logging("json", "info", io.StringIO())
     sink = LogSink()
-    sink._tell_turn = calls.append
+    monkeypatch.setattr(sink, "_tell_turn", calls.append)
     sink(TurnPlayed(0, 0, 97, 0, 32))
     assert calls == []
 

@@ -1,7 +1,7 @@
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.events import TurnPlayed
+from flagfall.events import Event, TurnPlayed
 from flagfall.recording import Journal, JournalError, JournalTruncated, read_journal
 
 
@@ -14,10 +14,9 @@ def small(lab, tmp_path):
 
 def read(path):
     """What comes before the error, and the error."""
-    seen = []
+    seen: list[Event] = []
     try:
-        for event in read_journal(path):
-            seen.append(event)
+        seen.extend(read_journal(path))
     except JournalError as error:
         return seen, error
     return seen, None

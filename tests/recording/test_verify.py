@@ -1,5 +1,6 @@
 import random
 import re
+from functools import partial
 
 import pytest
 import trio
@@ -62,7 +63,9 @@ def test_a_match_that_was_stopped_verifies(lab, tmp_path, name, turn):
         )
 
     trio.run(main, clock=VirtualClock())
-    assert list(read_journal(tmp_path / "j"))[-1].reason == "stopped"
+    last = list(read_journal(tmp_path / "j"))[-1]
+    assert type(last) is MatchEnded
+    assert last.reason == "stopped"
     found = verify(tmp_path / "j", lambda _header: lab.Tasks(*MATCHES[name](lab)[0], rounds=9))
     assert found.ok, found
 
@@ -73,7 +76,7 @@ def test_a_match_whose_agents_fell_verifies(lab, tmp_path, turn, grid):
     class Crasher:
         turn = 0
 
-        def act(self, observation):
+        def act(self, _observation):
             self.turn += 1
             if self.turn > turn:
                 raise ValueError
@@ -90,15 +93,12 @@ def test_a_match_whose_agents_fell_verifies(lab, tmp_path, turn, grid):
 
 @pytest.mark.parametrize("grid", [False, True])
 def test_a_match_that_was_void_verifies(lab, tmp_path, grid):
-    class Broken(lab.Grid if grid else lab.Echo):
-        def step(self, action):
-            if self.steps == 4:
-                raise RuntimeError("the task is broken")
-            return super().step(action)
+    def tasks(_header=None):
+        return lab.Tasks((lab.Grid if grid else lab.Echo)(9, breaks_at=4))
 
     with pytest.raises(HostFault):
-        lab.run(Journal(tmp_path / "j"), lab.Tasks(Broken(9)), (lambda: lab.pair) if grid else lab.Guesser)
-    found = verify(tmp_path / "j", lambda _header: lab.Tasks(Broken(9)))
+        lab.run(Journal(tmp_path / "j"), tasks(), (lambda: lab.pair) if grid else lab.Guesser)
+    found = verify(tmp_path / "j", tasks)
     assert found.ok, found
 
 
@@ -232,7 +232,7 @@ def check_flip(path, rebuild, text, at, mask):
     return found
 
 
-def test_every_byte_of_a_journal_counts(lab, play):
+def test_every_byte_of_a_journal_counts(play):
     path, rebuild = play("bytes", steps=16)
     text = path.read_bytes()
     shake = random.Random(1)
@@ -271,8 +271,6 @@ def test_a_changed_time_is_named_by_its_batch(play):
     assert changed != text
     path.write_text(changed)
     found = verify(path, rebuild)
-    assert found.difference.turn == 0
-    assert found.difference.last_turn >= 23
     assert re.search(r"turns 0 to \d+: the seal in line \d+ does not fit", str(found))
 
 
@@ -305,12 +303,9 @@ def test_a_task_that_waits_for_real_things_cannot_be_played_again(lab, tmp_path,
 
 
 def test_a_scheduler_that_waits_for_real_things_cannot_be_asked_again(lab, tmp_path):
-    class Waiting(lab.Tasks):
-        async def next_task(self):
-            return super().next_task()
-
-    lab.run(Journal(tmp_path / "j"), Waiting(lab.Echo()))
-    assert "task scheduler waits" in str(verify(tmp_path / "j", lambda _h: Waiting(lab.Echo())))
+    lab.run(Journal(tmp_path / "j"), lab.PatientTasks(lab.Echo()))
+    found = verify(tmp_path / "j", lambda _header: lab.PatientTasks(lab.Echo()))
+    assert "task scheduler waits" in str(found)
 
 
 def test_a_newer_schema_is_refused(lab, play):
@@ -323,7 +318,7 @@ def test_a_newer_schema_is_refused(lab, play):
 def test_an_error_of_the_caller_is_the_callers(play):
     path, _ = play("bytes")
 
-    def rebuild(header):
+    def rebuild(_header):
         raise UsageError("no such task")
 
     with pytest.raises(UsageError, match="no such task"):
@@ -333,18 +328,16 @@ def test_an_error_of_the_caller_is_the_callers(play):
 def test_another_match_is_found_out(lab, play):
     path, _ = play("bytes")
     for tasks in ([lab.Echo(11)], [lab.Echo(12)], [lab.Echo(13)], [], [lab.Duel(4)], [lab.Grid(4)]):
-        found = verify(path, lambda _h, tasks=tasks: lab.Tasks(*tasks))
+        found = verify(path, partial(lambda tasks, _header: lab.Tasks(*tasks), tasks))
         assert not found.ok
         assert "turn" in str(found)
 
 
 def test_a_task_that_breaks_now_is_told(lab, play):
-    class Broken(lab.Echo):
-        def step(self, action):
-            raise RuntimeError("new")
-
     path, _ = play("bytes")
-    assert "now it raises RuntimeError('new')" in str(verify(path, lambda _h: lab.Tasks(Broken(12))))
+    assert "now it raises RuntimeError('it is broken')" in str(
+        verify(path, lambda _h: lab.Tasks(lab.Echo(12, breaks_at=0)))
+    )
 
 
 def test_the_end_holds_the_reward_owed(play):
