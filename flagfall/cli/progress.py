@@ -46,7 +46,7 @@ class Progress:
 
     def begin(self, number: int, who: str) -> None:
         """The next match begins."""
-        of = f"match {number + 1} of {self._matches}: " if self._matches > 1 else ""
+        of = f"match {number} ({number + 1} of {self._matches}): " if self._matches > 1 else ""
         self._title = of + who
         self._before += self._turns
         self._turns = 0

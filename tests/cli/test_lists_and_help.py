@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from flagfall.agents.samples import SAMPLES
+from flagfall.tasks.catalog import task_ids
+
+COMMANDS = ["run", "verify", "transcript", "tasks", "agents"]
+
+
+def test_tasks_lists_every_task(call):
+    ended = call("tasks")
+    assert ended.code == 0
+    assert {task_id for _, task_id in task_ids()} <= set(ended.out.split())
+
+
+def test_tasks_as_data(call):
+    families = call("tasks --json").data()
+    assert [(family, task_id) for family, ids in families.items() for task_id in ids] == list(task_ids())
+
+
+def test_agents_lists_the_samples_and_tells_how_to_name_others(call):
+    ended = call("agents")
+    assert ended.code == 0
+    assert "random " in ended.out
+    assert "Says any printable character of ASCII, each as likely as the others." in ended.out
+    assert "--agent my/bot.py:Bot" in ended.out
+
+
+def test_agents_as_data(call):
+    lines = call("agents --json").data()
+    assert lines.keys() == SAMPLES.keys()
+    assert all(line.endswith(".") for line in lines.values())
+
+
+def test_version(program):
+    ended = program("--version")
+    assert (ended.code, ended.out, ended.err) == (0, f"{version('flagfall')}\n", "")
+
+
+def test_help_lists_every_command_with_a_line(call):
+    ended = call("--help")
+    assert ended.code == 0
+    for command in COMMANDS:
+        assert f"\u2502 {command} " in ended.out
+    assert "Exit codes" in ended.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_every_option_explained(call, command):
+    ended = call(f"{command} --help")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"Usage: flagfall {command}")
+    for line in ended.out.splitlines():
+        option = re.match(r"\u2502 [* ]{0,3}(--\S+( -\w)?)", line)
+        if option is not None:
+            assert re.search(r"  [A-Za-z]", line[option.end() :]), f"nothing is said of {option[1]}"
+
+
+def test_help_of_run_says_what_a_user_must_know(call):
+    text = " ".join(call("run --help").out.replace("\u2502", " ").split())
+    for said in (
+        "--seed -s",
+        "--journal -o",
+        "act=40ms/1s",
+        "run-0.jsonl",
+        "The first Ctrl-C",
+        "the exit code stays 0",
+    ):
+        assert said in text, said
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("tusks", 'Unknown command "tusks". Did you mean "tasks"?'),
+        ("tasks --jsn", "Unknown option: --jsn. Did you mean --json?"),
+        ("run --task micro1 --agent random --sed 3", "Unknown option: --sed. Did you mean --seed?"),
+        ("run --task micro1 --agent random --clock virtul", 'Did you mean "virtual"?'),
+        ("run --task micro1 --agent random --steps many", 'unable to convert "many" into int'),
+        ("run --task micro1", "--agent requires an argument"),
+        ("verify", "FILE requires an argument"),
+        ("transcript a b", "Unused Tokens"),
+    ],
+)
+def test_wrong_words_are_one_line_with_the_nearest_and_exit_code_2(call, line, hint):
+    ended = call(line)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.count("\n") == 1
+    assert ended.err.startswith("flagfall: ")
+    assert hint in ended.err
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    writer = subprocess.Popen(
+        [sys.executable, "-m", "flagfall", "tasks"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert writer.stdout is not None
+    writer.stdout.close()
+    assert writer.stderr is not None
+    assert writer.stderr.read() == b""
+    assert writer.wait() == 0
+    writer.stderr.close()
