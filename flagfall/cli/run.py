@@ -71,7 +71,6 @@ def run(
     import trio
 
     from flagfall.cli.plan import make_plan
-    from flagfall.cli.preflight import check_agents
     from flagfall.cli.session import Session
     from flagfall.timing import VirtualClock
 
@@ -90,7 +89,7 @@ def run(
         timed=not no_timeout,
     )
     if plan.in_processes:
-        trio.run(check_agents, plan.in_processes)
+        _check(plan.in_processes)
     if log_level is not None:
         from flagfall.recording.logs import configure_logging
 
@@ -103,6 +102,20 @@ def run(
     if session.fault is not None:
         raise session.fault
     return _SIGNALLED + session.signal if session.signal else 0
+
+
+def _check(agents: list[str]) -> None:
+    """Check agents in processes; Ctrl-C comes out of there as itself, not in a group."""
+    import trio
+
+    from flagfall.cli.preflight import check_agents
+
+    try:
+        trio.run(check_agents, agents)
+    except BaseExceptionGroup as group:
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def _report(session: Session, *, json: bool, quiet: bool) -> None:

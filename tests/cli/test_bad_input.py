@@ -20,7 +20,7 @@ BAD = {
     "run --task micro1 --agent bot.py:Echo": "no such agent file: bot.py; nearest: bots.py",
     "run --task micro1 --agent bots.py:Ecko": "bots.py has no 'Ecko'; nearest: Echo",
     "run --task micro1 --agent bots.py:SETTINGS": "agent bots.py:SETTINGS: {'not': 'an agent'} is no agent",
-    "run --task micro1 --agent bots.py:SETTINGS --host task": "agent bots.py:SETTINGS: {'not': 'an agent'} is",
+    "run --task micro1 --agent bots.py:SETTINGS --host task": "agent bots.py:SETTINGS: {'not': 'an agent'}",
     "run --task micro1 --agent no.such:Bot": "no module named 'no' for agent no.such",
     "run --task micro1 --agent no.such:Bot --host thread": "no module named 'no' for agent no.such",
     RUN + "--time-control act=40ms,foo=3": "time control, column 10: unknown key 'foo'",
@@ -104,7 +104,9 @@ def test_every_agent_that_fails_is_told_of(call, folder):
 
 
 def test_an_agent_that_ends_its_process_is_told_of(call, folder):
-    (folder / "gone.py").write_text("import os, sys\nprint('bye', file=sys.stderr, flush=True)\nos._exit(3)\n")
+    (folder / "gone.py").write_text(
+        "import os, sys\nprint('bye', file=sys.stderr, flush=True)\nos._exit(3)\n"
+    )
     ended = call("run --task micro1 --agent gone.py:A")
     assert ended.code == 2
     assert ended.err == "flagfall: agent gone.py:A ended its process (3) while it was checked:\nbye\n"
@@ -126,7 +128,7 @@ def test_of_a_series_every_journal_is_checked_first(call, folder):
     assert not (folder / "run-0.jsonl").exists()
 
 
-def test_a_transcript_goes_nowhere_where_it_cannot(call, folder):
+def test_a_transcript_goes_nowhere_where_it_cannot(call):
     assert call("run --task micro1 --agent random --journal run.jsonl").code == 0
     ended = call("transcript run.jsonl -o nowhere/x.jsonl")
     assert ended.code == 2

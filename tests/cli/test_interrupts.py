@@ -1,0 +1,194 @@
+"""Ctrl-C, once and twice, to a real program."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from flagfall.events import MatchEnded
+from flagfall.recording.journal import read_journal
+
+from .conftest import Ended
+
+pytestmark = pytest.mark.slow
+
+ENDLESS = "run -t micro1 --scheduler random --no-timeout --json -o run.jsonl -a "
+LONG = ["run", "-t", "micro1", "-a", "random", "silent", "--steps", "40000"]
+PATIENCE_SECONDS = 20.0
+
+Start = Callable[[str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start a program, and see to its end."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(line: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flagfall", *line.split()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def when_playing(path: Path) -> None:
+    """Wait until a match is recorded: then it is under way, and the program takes signals."""
+    until(lambda: path.exists() and path.stat().st_size > 0)
+
+
+def until(happens: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def ended(process: subprocess.Popen[str]) -> Ended:
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode is not None
+    return Ended(process.returncode, out, err)
+
+
+def last_event(path: Path) -> MatchEnded:
+    """The last event of a journal, which is complete: its last seal is checked."""
+    *_, last = read_journal(path)
+    assert isinstance(last, MatchEnded)
+    return last
+
+
+@pytest.mark.parametrize("clock", ["wall", "virtual"])
+def test_the_first_one_ends_the_match_cleanly(start, call, folder, clock):
+    process = start(f"{ENDLESS} random silent --steps 100000000 --clock {clock}")
+    when_playing(folder / "run-0.jsonl")
+    process.send_signal(signal.SIGINT)
+    result = ended(process)
+    assert result.code == 130
+    assert result.err == "flagfall: stopping after this turn; Ctrl-C again to cancel at once\n"
+    assert result.data()["ended"] == "signal"
+    (match,) = result.data()["matches"]  # the second agent does not play any more
+    assert match["reason"] == "stopped"
+    assert last_event(folder / "run-0.jsonl").reason == "stopped"
+    assert last_event(folder / "run-0.jsonl").turns == match["turns"] > 0
+    assert call("verify run-0.jsonl").code == 0
+
+
+def test_sigterm_does_the_same(start, folder):
+    process = start(f"{ENDLESS} random")
+    when_playing(folder / "run.jsonl")
+    process.terminate()
+    result = ended(process)
+    assert result.code == 143
+    assert result.data()["matches"][0]["reason"] == "stopped"
+
+
+def test_the_first_one_stops_an_agent_in_its_process(start, folder):
+    process = start(f"{ENDLESS} bots.py:Block")
+    when_playing(folder / "run.jsonl")
+    process.send_signal(signal.SIGINT)
+    result = ended(process)
+    assert result.code == 130
+    assert result.data()["matches"][0]["reason"] == "stopped"
+    until(lambda: not children_of(process.pid))
+
+
+def children_of(pid: int) -> list[str]:
+    done = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.split()
+
+
+def test_the_second_one_cancels_a_match_that_is_still_ending(start, folder):
+    (folder / "clingy.py").write_text(
+        "import trio\n"
+        "class Bot:\n"
+        "    def act(self, observation):\n"
+        "        return 32\n"
+        "    async def close(self):\n"
+        "        open('closing', 'w').close()\n"
+        "        with trio.CancelScope(shield=True):\n"
+        "            await trio.sleep(30)\n"
+    )
+    process = start(f"{ENDLESS} clingy.py:Bot --host task --steps 100000000")
+    when_playing(folder / "run.jsonl")
+    process.send_signal(signal.SIGINT)
+    until((folder / "closing").exists)
+    process.send_signal(signal.SIGINT)
+    result = ended(process)
+    assert result.code == 130
+    assert result.data() == {"ended": "signal", "matches": []}  # it has no result any more
+    assert last_event(folder / "run.jsonl").reason == "stopped"
+
+
+@pytest.mark.parametrize("host", ["task", "thread"])
+def test_two_are_enough_for_an_agent_that_blocks(start, folder, host):
+    (folder / "block.py").write_text(
+        "class Bot:\n"
+        "    def act(self, observation):\n"
+        "        open('blocking', 'w').close()\n"
+        "        while True: pass\n"
+    )
+    process = start(f"{ENDLESS} block.py:Bot --host {host}")
+    until((folder / "blocking").exists)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    result = ended(process)
+    assert result.code == 130
+    assert "Traceback" not in result.err
+    assert json.loads(result.out)["ended"] == "signal"
+    assert last_event(folder / "run.jsonl").reason == "stopped"
+
+
+def test_while_agents_are_checked_nothing_is_left(start, folder):
+    (folder / "heavy.py").write_text("import time\nopen('loading', 'w').close()\ntime.sleep(30)\n")
+    process = start("run -t micro1 -a heavy.py:Bot -o run.jsonl")
+    until((folder / "loading").exists)
+    process.send_signal(signal.SIGINT)
+    result = ended(process)
+    assert (result.code, result.out, result.err) == (130, "", "")
+    assert not (folder / "run.jsonl").exists()
+
+
+# --- progress ----------------------------------------------------------------------------------------------
+
+
+def test_progress_is_shown_on_a_terminal_only():
+    ours, theirs = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flagfall", *LONG],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        )
+        os.close(theirs)
+        shown = bytearray()
+        try:
+            while chunk := os.read(ours, 4096):
+                shown += chunk
+        except OSError:  # Linux says so when the other end is closed
+            pass
+        out, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        os.close(ours)
+    assert process.returncode == 0
+    assert b"match 0 (1 of 2): random" in shown
+    assert b"match 1 (2 of 2): silent" in shown
+    assert b"match 0 (1 of 2)" not in out
