@@ -147,17 +147,24 @@ class Journal:
         Raises:
             HostFault: it cannot be written as JSON, and is left out.
         """
-        pending = self._pending
         # Whole numbers cannot change any more, so encoding them can wait; everything else is encoded now,
         # because a task may use its arrays, and an agent its lists, again.
         if type(event) is TurnPlayed and type(event.observation) is type(event.action) is int:
+            pending = self._pending
             pending.append(event)
+            if len(pending) >= BATCH_EVENTS:
+                self._seal()
         else:
-            pending.append(self._encoded(event))
-        if len(pending) >= BATCH_EVENTS or self._pending_bytes >= BATCH_BYTES:
+            self._take_now(event)
+
+    def _take_now(self, event: Event) -> None:
+        line = self._encoded(event)
+        self._pending.append(Raw(line))
+        self._pending_bytes += len(line)
+        if len(self._pending) >= BATCH_EVENTS or self._pending_bytes >= BATCH_BYTES:
             self._seal()
 
-    def _encoded(self, event: Event) -> Raw:
+    def _encoded(self, event: Event) -> bytes:
         if type(event) is MatchStarted:
             self._virtual = event.clock == "virtual"
             self._wake.set()
@@ -172,8 +179,7 @@ class Journal:
                 f"journal {self.path}: {_place(event)} is too long: {len(line)} bytes,"
                 f" and {MAX_LINE_BYTES} is the limit"
             )
-        self._pending_bytes += len(line)
-        return Raw(line)
+        return line
 
     def _seal(self, *, last: bool = False) -> None:
         """Close the batch and queue it for the writer."""
@@ -193,11 +199,12 @@ class Journal:
         self._queue(lines + seal)
 
     def _queue(self, batch: bytes) -> None:
+        length = len(batch)
         self._sealed.append(batch)
-        self._sealed_bytes += len(batch)
-        self._waiting_bytes += len(batch)
-        self._peak_waiting_bytes = max(self._peak_waiting_bytes, self._waiting_bytes)
-        if self._waiting_bytes > MAX_WAITING_BYTES:
+        self._sealed_bytes += length
+        waiting_bytes = self._waiting_bytes = self._waiting_bytes + length
+        self._peak_waiting_bytes = max(self._peak_waiting_bytes, waiting_bytes)
+        if waiting_bytes > MAX_WAITING_BYTES:
             self._pause()
         if self._sealed_bytes >= WRITE_BYTES or (self._virtual and time.monotonic() >= self._write_due):
             self._wake.set()

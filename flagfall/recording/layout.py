@@ -98,7 +98,7 @@ encode_lines: Final[Callable[[Sequence[Any]], bytes]] = _encoder.encode_lines
 
 def seal_line(lines: int, digits: str) -> bytes:
     """The seal of a batch of so many lines."""
-    return b'{"event":"seal","lines":%d,"sha256":"%b"}\n' % (lines, digits.encode())
+    return f'{{"event":"seal","lines":{lines},"sha256":"{digits}"}}\n'.encode()
 
 
 def decode_event(line: bytes) -> Event:

@@ -264,7 +264,7 @@ class Rerun:
         if self._played and event.steps == self._steps + 1:
             self._step()
         self._played = {}
-        if type(self._request) is not tuple or self._due:
+        if not isinstance(self._request, tuple | Notice) or self._due:
             raise Different("what comes next", _described(self._request), "the task is cut short")
         self._request = self._script.throw(CutShort)
 
