@@ -3,11 +3,15 @@
 For other constants than the usual ones build the task itself:
 
     MicroTask("micro3", partial(letter_mapping, alphabet_size=6), Rules(required=20))
+
+and for another vocabulary, or with a world around the mini-tasks, a catalog of your own:
+
+    make_catalog(words=load_words(Path("words.txt")), world=GridWorld())
 """
 
 from __future__ import annotations
 
-__all__ = ["CATALOG"]
+__all__ = ["CATALOG", "make_catalog"]
 
 from functools import partial
 from types import MappingProxyType
@@ -16,16 +20,61 @@ from typing import TYPE_CHECKING, Final
 from flagfall.tasks.commai.micro_characters import CHARACTER_SOURCES
 from flagfall.tasks.commai.micro_engine import MicroTask
 from flagfall.tasks.commai.micro_feedback import FEEDBACK_SOURCES
+from flagfall.tasks.commai.micro_limits import DEFAULT_RULES, Rules
+from flagfall.tasks.commai.micro_sentences import SENTENCE_SETUPS
+from flagfall.tasks.commai.micro_synonyms import NewWordQuestions, SynonymQuestions
+from flagfall.tasks.commai.mini_examples import MINI_EXAMPLES
+from flagfall.tasks.commai.mini_task import MiniTask
+from flagfall.tasks.commai.words import Words, usual_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from flagfall.tasks.commai.byte_task import ByteTask
+    from flagfall.tasks.commai.micro_engine import SourceFactory
+    from flagfall.tasks.commai.world import World
 
-CATALOG: Final[Mapping[str, Callable[[], ByteTask]]] = MappingProxyType(
+SENTENCE_SOURCES: Final[Mapping[str, Callable[[Words], SourceFactory]]] = MappingProxyType(
     {
-        task_id: partial(MicroTask, task_id, source)
-        for task_id, source in {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}.items()
+        **{task_id: partial(partial, setup) for task_id, setup in SENTENCE_SETUPS.items()},
+        "micro19": SynonymQuestions,
+        "micro20": NewWordQuestions,
     }
 )
-"""Every task by its id; each call makes a task of its own."""
+"""The questions of micro-tasks 6 to 20, by task id: from a vocabulary, for one task."""
+
+_LENIENT: Final = Rules(failed_task_tolerance=2.0)
+_RULES: Final = MappingProxyType(dict.fromkeys(("micro6", "micro15", "micro19", "micro20"), _LENIENT))
+
+
+def make_catalog(
+    words: Words | None = None, world: World | None = None
+) -> Mapping[str, Callable[[], ByteTask]]:
+    """Every task by its id; each call makes a task of its own.
+
+    Args:
+        words: what micro-tasks 6 to 20 speak of; the words that come with flagfall if not given. They are
+            read when the first task needs them.
+        world: what hears the learner in the mini-tasks; one for all of them.
+    """
+    simple = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}
+    return MappingProxyType(
+        {
+            **{task_id: partial(MicroTask, task_id, source) for task_id, source in simple.items()},
+            **{task_id: partial(_sentence_task, task_id, words) for task_id in SENTENCE_SOURCES},
+            **{task_id: partial(_mini_task, task_id, world) for task_id in MINI_EXAMPLES},
+        }
+    )
+
+
+def _sentence_task(task_id: str, words: Words | None) -> MicroTask:
+    source = SENTENCE_SOURCES[task_id](words or usual_words())
+    return MicroTask(task_id, source, _RULES.get(task_id, DEFAULT_RULES))
+
+
+def _mini_task(task_id: str, world: World | None) -> MiniTask:
+    return MiniTask(task_id, MINI_EXAMPLES[task_id](), world=world)
+
+
+CATALOG: Final = make_catalog()
+"""Every task by its id with the usual words and no world; each call makes a task of its own."""

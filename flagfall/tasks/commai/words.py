@@ -1,0 +1,148 @@
+"""The words that sentence tasks are made of, from frequent to rare; the usual ones are in `words.txt`.
+
+A file of words has one a line, in lower-case letters; empty lines and lines that begin with `#` are skipped.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "COMMON_WORDS",
+    "LEAST_FREE_WORDS",
+    "NEW_WORDS",
+    "SYNONYMS",
+    "Words",
+    "load_words",
+    "read_words",
+    "usual_words",
+]
+
+import re
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from flagfall.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+COMMON_WORDS: Final = 200
+"""How many of the most frequent words micro-task 6 draws from."""
+
+NEW_WORDS: Final = slice(200, 400)
+"""Which of the free words micro-task 20 gives a new meaning."""
+
+LEAST_FREE_WORDS: Final = NEW_WORDS.stop
+"""How many words must be free: the new ones are the last that are counted out."""
+
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "say": ("say", "print", "write"),
+        "after": ("after", "behind", "next"),
+        "union": ("union", "consolidate", "joint"),
+        "exclude": ("exclude", "prohibit", "ignore", "remove"),
+    }
+)
+"""What a word of an instruction may be called in micro-task 19."""
+
+# The original has synonyms of `and` and `or` too. No question shows them, but they keep words out.
+_UNSEEN: Final = ("and", "together with", "&", "also", "or", "alternative", "/")
+
+_RESERVED: Final = re.compile("|".join(map(re.escape, chain(_UNSEEN, *SYNONYMS.values()))))
+_WORD: Final = re.compile("[a-z]+")
+
+
+@attrs.frozen(eq=False)
+class Words:
+    """A vocabulary.
+
+    Attributes:
+        all: every word, from frequent to rare.
+        common: the most frequent words.
+        free: the words that contain no word of an instruction and none of its synonyms.
+        new: the free words that may get a new meaning.
+    """
+
+    all: tuple[str, ...]
+    common: tuple[str, ...] = attrs.field(init=False)
+    free: tuple[str, ...] = attrs.field(init=False)
+    new: tuple[str, ...] = attrs.field(init=False)
+
+    @common.default
+    def _common(self) -> tuple[str, ...]:
+        return self.all[:COMMON_WORDS]
+
+    @free.default
+    def _free(self) -> tuple[str, ...]:
+        return tuple(word for word in self.all if not _RESERVED.search(word))
+
+    @new.default
+    def _new(self) -> tuple[str, ...]:
+        return self.free[NEW_WORDS]
+
+
+@cache
+def usual_words() -> Words:
+    """The words that come with flagfall."""
+    return load_words(Path(__file__).with_name("words.txt"))
+
+
+def load_words(path: Path) -> Words:
+    """The words of a file.
+
+    Raises:
+        UsageError: the file cannot be read, or is no file of words; the message names the line.
+    """
+    try:
+        text = path.read_text(encoding="ascii")
+    except OSError as error:
+        raise UsageError(f"words {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        raise UsageError(f"words {path}: line {line}: only the letters a to z make words") from error
+    return read_words(text.splitlines(), str(path))
+
+
+def read_words(lines: Iterable[str], name: str) -> Words:
+    """The words of some lines.
+
+    Args:
+        lines: see the top of this module.
+        name: what to call them in messages.
+
+    Raises:
+        UsageError: a line is no word or a word comes twice (the message names the line), or there are
+            too few words for the tasks.
+    """
+    first_seen: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        word = line.strip()
+        if not word or word.startswith("#"):
+            continue
+        if not _WORD.fullmatch(word):
+            raise UsageError(
+                f"words {name}: line {number}: {word!r} is not one word in lower-case letters a to z"
+            )
+        if word in first_seen:
+            raise UsageError(f"words {name}: line {number}: {word!r} is in line {first_seen[word]} already")
+        first_seen[word] = number
+    words = Words(tuple(first_seen))
+    _refuse_shortage(words, name)
+    return words
+
+
+def _refuse_shortage(words: Words, name: str) -> None:
+    if len(words.free) < LEAST_FREE_WORDS:
+        raise UsageError(
+            f"words {name}: at least {LEAST_FREE_WORDS} words must be free of {_RESERVED.pattern!r}, "
+            f"{len(words.free)} of {len(words.all)} are"
+        )
+    # Micro-task 20 speaks in the words that contain none of its new ones: some must always be left.
+    holding = {new: sum(new in word for word in words.free) for new in words.new}
+    worst = sorted(words.new, key=holding.__getitem__)[-len(SYNONYMS) :]
+    if sum(holding[new] for new in worst) >= len(words.free):
+        raise UsageError(f"words {name}: too many words contain {' or '.join(worst)}: move these up or down")
