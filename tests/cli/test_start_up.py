@@ -1,0 +1,53 @@
+"""What a command imports, rather than how long it takes: a slow machine cannot break that."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flagfall
+
+HEAVY = {"trio", "numpy", "gymnasium", "structlog", "asyncio", "flagfall.kernel.match"}
+
+
+def modules_after(code: str) -> set[str]:
+    code += "\nimport sys; print('\\0' + ' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.partition("\0")[2].split())
+
+
+def test_the_package_itself_imports_nothing_heavy():
+    assert not modules_after("import flagfall, flagfall.cli") & HEAVY
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "run --help", "verify --help", "tusks"])
+def test_help_and_mistakes_import_nothing_heavy(line):
+    code = f"from flagfall.cli import main; main({line.split()!r})"
+    assert not modules_after(code) & HEAVY
+
+
+def test_every_name_of_the_facade_is_what_its_type_says():
+    tree = ast.parse(Path(flagfall.__file__).read_text())
+    typed = {
+        alias.asname: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert typed == flagfall._HOMES
+    for name, home in typed.items():
+        assert home is not None
+        assert getattr(flagfall, name) is getattr(sys.modules[home], name)
+    assert set(typed) <= set(dir(flagfall))
+
+
+def test_an_unknown_name_is_an_ordinary_error():
+    with pytest.raises(AttributeError, match="module 'flagfall' has no attribute 'plya'"):
+        _ = flagfall.plya
+    with pytest.raises(ImportError, match="plya"):
+        exec("from flagfall import plya")  # noqa: S102 - a static one would not pass the type check
