@@ -1,0 +1,184 @@
+"""The grid world: a plane without walls on which a learner turns, walks, looks, picks up and gives.
+
+It listens to commands in the learner's own words, such as `I turn left.`; they count wherever the learner's
+text ends with one. There are no rewards in it: tasks watch its state and pay for what they asked for.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DIRECTIONS", "Entity", "GridWorld", "Position"]
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import attrs
+
+from flagfall.tasks.commai.wording import a
+
+Position: TypeAlias = tuple[int, int]
+"""x grows to the east, y to the south."""
+
+DIRECTIONS: Final[dict[str, Position]] = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
+"""One step each way, clockwise."""
+
+_CLOCKWISE: Final = tuple(DIRECTIONS)
+
+# The longest command that means anything is far shorter; what comes before it need not be searched.
+_LONGEST_COMMAND: Final = 100
+
+_RADIUS: Final = 2
+_CELL_WIDTH: Final = 3
+_CELL_HEIGHT: Final = 2
+
+
+@attrs.frozen
+class Entity:
+    """Something that lies in a cell.
+
+    Attributes:
+        name: one word.
+        pickable: the learner can pick it up.
+        traversable: the learner can walk onto it.
+    """
+
+    name: str
+    pickable: bool = True
+    traversable: bool = True
+
+
+class GridWorld:
+    """The plane, the learner on it, and what learner and teacher own.
+
+    Attributes:
+        position: where the learner is.
+        direction: where it faces, a key of `DIRECTIONS`.
+        entities: what lies where, one entity a cell at most.
+        learner_has: how many of each object the learner owns; it may owe some.
+        teacher_has: the same for the teacher.
+        accepted: the objects that the teacher takes when they are given.
+        changes: how often the learner has changed anything.
+    """
+
+    position: Position
+    direction: str
+    entities: dict[Position, Entity]
+    learner_has: Counter[str]
+    teacher_has: Counter[str]
+    accepted: set[str]
+    changes: int
+
+    def __init__(self) -> None:
+        self._commands: tuple[tuple[re.Pattern[str], Callable[..., str]], ...] = (
+            (re.compile(r"I turn (left|right)\.$"), self._turn),
+            (re.compile(r"I move forward\.$"), self._move),
+            (re.compile(r"I look\.$"), self._look),
+            (re.compile(r"I pick up the (\w+)\.$"), self._pick_up),
+            (re.compile(r"I give you an? (\w+)\.$"), self._give),
+        )
+        self.start()
+
+    def start(self) -> None:
+        """An empty plane; the learner in its origin, facing north."""
+        self.position = (0, 0)
+        self.direction = "north"
+        self.entities = {}
+        self.learner_has = Counter()
+        self.teacher_has = Counter()
+        self.accepted = set()
+        self.changes = 0
+
+    def place(self, name: str, at: Position, *, pickable: bool = True, traversable: bool = True) -> None:
+        """Put something into a cell, in place of what may lie there."""
+        self.entities[at] = Entity(name, pickable, traversable)
+
+    def remove(self, at: Position) -> None:
+        """Empty a cell."""
+        self.entities.pop(at, None)
+
+    def neighbour(self, direction: str) -> Position:
+        """The cell next to the learner in an absolute direction."""
+        (x, y), (dx, dy) = self.position, DIRECTIONS[direction]
+        return x + dx, y + dy
+
+    @property
+    def ahead(self) -> Position:
+        """The cell that the learner faces."""
+        return self.neighbour(self.direction)
+
+    def beside(self, side: str) -> str:
+        """The absolute direction to the `left` or the `right` of the learner."""
+        turn = 1 if side == "right" else -1
+        return _CLOCKWISE[(_CLOCKWISE.index(self.direction) + turn) % len(_CLOCKWISE)]
+
+    def hear(self, heard: str) -> str | None:
+        """Obey the command that the learner's text ends with, if any; the answer to it."""
+        if heard.endswith("."):
+            end = heard[-_LONGEST_COMMAND:]
+            for command, obey in self._commands:
+                if found := command.search(end):
+                    return obey(*found.groups())
+        return None
+
+    def _look(self) -> str:
+        seen = self.entities.get(self.ahead)
+        return f"There is a {seen.name}." if seen else "There is nothing here."
+
+    def _turn(self, side: str) -> str:
+        self.direction = self.beside(side)
+        self.changes += 1
+        return f"You turned {side}, you are now facing {self.direction}."
+
+    def _move(self) -> str:
+        blocking = self.entities.get(self.ahead)
+        if blocking is not None and not blocking.traversable:
+            return "You can't move."
+        self.position = self.ahead
+        self.changes += 1
+        return "You moved."
+
+    def _pick_up(self, name: str) -> str:
+        seen = self.entities.get(self.ahead)
+        if seen is None or seen.name != name:
+            return f"There is no {name} here."
+        if not seen.pickable:
+            return f"You can't pick up the {name}."
+        self.learner_has[name] += 1
+        self.remove(self.ahead)
+        self.changes += 1
+        return f"You picked up the {name}."
+
+    def _give(self, name: str) -> str:
+        if name not in self.accepted:
+            return f"I haven't asked you for {a(name)}."
+        self.learner_has[name] -= 1
+        self.teacher_has[name] += 1
+        self.changes += 1
+        return f"You gave me {a(name)}."
+
+    def render(self) -> str:
+        """The five by five cells around the learner, with their coordinates.
+
+        The learner's cell is filled with the first letter of its direction; another shows the first six
+        letters of what lies there, three to a line.
+        """
+        centre_x, centre_y = self.position
+        columns = range(centre_x - _RADIUS, centre_x + _RADIUS + 1)
+        rule = "     " + "+".join(["", *["-" * _CELL_WIDTH] * len(columns), ""])
+        lines = ["     " + "".join([f"{x:^{_CELL_WIDTH + 1}}" for x in columns]).rstrip(), rule]
+        for y in range(centre_y - _RADIUS, centre_y + _RADIUS + 1):
+            cells = [self._picture((x, y)) for x in columns]
+            for row in range(_CELL_HEIGHT):
+                part = slice(row * _CELL_WIDTH, (row + 1) * _CELL_WIDTH)
+                label = str(y) if row == 0 else ""
+                lines.append("|".join([f"{label:>4} ", *[cell[part] for cell in cells], ""]))
+            lines.append(rule)
+        return "\n".join(lines)
+
+    def _picture(self, at: Position) -> str:
+        size = _CELL_WIDTH * _CELL_HEIGHT
+        if at == self.position:
+            return self.direction[0] * size
+        entity = self.entities.get(at)
+        return f"{entity.name if entity else '':{size}.{size}}"
