@@ -16,6 +16,7 @@ __all__ = ["main"]
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Final
 
 from flagfall.errors import HostFault, UsageError
@@ -57,6 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from cyclopts import CycloptsError
 
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what the terminal cannot show is told in ASCII
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _app(words[:1])(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()

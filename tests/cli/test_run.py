@@ -242,6 +242,16 @@ def test_an_agent_that_is_late_is_counted_unless_there_is_no_timeout(call):
     assert call(line + " --no-timeout").data()["matches"][0]["seats"][0]["late"] == 0
 
 
+def test_what_a_terminal_cannot_show_is_told_in_ascii(program, folder, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    (folder / "greek.py").write_text(
+        "class Bot:\n    def reply(self, *_):\n        raise ValueError('\\u03c0')\n"
+    )
+    ended = program("run -t micro1 -a greek.py:Bot --host task")
+    assert (ended.code, ended.err) == (0, "")
+    assert "ValueError: \\u03c0" in ended.out
+
+
 def test_a_long_detail_is_cut_to_its_end(call, folder: Path):
     (folder / "deep.py").write_text(
         "class Bot:\n    def reply(self, byte, reward):\n"
