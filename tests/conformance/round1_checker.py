@@ -1,4 +1,4 @@
-"""Checks transcripts of micro-tasks 1 to 5.18 against the rules of round 1 of the General AI Challenge.
+"""Checks transcripts of the tasks of round 1 of the General AI Challenge against its rules.
 
 Written from the specification alone: it shares no code with the tasks, knows none of their secrets and
 infers what is hidden (targets, mappings, sizes of mappings) from what it sees. A transcript is accepted if
@@ -18,13 +18,17 @@ from __future__ import annotations
 __all__ = ["MAX_TIME", "Violation", "check"]
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
+from round1_mini import CLOSING_IF_RIGHT, MINI_TASKS, closing_if_wrong, read_question
+from round1_sentences import RULES, SENTENCE_TASKS, WORDS, Rule, Vocabulary
+
 MAX_TIME = 10_000
+MINI_MAX_TIME = 3000
 STREAK = 10
 SILENCE = " "
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
@@ -44,13 +48,13 @@ class Violation(NamedTuple):
         return f"t={self.t}: {self.rule}: {self.detail}"
 
 
-class _Broken(Exception):  # noqa: N818 - control flow of this file
+class _Broken(Exception):
     def __init__(self, t: int, rule: str, detail: str) -> None:
         self.violation = Violation(t, rule, detail)
         super().__init__(str(self.violation))
 
 
-class _RanOut(Exception):  # noqa: N818 - control flow of this file
+class _RanOut(Exception):
     """The transcript of the instance ends here."""
 
 
@@ -142,9 +146,14 @@ def _byte(t: int, said: object) -> str:
 
 
 class Reader:
-    """Goes through the steps of an instance; remembers how many."""
+    """Goes through the steps of an instance; remembers how many.
 
-    def __init__(self, instance: Instance, max_time: int) -> None:
+    `earlier` are the notes on the instances of the same task before this one; `note` is that on this one.
+    """
+
+    def __init__(self, instance: Instance, max_time: int, earlier: list[str]) -> None:
+        self.earlier = earlier
+        self.note: str | None = None
         self._steps = instance.steps
         self._after = instance.after
         self._max_time = max_time
@@ -201,6 +210,7 @@ class Limits:
     streak: int = 0
     soft: int | None = None
     hard: int | None = None
+    times: int = 2
 
     def answered(self, reward: float, knows: bool) -> bool | None:
         self.asked += 1
@@ -210,7 +220,7 @@ class Limits:
         if self.soft is None and knows:
             self.soft = self.asked + 50
         if self.hard is None and self.soft is not None and self.asked > self.soft:
-            self.hard = 2 * self.asked
+            self.hard = self.times * self.asked
         return False if self.hard is not None and self.asked > self.hard else None
 
 
@@ -387,13 +397,39 @@ DIGIT_TASKS: Mapping[str, Digits] = {
 }
 
 
-class DigitPlay:
+class Play:
+    """One instance in which the teacher speaks texts; talking into them costs and breaks the streak."""
+
+    def __init__(self, reader: Reader, times: int = 2) -> None:
+        self._reader = reader
+        self._limits = Limits(times=times)
+
+    def _next(self, step: Step) -> Step:
+        """The step after one that left something unsaid."""
+        if step.agent == SILENCE:
+            return self._reader.take(0)
+        self._limits.streak = 0
+        return self._reader.take(-1)
+
+    def _spoken(self, step: Step, end: str, allowed: frozenset[str], longest: int) -> tuple[str, Step]:
+        """A text of the teacher up to its end mark (one byte, where there is none), and its last step."""
+        text = step.env
+        while True:
+            self._reader.require(step.env in allowed | {end}, "text", f"{step.env!r} in {text!r}")
+            if not end or step.env == end:
+                return text, step
+            self._reader.require(len(text) < longest, "text", f"{text!r} does not end in {end!r}")
+            step = self._next(step)
+            text += step.env
+
+
+class DigitPlay(Play):
     """One instance of a task of group 5, on the assumption that its mapping has `size` keys."""
 
     def __init__(self, reader: Reader, task: Digits, size: int) -> None:
-        self._reader, self._task, self._size = reader, task, size
+        super().__init__(reader)
+        self._task, self._size = task, size
         self._blocks = Blocks(size)
-        self._limits = Limits()
         self._answers: dict[str, str] = {}
         self._answered: set[str] = set()
 
@@ -409,32 +445,14 @@ class DigitPlay:
             self._answered.add(key)
             result = self._limits.answered(step.reward, len(self._answered) == self._size)
             right = step.reward > 0
-            text, step = self._spoken(step, self._task.tells, FEEDBACK_BYTES)
+            text, step = self._spoken(step, self._task.tells, FEEDBACK_BYTES, LONGEST_TEXT)
             self._feedback(text, key, heard, right)
             if result is not None:
                 return Ending(result, owed=0)
             step = self._next(step)
 
-    def _next(self, step: Step) -> Step:
-        """The step after one that left something unsaid: talking into it costs and breaks the streak."""
-        if step.agent == SILENCE:
-            return self._reader.take(0)
-        self._limits.streak = 0
-        return self._reader.take(-1)
-
-    def _spoken(self, step: Step, end: str, allowed: frozenset[str]) -> tuple[str, Step]:
-        """A text of the teacher up to its end mark (one byte, where there is none), and its last step."""
-        text = step.env
-        while True:
-            self._reader.require(step.env in allowed | {end}, "text", f"{step.env!r} in {text!r}")
-            if not end or step.env == end:
-                return text, step
-            self._reader.require(len(text) < LONGEST_TEXT, "text", f"{text!r} does not end in {end!r}")
-            step = self._next(step)
-            text += step.env
-
     def _question(self, step: Step) -> tuple[str, Step]:
-        text, step = self._spoken(step, self._task.asks, DIGITS)
+        text, step = self._spoken(step, self._task.asks, DIGITS, LONGEST_TEXT)
         key = text.removesuffix(self._task.asks)
         self._reader.require(re.fullmatch(self._task.key, key, re.ASCII) is not None, "question", repr(text))
         self._blocks.ask(self._reader, key)
@@ -467,6 +485,111 @@ class DigitPlay:
         reader.require(right == (heard == answer), "judge", f"{heard!r} for {answer!r}: right is {right}")
 
 
+# --- sentences ---------------------------------------------------------------------------------------------
+
+SENTENCE_BYTES = LETTERS | frozenset(" :#,!;./-_")
+LONGEST_SENTENCE = 200
+LENIENT = {"micro6", "micro15", "micro19", "micro20"}
+IN_TURN = {"micro19", "micro20"}
+TURNS = 4
+
+
+class SentencePlay(Play):
+    """One instance of a task in sentences: a rule knows what they mean."""
+
+    def __init__(self, reader: Reader, task: str, rule: Rule) -> None:
+        super().__init__(reader, times=3 if task in LENIENT else 2)
+        self._task, self._rule = task, rule
+
+    def play(self) -> Ending:
+        step = self._reader.take()
+        while True:
+            text, step = self._spoken(step, ".", SENTENCE_BYTES, LONGEST_SENTENCE)
+            self._told("question", lambda text=text: self._rule.ask(text))  # type: ignore[misc]
+            self._keep_turns()
+            heard = self._answer(step)
+            if heard is None:
+                return Ending(result=False, owed=0)
+            step = self._reader.take()
+            self._reader.require(step.reward in {-1, 1}, "reward", f"{step.reward} for an answer")
+            right = step.reward > 0
+            result = self._limits.answered(step.reward, self._rule.knows)
+            text, step = self._spoken(step, ";", SENTENCE_BYTES, LONGEST_SENTENCE)
+            told = heard, right, text[:-1]
+            self._told("judge", lambda told=told: self._rule.judge(*told))  # type: ignore[misc]
+            if result is not None:
+                return Ending(result, owed=0)
+            step = self._next(step)
+
+    def _answer(self, step: Step) -> str | None:
+        """What the learner said, to the first dot; `None` where time ran out."""
+        heard = ""
+        while not self._reader.out_of_time:
+            heard += step.agent
+            if step.agent == ".":
+                return heard
+            step = self._reader.take(0)
+            self._reader.require(step.env == SILENCE, "text", f"{step.env!r} into an answer")
+        return None
+
+    def _told(self, rule: str, tell: Callable[[], None]) -> None:
+        try:
+            tell()
+        except ValueError as error:
+            self._reader.fail(rule, str(error))
+
+    def _keep_turns(self) -> None:
+        """Among each four instances of a task in turns no form comes twice."""
+        if self._task not in IN_TURN or self._reader.note:
+            return
+        earlier = self._reader.earlier
+        used = earlier[len(earlier) - len(earlier) % TURNS :]
+        self._reader.require(self._rule.form not in used, "turn", f"{self._rule.form} again after {used}")
+        self._reader.note = self._rule.form
+
+
+# --- descriptions ------------------------------------------------------------------------------------------
+
+LONGEST_QUESTION = 200
+
+
+def _play_mini(reader: Reader, task: str) -> Ending:
+    text, step, early = "", None, False
+    while not text.endswith("."):
+        early |= step is not None and step.agent == "."
+        step = reader.take(0 if text else None)
+        text += step.env
+        reader.require(len(text) <= LONGEST_QUESTION, "question", repr(text))
+    assert step is not None
+    try:
+        reader.note, fits = read_question(task, text, reader.earlier)
+    except ValueError as error:
+        reader.fail("question", str(error))
+    right = "true." if fits else "false."
+    heard = "." if early else _said_to_dot(reader, step)
+    success = heard.endswith(right)
+    closings = CLOSING_IF_RIGHT if success else {closing_if_wrong(right)}
+    closing = ""
+    while closing not in closings:
+        closing += reader.take(0).env
+        fit = any(text.startswith(closing) for text in closings)
+        reader.require(fit, "closing", f"{closing!r} after {heard!r} to {text!r}")
+    reader.require(reader.take(0).env == SILENCE, "separator", "no silence after the last word")
+    return Ending(success, owed=int(success))
+
+
+def _said_to_dot(reader: Reader, step: Step) -> str:
+    """What the learner said from the end of the question to a dot; nothing where time ran out."""
+    heard = ""
+    while not reader.out_of_time:
+        heard += step.agent
+        if step.agent == ".":
+            return heard
+        step = reader.take(0)
+        reader.require(step.env == SILENCE, "text", f"{step.env!r} into an answer")
+    return ""
+
+
 # --- whole transcripts -------------------------------------------------------------------------------------
 
 Player = Callable[[Reader], Ending]
@@ -476,36 +599,56 @@ def _digit_players(task: Digits) -> list[Player]:
     return [lambda reader, size=size: DigitPlay(reader, task, size).play() for size in task.sizes]  # type: ignore[misc]
 
 
+def _sentence_player(task: str, words: Vocabulary = WORDS) -> Player:
+    return lambda reader: SentencePlay(reader, task, RULES[task](words)).play()
+
+
+def _mini_player(task: str) -> Player:
+    return lambda reader: _play_mini(reader, task)
+
+
 PLAYERS: Mapping[str, list[Player]] = {
     "micro1": [lambda reader: _play_characters(reader, Target(TARGETS, 10, 69, frozenset()))],
     "micro2": [lambda reader: _play_characters(reader, Target(LETTERS, 4, 26, PUNCTUATION))],
     "micro3": [lambda reader: _play_characters(reader, Permutation())],
     "micro4": [lambda reader: _play_characters(reader, Echo())],
     **{name: _digit_players(task) for name, task in DIGIT_TASKS.items()},
+    **{name: [_sentence_player(name)] for name in SENTENCE_TASKS},
+    **{name: [_mini_player(name)] for name in MINI_TASKS},
 }
 """For each task the ways to play it, one for each thing that has to be assumed; one must explain all."""
 
 
-def check(records: Iterable[Mapping[str, Any]], *, max_time: int = MAX_TIME) -> list[Violation]:
+def check(
+    records: Iterable[Mapping[str, Any]],
+    *,
+    max_time: int | None = None,
+    words: Vocabulary | None = None,
+) -> list[Violation]:
     """What is wrong with a transcript; an empty list where nothing is.
 
     Args:
         records: see the top of this module.
-        max_time: steps after which an instance times out.
+        max_time: steps after which an instance times out, if not as usual.
+        words: what the sentences are made of, if not the usual words.
     """
+    players = dict(PLAYERS)
+    if words is not None:
+        players |= {name: [_sentence_player(name, words)] for name in SENTENCE_TASKS}
     try:
         instances = list(_instances(records))
     except _Broken as broken:
         return [broken.violation]
     found: list[Violation] = []
     owed: float | None = 0
+    notes: dict[str, list[str]] = defaultdict(list)
     for at, instance in enumerate(instances):
         instance.last = at == len(instances) - 1
         instance.after = None if instance.last else _first_reward(instances[at + 1])
         came = _first_reward(instance)
         if owed is not None and came is not None and came != owed:
             found.append(Violation(instance.steps[0].t, "reward", f"{came} instead of {owed} at the start"))
-        outcome = _check_instance(instance, max_time)
+        outcome = _check_instance(instance, players[instance.task], max_time, notes[instance.task])
         if isinstance(outcome, Violation):
             found.append(outcome)
         owed = outcome.owed if isinstance(outcome, Ending) else None
@@ -516,23 +659,28 @@ def _first_reward(instance: Instance) -> float | None:
     return instance.steps[0].reward if instance.steps else None
 
 
-def _check_instance(instance: Instance, max_time: int) -> Ending | Violation | None:
+def _check_instance(
+    instance: Instance, players: list[Player], max_time: int | None, notes: list[str]
+) -> Ending | Violation | None:
     """The ending of an instance, `None` where the match cut it, or the violation that came latest."""
     afters = [instance.after]
     if instance.after is None and instance.result is not None:
         afters = [1, -1]  # a verdict was reached on the last answer, whose reward nobody has recorded
     violations = []
-    for player, after in product(PLAYERS[instance.task], afters):
+    usual = MINI_MAX_TIME if instance.task in MINI_TASKS else MAX_TIME
+    for player, after in product(players, afters):
         instance.after = after
-        outcome = _play(player, instance, max_time)
+        reader = Reader(instance, usual if max_time is None else max_time, notes)
+        outcome = _play(player, instance, reader)
+        if reader.note:
+            notes.append(reader.note)
         if not isinstance(outcome, Violation):
             return outcome
         violations.append(outcome)
     return max(violations, key=lambda violation: violation.t)
 
 
-def _play(player: Player, instance: Instance, max_time: int) -> Ending | Violation | None:
-    reader = Reader(instance, max_time)
+def _play(player: Player, instance: Instance, reader: Reader) -> Ending | Violation | None:
     cut = instance.last and instance.result is None
     try:
         ending = player(reader)
