@@ -1,0 +1,104 @@
+"""Byte tasks on the bit wire: one step is one bit each way, most significant bit first.
+
+The byte that the learner completes is heard in the step that says the first bit of the teacher's next byte,
+as if learner and teacher spoke bytes; so nothing is ever cut in the middle. Text beyond ASCII goes as UTF-8,
+which the task inside sees byte by byte.
+
+Conversations notice that they are on the bit wire: their time limits count bits, and a new text takes the
+place of what is still unsaid (see `conversation.BITS`). Micro-tasks do not notice: their limits count bytes,
+and feedback is said before the next question.
+
+Scrambling is for bit mode, as in round 1. In the byte tasks of the challenge single letters are what is to be
+learned, and a pseudo-letter would be a wrong question. Only conversations can be scrambled, because a word
+must be known to its end before its first letter is said.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BitTask"]
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from flagfall.errors import UsageError
+from flagfall.kernel.roles import StepResult
+from flagfall.tasks.commai.byte_task import SILENCE
+from flagfall.tasks.commai.conversation import BITS, ConversationTask
+from flagfall.tasks.commai.wrapped_task import WrappedTask
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space
+
+    from flagfall.tasks.commai.byte_task import ByteTask
+    from flagfall.tasks.commai.scrambling import Scrambler
+
+_LAST_PLACE: Final = 7
+
+
+@cache
+def _bit_space() -> Space[Any]:
+    from gymnasium.spaces import Discrete  # noqa: PLC0415 - a fifth of a second that few users need
+
+    return Discrete(2)
+
+
+class BitTask(WrappedTask):
+    """A byte task told in bits, the whole numbers 0 and 1.
+
+    An absent learner is silent: `nil_action` is `None` and stands for the next bit of a space.
+
+    Args:
+        task: the task inside; a conversation belongs to the bit wire from then on.
+        scrambler: translates all words; the same object for all tasks of a match keeps their vocabulary.
+
+    Raises:
+        UsageError: there is a scrambler, and the task is no conversation.
+    """
+
+    def __init__(self, task: ByteTask, scrambler: Scrambler | None = None) -> None:
+        super().__init__(task)
+        self.nil_action = None
+        if isinstance(task, ConversationTask):
+            task.wire = attrs.evolve(BITS, scrambler=scrambler)
+        elif scrambler is not None:
+            raise UsageError(f"{task.id} cannot be scrambled: it is no conversation")
+        self._said = self._heard = SILENCE
+        self._place = _LAST_PLACE
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """`Discrete(2)`: the bit the learner says."""
+        return _bit_space()
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """`Discrete(2)`: the bit the teacher says."""
+        return _bit_space()
+
+    def is_legal(self, action: Any) -> bool:
+        """Whether `action` is the whole number 0 or 1 (not a boolean)."""
+        return type(action) is int and 0 <= action <= 1
+
+    def _reset(self, seed: int) -> int:
+        return self._first_bit(self.task.reset(seed))
+
+    def _step(self, action: int | None) -> StepResult:
+        bit = _bit(SILENCE, self._place) if action is None else action
+        self._heard |= bit << self._place
+        if self._place:
+            self._place -= 1
+            return StepResult(_bit(self._said, self._place))
+        result = self.task.step(self._heard)
+        if result.terminated:
+            return result
+        return result._replace(observation=self._first_bit(result.observation))
+
+    def _first_bit(self, byte: int) -> int:
+        self._said, self._heard, self._place = byte, 0, _LAST_PLACE
+        return _bit(byte, _LAST_PLACE)
+
+
+def _bit(byte: int, place: int) -> int:
+    return byte >> place & 1

@@ -1,0 +1,72 @@
+"""A byte task with something put around it; by itself it changes nothing."""
+
+from __future__ import annotations
+
+__all__ = ["WrappedTask"]
+
+from typing import TYPE_CHECKING, Any
+
+from flagfall.tasks.task import Task
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space
+
+    from flagfall.kernel.roles import StepResult
+    from flagfall.tasks.commai.byte_task import ByteTask
+
+
+class WrappedTask(Task):
+    """Everything as the task inside has it; a subclass changes what it is for.
+
+    Args:
+        task: the task inside: a `ByteTask`, or a wrapped one.
+
+    Attributes:
+        task: likewise.
+        world: where it is played; `None` for nowhere.
+    """
+
+    continuous = True
+
+    def __init__(self, task: ByteTask | WrappedTask) -> None:
+        self.task = task
+        self.id = task.id
+        self.nil_action = task.nil_action
+        self.max_steps = task.max_steps
+        self.world: object = getattr(task, "world", None)
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """What the learner may say in a step."""
+        return self.task.action_space
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """What the teacher may say in a step."""
+        return self.task.observation_space
+
+    def is_legal(self, action: Any) -> bool:
+        """Whether the learner may say this."""
+        return self.task.is_legal(action)
+
+    def _reset(self, seed: int) -> Any:
+        return self.task.reset(seed)
+
+    def _step(self, action: Any) -> StepResult:
+        return self.task.step(action)
+
+    def reached_terminal_state(self) -> bool:
+        """Whether the task inside is over."""
+        return self.task.reached_terminal_state()
+
+    def result(self) -> bool | None:
+        """The result of the task inside."""
+        return self.task.result()
+
+    def metrics(self) -> dict[str, Any]:
+        """What the task inside tells, with the length and the reward of this one."""
+        return self.task.metrics() | super().metrics()
+
+    def close(self) -> None:
+        """Close the task inside."""
+        self.task.close()
