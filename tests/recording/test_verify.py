@@ -70,6 +70,44 @@ def test_a_match_that_was_stopped_verifies(lab, tmp_path, name, turn):
     assert found.ok, found
 
 
+class Stopper:
+    """Has the match stopped when it is asked in a phase, and then takes its time."""
+
+    def __init__(self, phase, action, stop):
+        self.phase, self.action, self.stop = phase, action, stop
+
+    def act(self, _observation):
+        return self.action
+
+    async def init(self, _observation):
+        await self.asked("init")
+
+    async def result(self, _observation, _reward):
+        await self.asked("result")
+
+    async def asked(self, phase):
+        if phase == self.phase:
+            self.stop.set()
+            await trio.sleep(0.5)
+
+
+@pytest.mark.parametrize("phase", ["init", "result"])
+@pytest.mark.parametrize("name", ["arrays", "duel"])
+def test_a_match_that_was_stopped_between_turns_verifies(lab, tmp_path, name, phase):
+    async def main():
+        stop = trio.Event()
+        tasks, agents = MATCHES[name](lab)
+        stoppers = [Stopper(phase, (1, 1) if name == "arrays" else 1, stop) for _ in agents]
+        await lab.match(Journal(tmp_path / "j"), lab.Tasks(*tasks), *stoppers, stop=stop)
+
+    trio.run(main, clock=VirtualClock())
+    last = list(read_journal(tmp_path / "j"))[-1]
+    assert type(last) is MatchEnded
+    assert last.reason == "stopped"
+    found = verify(tmp_path / "j", lambda _header: lab.Tasks(*MATCHES[name](lab)[0]))
+    assert found.ok, found
+
+
 @pytest.mark.parametrize("turn", [0, 4, 11, 12])
 @pytest.mark.parametrize("grid", [False, True])
 def test_a_match_whose_agents_fell_verifies(lab, tmp_path, turn, grid):
