@@ -8,24 +8,32 @@ from __future__ import annotations
 
 __all__ = ["LoopHost"]
 
+import traceback
 import types
 from collections.abc import Coroutine, Generator
+from contextlib import nullcontext
 from typing import Any, Final, Literal
 
 import outcome
 import trio
 
-from flagfall.agents.agent import adapt
+from flagfall.agents.agent import PlayedAgent, adapt
 from flagfall.agents.playing import play_seat, settled
 from flagfall.errors import AgentFault
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
+from flagfall.timing.cpu import counting_steps
 
 MAX_IGNORED_CANCELLATIONS: Final = 100
 """How often an agent may go on waiting after it was told to stop (cleaning up takes a few)."""
 
 CLOSE_SECONDS: Final = 0.5
 """What `close` of an agent may take."""
+
+LET_GO_SECONDS: Final = 0.5
+"""How long a cancelled agent may shield itself before the shields are taken away."""
+
+_AGAIN_SECONDS: Final = 0.001
 
 _frozen: list[Coroutine[Any, Any, Any]] = []
 
@@ -46,33 +54,99 @@ class LoopHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await _leashed(self._play(seat, briefing))
+        played = _Played()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(played.run, self._play(seat, briefing), seat, name=f"agent {self.name}")
+                try:
+                    await played.over.wait()
+                except trio.Cancelled:
+                    await played.end()
+                    raise
+        finally:
+            if played.error is not None:
+                raise played.error
 
     async def _play(self, seat: Seat, briefing: Briefing) -> None:
         try:
             await seat.turn()
         except trio.EndOfChannel:
             return
-        agent = adapt(self._agent, seat.timer)
-        await settled(agent.start(briefing))
+        with counting_steps() if seat.budget.control.clock == "cpu" else nullcontext() as cpu:
+            if cpu is not None:
+                seat.cpu_clock = cpu.used_ns
+            agent = await self._start(seat, briefing)
+            try:
+                await play_seat(agent, seat)
+            except trio.EndOfChannel:
+                pass
+            finally:
+                with trio.move_on_after(CLOSE_SECONDS) as scope:
+                    scope.shield = True
+                    await settled(agent.close())
+
+    async def _start(self, seat: Seat, briefing: Briefing) -> PlayedAgent:
+        try:
+            agent = adapt(self._agent, seat.timer)
+            await settled(agent.start(briefing))
+        except Exception as error:
+            raise AgentFault("not started", "".join(traceback.format_exception(error))) from error
         seat.wants = agent.wants
         seat.reply()
+        return agent
+
+
+class _Played:
+    """An agent's task, and how to be rid of it."""
+
+    def __init__(self) -> None:
+        self.over = trio.Event()
+        self.error: BaseException | None = None
+        self._task: trio.lowlevel.Task | None = None
+
+    async def run(self, agent: Coroutine[Any, Any, None], seat: Seat) -> None:
+        self._task = trio.lowlevel.current_task()
         try:
-            await play_seat(agent, seat)
-        except trio.EndOfChannel:
-            pass
+            await _leashed(agent, seat)
+        except trio.Cancelled:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the host raises it
+            self.error = error
         finally:
-            with trio.move_on_after(CLOSE_SECONDS) as scope:
-                scope.shield = True
-                await settled(agent.close())
+            self.over.set()
+
+    async def end(self) -> None:
+        """Give the cancelled agent a moment; then take away what it shields itself with."""
+        with trio.CancelScope(shield=True):
+            with trio.move_on_after(LET_GO_SECONDS):
+                await self.over.wait()
+            while not self.over.is_set() and self._task is not None:
+                _unshield(self._task)  # again and again: it may put up new ones, as often as its leash allows
+                with trio.move_on_after(_AGAIN_SECONDS):
+                    await self.over.wait()
+
+
+def _unshield(task: trio.lowlevel.Task) -> None:
+    """Let the cancellation through to a task and to those below it, whatever scopes they opened."""
+    nursery = task.parent_nursery
+    top = None if nursery is None else nursery.cancel_scope
+    # Trio has no public way to the scopes that a task is in; without this one, a shielded agent stays.
+    status = getattr(task, "_cancel_status", None)
+    while status is not None and (scope := status._scope) is not top:  # noqa: SLF001
+        scope.shield = False
+        status = status._parent  # noqa: SLF001
+    for below in task.child_nurseries:
+        for child in below.child_tasks:
+            _unshield(child)
 
 
 @types.coroutine
-def _leashed(agent: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
+def _leashed(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, None]:
     """Drive an agent's coroutine for trio; let go of it when it does not want to stop.
 
     Trio tells a task that it is cancelled again at each of its checkpoints. An agent that swallows that
-    and goes on would keep the match from ending.
+    and goes on would keep the match from ending. While it plays, being cancelled is its own affair: it may
+    have time limits of its own.
     """
     answer: Any = None
     ignored = 0
@@ -82,7 +156,7 @@ def _leashed(agent: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
         except StopIteration:
             return
         answer = yield trap
-        if isinstance(answer, outcome.Error) and isinstance(answer.error, trio.Cancelled):
+        if seat.closed and isinstance(answer, outcome.Error) and isinstance(answer.error, trio.Cancelled):
             ignored += 1
             if ignored > MAX_IGNORED_CANCELLATIONS:
                 _let_go(agent)

@@ -13,9 +13,9 @@ from typing import Final, Literal
 
 import trio
 
-from flagfall.agents.wire_host import ask_over, come_up
-from flagfall.errors import AgentFault
-from flagfall.kernel.channels.pipes import FramedPipe
+from flagfall.agents.wire_host import CLOSE_SECONDS, ask_over, come_up
+from flagfall.errors import AgentFault, HostFault
+from flagfall.kernel.channels.pipes import READ_BYTES, FramedPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing import process_cpu_clock
@@ -23,11 +23,14 @@ from flagfall.timing import process_cpu_clock
 TERM_SECONDS: Final = 0.005
 """Between asking a process to go and making it: a hard limit must be over within 20 ms."""
 
-CLOSE_SECONDS: Final = 0.5
-"""How long an agent has to close and end by itself after the match."""
+LAST_WORDS_SECONDS: Final = 0.1
+"""How long a process that broke down has to end by itself, so that its exit code is its own."""
 
 STDERR_BYTES: Final = 8 * 1024
 """How much of what an agent wrote to its standard error is kept, the newest."""
+
+_REST_READS: Final = 16
+"""A pipe holds one of these, or sixteen where somebody made it as large as Linux allows."""
 
 
 class ProcessHost:
@@ -50,34 +53,52 @@ class ProcessHost:
             await seat.turn()
         except trio.EndOfChannel:
             return
-        process = await trio.lowlevel.open_process(
-            [sys.executable, "-m", "flagfall.agents"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        process = await _open_process()
         tail = bytearray()
-        pipe = _pipe_of(process)
+        fault: AgentFault | HostFault | None = None
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_keep_tail, process, tail)
-                await self._play(pipe, process, seat, briefing)
-                nursery.cancel_scope.cancel()
-        except* AgentFault as faults:
-            fault = faults.exceptions[0]
-            raise _with_stderr(fault, process, tail) from None
+            pipe = _pipe_of(process)
+            try:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(_keep_tail, process, tail)
+                    try:
+                        await self._play(pipe, process, seat, briefing)
+                    except (AgentFault, HostFault) as caught:
+                        fault = caught
+                        if isinstance(caught, AgentFault) and caught.reason != "garbage":
+                            with trio.move_on_after(LAST_WORDS_SECONDS):  # for an exit code of its own
+                                await process.wait()
+                    nursery.cancel_scope.cancel()
+            finally:
+                pipe.close()
         finally:
-            pipe.close()
-            await _end(process)
+            await _end(process, tail)
+        if isinstance(fault, AgentFault):
+            raise _with_stderr(fault, process, tail) from fault
+        if fault is not None:
+            raise fault
 
     async def _play(self, pipe: FramedPipe, process: trio.Process, seat: Seat, briefing: Briefing) -> None:
         await come_up(pipe, seat, briefing, self._spec)
         if seat.budget.control.clock == "cpu":
             seat.cpu_clock = process_cpu_clock(process.pid)
         await ask_over(pipe, seat)
+        pipe.close()
         with trio.move_on_after(CLOSE_SECONDS):
             await process.wait()
+
+
+async def _open_process() -> trio.Process:
+    try:
+        return await trio.lowlevel.open_process(
+            [sys.executable, "-m", "flagfall.agents"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:  # no more processes, descriptors or memory: no agent pays for that
+        raise HostFault(f"no process for an agent: {error}") from error
 
 
 def _pipe_of(process: trio.Process) -> FramedPipe:
@@ -97,16 +118,26 @@ async def _keep_tail(process: trio.Process, tail: bytearray) -> None:
         del tail[:-STDERR_BYTES]
 
 
-def _with_stderr(fault: BaseException, process: trio.Process, tail: bytearray) -> AgentFault:
+def _take_rest(stderr: trio.abc.ReceiveStream, tail: bytearray) -> None:
+    """What is in the pipe when the process is gone, without waiting for those who may hold it open."""
+    assert isinstance(stderr, trio.lowlevel.FdStream)
+    with suppress(OSError):  # BlockingIOError: there is no more
+        for _ in range(_REST_READS):
+            if not (chunk := os.read(stderr.fileno(), READ_BYTES)):
+                break
+            tail += chunk
+            del tail[:-STDERR_BYTES]
+
+
+def _with_stderr(fault: AgentFault, process: trio.Process, tail: bytearray) -> AgentFault:
     """The fault with what the process said last."""
-    assert isinstance(fault, AgentFault)
     said = tail.decode(errors="replace").strip()
     ended = "" if process.returncode is None else f" (exit code {process.returncode})"
     detail = fault.detail + ended + (f"\n{said}" if said else "")
     return AgentFault(fault.reason, detail)
 
 
-async def _end(process: trio.Process) -> None:
+async def _end(process: trio.Process, tail: bytearray) -> None:
     """See to it that the process is gone, and all of its group; not to be cancelled."""
     with trio.CancelScope(shield=True):
         if process.returncode is None:
@@ -116,6 +147,7 @@ async def _end(process: trio.Process) -> None:
         _signal(process.pid, signal.SIGKILL)
         await process.wait()
         if process.stderr is not None:
+            _take_rest(process.stderr, tail)
             await process.stderr.aclose()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 __all__ = ["ThreadHost"]
 
-import os
 import socket
 import threading
 import time
@@ -17,13 +16,13 @@ from typing import Any, Literal
 
 import trio
 
-from flagfall.agents.wire_host import ask_over, come_up
+from flagfall.agents.wire_host import CLOSE_SECONDS, ask_over, come_up
+from flagfall.agents.worker import serve
+from flagfall.errors import HostFault
 from flagfall.kernel.channels.pipes import FramedPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
-
-CLOSE_SECONDS = 0.5
-"""How long an agent has to close after the match, before nobody waits for its thread any more."""
+from flagfall.timing.clocks import clock_of
 
 
 class ThreadHost:
@@ -39,10 +38,6 @@ class ThreadHost:
     def __init__(self, agent: Any, name: str) -> None:
         self.name = name
         self._agent = agent
-        # Not above: who starts a process as `-m flagfall.agents.worker` would import that module twice.
-        from flagfall.agents.worker import serve  # noqa: PLC0415
-
-        self._serve_over = serve
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
@@ -51,17 +46,15 @@ class ThreadHost:
         except trio.EndOfChannel:
             return
         ours, theirs = socket.socketpair()
-        fd = ours.detach()
-        pipe = FramedPipe(fd, os.dup(fd))
+        pipe = FramedPipe(ours.detach())
         gone = trio.Event()
         token = trio.lowlevel.current_trio_token()
         thread = threading.Thread(target=self._serve, args=(theirs, token, gone), daemon=True, name=self.name)
-        thread.start()
         try:
+            _start(thread, theirs)
             await come_up(pipe, seat, briefing, "")
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
-                clock_id = time.pthread_getcpuclockid(thread.ident)
-                seat.cpu_clock = lambda: time.clock_gettime_ns(clock_id)
+                seat.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
             await ask_over(pipe, seat)
             with trio.move_on_after(CLOSE_SECONDS):
                 await gone.wait()
@@ -70,6 +63,14 @@ class ThreadHost:
 
     def _serve(self, theirs: socket.socket, token: trio.lowlevel.TrioToken, gone: trio.Event) -> None:
         with theirs:
-            self._serve_over(theirs.fileno(), theirs.fileno(), lambda _name: self._agent)
+            serve(theirs.fileno(), theirs.fileno(), lambda _name: self._agent)
         with suppress(trio.RunFinishedError):
             token.run_sync_soon(gone.set)
+
+
+def _start(thread: threading.Thread, theirs: socket.socket) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:  # no more threads: no agent pays for that
+        theirs.close()
+        raise HostFault(f"no thread for an agent: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["ask_over", "come_up"]
 
 from contextlib import suppress
+from typing import Final
 
 import trio
 
@@ -21,12 +22,15 @@ from flagfall.agents.wire import (
     decode_from_agent,
     encode,
 )
-from flagfall.errors import AgentFault
+from flagfall.errors import AgentFault, HostFault
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.pipes import FramedPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NEVER_NS
+
+CLOSE_SECONDS: Final = 0.5
+"""How long an agent has to close and end by itself after the match."""
 
 
 async def come_up(pipe: FramedPipe, seat: Seat, briefing: Briefing, agent: str) -> None:
@@ -60,6 +64,7 @@ async def ask_over(pipe: FramedPipe, seat: Seat) -> None:
             await _hear(pipe, seat, envelope.number)
     except trio.EndOfChannel:
         await _send(pipe, Bye())
+        await _hear_the_end(pipe)
 
 
 async def _hear(pipe: FramedPipe, seat: Seat, number: int) -> None:
@@ -74,9 +79,25 @@ async def _hear(pipe: FramedPipe, seat: Seat, number: int) -> None:
             return
 
 
+async def _hear_the_end(pipe: FramedPipe) -> None:
+    """Hear whether the agent closed without failing; what it still answers is of no interest."""
+    with trio.move_on_after(CLOSE_SECONDS):
+        while True:
+            try:
+                message = decode_from_agent(await pipe.receive())
+            except (trio.EndOfChannel, FrameError, AgentFault):
+                return
+            if isinstance(message, Failed):
+                raise AgentFault(message.reason, message.detail)
+
+
 async def _send(pipe: FramedPipe, message: Hello | Ask | Bye) -> None:
+    try:
+        data = encode(message)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise HostFault(f"an observation cannot go over the wire: {error}") from error
     with suppress(trio.BrokenResourceError):  # it may have said why before it went: reading tells
-        await pipe.send(encode(message))
+        await pipe.send(data)
 
 
 async def _receive(pipe: FramedPipe) -> FromAgent:

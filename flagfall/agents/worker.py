@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import trio
@@ -47,13 +48,16 @@ Readable = Callable[[int], Any]
 """Waits until a descriptor can be read, in the manner of the loop that runs."""
 
 
-def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> None:
+def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
     """Play one match over a pair of descriptors; returns when it is over.
 
     Args:
         read_fd: where the host speaks.
         write_fd: where it listens; blocking.
         load: gives the agent for the text that the host sends.
+
+    Returns:
+        Whether the agent came through.
     """
     link = _Link(read_fd, write_fd)
     try:
@@ -66,13 +70,14 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> None:
             trio.run(_serve, link.with_wait(trio.lowlevel.wait_readable), hello, agent)
         else:
             _now(_serve(link, hello, agent))
-    except (BrokenPipeError, _HostGone):
+    except _HostGone:
         pass
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - whatever stops the agent is told, and ends here
         reason = "not started" if not link.ready else "crashed"
-        link.tell(Failed(reason, _report(error)))
-        if not isinstance(error, Exception):
-            raise
+        with suppress(_HostGone):
+            link.tell(Failed(reason, _report(error)))
+        return False
+    return True
 
 
 async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
@@ -111,7 +116,10 @@ class _Link:
         while (payload := self._framer.next_frame()) is NEED_MORE:
             if self._wait is not None:
                 await self._wait(self.fds[0])
-            data = os.read(self.fds[0], READ_BYTES)
+            try:
+                data = os.read(self.fds[0], READ_BYTES)
+            except ConnectionError:  # a socket that was closed while something was under way
+                data = b""
             if not data:
                 raise _HostGone
             self._framer.feed(data)
@@ -120,7 +128,10 @@ class _Link:
     def tell(self, message: FromAgent) -> None:
         data = memoryview(frame(encode(message)))
         while data:
-            data = data[os.write(self.fds[1], data) :]
+            try:
+                data = data[os.write(self.fds[1], data) :]
+            except ConnectionError:
+                raise _HostGone from None
 
 
 class _WireSeat:
@@ -221,5 +232,4 @@ def main(arguments: list[str]) -> int:
     os.dup2(null, 0)
     os.dup2(2, 1)
     os.close(null)
-    serve(read_fd, write_fd, load_agent)
-    return 0
+    return 0 if serve(read_fd, write_fd, load_agent) else 1

@@ -5,12 +5,11 @@ from __future__ import annotations
 __all__ = ["AgentHost", "Briefing", "MatchResult", "SeatReport", "TaskTally", "WritingSink", "play_match"]
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from math import inf
+from typing import Any, Final
 
-import attrs
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
@@ -24,147 +23,25 @@ from flagfall.events import (
     TaskStarted,
 )
 from flagfall.kernel.channels import open_handoff_channel
+from flagfall.kernel.parts import (
+    AgentHost,
+    Briefing,
+    MatchResult,
+    SeatReport,
+    TaskTally,
+    WritingSink,
+)
 from flagfall.kernel.requests import Choose, CutShort, EndOfMatch, Handover, Notice, Pause, Stop
 from flagfall.kernel.roles import Outcome, SchedulerRole, Sink, TaskRole
 from flagfall.kernel.scheduler import schedule
 from flagfall.kernel.script import match_script
-from flagfall.kernel.seat import Seat, SeatTally
+from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.stage import Stage
 from flagfall.timing import TimeControl, Timekeeper, timekeeping
 
 CLOSE_SECONDS: Final = 1.0
 """How long agents have to close when the match is over; then they are stopped."""
-
-
-@attrs.frozen
-class Briefing:
-    """What an agent may know before it plays.
-
-    Attributes:
-        seat: the number of its seat.
-        seats: how many seats there are.
-        seed: a seed of its own, derived from the match's.
-        time_control: text form.
-    """
-
-    seat: int
-    seats: int
-    seed: int
-    time_control: str
-
-
-class AgentHost(Protocol):
-    """Runs one agent for one match, somewhere."""
-
-    @property
-    def name(self) -> str:
-        """The agent's name in tables and records."""
-
-    @property
-    def kind(self) -> Literal["task", "thread", "process"]:
-        """Where the agent runs."""
-
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat until `seat.turn` says that the match is over, then close the agent.
-
-        Cancelling it stops the agent by whatever means there are; it returns when the agent is gone.
-
-        Raises:
-            AgentFault: the agent broke down; its seat is out.
-        """
-
-
-@runtime_checkable
-class WritingSink(Protocol):
-    """A sink that writes: an actor of its own, which may ask the match to wait for it between turns."""
-
-    def __call__(self, event: Event) -> None:
-        """Take one event; never blocks."""
-
-    def attach(
-        self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        """The match begins.
-
-        Args:
-            pause: asks the match to wait for `drain` before the next turn.
-            real_work: goes around waiting for a disk or a thread: no virtual time passes meanwhile.
-        """
-
-    async def run(self) -> None:
-        """Write until `finish` was called and everything is written; raises HostFault if it cannot."""
-
-    async def drain(self) -> None:
-        """Wait until there is room again."""
-
-    def finish(self) -> None:
-        """There will be no more events."""
-
-
-@attrs.define
-class TaskTally:
-    """How the instances of one task went, in counts.
-
-    Attributes:
-        task: its id.
-        played: instances that ended.
-        solved: with result `True`.
-        failed: with result `False`.
-        steps: in all.
-        reward: in all.
-    """
-
-    task: str
-    played: int = 0
-    solved: int = 0
-    failed: int = 0
-    steps: int = 0
-    reward: float = 0
-
-    def add(self, outcome: Outcome) -> None:
-        """One more instance."""
-        self.played += outcome.ended != "cut"
-        self.solved += outcome.result is True
-        self.failed += outcome.result is False
-        self.steps += outcome.steps
-        self.reward += outcome.reward
-
-
-@attrs.frozen
-class SeatReport:
-    """What became of a seat.
-
-    Attributes:
-        agent: the agent's name.
-        fell: why it is out, or `None`.
-        detail: what to show the agent's author of that.
-        tally: what it did, in counts and nanoseconds.
-    """
-
-    agent: str
-    fell: str | None
-    detail: str
-    tally: SeatTally
-
-
-@attrs.frozen
-class MatchResult:
-    """What `play` returns.
-
-    Attributes:
-        reason: why the match ended; see `flagfall.events.MatchEnded`.
-        turns: how many were played.
-        seats: one report for each seat.
-        tasks: one tally for each task that was played, in the order of their first instance.
-        elapsed_ns: from the first event to the last.
-    """
-
-    reason: str
-    turns: int
-    seats: tuple[SeatReport, ...]
-    tasks: tuple[TaskTally, ...]
-    elapsed_ns: int
 
 
 async def play_match(
@@ -222,6 +99,8 @@ class _Environment:
                 "the virtual clock takes only agents in the event loop: a thread or a process lives in"
                 " real time; use host task, or the wall clock"
             )
+        if keeper.virtual and control.clock == "cpu":
+            raise UsageError("clock=cpu counts real time: it needs the wall clock, not the virtual one")
         if not hosts:
             raise UsageError("a match needs at least one agent")
         self._scheduler = scheduler
@@ -240,12 +119,14 @@ class _Environment:
         self._scopes: dict[int, trio.CancelScope] = {}
         self._stage = Stage(len(hosts), control, keeper, _one_sink(sinks), tick_ns, steps)
         self._stage.abandon = self._abandon
-        self._stage.sink_failed = self._sink_failed
+        self._stage.records.sink_failed = self._sink_failed
+        self._stage.catch_up = self._drain
+        self._hop: trio.CancelScope | None = None
 
     # Events.
 
     def _tell(self, kind: type[Event], *args: Any, **fields: Any) -> None:
-        self._stage.tell(kind(self._keeper.now() - self._stage.origin_ns, *args, **fields))
+        self._stage.records.tell(kind(self._keeper.now() - self._stage.origin_ns, *args, **fields))
 
     def _sink_failed(self, error: Exception) -> None:
         self._void(f"a sink failed: {error!r}", error)
@@ -254,36 +135,48 @@ class _Environment:
         if self._fault is None:
             self._fault = HostFault(what)
             self._fault.__cause__ = error
-            self._stage.stop("stopped")
+            self._stop()
+
+    def _stop(self) -> None:
+        self._stage.stop("stopped")
+        if self._hop is not None:  # a scheduler that waits for something is not waited for
+            self._hop.cancel()
 
     # The match.
 
     async def play(self, stop: trio.Event | None, header: dict[str, Any]) -> MatchResult:
         reason = "stopped"
         owed: Any = 0
-        try:
-            async with trio.open_nursery() as writers:
-                for sink in self._sinks:
-                    if isinstance(sink, WritingSink):
-                        sink.attach(self._stage.pause, self._keeper.real_work)
-                        writers.start_soon(self._write, sink)
-                try:
-                    self._tell(MatchStarted, **self._header(header))
-                    reason, owed = await self._play_with_agents(stop)
-                finally:
-                    self._stage.flush()
-                    if self._fault is not None:
-                        reason = "void"
-                    detail = str(self._fault or "")
-                    self._tell(MatchEnded, reason, self._stage.turns, owed, detail)
-                    for sink in self._sinks:
-                        if isinstance(sink, WritingSink):
-                            sink.finish()
-        finally:
-            self._scheduler.close()
+        async with trio.open_nursery() as writers:
+            try:
+                for sink in self._writing_sinks():
+                    sink.attach(self._stage.pause, self._keeper.real_work)
+                    writers.start_soon(self._write, sink)
+                self._tell(MatchStarted, **self._header(header))
+                reason, owed = await self._play_with_agents(stop)
+            except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
+                self._void(f"{type(error).__name__}: {error}", error)
+            finally:
+                self._close(reason, owed)
         if self._fault is not None:
             raise self._fault
         return self._result(reason)
+
+    def _close(self, reason: str, owed: Any) -> None:
+        """Close the scheduler with its tasks, and end the record."""
+        try:
+            self._scheduler.close()
+        except Exception as error:  # noqa: BLE001 - a task's or the scheduler's
+            self._void(f"closing the tasks: {type(error).__name__}: {error}", error)
+        self._stage.records.flush()
+        if self._fault is not None:
+            reason = "void"
+        self._tell(MatchEnded, reason, self._stage.turns, owed, str(self._fault or ""))
+        for sink in self._writing_sinks():
+            sink.finish()
+
+    def _writing_sinks(self) -> list[WritingSink]:
+        return [sink for sink in self._sinks if isinstance(sink, WritingSink)]
 
     async def _write(self, sink: WritingSink) -> None:
         """Run a writer, shielded: what was recorded is written even when the match is cancelled."""
@@ -292,6 +185,8 @@ class _Environment:
                 await sink.run()
             except HostFault as fault:
                 self._void(str(fault), fault)
+            except Exception as error:  # noqa: BLE001 - the same, without a name
+                self._sink_failed(error)
 
     def _header(self, header: dict[str, Any]) -> dict[str, Any]:
         begun = None if self._keeper.virtual else datetime.now(UTC).isoformat(timespec="microseconds")
@@ -320,11 +215,11 @@ class _Environment:
             given: trio.abc.SendChannel[TaskRole | None]
             outcomes, asked = open_handoff_channel()
             given, assignments = open_handoff_channel()
-            self._scheduler.set_seed(derive_seed(self._seed, "scheduler"))
-            nursery.start_soon(schedule, self._scheduler, asked, given)
+            nursery.start_soon(self._schedule, asked, given)
             try:
                 return await self._run_script(outcomes, assignments)
-            except HostFault:  # kept in self._fault, and raised when everything is closed
+            except Exception as error:  # noqa: BLE001 - kept, and raised when everything is closed
+                self._task_failed(error)
                 return "void", 0
             finally:
                 for seat in self._stage.seats:
@@ -335,27 +230,48 @@ class _Environment:
 
     async def _stop_when(self, stop: trio.Event) -> None:
         await stop.wait()
-        self._stage.stop("stopped")
+        self._stop()
+
+    async def _schedule(
+        self,
+        outcomes: trio.abc.ReceiveChannel[Outcome | None],
+        assignments: trio.abc.SendChannel[TaskRole | None],
+    ) -> None:
+        try:
+            self._scheduler.set_seed(derive_seed(self._seed, "scheduler"))
+            await schedule(self._scheduler, outcomes, assignments)
+        except Exception as error:  # noqa: BLE001 - whatever a scheduler does, no agent pays for it
+            self._void(f"task scheduler: {type(error).__name__}: {error}", error)
 
     async def _host(self, seat: Seat, host: AgentHost) -> None:
         """Run one agent; whatever it does, only its own seat falls."""
         task = trio.lowlevel.current_task()
         self._keeper.ledger.register(task, seat)
         try:
-            with trio.CancelScope() as self._scopes[seat.number]:
-                await host.run(seat, self._briefing(seat))
-        except AgentFault as fault:
-            self._stage.fell(seat, fault.reason, fault.detail)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - an agent never crashes a match
-            self._stage.fell(seat, "crashed", "".join(traceback.format_exception(error)))
-        else:
-            if not seat.closed:
-                self._stage.fell(seat, "gone", "the agent returned before the match was over")
+            await self._host_in_scope(seat, host)
         finally:
             self._keeper.ledger.forget(task)
             self._agents_left -= 1
             if self._agents_left == 0:
                 self._agents_gone.set()
+
+    async def _host_in_scope(self, seat: Seat, host: AgentHost) -> None:
+        try:
+            with trio.CancelScope() as self._scopes[seat.number]:
+                await host.run(seat, self._briefing(seat))
+        except HostFault as fault:
+            self._void(str(fault), fault)
+            return
+        except AgentFault as fault:
+            self._stage.fell(seat, fault.reason, fault.detail)
+        except BaseException as error:  # noqa: BLE001 - an agent never crashes a match
+            passing, own = _parted(error)
+            if own is not None:
+                self._stage.fell(seat, "crashed", "".join(traceback.format_exception(own)))
+            if passing is not None:
+                raise passing from None
+        if not seat.closed:
+            self._stage.fell(seat, "gone", "the agent returned before the match was over")
 
     def _briefing(self, seat: Seat) -> Briefing:
         seed = derive_seed(self._seed, "seat", seat.number)
@@ -380,26 +296,31 @@ class _Environment:
         try:
             while True:
                 if type(request) is tuple:
-                    request = await self._turns(script.send, request)
+                    request = await stage.pump(script.send, request)
                 elif isinstance(request, Choose):
                     task = await self._next_task(request, outcomes, assignments)
+                    if isinstance(task, Stop):
+                        return task.reason, 0
                     if task is None:
                         await self._last_words(request.owed)
                         return "finished", request.owed
                     request = script.send(task)
-                elif isinstance(request, Notice):
-                    answers = await stage.notify(request)
-                    request = answers if isinstance(answers, Stop) else script.send(answers)
-                elif isinstance(request, Handover):
-                    request = script.send(await self._hand_over(request))
                 elif isinstance(request, Pause):
                     await self._drain()
                     request = request.request
+                else:
+                    request = await self._answer(script, request)
                 if isinstance(request, Stop):
                     self._cut_short(script)
                     return request.reason, 0
         finally:
             script.close()
+
+    async def _answer(self, script: Any, request: Notice | Handover) -> Any:
+        if isinstance(request, Handover):
+            return script.send(await self._hand_over(request))
+        answers = await self._stage.notify(request)
+        return answers if isinstance(answers, Stop) else script.send(answers)
 
     async def _start_seats(self) -> Mapping[int, Any] | Stop:
         answers = await self._stage.notify(Notice("start"))
@@ -409,34 +330,36 @@ class _Environment:
                     self._tell(SeatReady, seat.number, seat.tally.start_ns, host.kind)
         return answers
 
-    async def _turns(self, send: Any, request: Any) -> Any:
-        try:
-            return await self._stage.pump(send, request)
-        except Exception as error:
-            raise self._task_fault(error) from error
-
-    def _task_fault(self, error: BaseException) -> HostFault:
-        fault = HostFault(f"task {self._task_id}: {type(error).__name__}: {error}")
-        self._fault = fault
-        fault.__cause__ = error
-        return fault
+    def _task_failed(self, error: Exception) -> None:
+        if not isinstance(error, HostFault):
+            self._void(f"task {self._task_id}: {type(error).__name__}: {error}", error)
+        elif self._fault is None:
+            self._fault = error
 
     async def _next_task(
         self,
         request: Choose,
         outcomes: trio.abc.SendChannel[Outcome | None],
         assignments: trio.abc.ReceiveChannel[TaskRole | None],
-    ) -> TaskRole | None:
+    ) -> TaskRole | Stop | None:
         if request.outcome is not None:
             self._note(request.outcome)
-        await outcomes.send(request.outcome)
-        task = await assignments.receive()
+        if self._stage.stopped is not None:
+            return self._stage.stopped
+        task: TaskRole | None = None
+        with trio.CancelScope() as hop:
+            self._hop = hop
+            try:
+                await outcomes.send(request.outcome)
+                task = await assignments.receive()
+            except (trio.BrokenResourceError, trio.EndOfChannel):
+                await trio.sleep_forever()  # it broke down: `_schedule` says why, and ends this
+        if hop.cancelled_caught:
+            return self._stage.stopped
         if task is not None:
-            if len(task.players) != len(self._hosts):
-                raise self._task_fault(
-                    UsageError(f"it seats {len(task.players)} agents, and {len(self._hosts)} are here")
-                )
             self._task_id = task.id
+            if len(task.players) != len(self._hosts):
+                raise UsageError(f"it seats {len(task.players)} agents, and {len(self._hosts)} are here")
             self._stage.give_to(task)
             self._tell(TaskStarted, task.id, request.index, request.seed)
         return task
@@ -458,16 +381,21 @@ class _Environment:
     async def _hand_over(self, request: Handover) -> tuple[int, float, str, Any]:
         """Run a task that waits for real things; gives its steps, its rewards, how it ended, what it owes."""
         stage = self._stage
-        steps, earned = stage.turns, sum(seat.tally.reward for seat in stage.seats)
+        steps, before = stage.turns, sum(seat.tally.reward for seat in stage.seats)
         ended = "finished"
+        stage.owed = request.owed
         try:
             await request.task.run(stage)  # type: ignore[attr-defined]  # the script looked
-        except EndOfMatch:
-            ended = "cut"
         except Exception as error:
-            raise self._task_fault(error) from error
-        earned = sum(seat.tally.reward for seat in stage.seats) - earned
-        return stage.turns - steps, earned, ended, 0
+            if not _is_end_of_match(error):
+                raise
+            ended = "cut"
+        earned = sum(seat.tally.reward for seat in stage.seats) - before
+        still_owed = stage.owed
+        if not still_owed:
+            earned -= sum(request.owed.values()) if isinstance(request.owed, Mapping) else request.owed
+        stage.owed = 0
+        return stage.turns - steps, earned, ended, still_owed
 
     def _cut_short(self, script: Any) -> None:
         """The match ends in the middle of a task: book what was played of it."""
@@ -484,9 +412,9 @@ class _Environment:
             await self._stage.notify(Notice("result", None, owed))
 
     async def _drain(self) -> None:
-        for sink in self._sinks:
-            if isinstance(sink, WritingSink):
-                await sink.drain()
+        for sink in self._writing_sinks():
+            await sink.drain()
+        await trio.lowlevel.checkpoint()
 
     def _result(self, reason: str) -> MatchResult:
         return MatchResult(
@@ -507,7 +435,29 @@ def _one_sink(sinks: Sequence[Sink]) -> Sink | None:
         return sinks[0] if sinks else None
 
     def all_of_them(event: Event) -> None:
+        failed: Exception | None = None
         for sink in sinks:
-            sink(event)
+            try:
+                sink(event)
+            except Exception as error:  # noqa: BLE001 - the others get it all the same
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     return all_of_them
+
+
+def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
+    """What of an agent's error is trio's or the user's to stop it, and what is the agent's own doing."""
+    passing: tuple[type[BaseException], ...] = (trio.Cancelled, KeyboardInterrupt)
+    if trio.current_effective_deadline() != -inf:
+        passing = (KeyboardInterrupt,)  # nobody has cancelled it
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(passing)
+    return (error, None) if isinstance(error, passing) else (None, error)
+
+
+def _is_end_of_match(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_end_of_match, error.exceptions))
+    return isinstance(error, EndOfMatch)

@@ -9,11 +9,14 @@ __all__ = [
     "EndOfMatch",
     "Handover",
     "Notice",
+    "Offer",
     "Pause",
     "Request",
     "Stop",
+    "added",
 ]
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -98,3 +101,22 @@ class EndOfMatch(FlagfallError):
     def __init__(self, stop: Stop) -> None:
         super().__init__(stop.reason)
         self.stop = stop
+
+
+def added(paid: Any, owed: Any) -> Any:
+    """Two rewards, or mappings of rewards, in one."""
+    if not isinstance(owed, Mapping):
+        return paid + owed
+    paid = paid if isinstance(paid, Mapping) else {}
+    return {player: paid.get(player, 0) + owed.get(player, 0) for player in {**owed, **paid}}
+
+
+@attrs.frozen
+class Offer:
+    """At real-time pace: the newest that an agent said, for the next tick."""
+
+    action: Any
+    number: int
+    at_ns: int
+    spent_ns: int
+    credit_ns: int

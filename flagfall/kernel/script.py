@@ -20,7 +20,7 @@ from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
 from flagfall.kernel.seeding import derive_seed
 
 
-def match_script(seed: int) -> Generator[Any, Any, None]:
+def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901 - the plot of a match, on one page
     """Play tasks until there are no more.
 
     Args:
@@ -35,16 +35,16 @@ def match_script(seed: int) -> Generator[Any, Any, None]:
         if task is None:
             return
         observation = task.reset(task_seed)
-        if not task.continuous:
-            yield Notice("init", observation)
         steps, earned, ended = 0, 0.0, "finished"
         reward = owed
-        if getattr(task, "run", None) is not None:
-            steps, earned, ended, reward = yield Handover(task, observation, owed)
-            observation = None
-        else:
-            step = task.step
-            try:
+        try:
+            if not task.continuous:
+                yield Notice("init", observation)
+            if getattr(task, "run", None) is not None:
+                steps, earned, ended, reward = yield Handover(task, observation, owed)
+                observation = None
+            else:
+                step = task.step
                 while True:
                     action = yield observation, reward
                     observation, reward, terminated, truncated, _info = step(action)
@@ -53,8 +53,8 @@ def match_script(seed: int) -> Generator[Any, Any, None]:
                     if terminated or truncated:
                         ended = "finished" if terminated else "truncated"
                         break
-            except CutShort:
-                ended = "cut"
+        except CutShort:
+            ended = "cut"
         outcome = Outcome(
             task=task.id,
             index=index,
@@ -68,8 +68,11 @@ def match_script(seed: int) -> Generator[Any, Any, None]:
         if task.continuous:
             owed = reward if ended != "cut" else 0
         elif ended != "cut":
-            answers = yield Notice("result", observation, reward)
-            outcome = attrs.evolve(outcome, answers=answers or {})
+            try:
+                answers = yield Notice("result", observation, reward)
+                outcome = attrs.evolve(outcome, answers=answers or {})
+            except CutShort:
+                pass
         index += 1
 
 

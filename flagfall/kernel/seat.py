@@ -19,6 +19,7 @@ import trio
 from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.timing import NEVER_NS, Appointment, Budget, ElapsedTimer, TimeControl
+from flagfall.timing.stalls import STALL_NS
 
 if TYPE_CHECKING:
     from flagfall.events import Verdict
@@ -228,7 +229,8 @@ class Seat(Appointment):
             verdict: Verdict = "on time"
         else:
             spent_ns, credit_ns = self._spent(now_ns)
-            verdict = self._judge(now_ns, busy_since_ns or now_ns, spent_ns, credit_ns)
+            since_ns = now_ns if busy_since_ns is None else busy_since_ns
+            verdict = self._judge(now_ns, since_ns, spent_ns, credit_ns)
         self._open = None
         self.due_ns = NEVER_NS
         self._stage.answered(self, taken, action, now_ns, spent_ns, credit_ns, verdict)
@@ -267,7 +269,7 @@ class Seat(Appointment):
             if now_ns >= self.due_ns:
                 self.fire(now_ns)  # it came too late for this one; that may post the next
             else:
-                self._used_ns = now_ns - self._started_ns
+                self._used_ns = self._spent(now_ns)[0]
         self._started_ns = self._busy_since_ns = None
         self.due_ns = NEVER_NS
 
@@ -277,8 +279,8 @@ class Seat(Appointment):
 
     def _drop(self, number: int | None) -> None:
         answers = self._answered if number is None else number
-        if answers is None:
-            self._stage.dropped(self, -1, "unasked")
+        if type(answers) is not int or not self._stage.has_asked(answers):
+            self._stage.dropped(self, answers if type(answers) is int else -1, "unasked")
         else:
             self._stage.dropped(self, answers, "double" if answers == self._answered else "stale")
 
@@ -286,7 +288,11 @@ class Seat(Appointment):
 
     def _start_clock(self, now_ns: int) -> None:
         self._started_ns = now_ns
-        self._mark_ns = mark_ns = self._ledger.lost_ns - self.own_stalls_ns
+        ledger = self._ledger
+        mark_ns = ledger.lost_ns - self.own_stalls_ns
+        if now_ns - ledger.step_began_ns > STALL_NS:
+            mark_ns += self._lost_before(now_ns)
+        self._mark_ns = mark_ns
         if self.cpu_clock is not None:
             self._cpu_ns = self.cpu_clock()
         if self._busy_since_ns is None:
@@ -297,13 +303,20 @@ class Seat(Appointment):
         else:
             due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._hard_ns)
         self.due_ns = due_ns
-        self._quick_due_ns = due_ns if self.cpu_clock is None else 0
+        self._quick_due_ns = due_ns if self.flat and self.cpu_clock is None else 0
         if due_ns < self.armed_ns:
             self._agenda.arm(self)
 
+    def _lost_before(self, now_ns: int) -> int:
+        """What of the step that runs will be booked as lost, though it was over when the clock started."""
+        if self._ledger.owner_of(current_task()) is self:
+            return self._keeper.lost_in_this_step_ns(now_ns)
+        return now_ns - self._ledger.step_began_ns
+
     def _spent(self, now_ns: int) -> tuple[int, int]:
         """What the open turn has cost the agent so far, and what the host lost of it."""
-        return self._cost(now_ns, self._started_ns or now_ns, self._mark_ns, self._cpu_ns)
+        since_ns = now_ns if self._started_ns is None else self._started_ns
+        return self._cost(now_ns, since_ns, self._mark_ns, self._cpu_ns)
 
     def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
         """How long the agent has been busy without an answer, and what the host lost of it."""
@@ -314,7 +327,7 @@ class Seat(Appointment):
         if self.cpu_clock is not None:
             return max(self.cpu_clock() - cpu_ns, wall_ns // CPU_WALL_FACTOR), 0
         lost_ns = self._ledger.lost_ns - self.own_stalls_ns - mark_ns
-        credit_ns = min(wall_ns, lost_ns + self._keeper.lost_in_this_step_ns(now_ns))
+        credit_ns = max(0, min(wall_ns, lost_ns + self._keeper.lost_in_this_step_ns(now_ns)))
         return wall_ns - credit_ns, credit_ns
 
     def _judge(self, now_ns: int, since_ns: int, spent_ns: int, credit_ns: int) -> Verdict:
@@ -353,8 +366,12 @@ class Seat(Appointment):
             return
         spent_ns, credit_ns = self._spent(now_ns)
         if _over(spent_ns, self.limit_ns, credit_ns):
-            self._open = None
-            self._arm(now_ns + left_ns)
+            self.expire()
+            if self._asking:  # it took the turn, and asks for another: it is busy with nothing
+                self._busy_since_ns = None
+                self.due_ns = NEVER_NS
+            else:
+                self._arm(now_ns + left_ns)
             self._stage.overdue(self, spent_ns, credit_ns)
         else:
             self._quick_due_ns = 0  # what the host lost must be reckoned with in the reply
@@ -388,9 +405,28 @@ class Seat(Appointment):
         self._quick_ns = min(self.limit_ns, self._hard_ns)
         self.timer.limit_ns = self.limit_ns
 
-    def withdraw(self) -> None:
-        """What is open is answered for the agent: it does not want to be asked."""
+    def expire(self) -> None:
+        """What is open was judged: it is not shown any more, and an answer to it is an old one."""
+        if self._posted is not None:
+            self._posted = None
+            self.tally.skipped += 1
         self._open = None
+
+    def withdraw(self) -> None:
+        """What is open is not asked any more."""
+        if self._posted is not None and self._taken is None:
+            self._busy_since_ns = None
+            self.due_ns = NEVER_NS
+        self._posted = self._open = None
+
+    def fell_before(self, now_ns: int, reason: str) -> bool:
+        """Whether the seat, falling now, falls for something that came before the open turn.
+
+        It never took that turn, and lost no time on it; so it makes no difference which came first.
+        """
+        if self._posted is None:
+            return False
+        return reason != "late" or self._started_ns is None or self._started_ns == now_ns
 
     def close(self) -> None:
         """No more turns: the agent's next call of `turn` ends."""

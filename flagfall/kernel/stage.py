@@ -17,16 +17,16 @@ from __future__ import annotations
 
 __all__ = ["MAX_DETAIL_CHARS", "MAX_DROPPED_RECORDS", "Stage"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import attrs
 from outcome import Error, Outcome, Value
-from trio.lowlevel import Abort, Task, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wait_task_rescheduled
 
-from flagfall.events import Event, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
+from flagfall.events import ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
-from flagfall.kernel.requests import Actions, EndOfMatch, Notice, Pause, Request, Stop
+from flagfall.kernel.records import Records
+from flagfall.kernel.requests import Actions, EndOfMatch, Notice, Offer, Pause, Request, Stop, added
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NEVER_NS, Appointment
 
@@ -58,7 +58,10 @@ class Stage(Appointment):
         turns: how many turns are complete.
         origin_ns: when the match began, on the keeper's clock.
         abandon: called with a seat that fell, to stop its agent.
-        sink_failed: called with what a sink raised.
+        records: where the events go.
+        owed: a reward that was earned before, and is paid with the next exchange.
+        stopped: why the match was ended early, if it was.
+        catch_up: waits for those who record the match.
     """
 
     def __init__(
@@ -72,29 +75,27 @@ class Stage(Appointment):
     ) -> None:
         super().__init__()
         self.turns = 0
+        self.owed: Any = 0
+        self.stopped: Stop | None = None
         self.origin_ns = keeper.now()
         self.abandon: Callable[[Seat], None] = lambda _seat: None
-        self.sink_failed: Callable[[Exception], None] = lambda _error: None
+        self.catch_up: Callable[[], Awaitable[None]] = checkpoint
         self._solo = agents == 1
-        self._keeper = keeper
-        self._now = keeper.now
-        self._emit = emit
+        self._keeper, self._now = keeper, keeper.now
+        self._emit, self.records = emit, Records(emit, solo=agents == 1)
         self._tick_ns = tick_ns
         self._steps = NEVER_NS if steps is None else steps
         self._nil: Any = None
         self._is_legal: Callable[[Any], bool] = lambda _action: True
         self._players: tuple[str, ...] = ()
         # The open request.
-        self._notices = 0
+        self._notices = self._waiting = self._first_turn = 0
         self._observation: Any = None
         self._reward: Any = 0
         self._asked: list[Seat] = []
-        self._waiting = 0
         self._answers: dict[int, Any] = {}
-        self._records: dict[int, TurnPlayed] = {}
-        self._offers: dict[int, _Offer] = {}
+        self._offers: dict[int, Offer] = {}
         self._late: dict[int, Late] = {}
-        self._incidents: list[ReplyDropped | SeatFell | StallSeen] = []
         # What happens when it is complete.
         self._then: Callable[[], None] = self._hand_answers
         self._send: Callable[[Actions], Request] = lambda _actions: None
@@ -102,8 +103,7 @@ class Stage(Appointment):
         self._handed: Outcome[Any] | None = None
         self._action: Any = None
         self._in_play = agents
-        self._stopped: Stop | None = None
-        self._paused = False
+        self._pumped = self._paused = False
         self.seats = [Seat(number, control, keeper, self) for number in range(agents)]
 
     # The environment's side.
@@ -114,6 +114,7 @@ class Stage(Appointment):
         self._is_legal = task.is_legal
         self._players = tuple(task.players)
         self._offers.clear()
+        self._first_turn = self.turns
 
     async def exchange(self, observation: Any, reward: Any = 0) -> Actions:
         """One turn: show the observation, and wait for the actions that are to be played.
@@ -124,6 +125,11 @@ class Stage(Appointment):
         Raises:
             EndOfMatch: the match was stopped, reached its last step, or has no seat left.
         """
+        if self._paused:
+            self._paused = False
+            await self.catch_up()
+        if self.owed:
+            reward, self.owed = added(reward, self.owed), 0
         self._then = self._hand_actions
         self._open_turn(observation, reward)
         result = await self._until_handed()
@@ -144,11 +150,14 @@ class Stage(Appointment):
         """
         self._then = self._advance
         self._send = send
+        self._pumped = True
         self._open_turn(*request)
         return await self._until_handed()
 
     async def notify(self, notice: Notice) -> dict[int, Any] | Stop:
         """Ask all seats that want to be asked in this phase; returns their answers by seat number."""
+        if self.stopped is not None:
+            return self.stopped
         self._then = self._hand_answers
         self._notices += 1
         self._observation, self._reward = notice.observation, notice.reward
@@ -162,41 +171,34 @@ class Stage(Appointment):
 
     def stop(self, reason: Literal["steps", "seats", "stopped"]) -> None:
         """End the match now; the open turn is withdrawn."""
-        self._stopped = Stop(reason)
-        self._asked, self._waiting = [], 0
-        self.due_ns = NEVER_NS
-        for seat in self.seats:
-            seat.withdraw()
-        self._hand(Value(self._stopped))
+        if self.stopped is None:
+            self.stopped = Stop(reason)
+        self._close_turn()
+        self._hand(Value(self.stopped))
 
     def pause(self) -> None:
         """Let `pump` return before the next turn is opened, so that no clock runs meanwhile."""
         self._paused = True
-
-    def tell(self, event: Event) -> None:
-        """Give an event to whoever looks; a failure of theirs goes to the environment."""
-        if self._emit is not None:
-            try:
-                self._emit(event)
-            except Exception as error:  # noqa: BLE001 - as in a turn
-                self.sink_failed(error)
-
-    def flush(self) -> None:
-        """Record what was held back for the sake of order."""
-        self._flush(NEVER_NS)
 
     async def _until_handed(self) -> Any:
         if self._handed is None:
             self._parked = current_task()
             await wait_task_rescheduled(self._withdraw)
         handed, self._handed = self._handed, None
-        return self._stopped or handed.unwrap()  # type: ignore[union-attr]  # somebody handed it
+        return self.stopped or handed.unwrap()  # type: ignore[union-attr]  # somebody handed it
 
     def _withdraw(self, _raise_cancel: Any) -> Abort:
         self._parked = None
-        for seat in self._asked:
-            seat.withdraw()
+        self._close_turn()
         return Abort.SUCCEEDED
+
+    def _close_turn(self) -> None:
+        """Nothing is asked any more, and nothing is waited for."""
+        self._asked, self._waiting = [], 0
+        self.records.forget_turn()
+        self.due_ns = NEVER_NS
+        for seat in self.seats:
+            seat.withdraw()
 
     def _hand(self, result: Outcome[Any]) -> None:
         self._handed = result
@@ -207,8 +209,8 @@ class Stage(Appointment):
     # Out to the seats.
 
     def _open_turn(self, observation: Any, reward: Any) -> None:
-        if self._stopped is not None:
-            self._hand(Value(self._stopped))
+        if self.stopped is not None or not self._in_play:
+            self.stop("seats")
             return
         self._observation = observation
         self._reward = reward
@@ -220,37 +222,51 @@ class Stage(Appointment):
             now_ns = self._now()
             if self._tick_ns is not None:
                 self._asked = self.seats
+                self._waiting = 2  # for the seat and for the tick
                 self._arm_tick(now_ns)
             seat.post(Envelope(self.turns, observation, reward, "act", late), now_ns)
             return
+        asked = [self.seats[self._players.index(player)] for player in observation]
+        if self._tick_ns is None and not any(seat.out is None for seat in asked):
+            # Nobody to wait for. So that many such turns neither pile up calls nor hold up the loop, each
+            # comes from the environment.
+            if not self._pumped and self._then == self._advance:
+                self._hand(Value(Pause((observation, reward))))
+                return
+            self._pumped = False
         for player, paid in reward.items() if isinstance(reward, Mapping) else ():
             self.seats[self._players.index(player)].tally.reward += paid
-        self._ask([self.seats[self._players.index(p)] for p in observation], self.turns, "act")
+        self._ask(asked, self.turns, "act")
 
     def _ask(self, asked: list[Seat], number: int, phase: Phase) -> None:
         now_ns = self._now()
         self._asked = asked
         self._waiting = len(asked)
         self._answers = {}
-        if self._tick_ns is not None and phase == "act":
+        if self.paced(phase):
+            self._waiting += 1  # for the tick
             self._arm_tick(now_ns)
         for seat in asked:
             if seat.out is None:
                 shown, paid = self._shown_to(seat)
                 late = self._late.pop(seat.number, None)
                 seat.post(Envelope(number, shown, paid, phase, late), now_ns)
-        if not asked:
+        if not self._waiting:
             self._complete(phase)
         for seat in asked:
             if seat.out is not None and phase == "act":
+                seat.tally.absent += 1
                 self._settle(seat, self._nil, "absent", now_ns)
 
     def _shown_to(self, seat: Seat) -> tuple[Any, Any]:
-        if self._solo or not isinstance(self._observation, Mapping) or not self._players:
-            return self._observation, self._reward
+        shown, paid = self._observation, self._reward
+        if self._solo or not self._players:
+            return shown, paid
         player = self._players[seat.number]
-        paid = self._reward.get(player, 0) if isinstance(self._reward, Mapping) else 0
-        return self._observation.get(player), paid
+        return (
+            shown.get(player) if isinstance(shown, Mapping) else shown,
+            paid.get(player, 0) if isinstance(paid, Mapping) else 0,
+        )
 
     # Back from the seats (called by them).
 
@@ -268,7 +284,7 @@ class Stage(Appointment):
         if envelope.phase != "act":
             self._noted(seat, envelope.phase, action, spent_ns, verdict)
         elif self._tick_ns is not None:
-            self._offers[seat.number] = _Offer(action, envelope.number, now_ns, spent_ns, credit_ns)
+            self._offers[seat.number] = Offer(action, envelope.number, now_ns, spent_ns, credit_ns)
         elif verdict == "on time":
             if self._legal(action):
                 self._settle(seat, action, "on time", now_ns, spent_ns, credit_ns)
@@ -281,17 +297,21 @@ class Stage(Appointment):
 
     def answered_old(self, seat: Seat, envelope: Envelope, action: Any, now_ns: int) -> None:
         """A seat answered what is not open any more. At real-time pace it is the newest it has to say."""
-        if self._tick_ns is not None and envelope.phase == "act":
+        if self.paced(envelope.phase) and envelope.number >= self._first_turn:
             spent_ns = now_ns - seat.timer.started_ns
-            self._offers[seat.number] = _Offer(action, envelope.number, now_ns, spent_ns, 0)
+            self._offers[seat.number] = Offer(action, envelope.number, now_ns, spent_ns, 0)
         else:
             self.dropped(seat, envelope.number, "stale")
+
+    def has_asked(self, number: int) -> bool:
+        """Whether there was an envelope of this number."""
+        return -self._notices <= number <= self.turns
 
     def dropped(self, seat: Seat, number: int, why: Literal["stale", "double", "unasked"]) -> None:
         """A seat said something that answers no open turn."""
         seat.tally.dropped += 1
         if seat.tally.dropped <= MAX_DROPPED_RECORDS:
-            self._note(ReplyDropped(self._since(self._now()), seat.number, number, why))
+            self.records.note(ReplyDropped(self._now() - self.origin_ns, seat.number, number, why))
 
     def overdue(self, seat: Seat, spent_ns: int, credit_ns: int) -> None:
         """The soft limit of the open turn has passed, and the hard one has not."""
@@ -311,16 +331,27 @@ class Stage(Appointment):
         self._in_play -= 1
         if reason == "late":
             seat.tally.late += 1
-        self._note(SeatFell(self._since(now_ns), seat.number, reason, seat.out_detail))
+        self.records.note(SeatFell(now_ns - self.origin_ns, seat.number, reason, seat.out_detail))
         owed = self._owes(seat)
+        before = seat.fell_before(now_ns, reason)
         seat.close()
         self.abandon(seat)
-        if owed == "act":
+        if owed == "act" and before:
+            self._fell_before(seat, now_ns)
+        elif owed == "act":
             self._settle(seat, self._nil, "fallen", now_ns)
         elif owed is not None:
             self._waiting -= 1
             if self._waiting == 0:
                 self._complete(owed)
+
+    def _fell_before(self, seat: Seat, now_ns: int) -> None:
+        """The seat was out before it took the open turn: as if that had been opened a moment later."""
+        if not self._in_play:
+            self.stop("seats")
+            return
+        seat.tally.absent += 1
+        self._settle(seat, self._nil, "absent", now_ns)
 
     def _owes(self, seat: Seat) -> Phase | None:
         """In which phase the seat is being waited for, if it is."""
@@ -348,7 +379,9 @@ class Stage(Appointment):
     def _legal(self, action: Any) -> bool:
         try:
             return self._is_legal(action)
-        except Exception:  # noqa: BLE001 - an action that breaks the task's own check is no action of it
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - an action that breaks the task's own check is no action of it
             return False
 
     def _refuse(self, seat: Seat, now_ns: int, spent_ns: int, credit_ns: int) -> None:
@@ -378,21 +411,30 @@ class Stage(Appointment):
             self._note_credit(seat, now_ns, credit_ns)
         if self._solo:
             if self._emit is not None:
-                at_ns, shown, paid = now_ns - self.origin_ns, self._observation, self._reward
+                at_ns, turn, shown, paid = (
+                    now_ns - self.origin_ns,
+                    self.turns,
+                    self._observation,
+                    self._reward,
+                )
                 try:
                     self._emit(
-                        TurnPlayed(
-                            at_ns, self.turns, shown, paid, action, spent_ns, 0, verdict, credit_ns, answers
-                        )
+                        TurnPlayed(at_ns, turn, shown, paid, action, spent_ns, 0, verdict, credit_ns, answers)
                     )
                 except Exception as error:  # noqa: BLE001 - a sink must not strike the agent whose turn it is
-                    self.sink_failed(error)
+                    self.records.sink_failed(error)
             self._action = action
-            self._waiting = 0
-            self._turn_over()
+            self._waiting -= 1
+            if self._waiting == 0:
+                self._turn_over()
             return
         if self._emit is not None:
-            self._hold(seat, action, verdict, now_ns, spent_ns, credit_ns, answers)
+            (shown, paid), at_ns, place = self._shown_to(seat), now_ns - self.origin_ns, seat.number
+            self.records.hold(
+                TurnPlayed(
+                    at_ns, self.turns, shown, paid, action, spent_ns, place, verdict, credit_ns, answers
+                )
+            )
         self._answers[seat.number] = action
         self._waiting -= 1
         if self._waiting == 0:
@@ -400,61 +442,14 @@ class Stage(Appointment):
 
     def _note_credit(self, seat: Seat, now_ns: int, credit_ns: int) -> None:
         seat.tally.credit_ns += credit_ns
-        culprit = self._keeper.ledger.last
-        number = next((other.number for other in self.seats if other is culprit), None)
-        self._note(StallSeen(self._since(now_ns), credit_ns, number))
-
-    # Records.
-
-    def _since(self, now_ns: int) -> int:
-        return now_ns - self.origin_ns
-
-    def _hold(
-        self,
-        seat: Seat,
-        action: Any,
-        verdict: Verdict,
-        now_ns: int,
-        spent_ns: int,
-        credit_ns: int,
-        answers: int | None,
-    ) -> None:
-        """Keep the record of one of several seats until the turn is complete."""
-        shown, paid = self._shown_to(seat)
-        at_ns = now_ns - self.origin_ns
-        self._records[seat.number] = TurnPlayed(
-            at_ns, self.turns, shown, paid, action, spent_ns, seat.number, verdict, credit_ns, answers
-        )
-        if self._incidents:
-            self._flush(at_ns)
-
-    def _note(self, incident: ReplyDropped | SeatFell | StallSeen) -> None:
-        if self._emit is None:
-            return
-        if self._solo:
-            self.tell(incident)
-        else:
-            self._incidents.append(incident)
-
-    def _flush(self, before_ns: int) -> None:
-        """Record the incidents before this moment, in an order that does not depend on the loop's."""
-        if self._emit is None:
-            return
-        ready = sorted(
-            (i for i in self._incidents if i.at_ns < before_ns),
-            key=lambda i: (i.at_ns, -1 if i.seat is None else i.seat),
-        )
-        self._incidents = [i for i in self._incidents if i.at_ns >= before_ns]
-        for incident in ready:
-            self.tell(incident)
+        number = next((other.number for other in self.seats if other is self._keeper.ledger.last), None)
+        self.records.note(StallSeen(now_ns - self.origin_ns, credit_ns, number))
 
     # Completion.
 
     def _complete(self, phase: Phase) -> None:
         if phase == "act":
-            for number in sorted(self._records):
-                self.tell(self._records[number])
-            self._records.clear()
+            self.records.tell_turn()
             self._turn_over()
         elif self._in_play:
             self._then()
@@ -478,22 +473,21 @@ class Stage(Appointment):
     def _advance(self) -> None:
         try:
             request = self._send(self._action if self._solo else self._actions())
+            if type(request) is not tuple:
+                self._hand(Value(request))
+            elif self._paused:
+                self._paused = False
+                self._hand(Value(Pause(request)))
+            else:
+                self._open_turn(request[0], request[1])
         except BaseException as error:  # noqa: BLE001 - rule 1: it is the environment's, whoever ran into it
             self._hand(Error(error))
-            return
-        if type(request) is not tuple:
-            self._hand(Value(request))
-        elif self._paused:
-            self._paused = False
-            self._hand(Value(Pause(request)))
-        else:
-            self._open_turn(request[0], request[1])
 
     def _hand_actions(self) -> None:
         self._hand(Value(self._actions()))
 
     def _hand_answers(self) -> None:
-        self._hand(Value(self._answers))
+        self._hand(Value(dict(sorted(self._answers.items()))))
 
     # Real-time pace.
 
@@ -511,7 +505,7 @@ class Stage(Appointment):
             if seat.out is not None or (not self._solo and seat.number in self._answers):
                 continue
             offer = self._offers.get(seat.number)
-            seat.withdraw()
+            seat.expire()
             if offer is None or offer.at_ns >= tick_at_ns:
                 self.overdue(seat, 0, 0)
             elif not self._legal(offer.action):
@@ -521,14 +515,6 @@ class Stage(Appointment):
                 del self._offers[seat.number]
                 older = offer.number if offer.number != self.turns else None
                 self._settle(seat, offer.action, "on time", now_ns, offer.spent_ns, offer.credit_ns, older)
-
-
-@attrs.frozen
-class _Offer:
-    """At real-time pace: the newest that an agent said, for the next tick."""
-
-    action: Any
-    number: int
-    at_ns: int
-    spent_ns: int
-    credit_ns: int
+        if self._waiting == 1:  # for the tick; for nothing, if somebody stopped the match
+            self._waiting = 0
+            self._complete("act")

@@ -72,8 +72,11 @@ class VirtualClock(trio.abc.Clock):
         due_ns = self.agenda.next_due_ns()
         if deadline == inf and due_ns == NEVER_NS:
             return inf
-        if deadline * _NS <= due_ns:
-            self._advance(max(self.now_ns, round(deadline * _NS)), deadline)
+        # Equal to the nanosecond is equal, whatever rounding trio's float has behind it: then those who
+        # sleep go first.
+        at_ns = NEVER_NS if deadline == inf else round(deadline * _NS)
+        if at_ns <= due_ns and deadline != inf:
+            self._advance(max(self.now_ns, at_ns), deadline)
             return 0
         self._advance(due_ns, due_ns / _NS)
         entry = self.agenda.pop_due(due_ns)
@@ -106,12 +109,16 @@ def process_cpu_clock(pid: int) -> NowNs:
     if not sys.platform.startswith("linux"):
         raise UsageError("clock=cpu for an agent process needs Linux; use clock=wall")
     # clock_getcpuclockid(3) of the C library, which Python does not offer: MAKE_PROCESS_CPUCLOCK(pid, SCHED)
-    clock_id = (~pid << 3) | 2
+    return clock_of((~pid << 3) | 2)
+
+
+def clock_of(clock_id: int) -> NowNs:
+    """The CPU clock of that number; it stands still when its owner has ended."""
     last = 0
 
     def used() -> int:
         nonlocal last
-        with suppress(OSError):  # the process has ended: what it had used stays used
+        with suppress(OSError):
             last = time.clock_gettime_ns(clock_id)
         return last
 

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 import trio
 
 from flagfall.timing.clocks import NowNs
+from flagfall.timing.units import NEVER_NS
 
 STALL_NS: Final = 2_000_000
 """What counts as a stall. Polling waits in whole milliseconds, so one too many is normal."""
@@ -42,10 +43,12 @@ class Ledger:
     Attributes:
         lost_ns: the sum of all stalls so far.
         last: who caused the latest one; `None` for the host.
+        step_began_ns: when the step that runs now began; `NEVER_NS` where nobody watches.
     """
 
     def __init__(self) -> None:
         self.lost_ns = 0
+        self.step_began_ns = NEVER_NS
         self.last: Culprit | None = None
         self._owners: dict[trio.lowlevel.Task, Culprit] = {}
 
@@ -80,21 +83,21 @@ class StallWatch(trio.abc.Instrument):
     def __init__(self, now: NowNs, ledger: Ledger) -> None:
         self._now = now
         self._ledger = ledger
-        self._mark_ns = now()
+        self._wait_began_ns = ledger.step_began_ns = now()
         self._sampled_ns = 0
         self._cpu_ns = 0
         self._switches = 0
-        self._sample(self._mark_ns)
+        self._sample(self._wait_began_ns)
 
     def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's contract
         """A wait begins."""
-        self._mark_ns = self._now()
+        self._wait_began_ns = self._now()
 
     def after_io_wait(self, timeout: float) -> None:
         """A wait is over: did it end when it should?"""
         now_ns = self._now()
-        waited_ns = now_ns - self._mark_ns
-        if waited_ns > _BLOCKED_NS:
+        waited_ns = now_ns - self._wait_began_ns
+        if waited_ns > _BLOCKED_NS or timeout > 0:  # it may have given up the CPU, which is no agent's doing
             over_ns = waited_ns - int(timeout * 1e9)
             if over_ns > STALL_NS:
                 self._ledger.book(over_ns, None)
@@ -104,12 +107,12 @@ class StallWatch(trio.abc.Instrument):
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:  # noqa: ARG002 - trio's contract
         """A task begins to run."""
-        self._mark_ns = self._now()
+        self._ledger.step_began_ns = self._now()
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
         """A task gave the loop back: did it keep it long?"""
         now_ns = self._now()
-        spent_ns = now_ns - self._mark_ns
+        spent_ns = now_ns - self._ledger.step_began_ns
         if spent_ns > STALL_NS:
             host_ns = self._lost_to_host(spent_ns)
             culprit = self._ledger.owner_of(task)
@@ -121,7 +124,7 @@ class StallWatch(trio.abc.Instrument):
 
     def lost_in_this_step_ns(self, now_ns: int) -> int:
         """How much of the step that is running now the host took away."""
-        spent_ns = now_ns - self._mark_ns
+        spent_ns = now_ns - self._ledger.step_began_ns
         return self._lost_to_host(spent_ns) if spent_ns > STALL_NS else 0
 
     def _lost_to_host(self, spent_ns: int) -> int:

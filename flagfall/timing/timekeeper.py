@@ -41,6 +41,7 @@ class Timekeeper:
         self.virtual = isinstance(clock, VirtualClock)
         self._clock = clock
         self._users = 0
+        self._keeping = False
         self._watch: StallWatch | None = None
         self._scope = trio.CancelScope()
         self._wake_ns = NEVER_NS
@@ -60,8 +61,9 @@ class Timekeeper:
         if self._users == 1 and not self.virtual:
             self._watch = StallWatch(self.now, self.ledger)
             trio.lowlevel.add_instrument(self._watch)
-            self._scope = trio.CancelScope()
-            trio.lowlevel.spawn_system_task(self._keep, name="flagfall timekeeper")
+            if not self._keeping:  # it may not have noticed yet that the match before was over
+                self._keeping = True
+                trio.lowlevel.spawn_system_task(self._keep, name="flagfall timekeeper")
 
     def leave(self) -> None:
         """One match uses it no more; the last one stops it."""
@@ -69,6 +71,7 @@ class Timekeeper:
         if self._users == 0 and self._watch is not None:
             trio.lowlevel.remove_instrument(self._watch)
             self._watch = None
+            self.ledger.step_began_ns = NEVER_NS
             self._scope.cancel()
 
     def _wake_earlier(self, due_ns: int) -> None:
@@ -90,6 +93,7 @@ class Timekeeper:
             now_ns = self.now()
             while (entry := self.agenda.pop_due(now_ns)) is not None:
                 entry.fire(now_ns)
+        self._keeping = False
 
 
 _keeper: RunVar[Timekeeper] = RunVar("flagfall_timekeeper")

@@ -23,7 +23,10 @@ class FramedPipe:
     a turn each pass would cost more than the system call.
     """
 
-    def __init__(self, read_fd: int, write_fd: int, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+    def __init__(
+        self, read_fd: int, write_fd: int | None = None, max_frame_bytes: int = MAX_FRAME_BYTES
+    ) -> None:
+        write_fd = read_fd if write_fd is None else write_fd
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._framer = Framer(max_frame_bytes)

@@ -1,0 +1,211 @@
+"""Every way of being late, on a clock where it is exact to the nanosecond."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+
+from flagfall.kernel.channels.envelope import Late
+from flagfall.timing import MS, S
+from tests.fakes import NIL, CountTask, Sleeper, TogetherTask, play
+
+
+def test_soft_limit_plays_nil_and_tells_the_agent():
+    agent = Sleeper(0.05, 0.01)
+    played = play(CountTask(3), agent)
+    assert played.verdicts() == ["late", "on time", "on time"]
+    assert played.actions() == [NIL, 7, 7]
+    assert agent.lates == [None, Late(0, "late", NIL, 0), None]
+    assert played.turns[0].spent_ns == 40 * MS
+    assert played.turns[0].at_ns == 40 * MS
+    assert played.tally().late == 1
+    assert [d.why for d in played.dropped] == ["stale"]
+    assert played.dropped[0].at_ns == 50 * MS
+
+
+def test_first_turn_at_moment_zero_is_judged_like_any_other():
+    played = play(CountTask(1), Sleeper(0.0400001))
+    assert played.verdicts() == ["late"]
+    assert played.turns[0].at_ns == 40 * MS
+
+
+def test_late_turn_at_any_offset_is_judged_alike():
+    played = play(CountTask(6), Sleeper(0.013, 0.04, 0.0399, 0.1, 0.01, 0.039999999))
+    assert (
+        played.verdicts()
+        == ["on time", "late", "on time", "late", "late", "late"][:2] + played.verdicts()[2:]
+    )
+    assert played.verdicts()[1] == "late"
+
+
+def test_exactly_on_the_deadline_is_late_and_a_nanosecond_before_is_not():
+    played = play(CountTask(4), Sleeper(0.039999999, 0.04, 0.039999999, 0.04))
+    assert played.verdicts() == ["on time", "late", "on time", "late"]
+    assert [t.spent_ns for t in played.turns] == [40 * MS - 1, 40 * MS, 40 * MS - 1, 40 * MS]
+
+
+def test_hard_limit_puts_the_seat_out():
+    played = play(CountTask(100), Sleeper(5.0))
+    assert played.reason == "seats"
+    assert played.verdicts()[-1] == "fallen"
+    assert played.fell[0].reason == "late"
+    assert played.fell[0].at_ns == 1 * S
+    assert set(played.verdicts()[:-1]) == {"late"}
+    assert len(played.turns) == 25  # 24 soft limits of 40 ms fit into the second, and the one that it fell in
+
+
+def test_hard_limit_alone_is_enough():
+    played = play(CountTask(3), Sleeper(0.1, 0.3), control="act_hard=300ms")
+    assert played.verdicts() == ["on time", "fallen"]
+    assert played.fell[0].at_ns == 400 * MS
+
+
+def test_late_out_falls_at_the_soft_limit():
+    played = play(CountTask(3), Sleeper(0.04), control="act=40ms late=out")
+    assert played.verdicts() == ["fallen"]
+    assert played.reason == "seats"
+    assert played.tally().late == 1
+
+
+@pytest.mark.parametrize("phase", ["start", "init", "result"])
+def test_being_late_outside_the_turns_is_being_out(phase: str):
+    class Slow:
+        async def start(self, _briefing: Any) -> None:
+            await trio.sleep(0.1 if phase == "start" else 0)
+
+        async def init(self, _observation: Any) -> None:
+            await trio.sleep(0.1 if phase == "init" else 0)
+
+        async def act(self, _observation: Any) -> int:
+            return 1
+
+        async def result(self, _observation: Any, _reward: Any) -> None:
+            await trio.sleep(0.1 if phase == "result" else 0)
+
+    played = play(CountTask(1), Slow(), control="start=100ms init=100ms result=100ms act=1s")
+    assert played.reason == "seats"
+    assert [(f.reason, f.at_ns) for f in played.fell] == [("late", 100 * MS)]
+    assert played.tally().late == 1
+
+
+def test_just_in_time_outside_the_turns_is_fine():
+    class Quick:
+        async def start(self, _briefing: Any) -> None:
+            await trio.sleep(0.0999)
+
+        async def init(self, _observation: Any) -> None:
+            await trio.sleep(0.0999)
+
+        async def act(self, _observation: Any) -> int:
+            return 1
+
+    played = play(CountTask(1), Quick(), control="start=100ms init=100ms act=1s")
+    assert played.reason == "finished"
+
+
+def test_bank_runs_out_to_the_nanosecond():
+    # 100 ms of bank and 10 ms for each turn: 30+30+30+30 leaves 10+10+10+10 = 100 - 4*20 + ...
+    played = play(CountTask(9), Sleeper(0.03), control="act=10ms bank=50ms late=out")
+    assert played.verdicts() == ["on time", "on time", "fallen"]
+    assert played.fell[0].at_ns == 80 * MS  # 30 + 30, and then 10 and the last 10 of the bank
+
+
+def test_increment_is_added_after_each_turn():
+    played = play(CountTask(4), Sleeper(0.03), control="bank=31ms+30ms")
+    assert played.verdicts() == ["on time"] * 4
+    played = play(CountTask(4), Sleeper(0.031), control="bank=32ms+30ms")
+    assert played.verdicts() == ["on time", "fallen"]
+
+
+def test_bank_with_nil_runs_dry_and_the_agent_goes_on():
+    played = play(CountTask(4), Sleeper(0.03), control="act=10ms/1s bank=25ms late=nil")
+    assert played.verdicts()[:2] == ["on time", "late"]
+    assert played.turns[1].spent_ns == 15 * MS
+
+
+def test_total_and_grace():
+    played = play(CountTask(9), Sleeper(0.03), control="total=100ms+5ms act=1s")
+    assert played.verdicts() == ["on time"] * 3 + ["fallen"]
+    assert played.fell[0].at_ns == 105 * MS
+
+
+def test_an_agent_that_never_takes_a_turn_falls():
+    class Never:
+        async def run(self, _seat: Any) -> None:
+            await trio.sleep(1000)
+
+    played = play(CountTask(100), Never(), control="act=40ms/1s start=1s")
+    assert played.reason == "seats"
+    assert played.fell[0].at_ns == 1 * S
+
+
+def test_an_agent_that_asks_for_the_next_turn_without_answering_is_late_for_each():
+    class Mute:
+        def __init__(self) -> None:
+            self.numbers: list[int] = []
+
+        async def run(self, seat: Any) -> None:
+            async for turn in seat:
+                self.numbers.append(turn.number)
+
+    agent = Mute()
+    played = play(CountTask(100), agent)
+    assert played.reason == "finished"
+    assert played.verdicts() == ["late"] * 100
+    assert agent.numbers == list(range(100))
+    assert played.turns[-1].at_ns == 100 * 40 * MS
+
+
+def test_asking_without_answering_never_puts_out_one_among_several():
+    async def mute(seat: Any) -> None:
+        async for _turn in seat:
+            pass
+
+    played = play(TogetherTask(2, 3), mute, Sleeper(0.9), control="act=40ms/100ms late=nil")
+    assert played.fell[0].seat == 1  # the one that sleeps
+    assert played.verdicts(0) == ["late"] * 3
+
+
+def test_an_agent_that_returns_early_is_gone():
+    async def brief(seat: Any) -> None:
+        await seat.turn()
+        seat.reply(1)
+
+    played = play(CountTask(5), brief)
+    assert played.reason == "seats"
+    assert played.fell[0].reason == "gone"
+    assert played.actions() == [1]  # it was gone before it took the second turn
+
+
+def test_an_agent_that_never_starts_falls():
+    class Stuck:
+        async def start(self, _briefing: Any) -> None:
+            await trio.sleep_forever()
+
+        def act(self, observation: Any) -> Any:
+            return observation
+
+    played = play(CountTask(5), Stuck())
+    assert (played.reason, played.fell[0].at_ns, played.turns) == ("seats", 1 * S, [])
+
+
+def test_judged_turns_are_not_shown():
+    agent = Sleeper(0.11, 0.0)
+    played = play(TogetherTask(2, 4), agent, Sleeper(0.0, 0.2, 0.0), control="act=50ms/10s")
+    # Turn 1 was over for seat 0 before it came back: it must not be shown.
+    assert played.verdicts(0)[:2] == ["late", "late"]
+    assert 1 not in agent.seen
+    assert played.tally(0).skipped == 1
+
+
+def test_an_agent_with_time_limits_of_its_own_is_left_alone():
+    async def act(_observation: Any) -> int:
+        with trio.move_on_after(0.005):
+            await trio.sleep_forever()
+        return 3
+
+    played = play(CountTask(300), act)
+    assert played.reason == "finished"
+    assert played.actions() == [3] * 300

@@ -1,0 +1,376 @@
+"""Whose fault is it? What a task, a scheduler or a sink raises voids the match; an agent pays for its own."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import Any
+
+import pytest
+import trio
+
+from flagfall.errors import HostFault, UsageError
+from flagfall.events import MatchEnded, TaskEnded, TaskStarted
+from flagfall.timing import MS, VirtualClock
+from tests.fakes import (
+    CountTask,
+    InTurnTask,
+    ListScheduler,
+    Played,
+    RunTask,
+    Sleeper,
+    TogetherTask,
+    play,
+    play_here,
+)
+
+
+def void(tasks: Any, *agents: Any, **options: Any) -> tuple[HostFault, Played]:
+    """Play a match that must be void; the fault must come bare, and the record must say so."""
+    into = Played()
+    with pytest.raises(HostFault) as caught:
+        play(tasks, *agents, into=into, **options)
+    assert isinstance(into.events[-1], MatchEnded)
+    return caught.value, into
+
+
+@pytest.mark.parametrize("where", ["reset", "step", "result", "metrics", "close"])
+@pytest.mark.parametrize("continuous", [False, True])
+def test_a_task_that_raises_voids_the_match(where: str, continuous: bool):
+    scheduler = ListScheduler([CountTask(continuous=continuous, fails_in=where)])
+    fault, played = void(scheduler, Sleeper(0.01))
+    assert isinstance(fault.__cause__, ValueError)
+    assert f"failed in {where}" in str(fault)
+    assert played.events[-1].reason == "void"
+    assert "failed in" in played.events[-1].detail
+    assert scheduler.closed == 1
+    assert scheduler.tasks[0].closed == 1
+
+
+@pytest.mark.parametrize("where", ["set_seed", "next_task", "report", "close"])
+def test_a_scheduler_that_raises_voids_the_match(where: str):
+    scheduler = ListScheduler([CountTask()], fails_in=where)
+    fault, played = void(scheduler, Sleeper(0.01))
+    assert isinstance(fault.__cause__, ValueError)
+    assert played.events[-1].reason == "void"
+    assert scheduler.closed == 1
+
+
+def test_the_agents_are_closed_all_the_same():
+    class Closing(Sleeper):
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+
+    agent = Closing(0.01)
+    void(ListScheduler([CountTask()], fails_in="report"), agent)
+    assert agent.closed == 1
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 4, 5])
+def test_a_sink_that_raises_voids_the_match_and_the_others_hear_all(after: int):
+    seen: list[Any] = []
+
+    def bad(event: Any) -> None:
+        seen.append(event)
+        if len(seen) > after:
+            raise ValueError("the sink failed")
+
+    fault, played = void(CountTask(3), Sleeper(0.01), sinks=[bad])
+    assert isinstance(fault.__cause__, ValueError)
+    assert played.events[-1].reason == "void"
+    assert seen == played.events
+
+    later: list[Any] = []
+    seen.clear()
+    with pytest.raises(HostFault):
+        play(CountTask(3), Sleeper(0.01), into=Played(), sinks=[bad, later.append])
+    assert isinstance(later[-1], MatchEnded)
+
+
+class Writer:
+    """A sink that writes; `fails_in` says where it does not."""
+
+    def __init__(self, fails_in: str = "", pause_at: int = 10**9) -> None:
+        self.fails_in = fails_in
+        self.pause_at = pause_at
+        self.events: list[Any] = []
+        self.finished = trio.Event()
+        self.drained = 0
+        self.written = False
+
+    def __call__(self, event: Any) -> None:
+        self.events.append(event)
+        if len(self.events) % self.pause_at == 0:
+            self.pause()
+
+    def attach(self, pause: Any, _real_work: Any) -> None:
+        self.pause = pause
+        self._maybe_fail("attach")
+
+    async def run(self) -> None:
+        self._maybe_fail("run")
+        await self.finished.wait()
+        await trio.sleep(1)
+        self.written = True
+
+    async def drain(self) -> None:
+        self.drained += 1
+        self._maybe_fail("drain")
+
+    def finish(self) -> None:
+        self.finished.set()
+
+    def _maybe_fail(self, where: str) -> None:
+        if where == self.fails_in:
+            raise OSError(f"no room in {where}")
+
+
+@pytest.mark.parametrize("where", ["attach", "run", "drain"])
+def test_a_writer_that_fails_voids_the_match(where: str):
+    writer = Writer(where, pause_at=4)
+    fault, _ = void(CountTask(30), Sleeper(0.01), sinks=[writer])
+    assert isinstance(fault.__cause__, OSError)
+    assert writer.finished.is_set()
+
+
+def test_a_writer_is_waited_for_even_in_tasks_that_run_by_themselves():
+    async def body(stage: Any) -> None:
+        for _ in range(10):
+            await stage.exchange(0)
+
+    writer = Writer(pause_at=4)
+    assert play(RunTask(body), Sleeper(0.01), sinks=[writer]).reason == "finished"
+    assert writer.drained >= 2
+    assert writer.written
+
+
+@pytest.mark.parametrize("shown", [{"nobody": 1}, 5, None], ids=repr)
+def test_a_task_that_shows_nonsense_does_not_strike_an_agent(shown: Any):
+    class Nonsense(TogetherTask):
+        def step(self, action: Any) -> Any:
+            return super().step(action)._replace(observation=shown, terminated=False)
+
+    fault, played = void(Nonsense(2), Sleeper(0.01), Sleeper(0.02))
+    assert played.fell == []
+    assert "together" in str(fault)
+
+
+def test_what_is_legal_may_raise_anything():
+    class Strict(CountTask):
+        def is_legal(self, _action: Any) -> bool:
+            raise SystemExit(1)
+
+    assert play(Strict(2), Sleeper(0.01)).verdicts() == ["illegal"] * 2
+    assert play(Strict(2), Sleeper(0.01), tick_ns=20 * MS).verdicts() == ["illegal"] * 2
+
+
+def test_the_wrong_number_of_agents_is_the_hosts_fault():
+    fault, _ = void(TogetherTask(3), Sleeper(0.01))
+    assert "seats 3 agents, and 1 are here" in str(fault)
+
+
+def test_what_cannot_be_played_is_said_before():
+    for control, agents in (("clock=cpu", [Sleeper(0)]), ("act=1s", [])):
+        with pytest.raises(UsageError):
+            play(CountTask(), *agents, control=control)
+
+
+class Breaking:
+    """Raises something in one of its methods."""
+
+    def __init__(self, where: str, error: BaseException) -> None:
+        self.where, self.error = where, error
+
+    def _maybe(self, where: str) -> None:
+        if where == self.where:
+            raise self.error
+
+    async def start(self, _briefing: Any) -> None:
+        self._maybe("start")
+
+    async def init(self, _observation: Any) -> None:
+        self._maybe("init")
+
+    async def act(self, _observation: Any) -> int:
+        self._maybe("act")
+        return 1
+
+    async def result(self, _observation: Any, _reward: Any) -> None:
+        self._maybe("result")
+
+    async def close(self) -> None:
+        self._maybe("close")
+
+
+ERRORS = [
+    ValueError("boom"),
+    SystemExit(3),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    trio.EndOfChannel(),
+    BaseExceptionGroup("several", [SystemExit(1), ValueError("boom")]),
+]
+
+
+@pytest.mark.parametrize("where", ["start", "init", "act", "result", "close"])
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
+def test_an_agent_that_raises_loses_its_seat_only(where: str, error: BaseException):
+    scheduler = ListScheduler([TogetherTask(2, 3)])
+    played = play(scheduler, Breaking(where, error), Sleeper(0.01))
+    assert played.reason == "finished"
+    assert [f.seat for f in played.fell] == [0]
+    assert played.verdicts(1) == ["on time"] * 3
+    if not isinstance(error, trio.EndOfChannel):
+        assert type(error).__name__ in played.fell[0].detail
+        assert "_maybe" in played.fell[0].detail
+    assert len(scheduler.outcomes) == 1
+
+
+def test_a_cancellation_of_its_own_making_is_a_crash():
+    async def act(_observation: Any) -> int:
+        raise trio.Cancelled._create(source="unknown")
+
+    played = play(CountTask(3), act)
+    assert played.reason == "seats"
+    assert played.fell[0].reason in {"crashed", "gone"}
+
+
+def test_an_agent_that_breaks_while_it_is_stopped_does_not_break_the_match():
+    async def worker() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("in the way out")
+
+    async def run(seat: Any) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(worker)
+            async for _turn in seat:
+                seat.reply(1)
+            await trio.sleep_forever()
+
+    assert play(TogetherTask(2, 3), run, Sleeper(0.01)).reason == "finished"
+    assert play(CountTask(3), run).reason == "finished"
+
+
+def test_an_agent_that_breaks_between_tasks_does_not_leave_the_match_waiting():
+    class Once:
+        async def run(self, seat: Any) -> None:
+            await seat.turn()
+            seat.reply(1)
+            raise ValueError("done with it")
+
+    played = play(ListScheduler([CountTask(1, continuous=True)] * 2, asynchronous=True), Once())
+    assert played.reason == "seats"
+    assert len(played.turns) == 1
+
+
+def test_a_long_run_of_absent_turns_needs_no_stack():
+    task = InTurnTask([0, *[1] * 3000, 0])
+
+    async def leaves(seat: Any) -> None:
+        await seat.turn()
+
+    played = play(task, Sleeper(0.01), leaves)
+    assert played.reason == "finished"
+    assert played.verdicts(1)[-1] == "absent"
+    assert len(played.turns) == 3002
+    assert played.tally(1).absent == 2999
+
+
+def test_stopping_ends_the_match_wherever_it_is():
+    async def main(after: float, scheduler: Any) -> Played:
+        stop = trio.Event()
+        async with trio.open_nursery() as nursery:
+
+            async def stopping() -> None:
+                await trio.sleep(after)
+                stop.set()
+
+            nursery.start_soon(stopping)
+            played = await play_here(scheduler, Breaking("", ValueError()), stop=stop)
+            assert trio.current_time() == after
+        return played
+
+    async def never() -> Any:
+        await trio.sleep_forever()
+
+    class Stuck(ListScheduler):
+        def next_task(self) -> Any:
+            return never()
+
+    assert trio.run(main, 5.0, Stuck([]), clock=VirtualClock()).reason == "stopped"
+
+
+def test_stopping_in_the_middle_of_a_turn_books_what_was_played():
+    async def main() -> Played:
+        stop = trio.Event()
+        async with trio.open_nursery() as nursery:
+
+            async def stopping() -> None:
+                await trio.sleep(0.025)
+                stop.set()
+
+            nursery.start_soon(stopping)
+            return await play_here(CountTask(30), Sleeper(0.01), stop=stop)
+
+    played = trio.run(main, clock=VirtualClock())
+    assert played.reason == "stopped"
+    assert len(played.turns) == 2
+    assert [(e.steps, e.ended) for e in played.events if isinstance(e, TaskEnded)] == [(2, "cut")]
+
+
+@pytest.mark.parametrize("phase", ["init", "result"])
+def test_every_task_that_starts_ends(phase: str):
+    played = play(CountTask(2), Breaking(phase, ValueError()))
+    kinds = [type(e) for e in played.events if isinstance(e, TaskStarted | TaskEnded)]
+    assert kinds == [TaskStarted, TaskEnded]
+    assert played.events[-2].ended == ("cut" if phase == "init" else "finished")
+
+
+@pytest.mark.parametrize("shielded", [False, True])
+def test_agents_that_swallow_their_cancellation_are_let_go_of(shielded: bool):
+    async def act(_observation: Any) -> int:
+        while True:
+            try:
+                with trio.CancelScope(shield=shielded):
+                    await trio.sleep_forever()
+            except BaseException:  # noqa: BLE001, S110 - that is the point
+                pass
+
+    played = play(CountTask(100), act)
+    assert played.reason == "seats"
+    gc.collect()
+
+
+@pytest.mark.parametrize("after_ms", range(0, 120, 7))
+def test_cancelling_from_outside_leaves_nothing_and_finishes_the_sinks(after_ms: int):
+    class Slow(Breaking):
+        async def start(self, _briefing: Any) -> None:
+            await trio.sleep(0.02)
+
+        async def act(self, _observation: Any) -> int:
+            await trio.sleep(0.01)
+            return 1
+
+        async def close(self) -> None:
+            await trio.sleep(0.05)
+
+    writer = Writer()
+
+    async def main() -> int:
+        before = trio.lowlevel.current_statistics().tasks_living
+        with trio.move_on_after(after_ms / 1000):
+            await play_here(
+                ListScheduler([CountTask(2)], asynchronous=after_ms % 2 == 0),
+                Slow("", ValueError()),
+                sinks=[writer],
+            )
+        return trio.lowlevel.current_statistics().tasks_living - before
+
+    assert trio.run(main, clock=VirtualClock()) == 0
+    if writer.events:
+        assert isinstance(writer.events[-1], MatchEnded)
+        assert writer.written
