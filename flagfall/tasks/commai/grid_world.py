@@ -166,7 +166,7 @@ class GridWorld:
         centre_x, centre_y = self.position
         columns = range(centre_x - _RADIUS, centre_x + _RADIUS + 1)
         rule = "     " + "+".join(["", *["-" * _CELL_WIDTH] * len(columns), ""])
-        lines = ["     " + "".join([f"{x:^{_CELL_WIDTH + 1}}" for x in columns]).rstrip(), rule]
+        lines = ["      " + " ".join([f"{x:>{_CELL_WIDTH}}" for x in columns]), rule]
         for y in range(centre_y - _RADIUS, centre_y + _RADIUS + 1):
             cells = [self._picture((x, y)) for x in columns]
             for row in range(_CELL_HEIGHT):
