@@ -1,0 +1,184 @@
+"""When to speak: where the teacher's text ends and what in it is the question, learned by listening.
+
+A teacher says feedback and the next question in one stream and punishes whoever talks into it. So whose turn
+it is must be known *before* the teacher falls silent. The idea:
+
+1. Stay silent. If a silent reply is punished, it was taken for an answer: the text was over. If the teacher
+   stays silent for long, the text was over, too. Either way one whole text is known.
+2. After a few texts choose the simplest `TurnRule` that says of every one of them "it ends here, and not
+   before", and speak whenever it says so.
+3. A text that ends where the rule did not expect it is one more example: choose again. Much failure is a
+   reason for doubt: listen again, and less and less often if listening confirms the rule.
+"""
+
+from __future__ import annotations
+
+__all__ = ["SILENCE", "Ear", "TurnRule", "fit"]
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import attrs
+
+SILENCE: Final = 0x20
+"""What a side says that has nothing to say: one space."""
+
+_SEPARATORS: Final = b";|\n/!?,:"
+"""What may stand between feedback and question, what divides texts most sharply first."""
+
+_ENOUGH: Final = 3
+"""Texts to be heard before a rule is chosen."""
+
+_WINDOW: Final = 8
+"""Texts remembered."""
+
+_LONG_SILENCE: Final = b" " * 10
+"""Spaces in a row after which a text must be over; shorter gaps are taken for a part of it."""
+
+_FIRST_DOUBT: Final = 8
+"""Failures, less half of the successes, that make it listen again; doubled whenever listening changes nothing."""
+
+_LAST_DOUBT: Final = 512
+
+_LONGEST_TEXT: Final = 4096
+"""Bytes without an end, after which it begins anew: questions are shorter by far."""
+
+
+@attrs.frozen
+class TurnRule:
+    """Feedback and a separator, if there is one, then the question.
+
+    Attributes:
+        separator: the byte after which the question begins; `None` where nothing marks it.
+        ending: the byte that ends the question.
+        length: its length, where no byte ends it.
+    """
+
+    separator: int | None = None
+    ending: int | None = None
+    length: int = 0
+
+    def ends(self, text: bytes | bytearray) -> bool:
+        """Whether the text is over with its last byte, if it was not before."""
+        if self.ending is not None and text[-1] != self.ending:
+            return False
+        start = 0
+        if self.separator is not None:
+            start = text.find(self.separator) + 1
+            if not start:
+                return False
+        return self.ending is not None or len(text) - start == self.length
+
+    def explains(self, text: bytes) -> bool:
+        """Whether the text is over with its last byte, and not before."""
+        return self.ends(text) and not any(self.ends(text[:n]) for n in range(1, len(text)))
+
+    def split(self, text: bytes) -> tuple[bytes, bytes]:
+        """Feedback and question, without separator and ending."""
+        if self.separator is not None:
+            feedback, _, question = text.partition(bytes([self.separator]))
+        elif self.ending is None:
+            feedback, question = text[:-1], text[-1:]  # nothing marks it: take the shortest question there is
+        else:
+            feedback, question = b"", text
+        return feedback, question if self.ending is None else question[:-1]
+
+
+def fit(texts: Sequence[bytes]) -> TurnRule | None:
+    """The simplest rule that explains all the texts."""
+    return next((rule for rule in _candidates(texts[-1]) if all(map(rule.explains, texts))), None)
+
+
+def _candidates(text: bytes) -> Iterator[TurnRule]:
+    """All rules that explain a text, the simplest first."""
+    if len(text) == 1:
+        yield TurnRule(length=1)
+    ending = text[-1] if _is_mark(text[-1]) else None
+    for separator in _SEPARATORS:
+        at = text.find(separator)
+        if 0 <= at < len(text) - 1:
+            if ending is not None:
+                yield TurnRule(separator, ending)
+            yield TurnRule(separator, length=len(text) - at - 1)
+    if ending is not None:
+        yield TurnRule(ending=ending)
+    yield TurnRule(length=len(text))
+
+
+def _is_mark(byte: int) -> bool:
+    return not chr(byte).isalnum() and byte != SILENCE
+
+
+class Ear:
+    """Hears texts and says when they are over.
+
+    Attributes:
+        text: what the teacher has said in its present text.
+        rule: what is believed; `None` while it only listens.
+    """
+
+    def __init__(self) -> None:
+        self.text = bytearray()
+        self.rule: TurnRule | None = None
+        self._examples: deque[bytes] = deque(maxlen=_WINDOW)
+        self._fresh = True  # the first text has no feedback, or its beginning was missed
+        self._doubt = 0.0
+        self._doubt_limit = _FIRST_DOUBT
+        self._doubted: TurnRule | None = None
+
+    def hear(self, byte: int) -> bool:
+        """Take in one byte; whether it is the learner's turn now."""
+        text = self.text
+        text.append(byte)
+        rule = self.rule
+        if rule is not None and rule.ends(text):
+            return True
+        if len(text) > _LONGEST_TEXT:
+            text.clear()
+        elif byte == SILENCE and text.endswith(_LONG_SILENCE):
+            self._surprised()
+            return True
+        return False
+
+    def silence_was_judged(self) -> bool:
+        """The text was over, though nobody spoke; whether there is a rule now."""
+        if not self.text:
+            return False
+        self._surprised()
+        return self.rule is not None
+
+    def _surprised(self) -> None:
+        """Learn from a text that ended unexpectedly."""
+        if self._fresh:
+            self._fresh = False
+            return
+        self._examples.append(self.whole_text())
+        texts = list(self._examples)
+        self.rule = None
+        if len(texts) >= _ENOUGH:
+            self.rule = fit(texts) or fit(texts[-_ENOUGH:])
+        if self.rule is not None:
+            confirmed = self.rule == self._doubted
+            self._doubt_limit = min(2 * self._doubt_limit, _LAST_DOUBT) if confirmed else _FIRST_DOUBT
+            self._doubt = 0.0
+
+    def whole_text(self) -> bytes:
+        """What the teacher has said, without the silence at its end (a single space may be a question)."""
+        return bytes(self.text).rstrip(b" ") or bytes(self.text[:1])
+
+    def judged(self, reward: float) -> None:
+        """What the learner said in its turn earned this much."""
+        if reward > 0:
+            self._examples.append(self.whole_text())
+            self._doubt = max(0.0, self._doubt - 0.5)
+        elif reward < 0:
+            self._doubt += 1
+            if self._doubt >= self._doubt_limit:
+                self._listen_again()
+
+    def _listen_again(self) -> None:
+        self._doubted, self.rule = self.rule, None
+        self._examples.clear()
+        self._fresh = True
+        self._doubt = 0.0
