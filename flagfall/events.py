@@ -12,6 +12,7 @@ with ReplyDropped, SeatFell and StallSeen wherever they happen.
 from __future__ import annotations
 
 __all__ = [
+    "ON_TIME",
     "SCHEMA",
     "Event",
     "MatchEnded",
@@ -27,12 +28,15 @@ __all__ = [
 ]
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 SCHEMA = 1
 """The version of these records. A reader refuses a newer one."""
+
+ON_TIME: Final = "on time"
+"""The usual verdict. One object for all: a default is left out of a record only where it is this very one."""
 
 Verdict: TypeAlias = Literal["on time", "late", "illegal", "fallen", "absent"]
 """What became of a turn.
@@ -135,7 +139,7 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
     action: Any
     spent_ns: int = 0
     seat: int = 0
-    verdict: Verdict = "on time"
+    verdict: Verdict = ON_TIME
     credit_ns: int = 0
     answers: int | None = None
 
@@ -192,6 +196,7 @@ class TaskEnded(Event, frozen=True, tag="end"):
         steps: the number of its steps.
         ended: `finished`, `truncated` or `cut`.
         metrics: what the task told of itself.
+        answers: what each seat answered to the result, by seat number: a task scheduler may go by it.
     """
 
     task: str
@@ -201,6 +206,7 @@ class TaskEnded(Event, frozen=True, tag="end"):
     steps: int
     ended: str = "finished"
     metrics: Mapping[str, Any] = {}
+    answers: Mapping[int, Any] = {}
 
 
 class MatchEnded(Event, frozen=True, tag="over"):
