@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flagfall.kernel.roles import StepResult, TaskRole
-from flagfall.tasks.commai.byte_task import SILENCE
+from flagfall.tasks.commai.byte_task import SILENCE, ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.tasks.commai.micro_characters import (
     CHARACTER_SOURCES,
@@ -65,7 +65,7 @@ def plays(task: MicroTask, answers: Callable[[int], bool], seed: int = 0) -> tup
     return asked, task.result()
 
 
-def says(task: MicroTask, replies: Iterable[int]) -> list[tuple[int | None, int]]:
+def says(task: ByteTask, replies: Iterable[int]) -> list[tuple[int | None, int]]:
     """What the teacher says to each reply, and the reward that comes with it."""
     return [(result.observation, result.reward) for result in map(task.step, replies)]
 
@@ -74,22 +74,31 @@ def says(task: MicroTask, replies: Iterable[int]) -> list[tuple[int | None, int]
 
 
 def test_the_catalog_lists_the_tasks_in_order() -> None:
-    assert list(CATALOG) == ["micro1", "micro2", "micro3", "micro4", *(f"micro5.{n}" for n in range(1, 19))]
+    listed = [task_id for task_id in CATALOG if task_id.startswith(("micro", "mini"))]
+    assert listed == [
+        *(f"micro{n}" for n in range(1, 5)),
+        *(f"micro5.{n}" for n in range(1, 19)),
+        *("micro6", "micro7.1", "micro7.2", "micro7.3", "micro8", "micro9.1", "micro9.2", "micro9.3"),
+        *("micro10", "micro11", "micro12", "micro13.1", "micro13.2", "micro14", "micro15", "micro16"),
+        *("micro19", "micro20"),
+        *(f"mini{n}" for n in range(6)),
+    ]
+    assert len(listed) == 46
 
 
 @pytest.mark.parametrize("task_id", CATALOG)
 def test_every_task_has_its_id_and_the_role(task_id: str) -> None:
-    task = micro(task_id)
+    task = CATALOG[task_id]()
     assert task.id == task_id
     assert task.continuous
     assert isinstance(task, TaskRole)
-    assert micro(task_id) is not task
+    assert CATALOG[task_id]() is not task
 
 
 @pytest.mark.parametrize("task_id", CATALOG)
 def test_a_seed_says_all(task_id: str) -> None:
     def heard() -> list[tuple[int | None, int]]:
-        task = micro(task_id)
+        task = CATALOG[task_id]()
         first = task.reset(7)
         return [(first, 0), *says(task, [ALWAYS_WRONG, SILENCE] * 50)]
 
@@ -367,7 +376,7 @@ def test_an_always_wrong_learner_of_group_5_is_mostly_asked_125_to_189_questions
 # --- questions ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task_id", [task_id for task_id in CATALOG if task_id != "micro1"])
+@pytest.mark.parametrize("task_id", [task_id for task_id in ALL_SOURCES if task_id != "micro1"])
 def test_each_key_comes_n_times_in_n_times_n_questions(task_id: str) -> None:
     source = ALL_SOURCES[task_id](Random(5))
     assert isinstance(source, TableQuestions)
