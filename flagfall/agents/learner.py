@@ -107,12 +107,11 @@ class LearningAgent:
         """A reward though nobody spoke: silence was the answer, so the text was over."""
         ear = self._ear
         self._last = None
-        if reward < 0 or len(ear.text) == 1:
-            if ear.silence_was_judged() and ear.rule is not None:
-                text = ear.whole_text()
-                _, question = ear.rule.split(text)
-                said = b" " * (len(ear.text) - len(text) + 1)
-                self._last = _Round(question, said, reward)
+        if (reward < 0 or len(ear.text) == 1) and ear.silence_was_judged() and ear.rule is not None:
+            text = ear.whole_text()
+            _, question = ear.rule.split(text)
+            said = b" " * (len(ear.text) - len(text) + 1)
+            self._last = _Round(question, said, reward)
         ear.text.clear()
 
     def _closing(self) -> bytes:

@@ -5,8 +5,8 @@ Several ways to an answer compete, the surest first:
 1. a fact: this answer to this question was rewarded before;
 2. what the feedback told when the question was last answered wrongly;
 3. a program that worked for questions of this shape (`learner_programs`);
-4. for questions of a single character, the guess whose kind was right most often: say the character itself, say
-   what was right for another question, or try something new.
+4. for questions of a single character, the guess whose kind was right most often: say the character itself,
+   say what was right for another question, or try something new.
 
 A fact that is refuted shows that the rules have changed: then all facts are forgotten, but not what kinds of
 guesses, programs and feedback are worth, so that the next set of rules is learned sooner.
@@ -32,6 +32,9 @@ _MOST_SYMBOLS: Final = 16
 
 _PRINTABLE: Final = tuple(bytes([code]) for code in range(0x20, 0x7F))
 
+_LONGEST_END: Final = 4
+"""How long the end of a feedback is at most that may be the answer, with noise before it."""
+
 _FORGETTING: Final = 0.2
 """How much the newest outcome weighs against all that went before it."""
 
@@ -49,10 +52,6 @@ class Scores:
     def update(self, way: str, right: bool) -> None:
         """One more outcome."""
         self.expected[way] += _FORGETTING * (right - self.expected[way])
-
-    def best(self) -> str:
-        """The way that did best; of equals the first."""
-        return max(self.expected, key=self.expected.__getitem__)
 
 
 @attrs.define(eq=False)
@@ -73,20 +72,20 @@ class Fact:
 class FeedbackReader:
     """Finds the right answer in what is said after a wrong one.
 
-    Words with which all such texts begin (`wrong! `) tell nothing and are left out. Of what remains, all may be
-    the answer, or only its end, if there is noise before it. Which it is shows when the same question is asked
-    again: the answer to it is still the same, the noise is not.
+    Words with which all such texts begin (`wrong! `) tell nothing and are left out. Of what remains, all may
+    be the answer, or only its end, if there is noise before it. Which it is shows when the same question is
+    asked again: the answer to it is still the same, the noise is not.
     """
 
     def __init__(self) -> None:
-        whole_or_end = {"0": 0.6} | {str(length): 0.5 + length / 100 for length in range(1, 5)}
-        self._scores = Scores(whole_or_end)
+        self._scores = Scores({"0": 0.5} | {str(length): 0.5 for length in range(_LONGEST_END, 0, -1)})
         self._recent: deque[bytes] = deque(maxlen=4)
         self._label = b""
 
     def read(self, feedback: bytes) -> bytes:
-        """What it takes for the answer."""
-        return self._ending(feedback, self._scores.best())
+        """What it takes for the answer: of ways that do about as well, the one that takes most."""
+        expected = self._scores.expected
+        return self._ending(feedback, max(expected, key=lambda way: round(expected[way], 1)))
 
     def heard(self, feedback: bytes) -> None:
         """Take note of a text, for what they have in common."""
@@ -106,6 +105,12 @@ class FeedbackReader:
         """The answer that this text told is known now."""
         for way in self._scores.expected:
             self._scores.update(way, self._ending(feedback, way) == answer)
+
+    def refute(self, feedback: bytes, answer: bytes) -> None:
+        """This was not the answer that the text told."""
+        for way in self._scores.expected:
+            if self._ending(feedback, way) == answer:
+                self._scores.update(way, right=False)
 
     def compare(self, earlier: bytes, later: bytes) -> None:
         """Both texts told the same answer."""
@@ -234,6 +239,8 @@ class Answers:
                 self._facts.clear()
                 fact = None
             fact = fact or self._remember(question)
+            if fact.feedback:
+                self._reader.refute(fact.feedback, said)
             fact.wrong.add(said)
             self._refute_program(question, said, closing)
 

@@ -3,9 +3,9 @@
 `say: ab say: cd reverse:` -> `cd ab`. Words that end with a colon are taken for commands, the others for
 *slots*, counted from the end. A program makes an answer from slots: one of them, some of them joined, one
 spelled, two of them mixed, ... There are a few hundred programs for a question; those that explain an example
-are kept and counted, and the one that was right most often is used. Questions with the same commands and as many
-slots (the same *shape*) share their programs; where no program serves a whole shape, a word in one slot tells
-what to do (`a and b`, `a or b`). Programs that served other shapes well are tried first.
+are kept and counted, and the one that was right most often is used. Questions with the same commands and as
+many slots (the same *shape*) share their programs; where no program serves a whole shape, a word in one slot
+tells what to do (`a and b`, `a or b`). Programs that served other shapes well are tried first.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _LONG_SILENCE: Final = b" " * 10
 """Spaces in a row after which a text must be over; shorter gaps are taken for a part of it."""
 
 _FIRST_DOUBT: Final = 8
-"""Failures, less half of the successes, that make it listen again; doubled whenever listening changes nothing."""
+"""Failures, less half of the successes, that make it listen again; doubled if that changes nothing."""
 
 _LAST_DOUBT: Final = 512
 
