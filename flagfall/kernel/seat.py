@@ -135,7 +135,7 @@ class Seat(Appointment):
     )
 
     def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, stage: Stage) -> None:
-        super().__init__()
+        super().__init__(rank=number)
         self.number = number
         self.budget = Budget(control)
         self.flat = self.budget.flat

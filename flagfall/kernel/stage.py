@@ -73,7 +73,7 @@ class Stage(Appointment):
         tick_ns: int | None = None,
         steps: int | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(rank=agents)  # a tick comes after the limits of all seats
         self.turns = 0
         self.owed: Any = 0
         self.stopped: Stop | None = None

@@ -24,11 +24,14 @@ class Appointment:
     Attributes:
         due_ns: the true time; whoever sets it to an earlier one than `armed_ns` calls `Agenda.arm`.
         armed_ns: where it stands in the agenda; `NEVER_NS` while it does not.
+        rank: of appointments at one time, the lower comes first; so what happens at one moment does not
+            depend on the order in which a loop ran the tasks that made them.
     """
 
-    __slots__ = ("armed_ns", "due_ns")
+    __slots__ = ("armed_ns", "due_ns", "rank")
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int = 0) -> None:
+        self.rank = rank
         self.due_ns = NEVER_NS
         self.armed_ns = NEVER_NS
 
@@ -38,7 +41,7 @@ class Appointment:
 
 
 class Agenda:
-    """The appointments of one event loop, earliest first; equal times in the order of arming.
+    """The appointments of one event loop, earliest first; equal times by rank, then in the order of arming.
 
     Args:
         on_earlier: called with the new earliest time whenever an arming makes it earlier.
@@ -47,7 +50,7 @@ class Agenda:
     __slots__ = ("_heap", "_on_earlier", "_ticket")
 
     def __init__(self, on_earlier: Callable[[int], None] | None = None) -> None:
-        self._heap: list[tuple[int, int, Appointment]] = []
+        self._heap: list[tuple[int, int, int, Appointment]] = []
         self._ticket = 0
         self._on_earlier = on_earlier
 
@@ -57,19 +60,19 @@ class Agenda:
         if due_ns >= entry.armed_ns:
             return
         self._push(due_ns, entry)
-        if self._on_earlier is not None and self._heap[0][2] is entry:
+        if self._on_earlier is not None and self._heap[0][3] is entry:
             self._on_earlier(due_ns)
 
     def _push(self, due_ns: int, entry: Appointment) -> None:
         self._ticket += 1
         entry.armed_ns = due_ns
-        heappush(self._heap, (due_ns, self._ticket, entry))
+        heappush(self._heap, (due_ns, entry.rank, self._ticket, entry))
 
     def next_due_ns(self) -> int:
         """The time of the earliest appointment, `NEVER_NS` where there is none."""
         heap = self._heap
         while heap:
-            at_ns, _, entry = heap[0]
+            at_ns, _, _, entry = heap[0]
             if at_ns == entry.armed_ns and at_ns == entry.due_ns:
                 return at_ns
             heappop(heap)
@@ -83,6 +86,6 @@ class Agenda:
         """Take out the earliest appointment whose time has come, if there is one."""
         if self.next_due_ns() > now_ns:
             return None
-        entry = heappop(self._heap)[2]
+        entry = heappop(self._heap)[3]
         entry.armed_ns = NEVER_NS
         return entry

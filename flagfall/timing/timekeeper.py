@@ -118,7 +118,7 @@ class _Sleeper(Appointment):
     __slots__ = ("_task",)
 
     def __init__(self, due_ns: int) -> None:
-        super().__init__()
+        super().__init__(rank=-1)  # those who sleep go first, as those who sleep by trio do
         self.due_ns = due_ns
         self._task = current_task()
 

@@ -1,0 +1,163 @@
+"""Tasks that run in actors of their own, phases around tasks, and what is owed at their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import trio
+
+from flagfall.events import MatchEnded, TaskEnded, TaskStarted
+from flagfall.timing import MS
+from tests.fakes import NIL, CountTask, ListScheduler, RunTask, Sleeper, TogetherTask, play
+
+
+class Recorder(Sleeper):
+    def __init__(self, *seconds: float) -> None:
+        super().__init__(*seconds)
+        self.heard: list[Any] = []
+
+    def init(self, observation: Any) -> None:
+        self.heard.append(("init", observation))
+
+    def result(self, observation: Any, reward: Any) -> str:
+        self.heard.append(("result", observation, reward))
+        return "well played"
+
+
+def test_a_task_that_waits_for_real_things():
+    got: list[Any] = []
+
+    async def body(stage: Any) -> None:
+        for turn in range(3):
+            await trio.sleep(0.5)
+            got.append(await stage.exchange(turn, turn))
+
+    scheduler = ListScheduler([RunTask(body)])
+    agent = Recorder(0.01)
+    played = play(scheduler, agent)
+    assert got == [7, 7, 7]
+    assert [t.spent_ns for t in played.turns] == [10 * MS] * 3
+    assert scheduler.outcomes[0].steps == 3
+    assert scheduler.outcomes[0].reward == 3
+    assert agent.heard == [("init", 0), ("result", None, 0)]
+    assert scheduler.outcomes[0].answers == {0: "well played"}
+
+
+def test_an_exchange_that_is_given_up_is_never_answered():
+    got: list[Any] = []
+
+    async def body(stage: Any) -> None:
+        with trio.move_on_after(0.005):
+            got.append(await stage.exchange("first"))
+        got.append(await stage.exchange("second"))
+        with trio.move_on_after(0.005):
+            got.append(await stage.exchange("third"))
+        await trio.sleep(1)
+
+    class Saying:
+        async def act(self, observation: str) -> int:
+            await trio.sleep(0.01)
+            return len(observation)
+
+    played = play(RunTask(body), Saying())
+    assert got == [6]
+    assert played.actions() == [6]
+    assert [d.why for d in played.dropped] == ["stale", "stale"]
+    assert played.fell == []
+
+
+def test_an_agent_that_falls_after_a_turn_was_given_up_answers_nothing_later():
+    got: list[Any] = []
+
+    async def body(stage: Any) -> None:
+        shown = dict.fromkeys(("player_0", "player_1"), 0)
+        with trio.move_on_after(0.005):
+            await stage.exchange(shown)
+        await trio.sleep(1)  # seat 0 breaks down
+        got.append(await stage.exchange(shown))
+
+    class Breaks:
+        async def act(self, _observation: int) -> int:
+            await trio.sleep(0.01)
+            raise ValueError
+
+    played = play(RunTask(body, players=2), Breaks(), Sleeper(0.02))
+    assert got == [{"player_0": NIL, "player_1": 7}]
+    assert played.verdicts(0) == ["absent"]
+    assert played.verdicts(1) == ["on time"]
+
+
+def test_the_limit_of_steps_ends_a_task_that_runs_by_itself():
+    async def body(stage: Any) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            while True:
+                await stage.exchange(0)
+
+    scheduler = ListScheduler([RunTask(body), CountTask(1)])
+    played = play(scheduler, Sleeper(0.01), steps=4)
+    assert played.reason == "steps"
+    assert len(played.turns) == 4
+    ends = [e for e in played.events if isinstance(e, TaskStarted | TaskEnded)]
+    assert [type(e) for e in ends] == [TaskStarted, TaskEnded]
+    assert ends[1].ended == "cut"
+
+
+def test_a_task_may_wrap_up_when_the_match_ends():
+    async def body(stage: Any) -> None:
+        try:
+            while True:
+                await stage.exchange(0)
+        except Exception:  # noqa: BLE001, S110 - such tasks exist
+            pass
+        await trio.sleep(1)
+
+    agent = Recorder(0.01)
+    played = play(ListScheduler([RunTask(body), CountTask(1)]), agent, steps=2)
+    assert played.reason == "steps"
+    assert agent.heard == [("init", 0)]
+    assert sum(isinstance(e, TaskStarted) for e in played.events) == 1
+
+
+def test_what_the_task_before_owes_is_paid_with_the_first_exchange():
+    async def body(stage: Any) -> None:
+        await stage.exchange("a", 1)
+        await stage.exchange("b", 1)
+
+    async def silent(_stage: Any) -> None:
+        await trio.sleep(0.1)
+
+    tasks = [CountTask(1, continuous=True), RunTask(silent, continuous=True), RunTask(body, continuous=True)]
+    scheduler = ListScheduler(tasks)
+    played = play(scheduler, Sleeper(0.01))
+    assert [t.reward for t in played.turns] == [0, 8, 1]
+    assert [o.reward for o in scheduler.outcomes] == [7, 0, 2]
+    assert played.tally().reward == 9
+
+
+def test_phases_come_around_tasks_unless_they_are_continuous():
+    agent = Recorder(0.01)
+    play(ListScheduler([CountTask(1), CountTask(1)]), agent)
+    assert agent.heard == [("init", 0), ("result", 1, 7)] * 2
+    agent = Recorder(0.01)
+    scheduler = ListScheduler([CountTask(2, continuous=True)] * 2)
+    played = play(scheduler, agent)
+    # The last words: the reward for its last action is told, and counted.
+    assert agent.heard == [("result", None, 7)]
+    assert [t.reward for t in played.turns] == [0, 7, 7, 7]
+    assert played.tally().reward == 28
+    assert played.events[-1] == MatchEnded(40 * MS, "finished", 4, 7)
+
+
+def test_last_words_go_to_each_player_and_need_no_listener():
+    played = play(TogetherTask(2, 2, continuous=True), Recorder(0.01), Sleeper(0.01, say=3))
+    assert played.reason == "finished"
+    assert [played.tally(seat).reward for seat in (0, 1)] == [14, 6]
+
+
+def test_steps_cut_the_match_in_the_middle():
+    scheduler = ListScheduler([CountTask(5)])
+    played = play(scheduler, Sleeper(0.01), steps=3)
+    assert played.reason == "steps"
+    end = next(e for e in played.events if isinstance(e, TaskEnded))
+    assert (end.steps, end.ended, end.result) == (2, "cut", None)
