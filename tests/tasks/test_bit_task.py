@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,7 @@ def test_the_wrapper_is_a_task() -> None:
     assert task.id == "spelling"
     assert task.action_space == task.observation_space
     assert [task.is_legal(bit) for bit in (0, 1, 2, -1, True, None, "1", 1.0)] == [True, True] + [False] * 6
+    task.reset(0)
     assert not task.is_done()
     in_bits(task, "")
     assert task.is_done()
@@ -121,29 +123,24 @@ def test_the_reward_comes_with_the_first_bit_of_the_next_task() -> None:
         steps.append((observation, reward))
         return int(next(replies, "0"))
 
-    run_plain(SequentialTaskScheduler([task]), act, steps=16 * 8)  # type: ignore[list-item]  # its own kind
+    run_plain(SequentialTaskScheduler([task]), act, steps=16 * 8)
     assert bits_to_text("".join(str(bit) for bit, _ in steps)) == "say applegood. s"
     assert {place: reward for place, (_, reward) in enumerate(steps) if reward} == {15 * 8: 1}
 
 
 def test_the_byte_under_way_is_said_to_its_end() -> None:
-    """An answer may come at any bit; what it replaces ends with a whole byte."""
-    for early in range(0, 48, 8):
-        said, _ = in_bits(
-            BitTask(conversation("nothing but apples")), text_to_bits(" " * (early // 8) + "apple.")
-        )
-        text = bits_to_text(said, strict=True)
-        assert text is not None
-        assert text == f"{'nothing but apples'[: early // 8 + 6]}good. "
+    """Whenever the answer comes: what it replaces ends with a whole byte."""
+    for early in range(6):
+        task = BitTask(conversation("nothing but apples"))
+        said, _ = in_bits(task, text_to_bits(" " * early + "apple."))
+        assert bits_to_text(said, strict=True) == f"{'nothing but apples'[: early + 6]}good. "
 
 
 def test_a_letter_of_two_bytes_goes_both_ways() -> None:
     task = BitTask(COMMAI_CATALOG["commai.sample.unicode"]())
     said, rewards = in_bits(task, text_to_bits(" " * 50 + "א"))
-    assert (
-        bits_to_text(said, strict=True)
-        == "a in Hebrew is א. How do you say a in Hebrew?" + " " * 6 + "Correct! "
-    )
+    opening = "a in Hebrew is א. How do you say a in Hebrew?"
+    assert bits_to_text(said, strict=True) == f"{opening}      Correct! "
     assert len(rewards) == 1
     assert task.result() is True
 
@@ -192,7 +189,7 @@ def test_pseudo_words_can_be_pronounced() -> None:
     scrambler = Scrambler(Random(0))
     for word in ("challenge", "hello", "it"):
         vowels = [letter in "aeiouy" for letter in scrambler.scramble(word)]
-        assert all(one is not next_one for one, next_one in zip(vowels, vowels[1:], strict=False))
+        assert all(one is not other for one, other in pairwise(vowels))
 
 
 def test_more_words_of_one_letter_than_there_are_letters() -> None:
