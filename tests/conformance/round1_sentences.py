@@ -266,6 +266,8 @@ class NewWords(Plain):
     def __init__(self, vocabulary: Vocabulary, forms: tuple[str, ...]) -> None:
         super().__init__(vocabulary, forms)
         self._names: dict[str, str] = {}
+        self._kept_out: set[str] = set()
+        self._free = vocabulary.free
 
     def ask(self, text: str) -> None:
         found = re.fullmatch(r"(\w+) is as (say|after|union|exclude) - (.*)", text, re.ASCII)
@@ -279,10 +281,10 @@ class NewWords(Plain):
         tokens = re.findall(r"\w+|\W", question, re.ASCII)
         if original in tokens or new not in tokens:
             raise ValueError(f"{original!r} is not replaced everywhere in {text!r}")
-        free = {
-            word for word in self.vocabulary.free if not any(name in word for name in self._names.values())
-        }
-        self._ask("".join(original if token == new else token for token in tokens), free)
+        if new not in self._kept_out:
+            self._kept_out.add(new)
+            self._free = {word for word in self._free if new not in word}
+        self._ask("".join(original if token == new else token for token in tokens), self._free)
 
 
 class WordMap:
