@@ -97,7 +97,8 @@ class LearningAgent:
     def _finish(self, reward: float) -> None:
         """The answer is over, since the teacher speaks again or has paid for it."""
         self._speaking = False
-        said = bytes(self._said)
+        # What was added to an answer that seemed too short may have made it right, but not wrong.
+        said = bytes(self._said if reward > 0 else self._said[: len(self._answer)])
         self._ear.judged(reward)
         self._answers.judged(self._question, said, reward, self._closing())
         self._last = _Round(self._question, said, reward)

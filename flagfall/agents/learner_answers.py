@@ -235,7 +235,7 @@ class Answers:
                 self._learn_program(question, said, closing)
             fact.right = said
         elif reward < 0:
-            if fact is not None and said == fact.right:
+            if fact is not None and fact.right is not None and fact.right.startswith(said):
                 self._facts.clear()
                 fact = None
             fact = fact or self._remember(question)
