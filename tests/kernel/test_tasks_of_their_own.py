@@ -100,6 +100,7 @@ def test_the_limit_of_steps_ends_a_task_that_runs_by_itself():
     assert len(played.turns) == 4
     ends = [e for e in played.events if isinstance(e, TaskStarted | TaskEnded)]
     assert [type(e) for e in ends] == [TaskStarted, TaskEnded]
+    assert isinstance(ends[1], TaskEnded)
     assert ends[1].ended == "cut"
 
 

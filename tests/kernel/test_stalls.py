@@ -1,0 +1,187 @@
+"""Who holds up the loop pays for it, and nobody else: in real time, with a host that stalls."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+import trio
+
+from flagfall.agents.process_host import ProcessHost
+from flagfall.agents.thread_host import ThreadHost
+from flagfall.events import StallSeen
+from flagfall.timing import MS
+from flagfall.timing.stalls import Ledger, StallWatch
+from tests.fakes import CountTask, Played, Sleeper, TogetherTask, play_here
+
+CONTROL = "start=20s act=60ms/20s"
+
+
+def block(seconds: float) -> None:
+    """Hold up the loop without using the CPU."""
+    time.sleep(seconds)
+
+
+async def stall_while(match: Any, after: float, seconds: float = 0.2) -> Played:
+    """Play, and hold up the loop from another task; first when the match is under way."""
+    async with trio.open_nursery() as nursery:
+        result: list[Played] = []
+
+        async def playing() -> None:
+            result.append(await match())
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(playing)
+        while True:
+            await trio.sleep(after)
+            block(seconds)
+    return result[0]
+
+
+def nap(_observation: Any) -> int:
+    time.sleep(0.01)
+    return 7
+
+
+@pytest.fixture
+def agent_file(tmp_path: Any) -> Any:
+    path = tmp_path / "napping.py"
+    path.write_text("import time\ndef nap(observation):\n    time.sleep(0.01)\n    return 7\n")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["task", "thread", "process"])
+async def test_what_the_host_loses_is_not_charged(kind: str, agent_file: Any):
+    agent: Any = Sleeper(0.01)
+    if kind == "thread":
+        agent = ThreadHost(nap, "napping")
+    elif kind == "process":
+        agent = ProcessHost(f"{agent_file}:nap", "napping")
+    played = await stall_while(lambda: play_here(CountTask(15), agent, control=CONTROL), 0.025)
+    assert played.verdicts() == ["on time"] * 15
+    assert played.tally().credit_ns > 150 * MS
+    stalls = [e for e in played.events if isinstance(e, StallSeen)]
+    assert stalls
+    assert all(stall.seat is None for stall in stalls)
+    assert max(t.spent_ns for t in played.turns) < 61 * MS
+
+
+async def test_an_agent_that_blocks_is_convicted_and_the_others_are_not():
+    class Blocks:
+        async def act(self, observation: int) -> int:
+            block(0.15 if observation == 2 else 0)
+            return 1
+
+    other = Played()
+    played = Played()
+    async with trio.open_nursery() as nursery:
+
+        async def elsewhere() -> None:
+            await play_here(CountTask(12), Sleeper(0.02), control=CONTROL, into=other)
+
+        nursery.start_soon(elsewhere)
+        await play_here(TogetherTask(2, 6), Blocks(), Sleeper(0.02), control=CONTROL, into=played)
+    assert played.verdicts(0) == ["on time", "on time", "late", "on time", "on time", "on time"]
+    assert played.verdicts(1) == ["on time"] * 6
+    assert other.verdicts() == ["on time"] * 12
+    assert [e.seat for e in played.events if isinstance(e, StallSeen)][:1] == [0]
+
+
+async def test_an_agent_that_blocks_between_its_reply_and_the_next_turn_pays_itself():
+    async def run(seat: Any) -> None:
+        async for turn in seat:
+            seat.reply(1)
+            block(0.1 if turn.number == 1 else 0)
+
+    played = await play_here(CountTask(5), run, control=CONTROL)
+    assert played.verdicts() == ["on time", "on time", "late", "on time", "on time"]
+
+
+async def test_a_slow_world_gives_nobody_time():
+    """The next turn's clock starts after the step: what the step took is no credit."""
+
+    class SlowWorld(TogetherTask):
+        def step(self, action: Any) -> Any:
+            block(0.05)
+            return super().step(action)
+
+    async def late(_observation: int) -> int:
+        await trio.sleep(0.09)
+        return 1
+
+    played = await play_here(SlowWorld(2, 4), late, Sleeper(0.0), control=CONTROL)
+    assert set(played.verdicts(0)) == {"late"}
+    assert played.verdicts(1) == ["on time"] * 4
+
+
+async def test_a_bank_is_charged_with_what_the_agent_used():
+    played = await stall_while(
+        lambda: play_here(CountTask(10), Sleeper(0.02), control="start=20s bank=700ms"), 0.03, 0.1
+    )
+    assert played.verdicts() == ["on time"] * 10
+    assert sum(t.spent_ns for t in played.turns) < 500 * MS
+
+
+async def test_waiting_in_the_queue_behind_busy_matches_is_not_charged():
+    async def busy(observation: int) -> int:
+        return observation % 100
+
+    matches = [Played() for _ in range(64)]
+    async with trio.open_nursery() as nursery:
+        for into in matches:
+
+            async def one(into: Played = into) -> None:
+                await play_here(CountTask(300), busy, control="start=20s act=20ms/10s", into=into)
+
+            nursery.start_soon(one)
+    for played in matches:
+        assert played.verdicts() == ["on time"] * 300
+
+
+def test_the_step_that_runs_is_looked_at_too():
+    ledger = Ledger()
+    watch = StallWatch(time.perf_counter_ns, ledger)
+    task: Any = object()
+    watch.before_task_step(task)
+    began_ns = time.perf_counter_ns()
+    block(0.02)
+    assert watch.lost_in_this_step_ns(time.perf_counter_ns()) == 0  # it slept: its own doing
+    assert ledger.step_began_ns <= began_ns
+
+
+SUSPENDED = """
+import sys, trio
+from tests.fakes import CountTask, Sleeper, play_here
+from flagfall.agents.process_host import ProcessHost
+async def main():
+    agent = ProcessHost(sys.argv[1], "napping") if len(sys.argv) > 1 else Sleeper(0.01)
+    print("go", flush=True)
+    played = await play_here(CountTask(60), agent, control="start=20s act=60ms/20s")
+    print(played.verdicts().count("late"), played.tally().credit_ns, flush=True)
+trio.run(main)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_process", [False, True])
+def test_a_program_that_is_suspended_charges_nobody(agent_file: Any, in_process: bool):
+    spec = [f"{agent_file}:nap"] if in_process else []
+    with subprocess.Popen(
+        [sys.executable, "-c", SUSPENDED, *spec], stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        time.sleep(0.5 if in_process else 0.1)
+        for _ in range(3):
+            os.kill(program.pid, signal.SIGSTOP)
+            time.sleep(0.25)
+            os.kill(program.pid, signal.SIGCONT)
+            time.sleep(0.06)
+        late, credit_ns = map(int, program.stdout.readline().split())
+    assert late == 0
+    assert credit_ns > 100 * MS

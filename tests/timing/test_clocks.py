@@ -1,0 +1,151 @@
+"""The virtual clock as the clock of a loop, and the clocks that count what the CPU does."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+import trio
+import trio.lowlevel
+from trio.testing import MockClock
+
+from flagfall.timing import (
+    MS,
+    S,
+    Timekeeper,
+    VirtualClock,
+    process_cpu_clock,
+    sleep_until_ns,
+    time_source,
+    timekeeping,
+)
+from flagfall.timing.clocks import clock_of
+from flagfall.timing.cpu import counting_steps
+
+
+async def test_sleeping_takes_exactly_its_time(virtual_clock: VirtualClock):
+    began = time.perf_counter()
+    for _ in range(1000):
+        await trio.sleep(3600)
+    assert virtual_clock.now_ns == 3_600_000 * S
+    assert trio.current_time() == 3_600_000
+    assert time.perf_counter() - began < 10
+
+
+async def test_limits_of_trio_hold(virtual_clock: VirtualClock):
+    with trio.move_on_after(0.25) as scope:
+        await trio.sleep_forever()
+    assert scope.cancelled_caught
+    assert virtual_clock.now_ns == 250 * MS
+    with pytest.raises(trio.TooSlowError), trio.fail_after(1):
+        await trio.sleep(2)
+    with trio.move_on_after(3) as scope:
+        await trio.sleep(2)
+    assert not scope.cancelled_caught
+    assert virtual_clock.now_ns == 3250 * MS
+
+
+async def test_our_sleep_is_exact_and_leaves_nothing_when_cancelled(virtual_clock: VirtualClock):
+    async with timekeeping() as keeper:
+        await sleep_until_ns(keeper, 7)
+        assert virtual_clock.now_ns == 7
+        await sleep_until_ns(keeper, 3)
+        assert virtual_clock.now_ns == 7
+        with trio.move_on_after(1):
+            await sleep_until_ns(keeper, 10 * S)
+        await trio.sleep(20)
+        assert virtual_clock.agenda.next_due_ns() == 2**62
+
+
+async def test_sleepers_of_both_kinds_wake_in_time_order(virtual_clock: VirtualClock):
+    woken: list[tuple[str, int]] = []
+
+    async def by_trio(seconds: float) -> None:
+        await trio.sleep(seconds)
+        woken.append(("trio", virtual_clock.now_ns))
+
+    async def by_ns(keeper: Timekeeper, due_ns: int) -> None:
+        await sleep_until_ns(keeper, due_ns)
+        woken.append(("ours", virtual_clock.now_ns))
+
+    async with timekeeping() as keeper, trio.open_nursery() as nursery:
+        for number in (5, 3, 1):
+            nursery.start_soon(by_trio, number / 1000)
+            nursery.start_soon(by_ns, keeper, (number + 1) * MS)
+    assert woken == [
+        ("trio", 1 * MS),
+        ("ours", 2 * MS),
+        ("trio", 3 * MS),
+        ("ours", 4 * MS),
+        ("trio", 5 * MS),
+        ("ours", 6 * MS),
+    ]
+
+
+async def test_no_time_passes_during_real_work(virtual_clock: VirtualClock):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.sleep, 5)
+        with virtual_clock.hold():
+            await trio.to_thread.run_sync(time.sleep, 0.02)
+            assert virtual_clock.now_ns == 0
+    assert virtual_clock.now_ns == 5 * S
+
+
+async def test_nanoseconds_do_not_drift(virtual_clock: VirtualClock):
+    for _ in range(10_000):
+        await trio.sleep(0.0000001)  # 100 ns
+    assert virtual_clock.now_ns == 10_000 * 100
+
+
+def test_the_time_of_a_loop_is_that_of_its_clock():
+    async def source() -> int:
+        now = time_source()
+        before = now()
+        await trio.sleep(2)
+        return now() - before
+
+    assert trio.run(source, clock=MockClock(autojump_threshold=0)) == 2 * S
+
+
+def test_a_process_that_has_ended_has_used_what_it_had():
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(0.05)
+        os._exit(0)
+    clock = process_cpu_clock(pid)
+    used = clock()
+    os.waitpid(pid, 0)
+    assert clock() >= used
+    assert clock() == clock()
+
+
+def test_a_clock_that_never_was_stands_at_zero():
+    assert clock_of((~4_000_000 << 3) | 2)() == 0
+
+
+async def test_steps_of_a_task_and_of_those_below_it_are_counted_and_no_others():
+    def burn(ns: int) -> None:
+        end = time.thread_time_ns() + ns
+        while time.thread_time_ns() < end:
+            pass
+
+    async def burning() -> None:
+        for _ in range(5):
+            burn(2 * MS)
+            await trio.lowlevel.checkpoint()
+
+    used: list[int] = []
+
+    async def counted() -> None:
+        with counting_steps() as clock:
+            burn(5 * MS)
+            async with trio.open_nursery() as below:
+                below.start_soon(burning)
+            await trio.sleep(0.02)
+            used.append(clock.used_ns())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(burning)
+        nursery.start_soon(counted)
+    assert 15 * MS <= used[0] < 22 * MS

@@ -1,0 +1,93 @@
+"""One timekeeper for all matches of a loop: it wakes in time, seldom, and leaves with the last match."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import trio
+
+from flagfall.timing import MS, Appointment, sleep_until_ns, timekeeping
+from tests.fakes import CountTask, Sleeper, play_here
+
+
+class Alarm(Appointment):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fired = trio.Event()
+        self.at_ns = 0
+
+    def fire(self, now_ns: int) -> None:
+        self.at_ns = now_ns
+        self.fired.set()
+
+
+def tasks_living() -> int:
+    return trio.lowlevel.current_statistics().tasks_living
+
+
+async def test_it_wakes_for_what_is_armed_later_and_due_earlier():
+    async with timekeeping() as keeper:
+        late, early = Alarm(), Alarm()
+        began_ns = keeper.now()
+        late.due_ns = began_ns + 60_000 * MS
+        keeper.agenda.arm(late)
+        await trio.sleep(0.005)
+        early.due_ns = began_ns + 20 * MS
+        keeper.agenda.arm(early)
+        with trio.fail_after(5):
+            await early.fired.wait()
+        assert early.at_ns >= began_ns + 20 * MS
+        late.due_ns = keeper.now() + MS
+        keeper.agenda.arm(late)
+        with trio.fail_after(5):
+            await late.fired.wait()
+
+
+async def test_our_sleep_on_the_wall_clock():
+    async with timekeeping() as keeper:
+        due_ns = keeper.now() + 10 * MS
+        await sleep_until_ns(keeper, due_ns)
+        assert keeper.now() >= due_ns
+        with trio.move_on_after(0.001) as scope:
+            await sleep_until_ns(keeper, due_ns + 10**12)
+        assert scope.cancelled_caught
+
+
+async def test_nothing_is_left_after_the_last_match_however_many_there_were():
+    before = tasks_living()
+    instruments = len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments)
+    for _ in range(20):
+        await play_here(CountTask(1), Sleeper(0.0))
+    await trio.testing.wait_all_tasks_blocked()
+    assert tasks_living() == before
+    assert len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments) == instruments
+
+
+async def test_matches_that_overlap_share_one():
+    async with timekeeping() as one:
+        async with timekeeping() as other:
+            assert one is other
+            now = tasks_living()
+        assert tasks_living() == now
+        alarm = Alarm()
+        alarm.due_ns = one.now() + 5 * MS
+        one.agenda.arm(alarm)
+        with trio.fail_after(5):
+            await alarm.fired.wait()
+
+
+async def test_turns_hardly_touch_the_heap():
+    async def act(observation: int) -> int:
+        return observation % 100
+
+    class Long(CountTask):
+        def step(self, action: Any) -> Any:
+            self.taken = self.taken[-1:]
+            return super().step(action)
+
+    async with timekeeping() as keeper:
+        before = keeper.agenda._ticket
+        began_ns = keeper.now()
+        await play_here(Long(10**9), act, steps=20_000)
+        spans = (keeper.now() - began_ns) // (40 * MS) + 1
+        assert keeper.agenda._ticket - before <= 2 * spans + 10
