@@ -4,7 +4,8 @@ It is not told which task it plays, nor where one ends and the next begins. Thre
 
 - `learner_turns`: when is it my turn? Learned by staying silent and watching when silence is punished.
 - `learner_answers`: what do I say? Facts, feedback, programs and guesses, chosen by how they did before.
-- `learner_programs`: small programs that make an answer from the words of a question, found from examples.
+- `learner_programs`: small programs that make an answer from the words of a question, found from examples;
+  and `learner_relations`, for questions that have but two answers.
 
 This file ties them together, one byte at a time. One *round* is: a text of the teacher, which ends with a
 question; the answer, while the teacher is silent; a reward, with the first byte of the next text; and, in the
@@ -74,11 +75,10 @@ class LearningAgent:
 
     def _take_turn(self) -> None:
         """The teacher waits: learn from what it said about the last answer, then find the next one."""
-        text = self._ear.whole_text()
-        feedback, self._question = (b"", text) if self._ear.rule is None else self._ear.rule.split(text)
+        feedback, self._question = self._ear.split()
         closing = self._closing()
         last, self._last = self._last, None
-        if last is not None and last.reward < 0 and feedback:
+        if last is not None and last.reward <= 0 and feedback:
             self._answers.told(last.question, feedback, closing)
         self._answer = self._answers.answer(self._question, closing)
         self._speaking = True
@@ -105,14 +105,20 @@ class LearningAgent:
         self._ear.text.clear()
 
     def _hear_silence_judged(self, reward: float) -> None:
-        """A reward though nobody spoke: silence was the answer, so the text was over."""
-        ear = self._ear
+        """A reward though nobody spoke: silence was the answer, so the text was over.
+
+        A good one in the middle of a text, after an answer that earned nothing, is for that answer.
+        """
+        ear, last = self._ear, self._last
         self._last = None
-        if (reward < 0 or len(ear.text) == 1) and ear.silence_was_judged() and ear.rule is not None:
-            text = ear.whole_text()
-            _, question = ear.rule.split(text)
-            said = b" " * (len(ear.text) - len(text) + 1)
-            self._last = _Round(question, said, reward)
+        if reward > 0 and len(ear.text) > 1:
+            if last is not None and last.reward == 0:
+                self._answers.judged(last.question, last.said, reward, self._closing())
+            ear.rewarded_late()
+            return
+        if ear.silence_was_judged():
+            said = b" " * (len(ear.text) - len(ear.whole_text()) + 1)
+            self._last = _Round(ear.split()[1], said, reward)
         ear.text.clear()
 
     def _closing(self) -> bytes:

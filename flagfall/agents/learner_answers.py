@@ -4,7 +4,8 @@ Several ways to an answer compete, the surest first:
 
 1. a fact: this answer to this question was rewarded before;
 2. what the feedback told when the question was last answered wrongly;
-3. a program that worked for questions of this shape (`learner_programs`);
+3. for questions that have but two answers, the one that suits their words (`learner_relations`); for others,
+   a program that worked for questions of this shape (`learner_programs`);
 4. for questions of a single character, the guess whose kind was right most often: say the character itself,
    say what was right for another question, or try something new.
 
@@ -23,6 +24,7 @@ from typing import Final
 import attrs
 
 from flagfall.agents.learner_programs import ProgramLibrary, Sentence
+from flagfall.agents.learner_relations import Relations
 
 _MOST_FACTS: Final = 4096
 """Questions remembered; then the oldest is forgotten."""
@@ -82,17 +84,22 @@ class FeedbackReader:
         self._recent: deque[bytes] = deque(maxlen=4)
         self._label = b""
 
-    def read(self, feedback: bytes) -> bytes:
-        """What it takes for the answer: of ways that do about as well, the one that takes most."""
+    def read(self, feedback: bytes, closing: bytes) -> bytes:
+        """What it takes for the answer: of ways that do about as well, the one that takes most.
+
+        Nothing that comes after what closes an answer is a part of it.
+        """
         expected = self._scores.expected
-        return self._ending(feedback, max(expected, key=lambda way: round(expected[way], 1)))
+        told = self._ending(feedback, max(expected, key=lambda way: round(expected[way], 1)))
+        answer, closed, _ = told.partition(closing)
+        return answer + closed
 
     def heard(self, feedback: bytes) -> None:
         """Take note of a text, for what they have in common."""
         if feedback in self._recent:
             return
         self._recent.append(feedback)
-        texts = [text.split(b" ")[:-1] for text in self._recent]
+        texts = [text.split()[:-1] for text in self._recent]  # the last word is never a label
         label = []
         if len(texts) > 1:
             for words in zip(*texts, strict=False):
@@ -198,6 +205,7 @@ class Answers:
         self._reader = FeedbackReader()
         self._guesses = Guesses(random)
         self._programs = ProgramLibrary()
+        self._relations = Relations()
         self._guessed = False
 
     def answer(self, question: bytes, closing: bytes) -> bytes:
@@ -212,14 +220,16 @@ class Answers:
         if fact is not None:
             if fact.right is not None:
                 return fact.right
-            if fact.feedback and (told := self._reader.read(fact.feedback)) not in fact.wrong:
+            if fact.feedback and (told := self._reader.read(fact.feedback, closing)) not in fact.wrong:
                 return told
         if len(question) == 1:
             self._guessed = True
             taken = {known.right for known in self._facts.values() if known.right is not None}
             return self._guesses.guess(question, set() if fact is None else fact.wrong, taken)
         sentence = Sentence.parse(question)
-        made = None if sentence is None else self._programs.answer(sentence)
+        if sentence is None:
+            return closing
+        made = self._relations.answer(sentence) or self._programs.answer(sentence)
         return closing if made is None else made + closing
 
     def judged(self, question: bytes, said: bytes, reward: float, closing: bytes) -> None:
@@ -232,7 +242,7 @@ class Answers:
             if fact.feedback and fact.right is None:
                 self._reader.check(fact.feedback, said)
             if fact.right is None:
-                self._learn_program(question, said, closing)
+                self._learn(question, said, closing)
             fact.right = said
         elif reward < 0:
             if fact is not None and fact.right is not None and fact.right.startswith(said):
@@ -242,18 +252,17 @@ class Answers:
             if fact.feedback:
                 self._reader.refute(fact.feedback, said)
             fact.wrong.add(said)
-            self._refute_program(question, said, closing)
+            if (sentence := Sentence.parse(question)) is not None:
+                self._programs.refute(sentence, said.removesuffix(closing))
 
     def told(self, question: bytes, feedback: bytes, closing: bytes) -> None:
         """What was said after a wrong answer to the question."""
         self._reader.heard(feedback)
-        fact = self._facts.get(question)
-        if fact is None:
-            return
+        fact = self._facts.get(question) or self._remember(question)
         if fact.feedback:
             self._reader.compare(fact.feedback, feedback)
         fact.feedback = feedback
-        self._learn_program(question, self._reader.read(feedback), closing)
+        self._learn(question, self._reader.read(feedback, closing), closing)
 
     def _remember(self, question: bytes) -> Fact:
         if len(self._facts) >= _MOST_FACTS:
@@ -261,10 +270,8 @@ class Answers:
         fact = self._facts[question] = Fact()
         return fact
 
-    def _learn_program(self, question: bytes, answer: bytes, closing: bytes) -> None:
+    def _learn(self, question: bytes, answer: bytes, closing: bytes) -> None:
+        """Sentences teach more than what to answer to the same one."""
         if (sentence := Sentence.parse(question)) is not None:
             self._programs.learn(sentence, answer.removesuffix(closing))
-
-    def _refute_program(self, question: bytes, answer: bytes, closing: bytes) -> None:
-        if (sentence := Sentence.parse(question)) is not None:
-            self._programs.refute(sentence, answer.removesuffix(closing))
+            self._relations.learn(sentence, answer.removesuffix(closing))

@@ -57,7 +57,7 @@ class Sentence:
     def parse(cls, question: bytes) -> Sentence | None:
         """The question taken apart; `None` if it has less than two words, or very many."""
         words = question.split()
-        slots = [word for word in words if not word.endswith(b":")]
+        slots = [word.rstrip(b";") for word in words if not word.endswith(b":")]
         if len(words) < 2 or not 0 < len(slots) <= _MOST_SLOTS:  # noqa: PLR2004 - see above
             return None
         shape = tuple(word if word.endswith(b":") else b"*" for word in words)

@@ -75,14 +75,13 @@ class TurnRule:
         return self.ends(text) and not any(self.ends(text[:n]) for n in range(1, len(text)))
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Feedback and question, without separator and ending."""
+        """Feedback and question, without the separator."""
         if self.separator is not None:
             feedback, _, question = text.partition(bytes([self.separator]))
-        elif self.ending is None:
-            feedback, question = text[:-1], text[-1:]  # nothing marks it: take the shortest question there is
-        else:
-            feedback, question = b"", text
-        return feedback, question if self.ending is None else question[:-1]
+            return feedback, question
+        if self.ending is not None:
+            return b"", text
+        return text[:-1], text[-1:]  # nothing marks it: take the shortest question there is
 
 
 def fit(texts: Sequence[bytes]) -> TurnRule | None:
@@ -123,6 +122,8 @@ class Ear:
         self.rule: TurnRule | None = None
         self._examples: deque[bytes] = deque(maxlen=_WINDOW)
         self._fresh = True  # the first text has no feedback, or its beginning was missed
+        self._opening = b""  # the word with which questions begin, where the separator stands within them
+        self._after_reward = False
         self._doubt = 0.0
         self._doubt_limit = _FIRST_DOUBT
         self._doubted: TurnRule | None = None
@@ -156,12 +157,30 @@ class Ear:
         self._examples.append(self.whole_text())
         texts = list(self._examples)
         self.rule = None
+        self._opening = b""
         if len(texts) >= _ENOUGH:
             self.rule = fit(texts) or fit(texts[-_ENOUGH:])
         if self.rule is not None:
             confirmed = self.rule == self._doubted
             self._doubt_limit = min(2 * self._doubt_limit, _LAST_DOUBT) if confirmed else _FIRST_DOUBT
             self._doubt = 0.0
+
+    def rewarded_late(self) -> None:
+        """A reward came while the teacher spoke: what it says from now on is no feedback."""
+        self.text.clear()
+        self._after_reward = True
+
+    def split(self) -> tuple[bytes, bytes]:
+        """The feedback and the question in the text, which is over."""
+        text, rule = self.whole_text(), self.rule
+        if rule is None:
+            return b"", text
+        if self._after_reward and rule.separator is not None and rule.separator in text:
+            self._opening = text.partition(b" ")[0]
+        self._after_reward = False
+        before, opening, after = text.partition(self._opening) if self._opening else (text, b"", b"")
+        feedback, question = (before, opening + after) if opening else rule.split(text)
+        return feedback, question if rule.ending is None else question[:-1]
 
     def whole_text(self) -> bytes:
         """What the teacher has said, without the silence at its end (a single space may be a question)."""

@@ -1,8 +1,8 @@
 """`flagfall curriculum`: which tasks does a byte agent learn, and how soon?
 
 Each task is played on its own, by the rule of round 1: learned is what was solved so many times in a row.
-Tasks and agents get the same seeds as in `flagfall run --scheduler consecutive:5`, so what a fresh learner did
-can be played again under the kernel, recorded and read.
+Tasks and agents get the same seeds as in `flagfall run --scheduler consecutive:5`, so what a fresh learner
+did can be played again under the kernel, recorded and read.
 """
 
 from __future__ import annotations
