@@ -75,6 +75,8 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
         steps: after so many turns the match is cut; `None` for no limit.
         begun: wall time of the start (ISO 8601, UTC); `None` under the virtual clock, so that equal
             matches have equal journals.
+        config: the configuration of the tasks, as JSON text, where there was more to say than `tasks` and
+            `scheduler` can; `flagfall.playing.rebuild` reads it.
     """
 
     schema: int
@@ -88,6 +90,7 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     tick_ns: int | None = None
     steps: int | None = None
     begun: str | None = None
+    config: str | None = None
 
 
 class SeatReady(Event, frozen=True, tag="ready"):

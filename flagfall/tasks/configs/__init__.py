@@ -1,0 +1,16 @@
+"""Configurations: which tasks, in which worlds, in which order, said in a file.
+
+    config = load_config("challenge")            # one that comes with flagfall
+    config = load_config("tasks_config.json")    # as round 1 of the General AI Challenge has them
+    config = load_config("mine.toml")            # ours; `docs/round1.md` tells what may stand in it
+
+A `Config` is a value; `build` makes the tasks and their scheduler, new ones each time.
+"""
+
+from __future__ import annotations
+
+from flagfall.tasks.configs.config import Config as Config
+from flagfall.tasks.configs.config import TaskEntry as TaskEntry
+from flagfall.tasks.configs.files import SHIPPED as SHIPPED
+from flagfall.tasks.configs.files import load_config as load_config
+from flagfall.tasks.configs.files import parse_config as parse_config

@@ -1,0 +1,144 @@
+"""Configurations in files: JSON and TOML, and those that come with flagfall, by name."""
+
+from __future__ import annotations
+
+__all__ = ["SHIPPED", "config_of", "load_config", "parse_config"]
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from flagfall.errors import UsageError, nearest
+from flagfall.tasks.commai.words import Words, load_words, read_words
+from flagfall.tasks.configs.config import Config
+from flagfall.tasks.configs.mistakes import Mistakes
+from flagfall.tasks.configs.reading import read_ours, read_round1
+
+SHIPPED: Final[Mapping[str, Path]] = MappingProxyType(
+    {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
+)
+"""The configurations that come with flagfall, by name."""
+
+_TOML_PLACE: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+
+
+def load_config(source: str | Path) -> Config:
+    """The configuration in a file.
+
+    Args:
+        source: a path that ends in `.json` or `.toml`, or a name out of `SHIPPED`.
+
+    Raises:
+        UsageError: there is none, or something is wrong with it; the message has all that is.
+    """
+    path = Path(source)
+    if str(source) in SHIPPED:
+        path = SHIPPED[str(source)]
+    elif path.suffix not in _READERS:
+        raise UsageError(
+            f"unknown configuration {str(source)!r}{nearest(str(source), SHIPPED)}; or name a file that ends"
+            f" in {' or '.join(_READERS)}"
+        )
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"configuration {path}: {error.strerror or error}") from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = 1 + data.count(b"\n", 0, error.start)
+        raise UsageError(f"{path}: line {line}: this is no text in UTF-8") from error
+    return parse_config(text, path.suffix, name=str(path), folder=path.parent)
+
+
+def parse_config(
+    text: str, form: str = ".json", *, name: str = "configuration", folder: Path = Path()
+) -> Config:
+    """The configuration in a text.
+
+    Args:
+        text: the whole file.
+        form: `.json` or `.toml`. A JSON object whose scheduler has a `type` is one of round 1; any other
+            has the same tables as our TOML.
+        name: what to call it in messages.
+        folder: where relative paths in it begin.
+
+    Raises:
+        UsageError: something is wrong with it; the message has all that is.
+    """
+    mistakes = Mistakes(name)
+    data = _READERS[form](text, mistakes)
+    mistakes.raise_any()
+    scheduler = data.get("scheduler")
+    if form == ".json" and (not isinstance(scheduler, dict) or "policy" not in scheduler):
+        return read_round1(data, mistakes)
+    return read_ours(data, mistakes, lambda said: _resolve_words(said, folder))
+
+
+def config_of(
+    schedule: Sequence[str], policy: str, options: Mapping[str, Any], *, name: str = "options"
+) -> Config:
+    """A configuration without a file.
+
+    Args:
+        schedule: ids of tasks.
+        policy: a text for `parse_policy`.
+        options: what else stands at the top of a file, such as `bit_mode`; the path in `words` begins here.
+        name: what to call it in messages.
+
+    Raises:
+        UsageError: something is wrong with it; the message has all that is.
+    """
+    data = {**options, "scheduler": {"policy": policy, "tasks": list(schedule)}}
+    return read_ours(data, Mistakes(name), lambda said: _resolve_words(said, Path()))
+
+
+def _resolve_words(said: Any, folder: Path) -> Words:
+    """Words from a file, or a list of them, which journals have."""
+    if isinstance(said, str):
+        return load_words(folder / said)
+    if isinstance(said, list) and all(isinstance(word, str) for word in said):
+        return read_words(said, "in the list")
+    raise UsageError(f"{said!r} is neither the path of a file nor a list of words")
+
+
+def _read_json(text: str, mistakes: Mistakes) -> dict[str, Any]:
+    def table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in made:
+                mistakes.add((), f"the name {key!r} stands twice in one table")
+            made[key] = value
+        return made
+
+    try:
+        data = json.loads(text, object_pairs_hook=table)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"{mistakes.source}: line {error.lineno}, column {error.colno}: no JSON: {error.msg}"
+        ) from error
+    except (RecursionError, ValueError) as error:  # lists in lists in lists; a number of a million digits
+        raise UsageError(f"{mistakes.source}: no configuration: {error}") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"{mistakes.source}: a configuration is an object, not {type(data).__name__}")
+    return data
+
+
+def _read_toml(text: str, mistakes: Mistakes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _TOML_PLACE.fullmatch(str(error))
+        what, line, column = found.groups() if found is not None else (str(error), None, None)
+        if line is None:  # the end of the text
+            line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
+        raise UsageError(f"{mistakes.source}: line {line}, column {column}: no TOML: {what}") from error
+    except (RecursionError, ValueError) as error:
+        raise UsageError(f"{mistakes.source}: no configuration: {error}") from error
+
+
+_READERS: Final = {".json": _read_json, ".toml": _read_toml}
