@@ -22,7 +22,7 @@ __all__ = [
 
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -36,7 +36,9 @@ UNPRINTABLE: Final = "\N{MIDDLE DOT}"
 _DOT: Final = ord(".")
 _SPACES: Final = [SILENCE, SILENCE]
 _BYTE_VALUES: Final = 256
-_MARKS: Final = MappingProxyType({0: " ", 1: "+", -1: "-", 2: "2", -2: "\N{LATIN LETTER TWO WITH STROKE}"})
+_MARKS: Final[Mapping[float, str]] = MappingProxyType(
+    {0: " ", 1: "+", -1: "-", 2: "2", -2: "\N{LATIN LETTER TWO WITH STROKE}"}
+)
 
 
 @attrs.frozen
