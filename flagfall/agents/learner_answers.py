@@ -18,6 +18,7 @@ from __future__ import annotations
 __all__ = ["Answers"]
 
 from collections import Counter, deque
+from itertools import takewhile
 from random import Random
 from typing import Final
 
@@ -36,6 +37,9 @@ _PRINTABLE: Final = tuple(bytes([code]) for code in range(0x20, 0x7F))
 
 _LONGEST_END: Final = 4
 """How long the end of a feedback is at most that may be the answer, with noise before it."""
+
+_RECENT: Final = 6
+"""Feedback texts that are compared for what they have in common."""
 
 _FORGETTING: Final = 0.2
 """How much the newest outcome weighs against all that went before it."""
@@ -81,7 +85,7 @@ class FeedbackReader:
 
     def __init__(self) -> None:
         self._scores = Scores({"0": 0.5} | {str(length): 0.5 for length in range(_LONGEST_END, 0, -1)})
-        self._recent: deque[bytes] = deque(maxlen=4)
+        self._recent: deque[bytes] = deque(maxlen=_RECENT)
         self._label = b""
 
     def read(self, feedback: bytes, closing: bytes) -> bytes:
@@ -96,17 +100,13 @@ class FeedbackReader:
 
     def heard(self, feedback: bytes) -> None:
         """Take note of a text, for what they have in common."""
-        if feedback in self._recent:
-            return
         self._recent.append(feedback)
-        texts = [text.split()[:-1] for text in self._recent]  # the last word is never a label
-        label = []
+        texts = [text.split()[:-1] for text in dict.fromkeys(self._recent)]  # the last word is no label
         if len(texts) > 1:
-            for words in zip(*texts, strict=False):
-                if len(set(words)) > 1:
-                    break
-                label.append(words[0] + b" ")
-        self._label = b"".join(label)
+            shared = takewhile(lambda words: len(set(words)) == 1, zip(*texts, strict=False))
+            self._label = b"".join(words[0] + b" " for words in shared)
+        elif not feedback.startswith(self._label):
+            self._label = b""
 
     def check(self, feedback: bytes, answer: bytes) -> None:
         """The answer that this text told is known now."""
@@ -262,7 +262,8 @@ class Answers:
         if fact.feedback:
             self._reader.compare(fact.feedback, feedback)
         fact.feedback = feedback
-        self._learn(question, self._reader.read(feedback, closing), closing)
+        if answer := self._reader.read(feedback, closing):
+            self._learn(question, answer, closing)
 
     def _remember(self, question: bytes) -> Fact:
         if len(self._facts) >= _MOST_FACTS:

@@ -2,8 +2,8 @@
 
 No program can make such an answer from the question's words; it depends on how they relate. So a question is
 reduced to a few relations between its last word and the others (does it contain them, is it made of them?),
-and what was right for questions with the same relations is remembered. Nothing is known beforehand of what any
-word means: that `anything` allows more and `not` forbids shows in the answers that go with them.
+and what was right for questions with the same relations is remembered. Nothing is known beforehand of what
+any word means: that `anything` allows more and `not` forbids shows in the answers that go with them.
 """
 
 from __future__ import annotations

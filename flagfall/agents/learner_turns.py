@@ -180,7 +180,7 @@ class Ear:
         self._after_reward = False
         before, opening, after = text.partition(self._opening) if self._opening else (text, b"", b"")
         feedback, question = (before, opening + after) if opening else rule.split(text)
-        return feedback, question if rule.ending is None else question[:-1]
+        return feedback.rstrip(b" "), question if rule.ending is None else question[:-1]
 
     def whole_text(self) -> bytes:
         """What the teacher has said, without the silence at its end (a single space may be a question)."""
