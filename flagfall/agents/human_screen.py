@@ -142,7 +142,7 @@ class _ScreenConsole:
         return self._paused
 
     async def ask(self, *, wanted: bool) -> str | None:
-        self._asking = "YOUR TURN" if wanted else "paused: Enter takes a step"
+        self._asking = "YOUR TURN" if wanted else "paused: Enter steps"
         self._draw()
         try:
             return await self._lines.receive()

@@ -126,7 +126,7 @@ def test_a_human_reads_answers_is_paid_and_quits(terminal: Terminal):
     assert paid[4] == "reward         +"
 
     terminal.type("Tab")
-    terminal.wait_for("paused: Enter takes a step")
+    terminal.wait_for("paused: Enter steps")
     before = time_on(terminal.screen())
     terminal.type("Enter")
     terminal.wait_for(f"time {before + 1} ")
