@@ -44,6 +44,15 @@ _RECENT: Final = 6
 _FORGETTING: Final = 0.2
 """How much the newest outcome weighs against all that went before it."""
 
+_DOUBT: Final = 0.02
+"""How much each wrong answer weighs against what is thought of the ways to read feedback."""
+
+_UNKNOWN: Final = 0.5
+"""The score of a way of which nothing is known."""
+
+_ABOUT: Final = 0.2
+"""Ways whose scores differ by less do about as well."""
+
 
 class Scores:
     """How well each way has done lately, from 0 to 1.
@@ -58,6 +67,11 @@ class Scores:
     def update(self, way: str, right: bool) -> None:
         """One more outcome."""
         self.expected[way] += _FORGETTING * (right - self.expected[way])
+
+    def doubt(self) -> None:
+        """Move a little towards not knowing, so that what is not confirmed is given up some day."""
+        for way, expected in self.expected.items():
+            self.expected[way] += _DOUBT * (_UNKNOWN - expected)
 
 
 @attrs.define(eq=False)
@@ -84,7 +98,8 @@ class FeedbackReader:
     """
 
     def __init__(self) -> None:
-        self._scores = Scores({"0": 0.5} | {str(length): 0.5 for length in range(_LONGEST_END, 0, -1)})
+        ends = (str(length) for length in range(_LONGEST_END, 0, -1))
+        self._scores = Scores(dict.fromkeys(("0", *ends), _UNKNOWN))
         self._recent: deque[bytes] = deque(maxlen=_RECENT)
         self._label = b""
 
@@ -94,12 +109,14 @@ class FeedbackReader:
         Nothing that comes after what closes an answer is a part of it.
         """
         expected = self._scores.expected
-        told = self._ending(feedback, max(expected, key=lambda way: round(expected[way], 1)))
+        good_enough = max(expected.values()) - _ABOUT
+        told = self._ending(feedback, next(way for way in expected if expected[way] >= good_enough))
         answer, closed, _ = told.partition(closing)
         return answer + closed
 
     def heard(self, feedback: bytes) -> None:
-        """Take note of a text, for what they have in common."""
+        """Take note of a text, for what they have in common; and that it took a wrong answer to hear it."""
+        self._scores.doubt()
         self._recent.append(feedback)
         texts = [text.split()[:-1] for text in dict.fromkeys(self._recent)]  # the last word is no label
         if len(texts) > 1:
