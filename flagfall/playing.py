@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["HostKind", "build_scheduler", "host_agent", "play", "run"]
+__all__ = ["HostKind", "build_scheduler", "host_agent", "play", "rebuild", "run"]
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -17,10 +17,12 @@ from flagfall.agents.process_host import ProcessHost
 from flagfall.agents.specs import agent_name, is_sample, load_agent
 from flagfall.agents.thread_host import ThreadHost
 from flagfall.errors import UsageError
+from flagfall.events import MatchStarted
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
 from flagfall.kernel.roles import SchedulerRole, Sink
 from flagfall.recording.journal import Journal
 from flagfall.tasks.catalog import make_task
+from flagfall.tasks.configs import Config, parse_config
 from flagfall.tasks.policies import parse_policy
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
@@ -31,7 +33,7 @@ DEFAULT_TIME_CONTROL = "start=10s init=5s act=1s/5s result=5s"
 
 
 async def play(
-    tasks: str | Task | Iterable[str | Task] | SchedulerRole,
+    tasks: str | Task | Iterable[str | Task] | SchedulerRole | Config,
     agents: Any | Sequence[Any],
     *,
     scheduler: str | None = None,
@@ -47,7 +49,8 @@ async def play(
     """Play one match in the running event loop.
 
     Args:
-        tasks: ids such as `micro1`, task objects, or a task scheduler of one's own.
+        tasks: ids such as `micro1`, task objects, a task scheduler of one's own, or a configuration
+            (`flagfall.tasks.configs.load_config`).
         agents: one agent for each seat (a single one needs no list): an object of any kind that
             `flagfall.agents.agent` tells of, a text such as `random` or `bot.py:Bot`, or a host.
         scheduler: the text of a policy, such as `consecutive:5` (`flagfall.tasks.policies`). By default
@@ -101,11 +104,15 @@ def run(*args: Any, clock: Literal["wall", "virtual"] = "wall", **options: Any) 
 
 
 def build_scheduler(
-    tasks: str | Task | Iterable[str | Task] | SchedulerRole,
+    tasks: str | Task | Iterable[str | Task] | SchedulerRole | Config,
     scheduler: str | None,
     steps: int | None,
 ) -> tuple[SchedulerRole, dict[str, Any]]:
     """The task scheduler that the arguments of `play` mean, and what a journal must say to build it again."""
+    if isinstance(tasks, Config):
+        if scheduler is not None:
+            raise UsageError("a configuration says itself which scheduler it has")
+        return tasks.build(), tasks.header()
     if hasattr(tasks, "next_task"):
         if scheduler is not None:
             raise UsageError("give a task scheduler of your own or the name of one, not both")
@@ -114,6 +121,20 @@ def build_scheduler(
     made = [make_task(task) if isinstance(task, str) else task for task in given]
     text = scheduler or ("sequential" if steps is not None else "sequential:1")
     return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}
+
+
+def rebuild(header: MatchStarted) -> SchedulerRole:
+    """The task scheduler of a recorded match, with new tasks.
+
+    Args:
+        header: what its journal begins with.
+
+    Raises:
+        UsageError: it was played with tasks of somebody's own, or the header is damaged.
+    """
+    if header.config is not None:
+        return parse_config(header.config, name="the configuration in the journal").build()
+    return build_scheduler(header.tasks, header.scheduler, header.steps)[0]
 
 
 def host_agent(agent: Any, kind: HostKind | None = None, name: str | None = None) -> AgentHost:

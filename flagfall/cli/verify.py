@@ -44,10 +44,10 @@ def verify(
 def _rebuild(header: MatchStarted) -> Any:
     """The task scheduler of a match that was played with tasks by name."""
     from flagfall.errors import UsageError
-    from flagfall.playing import build_scheduler
+    from flagfall.playing import rebuild
 
     try:
-        return build_scheduler(header.tasks, header.scheduler, header.steps)[0]
+        return rebuild(header)
     except UsageError as error:
         raise UsageError(
             f"the match cannot be built again from its names, so it cannot be verified here: {error}"
