@@ -142,6 +142,7 @@ class _WireSeat:
         self.wants: frozenset[str] = frozenset({"act"})
         self._link = link
         self._taken: Envelope | None = None
+        self._answered = -NEVER_NS
 
     def __aiter__(self) -> _WireSeat:
         return self
@@ -169,9 +170,10 @@ class _WireSeat:
 
     def reply(self, action: Any = None, number: int | None = None) -> None:
         if number is None:
-            number = self._taken.number if self._taken is not None else -NEVER_NS
+            number = self._answered if self._taken is None else self._taken.number
         if self._taken is not None and number == self._taken.number:
             self._taken = None
+            self._answered = number
         self._link.tell(Answer(number, action))
 
 

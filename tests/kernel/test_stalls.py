@@ -36,10 +36,13 @@ async def stall_while(match: Any, after: float, seconds: float = 0.2) -> Played:
             result.append(await match())
             nursery.cancel_scope.cancel()
 
+        async def stalling() -> None:
+            while True:
+                await trio.sleep(after)
+                block(seconds)
+
         nursery.start_soon(playing)
-        while True:
-            await trio.sleep(after)
-            block(seconds)
+        nursery.start_soon(stalling)
     return result[0]
 
 

@@ -1,0 +1,281 @@
+"""The same agents in threads and in processes: what they may do, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from flagfall.agents.process_host import STDERR_BYTES, ProcessHost
+from flagfall.agents.specs import load_agent
+from flagfall.agents.thread_host import ThreadHost
+from flagfall.events import SeatReady
+from flagfall.timing import MS
+from tests.fakes import NIL, CountTask, ListScheduler, Played, Sleeper, TogetherTask, play_here
+
+AGENTS = Path(__file__).parent / "some_agents.py"
+CONTROL = "start=20s init=5s act=2s/20s result=5s"
+KINDS = ["thread", "process"]
+
+
+def host(kind: str, name: str) -> Any:
+    spec = f"{AGENTS}:{name}"
+    return ProcessHost(spec, name) if kind == "process" else ThreadHost(load_agent(spec), name)
+
+
+def children() -> set[int]:
+    """The living processes of this session's making, zombies too."""
+    found: set[int] = set()
+    for listed in Path("/proc/self/task").glob("*/children"):  # each thread has its own
+        with suppress(OSError):
+            found.update(map(int, listed.read_text().split()))
+    return found
+
+
+def descriptors() -> set[str]:
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+
+
+def threads() -> set[str]:
+    return {t.name for t in threading.enumerate() if not t.name.startswith("Trio thread")}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """No process, thread or descriptor outlives its match."""
+    before = len(descriptors()), children(), threads()
+    yield
+    assert children() <= before[1]
+    end = time.monotonic() + 2  # a thread closes its end of the wire a moment later
+    while time.monotonic() < end and (len(descriptors()) > before[0] or not threads() <= before[2] | BLOCKED):
+        time.sleep(0.01)
+    assert len(descriptors()) <= before[0]
+    assert threads() <= before[2] | BLOCKED
+
+
+BLOCKED = {"slow to die"}
+"""Threads that nobody can stop."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["echo", "trio_echo", "AsyncioEcho", "actor", "AsyncioActor"])
+async def test_agents_of_every_kind(kind: str, name: str):
+    played = await play_here(CountTask(5), host(kind, name), control=CONTROL)
+    assert played.reason == "finished"
+    assert played.actions() == [0, 1, 2, 3, 4]
+    assert played.fell == []
+    ready = next(e for e in played.events if isinstance(e, SeatReady))
+    assert ready.host == kind
+    assert ready.spent_ns > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_replies_that_answer_nothing(kind: str):
+    played = await play_here(CountTask(4), host(kind, "doubling"), control=CONTROL)
+    assert played.actions() == [0, 1, 2, 3]
+    assert {d.why for d in played.dropped} == {"double"}
+    played = await play_here(CountTask(4), host(kind, "flooding"), control=CONTROL)
+    assert played.actions() == [0, 1, 2, 3]
+    assert len(played.dropped) == 100
+    played = await play_here(CountTask(4), host(kind, "skipping"), control="start=20s act=50ms/20s")
+    assert played.actions() == [0, NIL, 2, NIL]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_phases_and_answers_travel(kind: str):
+    scheduler = ListScheduler([CountTask(1)])
+    await play_here(scheduler, host(kind, "Phases"), control=CONTROL)
+    assert [tuple(seen) for seen in scheduler.outcomes[0].answers[0]] == [
+        ("start", 0),
+        ("init", 0),
+        ("act", 0),
+        ("result", 1, 0),
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_late_answers_are_stale_and_the_agent_is_told(kind: str):
+    played = await play_here(CountTask(4), host(kind, "slow"), control="start=20s act=50ms/20s")
+    assert played.verdicts()[1] == "late"
+    assert played.actions()[0] == 0
+    assert played.actions()[-1] in {3, NIL}
+    assert 1 not in played.actions()
+    assert {d.why for d in played.dropped} == {"stale"}
+    played = await play_here(CountTask(6), host(kind, "Told"), control="start=20s act=70ms/20s")
+    assert played.actions()[:2] == [41, NIL]
+    assert 50 in played.actions()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("where", ["Start", "Init", "Act", "Result", "Close"])
+async def test_exceptions_are_told_with_the_agents_traceback(kind: str, where: str):
+    played = await play_here(CountTask(1), host(kind, f"RaisesIn{where}"), control=CONTROL)
+    assert played.reason == ("finished" if where == "Close" else "seats")
+    assert [f.reason for f in played.fell] == ["not started" if where == "Start" else "crashed"]
+    assert f"boom in {where.lower()}" in played.fell[0].detail
+    assert "some_agents.py" in played.fell[0].detail
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("name", "reason", "said"),
+    [("exits", "crashed", "SystemExit: 3"), ("leaving", "gone", ""), ("nonsense", "crashed", "object")],
+)
+async def test_ways_to_go(kind: str, name: str, reason: str, said: str):
+    played = await play_here(TogetherTask(2, 3), host(kind, name), Sleeper(0.001), control=CONTROL)
+    assert [(f.seat, f.reason) for f in played.fell] == [(0, reason)]
+    assert said in played.fell[0].detail
+    assert played.reason == "finished"
+    assert played.verdicts(1) == ["on time"] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "said"),
+    [
+        ("leaves_at_once", "gone", "so long"),
+        ("leaves_at_once", "gone", "exit code 0"),
+        ("kills_itself", "gone", "exit code -9"),
+        ("segfaults", "gone", "exit code -11"),
+        ("closes_its_pipes", "gone", "closed"),
+        ("half_a_frame", "gone", "closed"),
+        ("garbage", "garbage", ""),
+        ("too_long", "garbage", "4294967295"),
+    ],
+)
+async def test_ways_for_a_process_to_go(name: str, reason: str, said: str):
+    began = time.perf_counter()
+    played = await play_here(CountTask(3), host("process", name), control=CONTROL)
+    assert (played.reason, played.fell[0].reason) == ("seats", reason)
+    assert said in played.fell[0].detail
+    assert time.perf_counter() - began < 5
+
+
+async def test_what_an_agent_prints_does_not_break_the_wire_and_is_bounded():
+    played = await play_here(CountTask(3), host("process", "Talking"), control=CONTROL)
+    assert played.actions() == [0, 1, 2]
+    assert STDERR_BYTES < 10_000
+
+
+def orphans() -> list[Path]:
+    """Agent processes without a parent."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            parent = int(entry.with_name("stat").read_text().rpartition(")")[2].split()[1])
+            if parent == 1 and b"flagfall.agents" in entry.read_bytes():
+                found.append(entry)
+    return found
+
+
+async def ended_within_ms(name: str, control: str) -> float:
+    """How long after the hard limit the match was over, with the process gone."""
+    played = await play_here(CountTask(30), host("process", name), control=control)
+    assert played.reason == "seats"
+    assert played.fell[0].reason == "late"
+    assert played.result is not None
+    return (played.result.elapsed_ns - played.fell[0].at_ns) / MS
+
+
+@pytest.mark.parametrize("name", ["spins", "spins_with_a_child", "ignores_terminate", "sleeps"])
+async def test_a_process_is_stopped_with_its_children(name: str):
+    after_ms = await ended_within_ms(name, "start=20s act=40ms/150ms")
+    assert after_ms < 200  # 20 ms is what is promised on a machine with time to spare
+    assert not orphans()
+
+
+async def test_a_process_that_never_starts_is_out_in_time():
+    played = await play_here(CountTask(3), host("process", "NeverStarts"), control="start=1s")
+    assert (played.reason, played.fell[0].reason) == ("seats", "late")
+
+
+async def test_on_the_cpu_clock_a_process_is_charged_for_computing_only():
+    control = "start=20s act=40ms/10s clock=cpu"
+    played = await play_here(CountTask(4), host("process", "naps"), control=control)
+    assert played.verdicts() == ["on time"] * 4
+    played = await play_here(CountTask(4), host("process", "burns"), control=control)
+    assert played.verdicts()[:2] == ["on time", "late"]
+    played = await play_here(
+        CountTask(4), host("process", "sleeps"), control="start=20s act=20ms late=out clock=cpu"
+    )
+    assert played.fell[0].reason == "late"
+    assert played.fell[0].at_ns - played.events[2].at_ns < 1000 * MS
+    played = await play_here(CountTask(3), host("thread", "naps"), control=control)
+    assert played.verdicts() == ["on time"] * 3
+
+
+async def test_helper_modules_stand_beside_the_agents_file(tmp_path: Path):
+    (tmp_path / "my_helper.py").write_text("def answer(observation):\n    return observation + 10\n")
+    (tmp_path / "bot.py").write_text(
+        "from my_helper import answer\ndef act(observation):\n    return answer(observation)\n"
+    )
+    played = await play_here(CountTask(3), ProcessHost(f"{tmp_path / 'bot.py'}:act", "bot"), control=CONTROL)
+    assert played.actions() == [10, 11, 12]
+
+
+async def test_an_agent_that_cannot_be_loaded_is_told_why(tmp_path: Path):
+    (tmp_path / "bot.py").write_text("import nothing_of_the_kind\n")
+    for spec in (f"{tmp_path / 'bot.py'}:act", f"{tmp_path / 'none.py'}:act", "no_such_module:act"):
+        played = await play_here(CountTask(3), ProcessHost(spec, "bot"), control=CONTROL)
+        assert played.fell[0].reason == "not started"
+        assert played.fell[0].detail
+
+
+async def test_a_thread_that_never_comes_back_is_left_behind():
+    release = threading.Event()
+
+    def stuck(_observation: int) -> int:
+        release.wait(20)
+        return 1
+
+    played = await play_here(
+        CountTask(30), ThreadHost(stuck, "slow to die"), control="start=20s act=10ms/50ms"
+    )
+    assert (played.reason, played.fell[0].reason) == ("seats", "late")
+    release.set()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_both_kinds_at_several_seats(kind: str):
+    played = await play_here(
+        TogetherTask(3, 5),
+        host(kind, "echo"),
+        host("process", "spins"),
+        host("thread", "echo"),
+        control="start=20s act=100ms/250ms",
+    )
+    assert played.actions(0) == played.actions(2) == [0, 1, 2, 3, 4]
+    assert played.verdicts(1)[0] == "late"
+    assert played.verdicts(1)[-1] == "absent"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "name"), [("thread", "naps"), ("process", "naps"), ("process", "sleeps")])
+async def test_cancelling_at_any_moment_leaves_nothing(kind: str, name: str):
+    for after in (0.0, 0.001, 0.01, 0.05, 0.15, 0.25, 0.35):
+        into = Played()
+        with trio.move_on_after(after):
+            await play_here(CountTask(10**6), host(kind, name), control=CONTROL, into=into)
+        if into.events:
+            assert type(into.events[-1]).__name__ == "MatchEnded"
+
+
+async def test_killing_the_agents_process_from_outside():
+    async def murder(before: set[int]) -> None:
+        while not (born := children() - before):  # noqa: ASYNC110 - the kernel of the system tells by no event
+            await trio.sleep(0.01)
+        await trio.sleep(0.4)
+        os.kill(born.pop(), signal.SIGKILL)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(murder, children())
+        played = await play_here(CountTask(10**6), host("process", "naps"), control=CONTROL)
+    assert (played.reason, played.fell[0].reason) == ("seats", "gone")
+    assert "-9" in played.fell[0].detail

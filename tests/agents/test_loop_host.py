@@ -1,0 +1,107 @@
+"""Agents in the event loop, on the CPU clock too."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import trio
+
+from flagfall.agents.loop_host import LoopHost
+from flagfall.timing import MS
+from tests.fakes import CountTask, play, play_here
+
+
+def burn(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+async def test_on_the_cpu_clock_sleeping_costs_nothing():
+    async def act(_observation: int) -> int:
+        await trio.sleep(0.06)
+        return 1
+
+    played = await play_here(CountTask(3), act, control="start=1s act=30ms/1s clock=cpu")
+    assert played.verdicts() == ["on time"] * 3
+
+
+async def test_on_the_cpu_clock_computing_counts_and_only_the_agents_own():
+    async def act(observation: int) -> int:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep, 0.001)
+            burn(0.05 if observation == 1 else 0.001)
+        return 1
+
+    async def noise() -> None:
+        while True:
+            burn(0.01)
+            await trio.sleep(0.001)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(noise)
+        played = await play_here(CountTask(4), act, control="start=1s act=30ms/10s clock=cpu")
+        nursery.cancel_scope.cancel()
+    assert played.verdicts() == ["on time", "late", "on time", "on time"]
+    assert 50 * MS <= played.turns[1].spent_ns < 70 * MS
+
+
+async def test_on_the_cpu_clock_a_sleeper_ends_all_the_same():
+    async def act(_observation: int) -> int:
+        await trio.sleep(60)
+        return 1
+
+    instruments = len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments)
+    began = time.perf_counter()
+    played = await play_here(CountTask(2), act, control="start=1s act=5ms late=out clock=cpu")
+    assert played.reason == "seats"
+    assert 0.05 <= time.perf_counter() - began < 1
+    assert len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments) == instruments
+
+
+def test_agents_of_every_kind_are_asked_alike():
+    class Bytes:
+        def reply(self, byte: int, reward: float) -> Any:
+            return byte if reward else "A"
+
+    class Timed:
+        def act(self, observation: int, timer: Any) -> int:
+            assert timer.remaining_ns == 40 * MS
+            return observation
+
+    async def act(observation: int) -> int:
+        return observation
+
+    async def actor(seat: Any) -> None:
+        async for turn in seat:
+            seat.reply(turn.observation)
+
+    for agent in (Timed, Timed(), act, actor, lambda observation: observation):
+        assert play(CountTask(3), LoopHost(agent, "any")).actions() == [0, 1, 2]
+    assert play(CountTask(3), Bytes).actions() == [65, 1, 2]
+
+
+def test_what_is_no_agent_does_not_start():
+    for agent in (object(), 5, None):
+        played = play(CountTask(1), LoopHost(agent, "none"))
+        assert (played.reason, played.fell[0].reason) == ("seats", "not started")
+        assert "is no agent" in played.fell[0].detail
+
+
+def test_children_that_shield_themselves_are_stopped():
+    async def stubborn() -> None:
+        with trio.CancelScope(shield=True):
+            await trio.sleep_forever()
+
+    async def run(seat: Any) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stubborn)
+            async for _turn in seat:
+                seat.reply(1)
+
+    class Actor:
+        async def run(self, seat: Any) -> None:
+            await run(seat)
+
+    assert play(CountTask(2), Actor()).reason == "finished"
