@@ -1,11 +1,11 @@
 """The record of a match, written while it is played; how it stands in the file, `layout` tells.
 
-Events come inside timed turns, so taking one is an append to a list: 32 of them are encoded, hashed and
-sealed at a time, and an actor of its own writes what is sealed, in a thread. What is waiting for the disk
+Events come inside timed turns, so taking one is an append to a list: 64 of them are encoded and
+handed at a time to an actor of its own, which seals and writes them in a thread. What is waiting for the disk
 is bounded: beyond a limit the match waits between turns, where no clock runs. Nothing is ever dropped.
 
 Where batches end depends on the events alone under the virtual clock, so equal matches have equal files.
-On the wall clock a batch that has waited for `FLUSH_SECONDS` is sealed as it is.
+On the wall clock a batch that has waited for `FLUSH_SECONDS` is closed as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ __all__ = [
 
 import time
 from contextlib import AbstractContextManager, nullcontext
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -40,10 +39,10 @@ from flagfall.recording.layout import (
     BATCH_BYTES,
     BATCH_EVENTS,
     MAX_LINE_BYTES,
-    SHORT_DIGITS,
+    Sealer,
+    Unsealed,
     encode,
     encode_lines,
-    seal_line,
     writable,
 )
 from flagfall.recording.reading import JournalError, JournalTruncated, read_journal
@@ -72,8 +71,8 @@ class JournalStatistics:
     """How a journal does.
 
     Attributes:
-        events: so many are sealed.
-        waiting_bytes: are sealed and not yet written.
+        events: so many are encoded.
+        waiting_bytes: are encoded and not yet written (without their seals).
         peak_waiting_bytes: the most that `waiting_bytes` ever was.
         written_bytes: the length of the file.
         pauses: how often the match waited for the disk.
@@ -102,13 +101,13 @@ class Journal:
         self._pause: Callable[[], None] = lambda: None
         self._real_work: Callable[[], AbstractContextManager[None]] = nullcontext
         self._virtual = False
-        # Not yet sealed.
+        # Not yet encoded, but for what may change.
         self._pending: list[Event | Raw] = []
         self._pending_bytes = 0
-        # Sealed and not yet written.
-        self._hash = sha256()
-        self._sealed: list[bytes] = []
-        self._sealed_bytes = 0
+        # Encoded and not yet written.
+        self._sealer = Sealer()
+        self._ready: list[Unsealed] = []
+        self._ready_bytes = 0
         self._waiting_bytes = 0
         self._write_due = 0.0
         self._file: JournalFile | None = None
@@ -153,7 +152,7 @@ class Journal:
             pending = self._pending
             pending.append(event)
             if len(pending) >= BATCH_EVENTS:
-                self._seal()
+                self._close_batch()
         else:
             self._take_now(event)
 
@@ -162,7 +161,7 @@ class Journal:
         self._pending.append(Raw(line))
         self._pending_bytes += len(line)
         if len(self._pending) >= BATCH_EVENTS or self._pending_bytes >= BATCH_BYTES:
-            self._seal()
+            self._close_batch()
 
     def _encoded(self, event: Event) -> bytes:
         if type(event) is MatchStarted:
@@ -181,8 +180,8 @@ class Journal:
             )
         return line
 
-    def _seal(self, *, last: bool = False) -> None:
-        """Close the batch and queue it for the writer."""
+    def _close_batch(self, *, last: bool = False) -> None:
+        """Encode the batch, and queue it for the writer."""
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         if self._fault is not None or self._closed:
             return
@@ -191,22 +190,18 @@ class Journal:
         except ValueError as error:
             self._fail(f"{_place(pending[0])} or one soon after cannot be written: {error}", error)
             raise self._fault from error  # type: ignore[misc]  # it was set in the line before
-        self._hash.update(lines)
-        digits = self._hash.hexdigest()
-        seal = seal_line(len(pending), digits if last else digits[:SHORT_DIGITS])
-        self._hash.update(seal)
         self._events += len(pending)
-        self._queue(lines + seal)
+        self._queue(Unsealed(lines, len(pending), last))
 
-    def _queue(self, batch: bytes) -> None:
-        length = len(batch)
-        self._sealed.append(batch)
-        self._sealed_bytes += length
+    def _queue(self, batch: Unsealed) -> None:
+        length = len(batch.lines)
+        self._ready.append(batch)
+        self._ready_bytes += length
         waiting_bytes = self._waiting_bytes = self._waiting_bytes + length
         self._peak_waiting_bytes = max(self._peak_waiting_bytes, waiting_bytes)
         if waiting_bytes > MAX_WAITING_BYTES:
             self._pause()
-        if self._sealed_bytes >= WRITE_BYTES or (self._virtual and time.monotonic() >= self._write_due):
+        if self._ready_bytes >= WRITE_BYTES or (self._virtual and time.monotonic() >= self._write_due):
             self._wake.set()
 
     # The match's side.
@@ -223,7 +218,7 @@ class Journal:
         if not self._finished:
             self._finished = True
             if self._pending or self._events:
-                self._seal(last=True)
+                self._close_batch(last=True)
         self._wake.set()
 
     async def drain(self) -> None:
@@ -253,24 +248,24 @@ class Journal:
         """
         try:
             await self._wake.wait()
-            if self._pending or self._sealed:
+            if self._pending or self._ready:
                 await self._write_all()
         except OSError as error:
             self._fail(f"cannot be written: {error.strerror or error}", error)
         finally:
             self._closed = True
             self._room.set()
-            self._sealed.clear()
+            self._ready.clear()
             await self._close_unfinished()
         if self._fault is not None:
             raise self._fault
 
     async def _write_all(self) -> None:
         self._file = await self._work(lambda: JournalFile(self.path))
-        while self._fault is None and not (self._finished and not self._sealed):
+        while self._fault is None and not (self._finished and not self._ready):
             await self._until_due()
-            if self._sealed:
-                await self._write_sealed(self._file)
+            if self._ready:
+                await self._write_ready(self._file)
         if self._fault is None:
             file, self._file = self._file, None
             await self._work(lambda: file.close(complete=True))
@@ -284,13 +279,14 @@ class Journal:
             with trio.move_on_after(FLUSH_SECONDS) as patience:
                 await self._wake.wait()
             if patience.cancelled_caught and self._pending and not self._finished:
-                self._seal()
+                self._close_batch()
         self._wake = trio.Event()
 
-    async def _write_sealed(self, file: JournalFile) -> None:
-        batches, self._sealed = self._sealed, []
-        taken_bytes, self._sealed_bytes = self._sealed_bytes, 0
-        await self._work(lambda: file.write(batches))
+    async def _write_ready(self, file: JournalFile) -> None:
+        batches, self._ready = self._ready, []
+        taken_bytes, self._ready_bytes = self._ready_bytes, 0
+        # Hashing goes on beside the loop: it lets other threads run.
+        await self._work(lambda: file.write([self._sealer.seal(batch) for batch in batches]))
         self._written_bytes = file.length
         self._write_due = time.monotonic() + FLUSH_SECONDS
         self._waiting_bytes -= taken_bytes

@@ -14,6 +14,7 @@ import trio
 from flagfall.agents.loop_host import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.roles import StepResult
+from flagfall.recording.layout import BATCH_EVENTS
 from flagfall.timing import TimeControl, VirtualClock
 
 CONTROL = TimeControl.parse("act=40ms/1s start=1s init=1s result=1s")
@@ -210,7 +211,7 @@ def sealed(events):
     for number, line in enumerate(lines, 1):
         held.append(line)
         last = number == len(lines)
-        if len(held) == 32 or last:
+        if len(held) == BATCH_EVENTS or last:
             text += b"".join(held)
             digits = sha256(text).hexdigest()
             digits = digits if last else digits[:16]

@@ -88,10 +88,10 @@ def test_what_is_read_is_what_was_emitted(lab, tmp_path, name, virtual):
 
 def test_a_file_ends_in_a_seal_and_has_one_every_batch(lab, tmp_path):
     path = tmp_path / "j"
-    lab.run(Journal(path), lab.Tasks(lab.Echo(100)))
+    lab.run(Journal(path), lab.Tasks(lab.Echo(200)))
     lines = path.read_bytes().splitlines()
     seals = [number for number, line in enumerate(lines, 1) if line.startswith(b'{"event":"seal"')]
-    assert seals == [33, 66, 99, len(lines)]
+    assert seals == [65, 130, 195, len(lines)]
     assert path.read_bytes() == lab.sealed(line + b"\n" for line in lines if b'"seal"' not in line)
 
 
@@ -188,7 +188,7 @@ def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
         assert result.reason == "finished"
         assert result.seats[0].tally.late == 0
         assert statistics.pauses > 3
-        assert statistics.peak_waiting_bytes < 20_000 + 5_000
+        assert statistics.peak_waiting_bytes < 20_000 + 8_000  # a batch or so
         assert statistics.waiting_bytes == 0
         assert statistics.written_bytes == (tmp_path / "j").stat().st_size
         assert statistics.events == len(emitted)
@@ -230,7 +230,7 @@ def test_work_for_a_batch_is_done_once(tmp_path, monkeypatch):
 
     monkeypatch.setattr(journal, "encode_lines", counted)
     record = Journal(tmp_path / "j")
-    for event in [HEADER, *turns(0, 99)]:
+    for event in [HEADER, *turns(0, 3 * BATCH_EVENTS)]:
         record(event)
     assert calls == [BATCH_EVENTS] * 3
 

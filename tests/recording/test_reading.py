@@ -48,11 +48,12 @@ def test_changed_anywhere_it_gives_no_batch_that_was_changed(small):
         assert len(seen) <= text[:at].count(b"\n")
 
 
-def test_the_error_names_file_line_and_turn(small):
-    text = small.read_bytes()
-    small.write_bytes(text.replace(b'"turn":33,', b'"turn":34,'))
-    with pytest.raises(JournalError, match=r"line 34 \(after turn 25\): the seal in line 4\d") as caught:
-        list(read_journal(small))
+def test_the_error_names_file_line_and_turn(lab, tmp_path):
+    path = tmp_path / "j"
+    lab.run(Journal(path), lab.Tasks(lab.Echo(100)))
+    path.write_bytes(path.read_bytes().replace(b'"turn":83,', b'"turn":84,'))
+    with pytest.raises(JournalError, match=r"line 66 \(after turn 60\): the seal in line 1\d\d") as caught:
+        list(read_journal(path))
     assert isinstance(caught.value, UsageError)
     assert (caught.value.path, caught.value.line, caught.value.turn) == (small, 34, 25)
 
