@@ -32,12 +32,13 @@ Rule 5: the world hears the learner first, and what the task then sees is the wo
 
 from __future__ import annotations
 
-__all__ = ["BITS", "BYTES", "Conversation", "ConversationTask", "Play", "Wire"]
+__all__ = ["BITS", "BYTES", "SEARCHED_BYTES", "Conversation", "ConversationTask", "Play", "Wire"]
 
 import math
 import re
 from collections.abc import Callable, Generator
 from random import Random
+from string import ascii_letters, digits
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -45,6 +46,12 @@ import attrs
 from flagfall.tasks.commai.byte_task import SILENCE, ByteTask, Script
 from flagfall.tasks.commai.scrambling import Scrambler
 from flagfall.tasks.commai.world import World
+
+SEARCHED_BYTES: Final = 1000
+"""How much of what was heard a pattern is looked for in. The longest answer, ten properties of an object with
+`, and ` between them, has some 150 bytes."""
+
+_WORD_CHARACTERS: Final = frozenset(f"{ascii_letters}{digits}_")
 
 _TASK_PRIORITY: Final = 1
 _WORLD_PRIORITY: Final = 0
@@ -147,15 +154,17 @@ class Conversation:
                 return True
 
     def hear(self, pattern: str) -> Generator[int, int, re.Match[str] | None]:
-        """Listen until a regular expression is found in all that was heard in this instance.
+        """Listen until a regular expression is found in what was heard, `SEARCHED_BYTES` back at most.
 
-        A pattern without `$` that was found once is found again with every byte.
+        A pattern without `$` that was found once is found again with every byte. `^` stands for the
+        beginning of the instance.
 
         Returns:
             What was found; `None` when time is up.
         """
+        search = re.compile(pattern).search
         while (yield from self.listen()):
-            found = re.search(pattern, self.heard)
+            found = search(self.heard, max(0, len(self.heard) - SEARCHED_BYTES))
             if found is not None:
                 return found
         return None
@@ -217,7 +226,7 @@ class Conversation:
             self._word.append(byte)
             if _in_a_word(byte):
                 return False
-            self.heard += _unscrambled(bytes(self._word), self.wire.scrambler)
+            self.heard += self.wire.scrambler.unscramble(self._word.decode("latin-1"))
             self._word.clear()
         if self.world is not None:
             self._answer = self.world.hear(self.heard)
@@ -225,13 +234,8 @@ class Conversation:
 
 
 def _in_a_word(byte: int) -> bool:
-    """Whether more may come; a byte beyond ASCII belongs to a letter, for all that is known."""
-    return byte >= 0x80 or chr(byte).isalnum() or byte == ord("_")  # noqa: PLR2004 - the end of ASCII
-
-
-def _unscrambled(data: bytes, scrambler: Scrambler) -> str:
-    text = scrambler.unscramble(data.decode("utf-8", "surrogateescape"))
-    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+    """Whether a scrambler would translate this together with what follows."""
+    return chr(byte) in _WORD_CHARACTERS
 
 
 Play: TypeAlias = Callable[[Conversation, Random], Script]
