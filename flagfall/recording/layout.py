@@ -108,7 +108,7 @@ class Unsealed(NamedTuple):
     """A batch without its seal: its lines, how many they are, and whether it is the last one."""
 
     lines: bytes
-    count: int
+    events: int
     last: bool
 
 
@@ -122,7 +122,7 @@ class Sealer:
         """The lines of the batch, and their seal."""
         self._hash.update(batch.lines)
         digits = self._hash.hexdigest()
-        seal = seal_line(batch.count, digits if batch.last else digits[:SHORT_DIGITS])
+        seal = seal_line(batch.events, digits if batch.last else digits[:SHORT_DIGITS])
         self._hash.update(seal)
         return batch.lines + seal
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-from round1_mini import CLOSING_IF_RIGHT, MINI_TASKS, closing_if_wrong, read_question
-from round1_sentences import RULES, SENTENCE_TASKS, WORDS, Rule, Vocabulary
+from tests.conformance.round1_mini import CLOSING_IF_RIGHT, MINI_TASKS, closing_if_wrong, read_question
+from tests.conformance.round1_sentences import RULES, SENTENCE_TASKS, WORDS, Rule, Vocabulary
 
 MAX_TIME = 10_000
 MINI_MAX_TIME = 3000

@@ -13,10 +13,6 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 import pytest
-from round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
-from round1_checker import check
-from round1_mini import MINI_TASKS, naive_fit, read_question
-from round1_sentences import FORMS, RULES, SENTENCE_TASKS, WORDS, Vocabulary
 
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES, make_catalog
@@ -26,6 +22,10 @@ from flagfall.tasks.commai.micro_sentences import SentenceQuestions
 from flagfall.tasks.commai.mini_examples import MINI_EXAMPLES
 from flagfall.tasks.commai.mini_task import MiniTask
 from flagfall.tasks.commai.words import read_words, usual_words
+from tests.conformance.round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
+from tests.conformance.round1_checker import check
+from tests.conformance.round1_mini import MINI_TASKS, naive_fit, read_question
+from tests.conformance.round1_sentences import FORMS, RULES, SENTENCE_TASKS, WORDS, Vocabulary
 
 NEW_TASKS = [*SENTENCE_TASKS, *MINI_TASKS]
 Change = Callable[[Record], Iterable[Record]]

@@ -15,7 +15,12 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 import pytest
-from round1_agents import (
+
+from flagfall.tasks.commai.byte_task import ByteTask
+from flagfall.tasks.commai.catalog import CATALOG
+from flagfall.tasks.commai.micro_engine import MicroTask
+from flagfall.tasks.commai.micro_limits import Rules
+from tests.conformance.round1_agents import (
     AGENTS,
     Noisy,
     Pupil,
@@ -27,12 +32,7 @@ from round1_agents import (
     match,
     transcript,
 )
-from round1_checker import check
-
-from flagfall.tasks.commai.byte_task import ByteTask
-from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_limits import Rules
+from tests.conformance.round1_checker import check
 
 FIRST = [task for task in CATALOG if task in {f"micro{n}" for n in range(1, 5)} or task.startswith("micro5.")]
 """Characters and digits; the other tasks have their own mutations in `test_round1_sentences`."""

@@ -55,7 +55,7 @@ def test_the_error_names_file_line_and_turn(lab, tmp_path):
     with pytest.raises(JournalError, match=r"line 66 \(after turn 60\): the seal in line 1\d\d") as caught:
         list(read_journal(path))
     assert isinstance(caught.value, UsageError)
-    assert (caught.value.path, caught.value.line, caught.value.turn) == (small, 34, 25)
+    assert (caught.value.path, caught.value.line, caught.value.turn) == (path, 66, 60)
 
 
 def test_something_after_the_end_is_an_error(small):
