@@ -25,11 +25,11 @@ from flagfall.agents.learner_answers import Answers
 from flagfall.agents.learner_turns import SILENCE, Ear
 from flagfall.kernel.match import Briefing
 
-_FULL_STOP: Final = b"."
-"""What ends an answer, unless the questions are seen to end with something else."""
-
 _CLOSE_EVERY: Final = 4
 """An answer that is not taken for complete is closed again every so many bytes."""
+
+_LONGEST_ANSWER: Final = 4096
+"""Bytes of an answer that are remembered: a world may go silent for good."""
 
 
 @attrs.frozen
@@ -57,6 +57,7 @@ class LearningAgent:
         self._speaking = False
         self._question = b""
         self._answer = b""
+        self._closing = b""
         self._said = bytearray()
         self._last: _Round | None = None
 
@@ -76,7 +77,7 @@ class LearningAgent:
     def _take_turn(self) -> None:
         """The teacher waits: learn from what it said about the last answer, then find the next one."""
         feedback, self._question = self._ear.split()
-        closing = self._closing()
+        self._closing = closing = self._ear.closing()
         last, self._last = self._last, None
         if last is not None and last.reward <= 0 and feedback:
             self._answers.told(last.question, feedback, closing)
@@ -90,8 +91,9 @@ class LearningAgent:
         if at < len(self._answer):
             byte = self._answer[at]
         else:
-            byte = SILENCE if (at - len(self._answer)) % _CLOSE_EVERY else self._closing()[0]
-        self._said.append(byte)
+            byte = SILENCE if (at - len(self._answer)) % _CLOSE_EVERY else self._closing[0]
+        if at < _LONGEST_ANSWER:
+            self._said.append(byte)
         return byte
 
     def _finish(self, reward: float) -> None:
@@ -100,7 +102,7 @@ class LearningAgent:
         # What was added to an answer that seemed too short may have made it right, but not wrong.
         said = bytes(self._said if reward > 0 else self._said[: len(self._answer)])
         self._ear.judged(reward)
-        self._answers.judged(self._question, said, reward, self._closing())
+        self._answers.judged(self._question, said, reward, self._closing)
         self._last = _Round(self._question, said, reward)
         self._ear.text.clear()
 
@@ -113,14 +115,10 @@ class LearningAgent:
         self._last = None
         if reward > 0 and len(ear.text) > 1:
             if last is not None and last.reward == 0:
-                self._answers.judged(last.question, last.said, reward, self._closing())
+                self._answers.judged(last.question, last.said, reward, self._closing)
             ear.rewarded_late()
             return
         if ear.silence_was_judged():
             said = b" " * (len(ear.text) - len(ear.whole_text()) + 1)
             self._last = _Round(ear.split()[1], said, reward)
         ear.text.clear()
-
-    def _closing(self) -> bytes:
-        rule = self._ear.rule
-        return _FULL_STOP if rule is None or rule.ending is None else bytes([rule.ending])

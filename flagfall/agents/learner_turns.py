@@ -24,6 +24,8 @@ import attrs
 SILENCE: Final = 0x20
 """What a side says that has nothing to say: one space."""
 
+_FULL_STOP: Final = b"."
+
 _SEPARATORS: Final = b";|\n/!?,:"
 """What may stand between feedback and question, what divides texts most sharply first."""
 
@@ -181,6 +183,15 @@ class Ear:
         before, opening, after = text.partition(self._opening) if self._opening else (text, b"", b"")
         feedback, question = (before, opening + after) if opening else rule.split(text)
         return feedback.rstrip(b" "), question if rule.ending is None else question[:-1]
+
+    def closing(self) -> bytes:
+        """What may have to end an answer: what ends the question, or a full stop where nothing does."""
+        if self.rule is not None:
+            ending = self.rule.ending
+        else:
+            last = self.whole_text()[-1:]
+            ending = last[0] if last and _is_mark(last[0]) else None
+        return _FULL_STOP if ending is None else bytes([ending])
 
     def whole_text(self) -> bytes:
         """What the teacher has said, without the silence at its end (a single space may be a question)."""
