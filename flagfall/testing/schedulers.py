@@ -1,0 +1,145 @@
+"""`check_scheduler`: the contract of a task scheduler, as a check to run on your own.
+
+    def test_my_scheduler_keeps_the_contract():
+        check_scheduler(lambda: MyScheduler([make_task("micro1"), make_task("micro2")]))
+
+Every rule is a function of its own in `RULES`; a rule that is broken is an `AssertionError` that says which.
+"""
+
+from __future__ import annotations
+
+__all__ = ["RULES", "check_scheduler"]
+
+import inspect
+import random
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import trio
+
+from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
+
+MakeScheduler: TypeAlias = Callable[[], SchedulerRole]
+
+TASKS: Final = 60
+"""How many tasks are asked for."""
+
+
+def check_scheduler(make_scheduler: MakeScheduler) -> None:
+    """Check that a task scheduler keeps its contract (`flagfall.kernel.roles.SchedulerRole`).
+
+    Args:
+        make_scheduler: gives a new scheduler, with new tasks, with every call.
+
+    Raises:
+        AssertionError: a rule is broken; the message says which, and how.
+    """
+    for rule in RULES:
+        try:
+            rule(make_scheduler)
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"{rule.__name__}: it raised {type(error).__name__}: {error}") from error
+
+
+def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
+    """`next_task` gives tasks, then `None`, and `None` again; any outcome may be reported."""
+    scheduler = make_scheduler()
+    scheduler.set_seed(0)
+    for seed in range(4):
+        _play(scheduler, seed)
+    scheduler.close()
+
+
+def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
+    """Same seed, same outcomes, same tasks: whatever global random generators do."""
+    for seed in (0, 1, 2**63 - 1):
+        chosen = []
+        for noise in (1, 2):
+            random.seed(noise)
+            scheduler = make_scheduler()
+            scheduler.set_seed(seed)
+            chosen.append(_play(scheduler, seed))
+            scheduler.close()
+        assert chosen[0] == chosen[1], (
+            f"decides_by_seed_and_outcomes_alone: with seed {seed} it chose {chosen[0]}, then {chosen[1]}"
+        )
+
+
+def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
+    """The first task comes before anything was reported; closing at once is fine, too."""
+    make_scheduler().close()
+    scheduler = make_scheduler()
+    scheduler.set_seed(3)
+    task = _next(scheduler)
+    assert task is None or isinstance(task, TaskRole), f"waits_for_outcomes: next_task gave {task!r}"
+    scheduler.close()
+
+
+def closes_what_it_gave(make_scheduler: MakeScheduler) -> None:
+    """`close` closes every task that was given, once."""
+    scheduler = make_scheduler()
+    scheduler.set_seed(0)
+    closed: dict[int, int] = {}
+    given: list[TaskRole] = []
+    for _ in range(TASKS):
+        task = _next(scheduler)
+        if task is None:
+            break
+        if not any(task is other for other in given):
+            given.append(task)
+            _count_closing(task, closed)
+        scheduler.report(Outcome(task.id, len(given), True, 1.0, 1))
+    scheduler.close()
+    for task in given:
+        times = closed[id(task)]
+        assert times == 1, f"closes_what_it_gave: {task.id} was closed {times} times"
+
+
+RULES: Final = (
+    gives_tasks_until_it_is_done,
+    decides_by_seed_and_outcomes_alone,
+    waits_for_outcomes,
+    closes_what_it_gave,
+)
+"""Every rule, in the order in which they are checked."""
+
+
+def _count_closing(task: Any, closed: dict[int, int]) -> None:
+    close = task.close
+    closed[id(task)] = 0
+
+    def counting() -> None:
+        closed[id(task)] += 1
+        close()
+
+    task.close = counting
+
+
+def _next(scheduler: SchedulerRole) -> TaskRole | None:
+    task: Any = scheduler.next_task()
+    if inspect.isawaitable(task):
+
+        async def awaited() -> Any:
+            return await task
+
+        task = trio.run(awaited)
+    return task  # type: ignore[no-any-return]  # the caller looks
+
+
+def _play(scheduler: SchedulerRole, seed: int) -> list[str]:
+    """Ask for tasks, and report outcomes of all kinds; gives the ids."""
+    dice = random.Random(seed)
+    chosen: list[str] = []
+    for index in range(TASKS):
+        task = _next(scheduler)
+        if task is None:
+            assert _next(scheduler) is None, "gives_tasks_until_it_is_done: after None came a task"
+            break
+        assert isinstance(task, TaskRole), f"gives_tasks_until_it_is_done: next_task gave {task!r}"
+        chosen.append(task.id)
+        result = dice.choice([True, True, False, None])
+        ended = "finished" if result is not None else dice.choice(["finished", "truncated", "cut"])
+        scheduler.report(Outcome(task.id, index, result, dice.random(), dice.randrange(50), ended))  # type: ignore[arg-type]  # one of the three
+    return chosen

@@ -1,0 +1,233 @@
+"""`check_task`: the contract of a task, as a check to run on your own.
+
+    def test_my_task_keeps_the_contract():
+        check_task(MyTask)
+
+Every rule is a function of its own in `RULES`; a rule that is broken is an `AssertionError` that says which.
+"""
+
+from __future__ import annotations
+
+__all__ = ["RULES", "check_task"]
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+from flagfall.kernel.channels.arrays import msgpack_encoder
+from flagfall.kernel.roles import StepResult, TaskRole
+
+MakeTask: TypeAlias = Callable[[], TaskRole]
+Trace: TypeAlias = list[bytes]
+
+STEPS: Final = 200
+"""How far each episode is played: enough for a byte task to ask and to hear answers."""
+
+ODD_ACTIONS: Final[tuple[Any, ...]] = (
+    None,
+    -1,
+    10**30,
+    1.5,
+    float("nan"),
+    "",
+    "é",
+    b"\xff",
+    (),
+    [],
+    {},
+    {"a": 1},
+    object(),
+    int,
+)
+"""What no task expects, and agents say."""
+
+
+def check_task(
+    make_task: MakeTask,
+    *,
+    seeds: Sequence[int] = (0, 1, 2**63 - 1),
+    steps: int = STEPS,
+    remembers: bool = False,
+) -> None:
+    """Check that a task keeps its contract (`flagfall.kernel.roles.TaskRole`).
+
+    Args:
+        make_task: gives a new task with every call.
+        seeds: what episodes are begun with.
+        steps: how far each episode is played, at most.
+        remembers: it is meant to build on its earlier episodes: the rule that it forgets them is left out.
+
+    Raises:
+        AssertionError: a rule is broken; the message says which, and how.
+    """
+    for rule in RULES:
+        if remembers and rule is forgets_what_was_before:
+            continue
+        try:
+            rule(make_task, seeds, steps)
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"{rule.__name__}: it raised {type(error).__name__}: {error}") from error
+
+
+def says_what_it_is(make_task: MakeTask, _seeds: Sequence[int], _steps: int) -> None:
+    """A task has an id, players with names of their own, and the methods of its role."""
+    task = make_task()
+    assert isinstance(task, TaskRole), f"says_what_it_is: {type(task).__name__} lacks methods of TaskRole"
+    assert isinstance(task.id, str), f"says_what_it_is: id is {task.id!r}, not a text"
+    assert task.id, "says_what_it_is: the id is empty"
+    players = list(task.players)
+    assert players, "says_what_it_is: it has no players"
+    assert len(set(players)) == len(players), f"says_what_it_is: players are called alike: {players}"
+    assert make_task() is not task, "says_what_it_is: make_task must give a new task with every call"
+    task.close()
+
+
+def judges_any_action(make_task: MakeTask, seeds: Sequence[int], _steps: int) -> None:
+    """`is_legal` takes any object, and gives a plain bool."""
+    task = make_task()
+    task.reset(seeds[0])
+    for action in (*ODD_ACTIONS, task.nil_action):
+        try:
+            verdict = task.is_legal(action)
+        except Exception as error:
+            raise AssertionError(f"judges_any_action: is_legal({action!r}) raised {error!r}") from error
+        assert isinstance(verdict, bool), f"judges_any_action: is_legal({action!r}) gave {verdict!r}"
+    task.close()
+
+
+def takes_its_nil_action(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """An episode can be played with nothing but the NIL action: agents may all be out."""
+    for seed in seeds:
+        _episode(make_task(), seed, steps, random.Random(0), nil_only=True)
+
+
+def repeats_an_episode(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """The seed and the actions make the episodes: not the object, nor global random generators."""
+    traces = []
+    for noise in (1, 2):
+        random.seed(noise)
+        task = make_task()
+        traces.append([_episode(task, seed, steps, random.Random(seed), close=False) for seed in seeds])
+        task.close()
+    for seed, first, other in zip(seeds, *traces, strict=True):
+        _same(first, other, f"repeats_an_episode: seed {seed}, another object")
+
+
+def forgets_what_was_before(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """An episode does not depend on those that were played before it."""
+    again = make_task()
+    for seed in seeds:
+        first = _episode(make_task(), seed, steps, random.Random(seed))
+        other = _episode(again, seed, steps, random.Random(seed), close=False)
+        _same(first, other, f"forgets_what_was_before: seed {seed}")
+    again.close()
+
+
+def ends_in_order(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """After an episode, cut short or not, there is a result, there are metrics, and it can be closed."""
+    for played in (0, 1, steps):
+        task = make_task()
+        _episode(task, seeds[0], played, random.Random(0), close=False)
+        result = task.result()
+        assert result in (True, False, None), f"ends_in_order: result() gave {result!r}"
+        metrics = task.metrics()
+        assert isinstance(metrics, Mapping), f"ends_in_order: metrics() gave {metrics!r}"
+        _bytes_of(dict(metrics), "ends_in_order: metrics")
+        task.close()
+
+
+RULES: Final = (
+    says_what_it_is,
+    judges_any_action,
+    takes_its_nil_action,
+    repeats_an_episode,
+    forgets_what_was_before,
+    ends_in_order,
+)
+"""Every rule, in the order in which they are checked."""
+
+_encoder = msgpack_encoder()
+
+
+def _episode(
+    task: TaskRole, seed: int, steps: int, dice: random.Random, *, nil_only: bool = False, close: bool = True
+) -> Trace:
+    """Play an episode; gives what was seen, as bytes."""
+    shown = task.reset(seed)
+    trace = [_bytes_of(_checked(task, shown), "the first observation")]
+    if getattr(task, "run", None) is None:
+        for step in range(steps):
+            result = task.step(_actions(task, shown, dice, nil_only=nil_only))
+            shown, reward, terminated, truncated, _info = _checked_step(task, result, step)
+            trace.append(_bytes_of((shown, reward, terminated, truncated), f"step {step}"))
+            if terminated or truncated:
+                break
+    if close:
+        task.close()
+    return trace
+
+
+def _actions(task: TaskRole, shown: Any, dice: random.Random, *, nil_only: bool) -> Any:
+    if len(task.players) == 1:
+        return _action(task, dice, nil_only=nil_only)
+    return {player: _action(task, dice, nil_only=nil_only) for player in shown}
+
+
+def _action(task: TaskRole, dice: random.Random, *, nil_only: bool) -> Any:
+    space = getattr(task, "action_space", None)
+    if nil_only or space is None:
+        return task.nil_action
+    space.seed(dice.randrange(2**31))
+    action = space.sample()
+    action = action.item() if isinstance(action, np.generic) else action  # as a plain agent would say it
+    assert task.is_legal(action), f"{task.id}: {action!r} is of the action space, but not legal"
+    return action
+
+
+def _checked_step(task: TaskRole, result: Any, step: int) -> StepResult:
+    assert isinstance(result, tuple), f"{task.id}: step {step} gave {result!r}, no StepResult"
+    assert len(result) == len(StepResult._fields), f"{task.id}: step {step} gave {len(result)} values"
+    shown, reward, terminated, truncated, info = result
+    over = terminated or truncated
+    assert type(terminated) is bool, f"{task.id}: step {step}: terminated is {terminated!r}, no bool"
+    assert type(truncated) is bool, f"{task.id}: step {step}: truncated is {truncated!r}, no bool"
+    assert isinstance(info, Mapping), f"{task.id}: step {step}: info is {info!r}, no mapping"
+    assert over or shown is not None, f"{task.id}: step {step} shows nothing, and it is not over"
+    several = isinstance(reward, Mapping)
+    for paid in reward.values() if several else [reward]:
+        assert math.isfinite(paid), f"{task.id}: step {step}: the reward is {paid!r}"
+    assert several or len(task.players) == 1 or not reward, f"{task.id}: step {step}: who gets {reward!r}?"
+    assert not several or set(reward) <= set(task.players), f"{task.id}: step {step}: it pays {set(reward)}"
+    if shown is not None:
+        _checked(task, shown)
+    return StepResult(*result)
+
+
+def _checked(task: TaskRole, shown: Any) -> Any:
+    """The observation, if it is one."""
+    if len(task.players) > 1:
+        assert isinstance(shown, Mapping), f"{task.id}: several players, but it shows {shown!r}"
+        assert set(shown) <= set(task.players), f"{task.id}: it shows something to {set(shown)}"
+    space = getattr(task, "observation_space", None)
+    for seen in shown.values() if len(task.players) > 1 else [shown]:
+        assert space is None or seen in space, f"{task.id}: {seen!r} is not in the observation space {space}"
+    return shown
+
+
+def _bytes_of(value: Any, what: str) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        raise AssertionError(f"{what}: {value!r} cannot go over the wire: {error}") from error
+
+
+def _same(first: Trace, other: Trace, what: str) -> None:
+    for step, (one, two) in enumerate(zip(first, other, strict=False)):
+        assert one == two, f"{what}: it differs at step {step}"
+    assert len(first) == len(other), f"{what}: {len(first)} steps, then {len(other)}"
