@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-__all__ = ["HostKind", "build_scheduler", "host_agent", "play", "rebuild", "run"]
+__all__ = ["HostKind", "TaskSetup", "build_scheduler", "host_agent", "play", "rebuild", "run", "usual_policy"]
 
+import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from os import PathLike
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import trio
 
 from flagfall.agents.loop_host import LoopHost
 from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.specs import agent_name, is_sample, load_agent
+from flagfall.agents.specs import agent_name, is_human, is_sample, load_agent, make_human
 from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.zmq_wire import is_remote
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
 from flagfall.kernel.roles import SchedulerRole, Sink
 from flagfall.recording.journal import Journal
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.configs import Config, parse_config
+from flagfall.tasks.configs import parse_config
 from flagfall.tasks.policies import parse_policy
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
 
 HostKind: TypeAlias = Literal["task", "thread", "process"]
 
+
+@runtime_checkable
+class TaskSetup(Protocol):
+    """What makes tasks and their scheduler, such as a `flagfall.tasks.configs.Config`."""
+
+    def build(self) -> SchedulerRole:
+        """A task scheduler with new tasks."""
+
+    def header(self) -> dict[str, Any]:
+        """The fields of `MatchStarted` from which it can be built again."""
+
+
 DEFAULT_TIME_CONTROL = "start=10s init=5s act=1s/5s result=5s"
 
 
 async def play(
-    tasks: str | Task | Iterable[str | Task] | SchedulerRole | Config,
+    tasks: str | Task | Iterable[str | Task] | SchedulerRole | TaskSetup,
     agents: Any | Sequence[Any],
     *,
     scheduler: str | None = None,
@@ -104,12 +119,12 @@ def run(*args: Any, clock: Literal["wall", "virtual"] = "wall", **options: Any) 
 
 
 def build_scheduler(
-    tasks: str | Task | Iterable[str | Task] | SchedulerRole | Config,
+    tasks: str | Task | Iterable[str | Task] | SchedulerRole | TaskSetup,
     scheduler: str | None,
     steps: int | None,
 ) -> tuple[SchedulerRole, dict[str, Any]]:
     """The task scheduler that the arguments of `play` mean, and what a journal must say to build it again."""
-    if isinstance(tasks, Config):
+    if isinstance(tasks, TaskSetup):
         if scheduler is not None:
             raise UsageError("a configuration says itself which scheduler it has")
         return tasks.build(), tasks.header()
@@ -119,8 +134,13 @@ def build_scheduler(
         return tasks, {"scheduler": type(tasks).__name__}  # type: ignore[return-value]  # it has the role's method
     given = [tasks] if isinstance(tasks, str | Task) else list(tasks)
     made = [make_task(task) if isinstance(task, str) else task for task in given]
-    text = scheduler or ("sequential" if steps is not None else "sequential:1")
+    text = scheduler or usual_policy(steps)
     return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}
+
+
+def usual_policy(steps: int | None) -> str:
+    """The policy where none is named: every task once, or round and round where `steps` says when to stop."""
+    return "sequential" if steps is not None else "sequential:1"
 
 
 def rebuild(header: MatchStarted) -> SchedulerRole:
@@ -133,8 +153,18 @@ def rebuild(header: MatchStarted) -> SchedulerRole:
         UsageError: it was played with tasks of somebody's own, or the header is damaged.
     """
     if header.config is not None:
+        _refuse_python(header.config)
         return parse_config(header.config, name="the configuration in the journal").build()
     return build_scheduler(header.tasks, header.scheduler, header.steps)[0]
+
+
+def _refuse_python(config: str) -> None:
+    with suppress(ValueError):
+        said = json.loads(config)
+        if isinstance(said, dict) and "python" in said:
+            raise UsageError(
+                f"its tasks were made by {said['python']}, which must be given to make them again"
+            )
 
 
 def host_agent(agent: Any, kind: HostKind | None = None, name: str | None = None) -> AgentHost:
@@ -143,6 +173,12 @@ def host_agent(agent: Any, kind: HostKind | None = None, name: str | None = None
         return agent  # type: ignore[no-any-return]  # a host already
     if isinstance(agent, str):
         name = name or agent_name(agent)
+        if is_remote(agent):
+            return _remote_host(agent, kind, name)
+        if is_human(agent):
+            if kind not in {None, "task"}:
+                raise UsageError(f"{agent}: a human plays in the event loop, with host task")
+            return HumanHost(make_human(agent), name)
         if kind == "process" or (kind is None and not is_sample(agent)):
             return ProcessHost(agent, name)
         agent = load_agent(agent)
@@ -150,3 +186,19 @@ def host_agent(agent: Any, kind: HostKind | None = None, name: str | None = None
         raise UsageError(f"a process needs an agent named by file or module, not {agent!r}")
     name = name or getattr(agent, "__name__", None) or type(agent).__name__
     return ThreadHost(agent, name) if kind == "thread" else LoopHost(agent, name)
+
+
+class HumanHost(LoopHost):
+    """A human at the terminal; `human.stop` may be set, and `human.notice` is a sink."""
+
+    def __init__(self, human: Any, name: str) -> None:
+        super().__init__(human, name)
+        self.human = human
+
+
+def _remote_host(agent: str, kind: HostKind | None, name: str) -> AgentHost:
+    if kind not in {None, "process"}:
+        raise UsageError(f"{agent}: a remote learner is a process, and lives in real time")
+    from flagfall.agents.zmq_host import parse_remote  # noqa: PLC0415 - few programs have one
+
+    return parse_remote(agent, name=name)

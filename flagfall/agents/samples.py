@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final
 
+from flagfall.agents.learner import LearningAgent
 from flagfall.kernel.match import Briefing
 
 _SPACE: Final = 0x20
@@ -75,5 +76,6 @@ SAMPLES: Final[Mapping[str, Any]] = {
     "silent": SilentAgent,
     "repeating": RepeatingAgent,
     "memorizing": MemorizingAgent,
+    "learner": LearningAgent,
 }
 """The agents that come with flagfall, by the name under which the command line knows them."""

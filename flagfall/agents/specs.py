@@ -1,8 +1,8 @@
-"""Agents by name: `random`, `package.module:Name`, `path/file.py:Name`."""
+"""Agents by name: `random`, `package.module:Name`, `path/file.py:Name`, `human`, `zmq:5556`."""
 
 from __future__ import annotations
 
-__all__ = ["agent_name", "is_sample", "load_agent"]
+__all__ = ["agent_name", "is_human", "is_sample", "load_agent", "load_module", "make_human"]
 
 import importlib
 import importlib.util
@@ -12,12 +12,16 @@ import time
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flagfall.agents.agent import adapt
 from flagfall.agents.samples import SAMPLES
+from flagfall.agents.zmq_wire import is_remote
 from flagfall.errors import UsageError, nearest
 from flagfall.timing import ElapsedTimer
+
+if TYPE_CHECKING:
+    from flagfall.agents.human import Human
 
 
 def is_sample(spec: str) -> bool:
@@ -25,9 +29,27 @@ def is_sample(spec: str) -> bool:
     return spec in SAMPLES
 
 
+def is_human(spec: str) -> bool:
+    """Whether the text means a human player; `make_human` may still not know it."""
+    return spec.partition("-")[0] == "human" and ":" not in spec
+
+
+def make_human(spec: str) -> Human:
+    """The human player of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from flagfall.agents.human import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
+
+    if spec not in HUMANS:
+        raise UsageError(f"unknown human player {spec!r}{nearest(spec, HUMANS)}")
+    return HUMANS[spec]()
+
+
 def agent_name(spec: str) -> str:
     """A short name for tables: what stands after the colon, or the sample's name."""
-    return spec.rpartition(":")[2] if ":" in spec else spec
+    return spec.rpartition(":")[2] if ":" in spec and not is_remote(spec) else spec
 
 
 def load_agent(spec: str) -> Any:
@@ -44,8 +66,7 @@ def load_agent(spec: str) -> Any:
         raise UsageError(
             f"unknown agent {spec!r}{nearest(spec, SAMPLES)}; or write module:Name or file.py:Name"
         )
-    module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
-    agent: Any = module
+    agent: Any = load_module(place, "agent")
     for part in name.split("."):
         if not hasattr(agent, part):
             public = [n for n in vars(agent) if not n.startswith("_")]
@@ -59,13 +80,26 @@ def load_agent(spec: str) -> Any:
     return agent
 
 
-def _from_file(path: Path) -> ModuleType:
+def load_module(place: str, what: str) -> ModuleType:
+    """A module by its name or its file.
+
+    Args:
+        place: `package.module`, or a path that ends in `.py`.
+        what: what is looked for in it, for messages.
+
+    Raises:
+        UsageError: there is none; where its own code failed, with its traceback.
+    """
+    return _from_file(Path(place), what) if place.endswith(".py") else _from_module(place, what)
+
+
+def _from_file(path: Path, what: str) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"no such agent file: {path}{nearest(path.name, _neighbours(path))}")
+        raise UsageError(f"no such {what} file: {path}{nearest(path.name, _neighbours(path))}")
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # an agent's helpers stand beside it, as for a program of its own
-    spec = importlib.util.spec_from_file_location(f"flagfall_agent_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"flagfall_{what}_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
@@ -76,11 +110,11 @@ def _from_file(path: Path) -> ModuleType:
         raise
     except BaseException as error:
         del sys.modules[spec.name]
-        raise _failed(str(path), error) from error
+        raise _failed(f"{what} {path}", error) from error
     return module
 
 
-def _from_module(name: str) -> ModuleType:
+def _from_module(name: str, what: str) -> ModuleType:
     if "" not in sys.path and "." not in sys.path:
         sys.path.insert(0, "")  # as with python -m: modules of the working directory
     try:
@@ -89,8 +123,8 @@ def _from_module(name: str) -> ModuleType:
         raise
     except BaseException as error:
         if isinstance(error, ModuleNotFoundError) and error.name is not None and name.startswith(error.name):
-            raise UsageError(f"no module named {error.name!r} for agent {name}") from None
-        raise _failed(name, error) from error
+            raise UsageError(f"no module named {error.name!r} for {what} {name}") from None
+        raise _failed(f"{what} {name}", error) from error
 
 
 def _neighbours(path: Path) -> list[str]:
@@ -102,4 +136,4 @@ def _failed(place: str, error: BaseException) -> UsageError:
     stack = traceback.TracebackException.from_exception(error)
     own = [f for f in stack.stack if "importlib" not in f.filename and f.filename != __file__]
     stack.stack = traceback.StackSummary.from_list(own)
-    return UsageError(f"agent {place} failed to import:\n{''.join(stack.format()).rstrip()}")
+    return UsageError(f"{place} failed to import:\n{''.join(stack.format()).rstrip()}")

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import trio
 
 from flagfall.agents.process_host import LAST_WORDS_SECONDS, _end, _keep_tail, _with_stderr
-from flagfall.agents.zmq_wire import HELLO, byte_text, read_reply, reward_text, shown
+from flagfall.agents.zmq_wire import HELLO, byte_text, is_remote, read_reply, reward_text, shown
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.match import Briefing
@@ -287,11 +287,6 @@ async def _open_process(command: list[str]) -> trio.Process:
 
 
 # What is said on the command line.
-
-
-def is_remote(text: str) -> bool:
-    """Whether the text names a remote learner: `zmq`, `zmq:PORT` or `zmq://ADDRESS:PORT`."""
-    return text == "zmq" or text.startswith("zmq:")
 
 
 def parse_remote(text: str, command: str | None = None, name: str | None = None) -> RemoteLearnerHost:

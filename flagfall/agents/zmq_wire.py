@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["HELLO", "BadReply", "byte_text", "read_reply", "reward_text", "shown"]
+__all__ = ["HELLO", "BadReply", "byte_text", "is_remote", "read_reply", "reward_text", "shown"]
 
 import operator
 from contextlib import suppress
@@ -30,6 +30,11 @@ class BadReply:
     """
 
     what: str
+
+
+def is_remote(text: str) -> bool:
+    """Whether the text names a remote learner: `zmq`, `zmq:PORT` or `zmq://ADDRESS:PORT`."""
+    return text == "zmq" or text.startswith("zmq:")
 
 
 def read_reply(frames: list[bytes]) -> int | BadReply:

@@ -41,6 +41,7 @@ _COMMANDS: Final = {
     "run": "Play agents on tasks, under a time control, and print how they did.",
     "verify": "Execute a recorded match again, and compare it.",
     "transcript": "Print what was said in a match, one JSON object a line.",
+    "results": "Print the figures of a recorded match: rewards, times and trials.",
     "curriculum": "Let a byte agent learn task after task, and print which it learned and how soon.",
     "tasks": "List the tasks.",
     "agents": "List the sample agents, and tell how to name your own.",

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
-from flagfall.agents.specs import agent_name, is_sample
+from flagfall.agents.specs import agent_name, is_human, is_sample
+from flagfall.agents.zmq_wire import is_remote
+from flagfall.cli.configs import TaskOptions, choose_tasks
+from flagfall.cli.results_file import check_results
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import derive_seed
-from flagfall.playing import DEFAULT_TIME_CONTROL, HostKind, build_scheduler, host_agent
+from flagfall.playing import DEFAULT_TIME_CONTROL, HostKind, TaskSetup, build_scheduler, host_agent
 from flagfall.recording.journal import Journal
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flagfall.kernel.match import AgentHost
+
+NO_OPTIONS: Final = TaskOptions()
 
 MAX_SEED: Final = 2**63 - 1
 """What `derive_seed` gives at most; also what a journal can hold."""
@@ -49,12 +54,14 @@ class PlannedMatch:
         hosts: one for each seat.
         seed: its root seed.
         journal: the file to record it in.
+        results: the file to leave its figures in.
     """
 
     number: int
     hosts: tuple[AgentHost, ...]
     seed: int
     journal: Path | None
+    results: Path | None = None
 
 
 @attrs.frozen
@@ -62,8 +69,8 @@ class Plan:
     """All of it.
 
     Attributes:
-        tasks: the ids of the tasks.
-        scheduler: the text of the task scheduler, if one was asked for.
+        tasks: the ids of the tasks, or what makes them.
+        scheduler: the text of the task scheduler, if one was asked for and `tasks` does not say it.
         control: the time control of every seat.
         steps: turns of each match, at most.
         tick_ns: the pace; `None` for lock-step.
@@ -72,7 +79,7 @@ class Plan:
         matches: in the order in which they are played.
     """
 
-    tasks: tuple[str, ...]
+    tasks: tuple[str, ...] | TaskSetup
     scheduler: str | None
     control: TimeControl
     steps: int | None
@@ -84,13 +91,24 @@ class Plan:
     @property
     def in_processes(self) -> list[str]:
         """The agents of the user's own that run in processes, as they were named."""
-        return [spec for spec, host in self.hosts.items() if host.kind == "process" and not is_sample(spec)]
+        return [
+            spec
+            for spec, host in self.hosts.items()
+            if host.kind == "process" and not is_sample(spec) and not is_remote(spec)
+        ]
+
+    @property
+    def has_human(self) -> bool:
+        """Whether somebody plays at the terminal."""
+        return any(is_human(spec) for spec in self.hosts)
 
 
 def make_plan(
     tasks: Sequence[str],
     agents: Sequence[str],
     *,
+    config: str | None = None,
+    options: TaskOptions = NO_OPTIONS,
     scheduler: str | None = None,
     steps: int | None = None,
     seed: int = 0,
@@ -98,9 +116,11 @@ def make_plan(
     clock: Literal["wall", "virtual"] = "wall",
     host: HostKind | None = None,
     journal: Path | None = None,
+    results: Path | None = None,
     repeats: int = 1,
     tick: str | None = None,
     timed: bool = True,
+    learner_command: str | None = None,
 ) -> Plan:
     """Check what was asked for and lay it out. Agents that run in this process are imported.
 
@@ -116,16 +136,18 @@ def make_plan(
         raise UsageError(f"--seed {seed}: a seed is a whole number from 0 to {MAX_SEED}")
     control = TimeControl.parse((time_control or DEFAULT_TIME_CONTROL) if timed else UNTIMED)
     tick_ns = None if tick is None else _tick(tick)
-    players = _players(ids)
-    endless = _is_endless(ids, scheduler, steps)
+    setup = choose_tasks(ids, scheduler, config, options, steps=steps)
+    players = _players(ids) if setup is None else 1
+    endless = _is_endless(ids if setup is None else setup, None if setup else scheduler, steps)
     seatings = _seatings(len(agents), players)
     count = len(seatings) * repeats
     if endless and count > 1:
         raise UsageError(
-            f"the scheduler {scheduler!r} goes on until it is stopped, so only the first of {count} matches"
-            " would be played: add --steps"
+            f"the scheduler {scheduler or config!r} goes on until it is stopped, so only the first of"
+            f" {count} matches would be played: add --steps"
         )
-    hosts = _hosts(agents, host, virtual=clock == "virtual")
+    hosts = _hosts(agents, host, learner_command, virtual=clock == "virtual")
+    _refuse_crowd(agents, seatings)
     seeds = [seed, *(derive_seed(seed, "repeat", number) for number in range(1, repeats))]
     matches = tuple(
         PlannedMatch(
@@ -133,6 +155,7 @@ def make_plan(
             hosts=tuple(hosts[agents[number]] for number in seating),
             seed=match_seed,
             journal=None if journal is None else _numbered(journal, number, count),
+            results=None if results is None else _numbered(results, number, count),
         )
         for number, (match_seed, seating) in enumerate(
             (match_seed, seating) for match_seed in seeds for seating in seatings
@@ -141,7 +164,14 @@ def make_plan(
     for match in matches:
         if match.journal is not None:
             _check_journal(match.journal)
-    return Plan(ids, scheduler, control, steps, tick_ns, clock == "virtual", hosts, matches)
+        if match.results is not None:
+            check_results(match.results)
+    if results is not None and results == journal:
+        raise UsageError(f"--results {results}: the journal has this name already")
+    told = ids if setup is None else setup
+    return Plan(
+        told, None if setup else scheduler, control, steps, tick_ns, clock == "virtual", hosts, matches
+    )
 
 
 def _at_least_one(option: str, value: int | None) -> None:
@@ -162,7 +192,7 @@ def _tick(text: str) -> int:
 def _players(ids: Sequence[str]) -> int:
     """How many agents every one of the tasks seats."""
     if not ids:
-        raise UsageError("--task: name at least one task; `flagfall tasks` lists them")
+        raise UsageError("--task: name at least one task, or a --config; `flagfall tasks` lists the tasks")
     seats: dict[int, str] = {}
     for task_id in ids:
         task = make_task(task_id)
@@ -174,18 +204,19 @@ def _players(ids: Sequence[str]) -> int:
     return next(iter(seats))
 
 
-def _is_endless(ids: Sequence[str], scheduler: str | None, steps: int | None) -> bool:
+def _is_endless(tasks: Sequence[str] | TaskSetup, scheduler: str | None, steps: int | None) -> bool:
     """Whether only a signal ends a match; also checks the text of the scheduler.
 
     The length of `consecutive` has no bound, but an end: when the last task is learned.
     """
-    built, _ = build_scheduler(ids, scheduler, steps)
+    built, _ = build_scheduler(tasks, scheduler, steps)
+    policy = getattr(built, "policy", built)
     try:
         return (
             steps is None
-            and isinstance(built, TaskScheduler)
-            and built.length == inf
-            and not isinstance(built, ConsecutiveTaskScheduler)
+            and isinstance(policy, TaskScheduler)
+            and policy.length == inf
+            and not isinstance(policy, ConsecutiveTaskScheduler)
         )
     finally:
         built.close()
@@ -200,7 +231,16 @@ def _seatings(agents: int, players: int) -> list[tuple[int, ...]]:
     raise UsageError(f"the tasks seat {players} agents, and {agents} are given: one --agent for each seat")
 
 
-def _hosts(specs: Sequence[str], kind: HostKind | None, *, virtual: bool) -> dict[str, AgentHost]:
+def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> None:
+    """A human takes the whole terminal."""
+    for seating in seatings:
+        if len(seating) > 1 and any(is_human(agents[number]) for number in seating):
+            raise UsageError("--agent: a human plays alone in a match: there is one terminal")
+
+
+def _hosts(
+    specs: Sequence[str], kind: HostKind | None, learner_command: str | None, *, virtual: bool
+) -> dict[str, AgentHost]:
     if virtual and kind not in {None, "task"}:
         raise UsageError(
             f"--clock virtual takes only agents in the event loop, and --host {kind} lives in real time:"
@@ -208,11 +248,16 @@ def _hosts(specs: Sequence[str], kind: HostKind | None, *, virtual: bool) -> dic
         )
     distinct = list(dict.fromkeys(specs))
     names = Counter(agent_name(spec) for spec in distinct)
-    made = {}
+    made: dict[str, AgentHost] = {}
     for spec in distinct:
         short = agent_name(spec)
         name = short if names[short] == 1 else spec
-        made[spec] = host_agent(spec, "task" if virtual else kind, name)
+        if learner_command is not None and is_remote(spec) and not virtual:
+            from flagfall.agents.zmq_host import parse_remote
+
+            made[spec] = parse_remote(spec, learner_command, name)
+        else:
+            made[spec] = host_agent(spec, "task" if virtual else kind, name)
     return made
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from flagfall.errors import UsageError
+
 if TYPE_CHECKING:
     from flagfall.cli.session import Session
 
@@ -21,8 +23,9 @@ _Flag = Parameter(negative="", show_default=False)
 
 def run(
     *,
-    task: Annotated[list[str], Parameter(name=["--task", "-t"]), _List],
-    agent: Annotated[list[str], Parameter(name=["--agent", "-a"]), _List],
+    task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
+    agent: Annotated[list[str] | None, Parameter(name=["--agent", "-a"]), _List] = None,
+    config: Annotated[str | None, Parameter(name=["--config", "-c"])] = None,
     scheduler: str | None = None,
     steps: int | None = None,
     matches: int = 1,
@@ -33,6 +36,14 @@ def run(
     host: Literal["task", "thread", "process"] | None = None,
     tick: str | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
+    results: Path | None = None,
+    words: Path | None = None,
+    bit_mode: Annotated[bool, _Flag] = False,
+    scramble: Annotated[bool, _Flag] = False,
+    max_reward_per_task: float | None = None,
+    learner_cmd: str | None = None,
+    learner_port: int | None = None,
+    learner_address: str | None = None,
     json: Annotated[bool, _Flag] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
     log_level: Literal["debug", "info", "warning", "error"] | None = None,
@@ -48,7 +59,10 @@ def run(
 
     Args:
         task: Ids of tasks, such as `micro1`; `flagfall tasks` lists them.
-        agent: Who plays: a sample (`flagfall agents`), `file.py:Name` or `package.module:Name`.
+        agent: Who plays: a sample (`flagfall agents`), `file.py:Name`, `package.module:Name`, `human`,
+            `human-line`, or `zmq:PORT` for a learner of round 1 that connects to that port.
+        config: Which tasks come in which order, instead of `--task` and `--scheduler`: `challenge` for round
+            1 as it was, a `.json` file of round 1, a `.toml` file, or `file.py:function`.
         scheduler: Which task comes next: `random`, `sequential`, `sequential:2` (rounds), `incremental:3`,
             `consecutive:5`, `dependencies:micro1>micro2;unlock_threshold=4`. By default every task once,
             or round and round with `--steps`.
@@ -64,19 +78,32 @@ def run(
         tick: Real-time pace: the world moves every so often (`20ms`) and takes each agent's newest action.
         journal: Record the match in this file; `.zst` at its end compresses it. In a series each match has
             its own, with its number: `run-0.jsonl`, `run-1.jsonl`, ...
+        results: Leave the figures of round 1 in this file, whatever becomes of the match: rewards, times and
+            trials; as JSON where it ends in `.json`. In a series it is numbered as the journals are.
+        words: A file of words, one a line, that sentence tasks speak of.
+        bit_mode: One step is one bit instead of one byte, each way.
+        scramble: Words become pseudo-words; for conversations, in bit mode.
+        max_reward_per_task: A task that has paid so much pays no more.
+        learner_cmd: A program to start for `--agent zmq`; it gets the port as its last argument.
+        learner_port: The port of `--agent zmq`, which these three imply; by default 5556.
+        learner_address: The address to bind for it; by default 127.0.0.1, `*` for all.
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print nothing but errors (and the object of `--json`).
         log_level: Log to the standard error what happens, from this level on.
     """
     import trio
 
+    from flagfall.cli.configs import TaskOptions
     from flagfall.cli.plan import make_plan
     from flagfall.cli.session import Session
     from flagfall.timing import VirtualClock
 
     plan = make_plan(
-        task,
-        agent,
+        task or (),
+        _agents(agent or [], learner_port, learner_address, learner_cmd),
+        config=config,
+        options=TaskOptions(words, bit_mode, scramble, max_reward_per_task),
+        learner_command=learner_cmd,
         scheduler=scheduler,
         steps=steps,
         seed=seed,
@@ -84,6 +111,7 @@ def run(
         clock=clock,
         host=host,
         journal=journal,
+        results=results,
         repeats=matches,
         tick=tick,
         timed=not no_timeout,
@@ -104,6 +132,17 @@ def run(
     return _SIGNALLED + session.signal if session.signal else 0
 
 
+def _agents(agents: list[str], port: int | None, address: str | None, command: str | None) -> list[str]:
+    """The agents, with the remote learner that the options of round 1 mean in its place."""
+    if port is None and address is None and command is None:
+        return agents
+    others = [agent for agent in agents if agent != "zmq"]
+    if len(agents) - len(others) > 1 or any(agent.startswith("zmq:") for agent in others):
+        raise UsageError("--learner-cmd, --learner-port and --learner-address go with one --agent zmq")
+    text = f"zmq://{address or '127.0.0.1'}:{5556 if port is None else port}"
+    return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
+
+
 def _check(agents: list[str]) -> None:
     """Check agents in processes; Ctrl-C comes out of there as itself, not in a group."""
     import trio
@@ -121,7 +160,7 @@ def _check(agents: list[str]) -> None:
 def _report(session: Session, *, json: bool, quiet: bool) -> None:
     """Print what was played."""
     from flagfall.cli.output import print_json
-    from flagfall.cli.results import as_data, print_falls, print_journals, print_results
+    from flagfall.cli.tables import as_data, print_falls, print_journals, print_results
 
     if json:
         ended = "fault" if session.fault is not None else "signal" if session.signal else "done"

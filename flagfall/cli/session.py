@@ -13,9 +13,11 @@ from rich.console import Console
 
 from flagfall.cli.interrupts import Interrupts, interruptible
 from flagfall.cli.progress import Progress, show_progress
-from flagfall.cli.results import PlayedMatch
+from flagfall.cli.results_file import write_results
+from flagfall.cli.tables import PlayedMatch
 from flagfall.errors import FlagfallError
 from flagfall.playing import play
+from flagfall.recording.results import ResultsSink
 
 if TYPE_CHECKING:
     from flagfall.cli.plan import Plan, PlannedMatch
@@ -45,7 +47,7 @@ class Session:
         self._logs = logs
         self._console = Console(stderr=True, highlight=False, markup=False)
         self._progress: Progress | None = None
-        if progress and self._console.is_terminal:
+        if progress and self._console.is_terminal and not plan.has_human:
             self._progress = Progress(len(plan.matches), plan.steps)
 
     async def play(self) -> None:
@@ -73,22 +75,34 @@ class Session:
         plan = self.plan
         if self._progress is not None:
             self._progress.begin(match.number, ", ".join(host.name for host in match.hosts))
-        result = await play(
-            plan.tasks,
-            match.hosts,
-            scheduler=plan.scheduler,
-            time_control=plan.control,
-            seed=match.seed,
-            steps=plan.steps,
-            tick_ns=plan.tick_ns,
-            journal=match.journal,
-            sinks=self._sinks(match),
-            stop=interrupts.stop,
-        )
-        self.played.append(PlayedMatch(match, result))
+        figures = ResultsSink()
+        try:
+            result = await play(
+                plan.tasks,
+                match.hosts,
+                scheduler=plan.scheduler,
+                time_control=plan.control,
+                seed=match.seed,
+                steps=plan.steps,
+                tick_ns=plan.tick_ns,
+                journal=match.journal,
+                sinks=self._sinks(match, figures, interrupts),
+                stop=interrupts.stop,
+            )
+            self.played.append(PlayedMatch(match, result))
+        finally:  # whatever became of it; but where nothing was played, nothing is written
+            if match.results is not None and figures.begun:
+                write_results(match.results, figures.figures())
 
-    def _sinks(self, match: PlannedMatch) -> list[Sink]:
+    def _sinks(self, match: PlannedMatch, figures: ResultsSink, interrupts: Interrupts) -> list[Sink]:
         sinks: list[Sink] = [] if self._progress is None else [self._progress]
+        if match.results is not None:
+            sinks.append(figures)
+        for host in match.hosts:
+            human = getattr(host, "human", None)
+            if human is not None:
+                human.stop = interrupts.stop.set
+                sinks.append(human.notice)
         if self._logs:
             from flagfall.recording.logs import LogSink
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flagfall.events import MatchStarted
 
 
@@ -17,6 +19,7 @@ def verify(
     file: Path,
     /,
     *,
+    config: str | None = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False,
 ) -> int:
     """Execute a recorded match again, and compare every observation, reward and result.
@@ -26,19 +29,28 @@ def verify(
 
     Args:
         file: A journal.
+        config: What the match was played with, where that was a Python function: no journal alone makes
+            `verify` execute one.
         quiet: Print only a difference.
     """
     from flagfall.cli.files import require_file
     from flagfall.recording.verify import verify as compare
 
     require_file(file)
-    found = compare(file, _rebuild)
+    found = compare(file, _rebuild if config is None else _from_config(config))
     if not found.ok:
         print(f"DIFFERENT  {found}" if found.difference is not None else f"NOT VERIFIED  {found}")
         return 1
     if not quiet:
         print(f"OK  {found}")
     return 0
+
+
+def _from_config(source: str) -> Callable[[MatchStarted], Any]:
+    from flagfall.cli.configs import load_setup
+
+    setup = load_setup(source)
+    return lambda _header: setup.build()
 
 
 def _rebuild(header: MatchStarted) -> Any:
@@ -49,6 +61,8 @@ def _rebuild(header: MatchStarted) -> Any:
     try:
         return rebuild(header)
     except UsageError as error:
+        if '"python"' in (header.config or ""):
+            raise UsageError(f"{error}: add --config") from error
         raise UsageError(
             f"the match cannot be built again from its names, so it cannot be verified here: {error}"
         ) from error

@@ -1,7 +1,8 @@
 """The figures of a match as round 1 tells them: rewards, times and trials, in all and by task.
 
-A step's reward is booked for the task that paid it, though its last one comes with the first observation of
-the task after it. Time is counted in steps; steps of a task that was never recorded to end count too.
+A reward is booked for the task that paid it, though its last one comes with the first observation of the
+next. Time is counted in turns, as the original does: the answer to the last observation of a match counts,
+though no task hears it. Of a task that is not recorded to end, the rewards that turns show are counted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class TaskFigures:
 
     Attributes:
         name: its id.
-        time: steps.
+        time: turns.
         reward: the sum of what it paid, to all seats.
         trials: how often it was begun.
     """
@@ -36,7 +37,7 @@ class TaskFigures:
 
     @property
     def average(self) -> float:
-        """Reward for a step."""
+        """Reward for a turn."""
         return self.reward / self.time if self.time else 0.0
 
 
@@ -52,7 +53,7 @@ class Figures:
 
     @property
     def time(self) -> int:
-        """Steps of all tasks."""
+        """Turns of all tasks."""
         return sum(task.time for task in self.tasks)
 
     @property
@@ -106,9 +107,14 @@ def _number(reward: float) -> float:
 
 
 class ResultsSink:
-    """Takes the events of a match, from the match itself or from its journal, and adds up."""
+    """Takes the events of a match, from the match itself or from its journal, and adds up.
+
+    Attributes:
+        begun: whether there was any event.
+    """
 
     def __init__(self) -> None:
+        self.begun = False
         self._tasks: dict[str, TaskFigures] = {}
         self._name: str | None = None
         self._open = TaskFigures("")  # what turns tell of the task that has not ended yet
@@ -116,6 +122,7 @@ class ResultsSink:
 
     def __call__(self, event: Event) -> None:
         """Take an event."""
+        self.begun = True
         kind = type(event)
         if kind is TurnPlayed:
             self._take_turn(event)  # type: ignore[arg-type]  # its type was just looked at
@@ -123,7 +130,7 @@ class ResultsSink:
             self._begin(event.task)  # type: ignore[attr-defined]
         elif kind is TaskEnded:
             self._end(event)  # type: ignore[arg-type]
-        elif kind is MatchEnded and self._name is not None and event.reward:  # type: ignore[attr-defined]
+        elif kind is MatchEnded and self._open.time:
             self._open.reward += _sum(event.reward)  # type: ignore[attr-defined]
 
     def figures(self) -> Figures:
@@ -149,7 +156,7 @@ class ResultsSink:
 
     def _end(self, event: TaskEnded) -> None:
         task = self._tasks[event.task]
-        task.time += event.steps
+        task.time += self._open.time
         task.reward += event.reward
         self._name = None
         self._open = TaskFigures("")

@@ -83,7 +83,7 @@ def test_help_of_run_says_what_a_user_must_know(call):
         ("run --task micro1 --agent random --sed 3", "Unknown option: --sed. Did you mean --seed?"),
         ("run --task micro1 --agent random --clock virtul", 'Did you mean "virtual"?'),
         ("run --task micro1 --agent random --steps many", 'unable to convert "many" into int'),
-        ("run --task micro1", "--agent requires an argument"),
+        ("run --task micro1", "--agent: name at least one agent"),
         ("verify", "FILE requires an argument"),
         ("transcript a b", "Unused Tokens"),
     ],

@@ -12,6 +12,7 @@ from __future__ import annotations
 from flagfall.tasks.configs.config import Config as Config
 from flagfall.tasks.configs.config import TaskEntry as TaskEntry
 from flagfall.tasks.configs.files import SHIPPED as SHIPPED
+from flagfall.tasks.configs.files import change_config as change_config
 from flagfall.tasks.configs.files import config_of as config_of
 from flagfall.tasks.configs.files import load_config as load_config
 from flagfall.tasks.configs.files import parse_config as parse_config

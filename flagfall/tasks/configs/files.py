@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SHIPPED", "config_of", "load_config", "parse_config"]
+__all__ = ["SHIPPED", "change_config", "config_of", "load_config", "parse_config"]
 
 import json
 import re
@@ -93,7 +93,15 @@ def config_of(
     Raises:
         UsageError: something is wrong with it; the message has all that is.
     """
-    data = {**options, "scheduler": {"policy": policy, "tasks": list(schedule)}}
+    return _from_tables({**options, "scheduler": {"policy": policy, "tasks": list(schedule)}}, name)
+
+
+def change_config(config: Config, options: Mapping[str, Any], *, name: str = "options") -> Config:
+    """The same configuration with some options of its top replaced; see `config_of`."""
+    return _from_tables({**config.as_data(), **options}, name)
+
+
+def _from_tables(data: Mapping[str, Any], name: str) -> Config:
     return read_ours(data, Mistakes(name), lambda said: _resolve_words(said, Path()))
 
 
