@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import kernel
+from benchmarks import kernel, round1
 
-SUITES = {"kernel": kernel.main}
+SUITES = {"kernel": kernel.main, "round1": round1.main}
 
 
 def main() -> None:

@@ -22,20 +22,17 @@ from typing import Any
 import trio
 import trio.testing
 
+from benchmarks.matches import CONTROL, byte_rows, journals, no_sinks, play_matches
 from benchmarks.measure import Row, beside, percentile, show
 from flagfall.agents.loop_host import LoopHost
 from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.samples import RandomAgent
 from flagfall.events import Event, TurnPlayed
-from flagfall.kernel.match import AgentHost, play_match
-from flagfall.kernel.roles import Outcome, SchedulerRole, Sink, StepResult
-from flagfall.kernel.script import run_plain
-from flagfall.recording.journal import Journal
+from flagfall.kernel.match import play_match
+from flagfall.kernel.roles import Outcome, Sink, StepResult
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.policies import parse_policy
 from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping
 
-CONTROL = TimeControl.parse("act=40ms/1s start=10s")
 MICRO_TASKS = ["micro1", "micro2", "micro3", "micro4", *(f"micro5.{n}" for n in range(1, 19))]
 
 
@@ -90,32 +87,8 @@ async def echo(observation: int) -> int:
 # Round trips.
 
 
-async def _matches(
-    count: int,
-    steps: int,
-    scheduler: Callable[[], SchedulerRole],
-    host: Callable[[], AgentHost],
-    sinks: Callable[[int], list[Sink]],
-) -> float:
-    """Play matches at once; gives turns per second, all together."""
-    began = time.perf_counter()
-    async with trio.open_nursery() as nursery:
-        for number in range(count):
-            play = partial(
-                play_match,
-                scheduler(),
-                [host()],
-                control=CONTROL,
-                seed=number,
-                steps=steps,
-                sinks=sinks(number),
-            )
-            nursery.start_soon(play)
-    return count * steps / (time.perf_counter() - began)
-
-
 def _echo_matches(count: int, turns: int, sinks: Callable[[int], list[Sink]]) -> float:
-    return trio.run(_matches, count, turns // count, OneTask, lambda: LoopHost(echo, "echo"), sinks)
+    return trio.run(play_matches, count, turns // count, OneTask, lambda: LoopHost(echo, "echo"), sinks)
 
 
 async def _channels(pairs: int, turns: int) -> float:
@@ -143,20 +116,12 @@ async def _channels(pairs: int, turns: int) -> float:
     return pairs * turns / (time.perf_counter() - began)
 
 
-def _no_sinks(_number: int) -> list[Sink]:
-    return []
-
-
-def _journals(folder: Path) -> Callable[[int], list[Sink]]:
-    return lambda number: [Journal(folder / f"{number}.jsonl")]
-
-
 def round_trips(scale: int) -> Iterator[Row]:
     """Round trips with deadline, verdict and budget, against channels with `move_on_after`."""
     with tempfile.TemporaryDirectory() as folder:
         for matches, target in ((1, "≥ 3"), (8, ""), (64, "≥ 5")):
             turns = max(64_000, matches * 4_000) // scale  # so long that setting up is no part of it
-            ours = partial(_echo_matches, matches, turns, _no_sinks)
+            ours = partial(_echo_matches, matches, turns, no_sinks)
             trios = partial(trio.run, _channels, matches, 32_000 // scale // matches)
             rate, base, ratio = beside(ours, trios)
             yield Row(
@@ -166,7 +131,7 @@ def round_trips(scale: int) -> Iterator[Row]:
                 f"{ratio:.2f}",
                 target,
             )
-            journaled = partial(_echo_matches, matches, turns, _journals(Path(folder)))
+            journaled = partial(_echo_matches, matches, turns, journals(Path(folder)))
             rate, base, ratio = beside(journaled, ours)
             yield Row(
                 f"  the same with a journal, {matches} matches",
@@ -180,48 +145,9 @@ def round_trips(scale: int) -> Iterator[Row]:
 # Byte steps.
 
 
-def _plain_bytes(steps: int) -> float:
-    agent = RandomAgent()
-    agent.start(_Seeded())  # type: ignore[arg-type]  # it only looks at the seed
-    scheduler = parse_policy("sequential", [make_task(task) for task in MICRO_TASKS])
-    began = time.perf_counter()
-    turns = run_plain(scheduler, agent.reply, steps=steps)
-    return turns / (time.perf_counter() - began)
-
-
-class _Seeded:
-    seed = 1
-
-
-def _byte_matches(count: int, steps: int, sinks: Callable[[int], list[Sink]]) -> float:
-    def scheduler() -> SchedulerRole:
-        return parse_policy("sequential", [make_task(task) for task in MICRO_TASKS])
-
-    return trio.run(
-        _matches, count, steps // count, scheduler, lambda: LoopHost(RandomAgent, "random"), sinks
-    )
-
-
 def byte_steps(scale: int) -> Iterator[Row]:
     """Byte steps a second on the micro-tasks with the random agent."""
-    steps = 200_000 // scale
-    with tempfile.TemporaryDirectory() as folder:
-        plain = partial(_plain_bytes, steps)
-        yield Row("byte steps/s, plain loop", f"{max(plain() for _ in range(5)):,.0f}", target="≥ 200,000")
-        for matches, target in ((1, "≥ 25,000"), (64, "≥ 45,000")):
-            bare = partial(_byte_matches, matches, steps, _no_sinks)
-            rate, base, ratio = beside(bare, plain, 3)
-            yield Row(
-                f"byte steps/s, actors, {matches} matches",
-                f"{rate:,.0f}",
-                f"plain {base:,.0f}",
-                f"{ratio:.2f}",
-            )
-            journaled = partial(_byte_matches, matches, steps, _journals(Path(folder)))
-            rate, base, ratio = beside(journaled, bare, 3)
-            yield Row(
-                "  the same with a journal", f"{rate:,.0f}", f"without {base:,.0f}", f"{ratio:.2f}", target
-            )
+    return byte_rows(lambda: parse_policy("sequential", [make_task(task) for task in MICRO_TASKS]), scale)
 
 
 # Deadlines.

@@ -1,0 +1,106 @@
+"""Matches to be measured: many at once, and byte tasks in a plain loop, with actors and with a journal."""
+
+from __future__ import annotations
+
+__all__ = ["CONTROL", "byte_rows", "journals", "no_sinks", "play_matches"]
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from benchmarks.measure import Row, beside
+from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.samples import RandomAgent
+from flagfall.kernel.match import AgentHost, play_match
+from flagfall.kernel.roles import SchedulerRole, Sink
+from flagfall.kernel.script import run_plain
+from flagfall.recording.journal import Journal
+from flagfall.timing import TimeControl
+
+CONTROL = TimeControl.parse("act=40ms/1s start=10s")
+
+
+async def play_matches(
+    count: int,
+    steps: int,
+    scheduler: Callable[[], SchedulerRole],
+    host: Callable[[], AgentHost],
+    sinks: Callable[[int], list[Sink]],
+) -> float:
+    """Play matches at once; gives turns per second, all together."""
+    began = time.perf_counter()
+    async with trio.open_nursery() as nursery:
+        for number in range(count):
+            play = partial(
+                play_match,
+                scheduler(),
+                [host()],
+                control=CONTROL,
+                seed=number,
+                steps=steps,
+                sinks=sinks(number),
+            )
+            nursery.start_soon(play)
+    return count * steps / (time.perf_counter() - began)
+
+
+def no_sinks(_number: int) -> list[Sink]:
+    """Nobody looks."""
+    return []
+
+
+def journals(folder: Path) -> Callable[[int], list[Sink]]:
+    """A journal for each match."""
+    return lambda number: [Journal(folder / f"{number}.jsonl")]
+
+
+def _plain_bytes(steps: int, scheduler: Callable[[], SchedulerRole]) -> float:
+    agent = RandomAgent()
+    agent.start(_Seeded())  # type: ignore[arg-type]  # it only looks at the seed
+    made = scheduler()
+    began = time.perf_counter()
+    turns = run_plain(made, agent.reply, steps=steps)
+    return turns / (time.perf_counter() - began)
+
+
+class _Seeded:
+    seed = 1
+
+
+def _byte_matches(
+    count: int, steps: int, scheduler: Callable[[], SchedulerRole], sinks: Callable[[int], list[Sink]]
+) -> float:
+    return trio.run(
+        play_matches, count, steps // count, scheduler, lambda: LoopHost(RandomAgent, "random"), sinks
+    )
+
+
+def byte_rows(scheduler: Callable[[], SchedulerRole], scale: int) -> Iterator[Row]:
+    """Byte steps a second with the random agent.
+
+    Args:
+        scheduler: makes the tasks of each match.
+        scale: do so many times less work.
+    """
+    steps = 200_000 // scale
+    with tempfile.TemporaryDirectory() as folder:
+        plain = partial(_plain_bytes, steps, scheduler)
+        yield Row("byte steps/s, plain loop", f"{max(plain() for _ in range(5)):,.0f}", target="≥ 200,000")
+        for matches, target in ((1, "≥ 25,000"), (64, "≥ 45,000")):
+            bare = partial(_byte_matches, matches, steps, scheduler, no_sinks)
+            rate, base, ratio = beside(bare, plain, 3)
+            yield Row(
+                f"byte steps/s, actors, {matches} matches",
+                f"{rate:,.0f}",
+                f"plain {base:,.0f}",
+                f"{ratio:.2f}",
+            )
+            journaled = partial(_byte_matches, matches, steps, scheduler, journals(Path(folder)))
+            rate, base, ratio = beside(journaled, bare, 3)
+            yield Row(
+                "  the same with a journal", f"{rate:,.0f}", f"without {base:,.0f}", f"{ratio:.2f}", target
+            )
