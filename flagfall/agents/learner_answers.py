@@ -290,6 +290,9 @@ class Answers:
 
     def _learn(self, question: bytes, answer: bytes, closing: bytes) -> None:
         """Sentences teach more than what to answer to the same one."""
-        if (sentence := Sentence.parse(question)) is not None:
-            self._programs.learn(sentence, answer.removesuffix(closing))
-            self._relations.learn(sentence, answer.removesuffix(closing))
+        if (sentence := Sentence.parse(question)) is None:
+            return
+        answer = answer.removesuffix(closing)
+        self._relations.learn(sentence, answer)
+        if self._relations.answer(sentence) is None:
+            self._programs.learn(sentence, answer)

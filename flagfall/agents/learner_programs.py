@@ -206,7 +206,7 @@ class ProgramLibrary:
         shape = sentence.shape
         yield shape
         records = self._known.get(shape)
-        if records is not None and max((r.rate for r in records.values()), default=0.0) < _SERVES:
+        if records and max(record.rate for record in records.values()) < _SERVES:
             for place, word in enumerate(sentence.slots):
                 yield shape, place, word
 
