@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = ["LoopHost"]
 
+import ctypes
 import traceback
 import types
 from collections.abc import Coroutine, Generator
@@ -34,8 +35,6 @@ LET_GO_SECONDS: Final = 0.5
 """How long a cancelled agent may shield itself before the shields are taken away."""
 
 _AGAIN_SECONDS: Final = 0.001
-
-_frozen: list[Coroutine[Any, Any, Any]] = []
 
 
 class LoopHost:
@@ -169,5 +168,8 @@ def _let_go(agent: Coroutine[Any, Any, None]) -> None:
         awaited.append(inner)
     try:
         agent.close()
-    except RuntimeError:  # it ignored even that: keep its frames, or the end of each would be one more error
-        _frozen.extend(awaited)
+    except RuntimeError:  # it ignored even that
+        # Keep its frames for good: if the end of the program ended them, one that swallows whatever comes
+        # could go round for ever.
+        for coroutine in awaited:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(coroutine))

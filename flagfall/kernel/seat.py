@@ -37,8 +37,9 @@ CPU_WALL_FACTOR: Final = 10
 """On the CPU clock, how many times its limit a turn may take on the wall before it is over anyway: an
 agent that sleeps uses no CPU, and must not stop the match."""
 
-_BREATH_NS: Final = 1_000_000
-"""After a stall, how long an agent has at least to show the answer that it may have ready."""
+_BREATH_NS: Final = 5_000_000
+"""After a stall, how long an agent has at least to show the answer that it may have ready: a few time slices
+of a machine that is busy, or the stall would not have been."""
 
 _LOOK_AGAIN_NS: Final = 1_000
 """CPU time runs slower than the wall's, so the agent may have some left: look again, but do not spin."""

@@ -259,7 +259,7 @@ async def test_both_kinds_at_several_seats(kind: str):
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), [("thread", "naps"), ("process", "naps"), ("process", "sleeps")])
 async def test_cancelling_at_any_moment_leaves_nothing(kind: str, name: str):
-    for after in (0.0, 0.001, 0.01, 0.05, 0.15, 0.25, 0.35):
+    for after in (0.0, 0.01, 0.05, 0.2, 0.35):
         into = Played()
         with trio.move_on_after(after):
             await play_here(CountTask(10**6), host(kind, name), control=CONTROL, into=into)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -87,6 +89,28 @@ def test_what_is_no_agent_does_not_start():
         played = play(CountTask(1), LoopHost(agent, "none"))
         assert (played.reason, played.fell[0].reason) == ("seats", "not started")
         assert "is no agent" in played.fell[0].detail
+
+
+SWALLOWING = """
+import trio
+from tests.fakes import CountTask, play
+async def act(observation):
+    while True:
+        try:
+            with trio.CancelScope(shield=True):
+                await trio.sleep_forever()
+        except BaseException:
+            pass
+print(play(CountTask(100), act).reason)
+"""
+
+
+def test_a_program_ends_though_an_agent_of_its_ignored_everything():
+    ended = subprocess.run(
+        [sys.executable, "-c", SWALLOWING], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert ended.stdout == "seats\n"
+    assert ended.stderr == ""
 
 
 def test_children_that_shield_themselves_are_stopped():
