@@ -11,7 +11,7 @@ import pytest
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.byte_task import SILENCE
-from flagfall.tasks.commai.conversation import BITS, Conversation, ConversationTask, Wire
+from flagfall.tasks.commai.conversation import BITS, MAX_UNSAID_BYTES, Conversation, ConversationTask, Wire
 from flagfall.tasks.commai.world import WorldSwitch
 from flagfall.tasks.task_schedulers import SequentialTaskScheduler
 
@@ -309,6 +309,23 @@ def test_a_text_delays_the_end_of_time() -> None:
     assert play([task(waits("a long text"), max_time=3)], "", 12).text == "a long texta"
 
 
+def test_when_time_is_up_nothing_more_is_heard() -> None:
+    one = task(waits("a long text"), max_time=3)
+    play([one], "abcdefghij", 10)
+    assert talk_of(one).heard == "ab"
+
+
+def test_nobody_can_keep_a_teacher_talking() -> None:
+    def script(talk: Conversation, _: Random) -> Script:
+        talk.say("question?")
+        while (yield from talk.hear(r"\.$")):
+            talk.say("no, wrong. question?")
+        return None
+
+    stream = play([task(script, max_time=2000, forgets=True)], "." * 5000, 5000)
+    assert 2900 < stream.outcomes[0].steps < 2000 + MAX_UNSAID_BYTES + 40
+
+
 def test_what_is_said_at_the_end_of_time_is_dropped() -> None:
     def script(talk: Conversation, _: Random) -> Script:
         talk.say("q")
@@ -375,8 +392,8 @@ def test_a_world_may_have_the_last_word_and_listens_to_its_end() -> None:
         return True
 
     world = Parrot()
-    stream = play([task(script, world=world), task(waits("next"))], "ab.c.defghi", 13)
-    assert stream.text == "q  ab.!ab.c.!"
+    assert play([task(script, world=world), task(waits("next"))], "ab.c.defghi", 9).text == "q  ab.! n"
+    assert world.heard[-2:] == ["ab.c.", "ab.c.d"]
     stream = play([task(script, world=world), task(waits("next"))], "ab.cdefg", 10)
     assert stream.text == "q  ab.! ne"
     assert stream.rewards == {8: 1}

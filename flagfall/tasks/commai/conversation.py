@@ -18,21 +18,31 @@ teacher's side. What it returns is the result and the reward: `True` pays 1; `No
     task = ConversationTask("repeat", repeat, max_time=1000)
 
 Rule 1: texts queue up; nothing that waits to be said is dropped. A text is refused while another of a higher
-    priority is being said: the teacher's have 1, a world's answers have 0.
+    priority is being said (the teacher's have 1, a world's answers have 0), or where too much waits.
 Rule 2: a task hears the learner at any time. Where it `forgets`, what is said while the teacher speaks is
     heard once and is blank from then on, so nobody can answer before the question is out. What the learner
     replies to the last byte of a text is said into silence.
-Rule 3: time runs out only when nothing is left to say; the byte heard then is dropped.
-Rule 4: the result stands when the script returns. Then the rest is said, while only the world still listens,
-    and one space; the reward comes with the first byte of the next task, and the last two bytes of the
-    learner are dropped. With nothing left to say the reward comes at once.
+Rule 3: when time is up, the rest is said and nothing more is heard; so no learner can talk for ever. The
+    byte heard then is dropped.
+Rule 4: the result stands when the script returns. Then the rest is said, and one space; only the world still
+    listens, but it answers no more. The reward comes with the first byte of the next task, and the last two
+    bytes of the learner are dropped. With nothing left to say the reward comes at once.
 Rule 5: the world hears the learner first, and what the task then sees is the world as it is after that. Its
     answer comes before the task's, unless the task speaks `instead`.
 """
 
 from __future__ import annotations
 
-__all__ = ["BITS", "BYTES", "SEARCHED_BYTES", "Conversation", "ConversationTask", "Play", "Wire"]
+__all__ = [
+    "BITS",
+    "BYTES",
+    "MAX_UNSAID_BYTES",
+    "SEARCHED_BYTES",
+    "Conversation",
+    "ConversationTask",
+    "Play",
+    "Wire",
+]
 
 import math
 import re
@@ -50,6 +60,10 @@ from flagfall.tasks.commai.world import World
 SEARCHED_BYTES: Final = 1000
 """How much of what was heard a pattern is looked for in. The longest answer, ten properties of an object with
 `, and ` between them, has some 150 bytes."""
+
+MAX_UNSAID_BYTES: Final = 1000
+"""A text is refused while more than this is unsaid. Openings, the longest texts, have some 200 bytes; only a
+learner who ends sentences all the time, to a teacher who asks again each time, makes so much wait."""
 
 _WORD_CHARACTERS: Final = frozenset(f"{ascii_letters}{digits}_")
 
@@ -147,11 +161,12 @@ class Conversation:
             self._let_world_answer()
             heard = yield self._next_byte()
             self.time += self.wire.steps_per_byte
-            if self.time >= self.max_time and not self._unsaid:
+            if self.time < self.max_time:
+                if self._hears(heard):
+                    return True
+            elif not self._unsaid:
                 self.timed_out = True
                 return False
-            if self._hears(heard):
-                return True
 
     def hear(self, pattern: str) -> Generator[int, int, re.Match[str] | None]:
         """Listen until a regular expression is found in what was heard, `SEARCHED_BYTES` back at most.
@@ -192,11 +207,10 @@ class Conversation:
             heard = yield self._next_byte()
             if self._unsaid:
                 self._hears(heard)
-                self._let_world_answer()
         yield self._next_byte()
 
     def _queue(self, text: str, priority: int) -> bool:
-        if self._unsaid and priority < self._priority:
+        if self._unsaid and (priority < self._priority or len(self._unsaid) > MAX_UNSAID_BYTES):
             return False
         self._priority = priority
         if self.wire.overwrites and text:

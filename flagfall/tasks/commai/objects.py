@@ -19,7 +19,7 @@ import attrs
 
 from flagfall.tasks.commai.baskets import BASKETS, OBJECTS, owners, properties, things_that_are
 from flagfall.tasks.commai.byte_task import Script
-from flagfall.tasks.commai.conversation import Conversation
+from flagfall.tasks.commai.conversation import SEARCHED_BYTES, Conversation
 from flagfall.tasks.commai.plans import Plan
 from flagfall.tasks.commai.wording import (
     ITALIAN_NUMBERS,
@@ -46,10 +46,11 @@ def ends_with(*answers: str) -> Judge:
 
 def ends_with_all(answers: Collection[str]) -> Judge:
     """Right is a text that ends with all of these in any order, and a dot."""
-    pattern = re.compile(_DELIMITER.join(["([a-z]+)"] * len(answers)) + r"\.$")
+    # Beginning with a whole word changes no match; it saves a long word from being tried letter by letter.
+    pattern = re.compile("(?<![a-z])" + _DELIMITER.join(["([a-z]+)"] * len(answers)) + r"\.$")
 
     def judge(heard: str) -> bool:
-        found = pattern.search(heard)
+        found = pattern.search(heard, max(0, len(heard) - SEARCHED_BYTES))
         return found is not None and set(found.groups()) == set(answers)
 
     return judge
