@@ -22,6 +22,7 @@ from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
 from flagfall.tasks.commai.conversation import Conversation, ConversationTask, Wire
 from flagfall.tasks.commai.reward_cap import RewardCap
 from flagfall.tasks.commai.scrambling import Scrambler
+from flagfall.tasks.commai.wrapped_task import WrappedTask
 from flagfall.tasks.task_schedulers import SequentialTaskScheduler
 
 if TYPE_CHECKING:
@@ -295,6 +296,18 @@ def test_the_last_reward_counts_for_the_task_that_earned_it() -> None:
     run_plain(SequentialTaskScheduler([cap(first), cap(second)]), act, steps=7)
     assert rewards == [0, 1, 1, 0, 0, 0, 0]
     assert cap.paid == {"first": 1, "spelling": 1}
+
+
+def test_a_wrapper_changes_nothing_by_itself() -> None:
+    inside = Spelling(b"ab")
+    inside.max_steps = 10
+    task = WrappedTask(inside)
+    assert isinstance(task, TaskRole)
+    assert (task.max_steps, task.nil_action, task.world) == (10, SILENCE, None)
+    assert task.action_space is inside.action_space
+    assert task.observation_space is inside.observation_space
+    assert task.reset(0) == ord("a")
+    assert task.step(ord("x")) == StepResult(ord("b"), 1)
 
 
 def test_a_cap_goes_around_the_bit_wire_too() -> None:

@@ -327,6 +327,19 @@ def test_looking_around_answers_twice() -> None:
     assert talked.result is False
 
 
+def test_looking_the_wrong_way_costs_nothing() -> None:
+    oracle = ORACLES["navigation.look"]
+    first: list[str] = []
+
+    def hasty(text: str, task: ConversationTask) -> str:
+        first.append(text)
+        return "I look." if len(first) == 1 else oracle(first[0], task)
+
+    talked = play(make("navigation.look"), hasty)
+    assert talked.told.count("There is nothing here.") == 2
+    assert talked.result is True
+
+
 def test_lateness_in_the_world_is_not_judged() -> None:
     talked = play(make("navigation.moving"), silent)
     assert talked.result is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from flagfall.tasks.commai.byte_task import SILENCE
+from flagfall.tasks.commai.catalog import make_catalog
 from flagfall.tasks.commai.grid_world import Entity, GridWorld
 from flagfall.tasks.commai.world import World
 
@@ -102,6 +104,22 @@ def test_anything_may_precede_a_command(world: GridWorld, before: str) -> None:
 def test_what_is_no_command_is_ignored(world: GridWorld, text: str) -> None:
     assert world.hear(text) is None
     assert world.changes == 0
+
+
+def test_a_mini_task_may_be_played_in_it(world: GridWorld) -> None:
+    """Specification 8.1: a command ends the instance like any sentence; the world replies first."""
+    task = make_catalog(world=world)["mini1"]()
+    told = chr(task.reset(0))
+    while not told.endswith("."):
+        told += chr(task.step(SILENCE).observation)
+    for char in "I turn left.".ljust(200):
+        result = task.step(ord(char))
+        if result.terminated:
+            break
+        told += chr(result.observation)
+    assert "You turned left, you are now facing west.Wrong. The right answer is: " in told
+    assert task.result() is False
+    assert world.direction == "west"
 
 
 def test_starting_forgets_everything(world: GridWorld) -> None:

@@ -150,7 +150,7 @@ def _how_many(name: str) -> str:
 def _count(world: GridWorld, talk: Conversation, rng: Random) -> Script:
     name = rng.choice(OBJECTS)
     talk.say(_how_many(name))
-    while found := (yield from talk.hear(r"(\d+)\.$")):
+    while found := (yield from talk.hear(r"(?<!\d)(\d+)\.$")):
         owned = world.learner_has[name]
         if int(found[1]) == owned:
             talk.say("Correct!")
@@ -185,7 +185,7 @@ def _count_and_give(world: GridWorld, talk: Conversation, rng: Random) -> Script
 
 def _counted(world: GridWorld, talk: Conversation, name: str) -> Generator[int, int, bool]:
     """Whether the next sentence ends with how many the learner has."""
-    found = yield from talk.hear(r"(\w+)\.$")
+    found = yield from talk.hear(r"\b(\w+)\.$")
     return found is not None and found[1] in number_forms(world.learner_has[name])
 
 
