@@ -41,7 +41,7 @@ def curriculum(
     Args:
         agent: Who learns: a sample (`flagfall agents`), `file.py:Name` or `package.module:Name`, with
             `reply(byte, reward)`.
-        task: Ids of tasks, such as `micro1`; by default all that are talked to byte by byte.
+        task: Ids of tasks that are talked to byte by byte, such as `micro1`; by default all of round 1.
         threshold: A task is learned when it was solved so many times in a row.
         limit: Steps for each task; what is not learned by then is not learned.
         seed: Everything random derives from it.
@@ -144,9 +144,9 @@ def _tasks(ids: Sequence[str] | None) -> list[Task]:
     from flagfall.tasks.catalog import make_task, task_ids
     from flagfall.tasks.commai.byte_task import ByteTask
 
-    if not ids:
-        return [task for _, known in task_ids() if isinstance(task := make_task(known), ByteTask)]
-    tasks = [make_task(known) for known in ids]
+    tasks = [
+        make_task(known) for known in ids or [known for family, known in task_ids() if family == "commai"]
+    ]
     for task in tasks:
         if not isinstance(task, ByteTask):
             raise UsageError(f"{task.id} is not talked to byte by byte; use `flagfall run`")
