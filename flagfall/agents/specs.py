@@ -12,7 +12,7 @@ import time
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.agents.agent import adapt
 from flagfall.agents.samples import SAMPLES
@@ -22,6 +22,10 @@ from flagfall.timing import ElapsedTimer
 
 if TYPE_CHECKING:
     from flagfall.agents.human import Human
+
+
+_OTHERS: Final = ("human", "human-line", "human-dot", "human-immediate", "zmq")
+"""Who else has a name; `flagfall.agents.human` and `zmq_host` have them."""
 
 
 def is_sample(spec: str) -> bool:
@@ -63,9 +67,8 @@ def load_agent(spec: str) -> Any:
         return SAMPLES[spec]
     place, colon, name = spec.rpartition(":")
     if not colon or not place or not name:
-        raise UsageError(
-            f"unknown agent {spec!r}{nearest(spec, SAMPLES)}; or write module:Name or file.py:Name"
-        )
+        hint = nearest(spec, [*SAMPLES, *_OTHERS])
+        raise UsageError(f"unknown agent {spec!r}{hint}; or write module:Name or file.py:Name")
     agent: Any = load_module(place, "agent")
     for part in name.split("."):
         if not hasattr(agent, part):

@@ -70,7 +70,8 @@ class PythonSetup:
         except UsageError:
             raise
         except Exception as error:
-            told = "".join(traceback.format_exception(error)[-3:]).rstrip()
+            own = error.__traceback__ and error.__traceback__.tb_next
+            told = "".join(traceback.format_exception(error.with_traceback(own))).rstrip()
             raise UsageError(f"{self.source} failed:\n{told}") from error
         missing = [name for name in _ROLE if not callable(getattr(made, name, None))]
         if missing:

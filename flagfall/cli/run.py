@@ -136,8 +136,7 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
     """The agents, with the remote learner that the options of round 1 mean in its place."""
     if port is None and address is None and command is None:
         return agents
-    others = [agent for agent in agents if agent != "zmq"]
-    if len(agents) - len(others) > 1 or any(agent.startswith("zmq:") for agent in others):
+    if agents and [agent for agent in agents if agent.startswith("zmq")] != ["zmq"]:
         raise UsageError("--learner-cmd, --learner-port and --learner-address go with one --agent zmq")
     text = f"zmq://{address or '127.0.0.1'}:{5556 if port is None else port}"
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]

@@ -139,7 +139,7 @@ def _our_task(
     """What all tables together say of a task: those of patterns first, its own last."""
     own = tables.get(name, {})
     kind_id = own.get("type", name)
-    if kind_id not in TASK_KINDS:
+    if not isinstance(kind_id, str) or kind_id not in TASK_KINDS:
         if "type" in own:
             mistakes.unknown(("tasks", name, "type"), "type", kind_id, TASK_KINDS)
         elif name in said:
