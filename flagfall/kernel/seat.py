@@ -18,11 +18,11 @@ import attrs
 import trio
 from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
+from flagfall.events import ON_TIME, Verdict
 from flagfall.timing import NEVER_NS, Appointment, Budget, ElapsedTimer, TimeControl
 from flagfall.timing.stalls import STALL_NS
 
 if TYPE_CHECKING:
-    from flagfall.events import Verdict
     from flagfall.kernel.channels.envelope import Envelope, Phase
     from flagfall.kernel.stage import Stage
     from flagfall.timing import NowNs, Timekeeper
@@ -227,7 +227,7 @@ class Seat(Appointment):
         if now_ns < self._quick_due_ns:
             spent_ns = now_ns - self._started_ns  # type: ignore[operator]  # it runs: the turn was taken
             credit_ns = 0
-            verdict: Verdict = "on time"
+            verdict: Verdict = ON_TIME
         else:
             spent_ns, credit_ns = self._spent(now_ns)
             since_ns = now_ns if busy_since_ns is None else busy_since_ns
@@ -333,7 +333,7 @@ class Seat(Appointment):
 
     def _judge(self, now_ns: int, since_ns: int, spent_ns: int, credit_ns: int) -> Verdict:
         if not _over(spent_ns, self.limit_ns, credit_ns):
-            return "on time"
+            return ON_TIME
         return "fallen" if self._is_out(now_ns, since_ns) else "late"
 
     def _is_out(self, now_ns: int, since_ns: int) -> bool:

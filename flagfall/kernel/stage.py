@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from outcome import Error, Outcome, Value
 from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wait_task_rescheduled
 
-from flagfall.events import ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
+from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
 from flagfall.kernel.records import Records
 from flagfall.kernel.requests import Actions, EndOfMatch, Notice, Offer, Pause, Request, Stop, added
@@ -285,9 +285,9 @@ class Stage(Appointment):
             self._noted(seat, envelope.phase, action, spent_ns, verdict)
         elif self._tick_ns is not None:
             self._offers[seat.number] = Offer(action, envelope.number, now_ns, spent_ns, credit_ns)
-        elif verdict == "on time":
+        elif verdict == ON_TIME:
             if self._legal(action):
-                self._settle(seat, action, "on time", now_ns, spent_ns, credit_ns)
+                self._settle(seat, action, ON_TIME, now_ns, spent_ns, credit_ns)
             else:
                 self._refuse(seat, now_ns, spent_ns, credit_ns)
         elif verdict == "late":
@@ -365,7 +365,7 @@ class Stage(Appointment):
         return self._tick_ns is not None and phase == "act"
 
     def _noted(self, seat: Seat, phase: Phase, answer: Any, spent_ns: int, verdict: Verdict) -> None:
-        if verdict != "on time":
+        if verdict != ON_TIME:
             self.fell(seat, "late", f"`{phase}` took {spent_ns / 1e6:.1f} ms")
             return
         seat.budget.charge(phase, spent_ns)
@@ -514,7 +514,7 @@ class Stage(Appointment):
             else:
                 del self._offers[seat.number]
                 older = offer.number if offer.number != self.turns else None
-                self._settle(seat, offer.action, "on time", now_ns, offer.spent_ns, offer.credit_ns, older)
+                self._settle(seat, offer.action, ON_TIME, now_ns, offer.spent_ns, offer.credit_ns, older)
         if self._waiting == 1:  # for the tick; for nothing, if somebody stopped the match
             self._waiting = 0
             self._complete("act")

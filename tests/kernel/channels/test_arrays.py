@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.typing import NDArray  # noqa: TC002 - msgspec reads the field's type
+from numpy.typing import NDArray
 
 import flagfall.errors
 from flagfall.kernel.channels.arrays import (
