@@ -13,6 +13,7 @@ import attrs
 from flagfall.agents.specs import load_module
 from flagfall.errors import UsageError, nearest
 from flagfall.playing import TaskSetup, usual_policy
+from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import Config, change_config, config_of, load_config
 from flagfall.tasks.task import TaskSampler
 
@@ -114,14 +115,16 @@ def choose_tasks(
 ) -> TaskSetup | None:
     """The setup that the command line means; `None` where the ids and the policy say it all.
 
+    The original CommAI tasks are not in the catalog that `flagfall tasks` lists, but have their ids too.
+
     Raises:
         UsageError: something is wrong with it, or with the combination.
     """
     said = options.as_data()
     if config is None:
-        if not said or not ids:
+        if not ids or not (said or any(task_id in COMMAI_CATALOG for task_id in ids)):
             return None
-        return config_of(ids, policy or usual_policy(steps), said, name=_told(said))
+        return config_of(ids, policy or usual_policy(steps), said, name=_told(said) or "--task")
     if ids or policy is not None:
         given = "--task" if ids else "--scheduler"
         raise UsageError(f"--config says which tasks come in which order: leave {given} out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from flagfall.tasks.commai.words import usual_words
 from tests.round1_config import TYPES, challenge
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
-from round1_checker import check
+from tests.conformance.round1_checker import check  # it looks for the files beside it
 
 PYTHON = """
 from flagfall.tasks.catalog import make_task
@@ -140,6 +141,57 @@ def test_options_of_tasks_by_name(call, folder):
         call(f"{line} --steps 900 --bit-mode --scramble --max-reward-per-task 2 -q -o bits.jsonl").code == 0
     )
     assert call("verify bits.jsonl").code == 0
+
+
+def test_original_tasks_by_name(call):
+    line = "run -t commai.navigation.turning micro4 -a random --steps 900 --clock virtual -q -o run.jsonl"
+    assert call(line).code == 0
+    assert call("verify run.jsonl").code == 0
+    ended = call("run -t commai.navigation.turning commai.navigation.turnin -a random")
+    assert ended.code == 2
+    assert "--task: scheduler.tasks[1]: unknown task 'commai.navigation.turnin'; nearest: " in ended.err
+
+
+REMOTE = """
+import sys, zmq
+socket = zmq.Context().socket(zmq.PAIR)
+socket.connect(f"tcp://127.0.0.1:{sys.argv[1]}")
+socket.send(b"hello")
+while socket.poll(5000):
+    socket.recv()
+    socket.send(socket.recv())
+"""
+
+
+@pytest.mark.parametrize("options", ["-a zmq ", ""])
+def test_a_remote_learner_plays(call, folder, options):
+    pytest.importorskip("zmq")
+    written(folder, "remote.py", REMOTE)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    line = f"run -t micro4 {options}--steps 100 -o run.jsonl --json --learner-port {port} --learner-cmd"
+    ended = call(line, f"{sys.executable} remote.py")
+    assert ended.code == 0, ended.err
+    seat = ended.data()["matches"][0]["seats"][0]
+    assert (seat["agent"], seat["turns"], seat["fell"]) == (f"zmq://127.0.0.1:{port}", 100, None)
+    assert seat["reward"] > 50
+    assert call("verify run.jsonl").code == 0
+
+
+def test_a_human_plays_and_quits(folder):
+    line = "-m flagfall run -t micro1 -a human-immediate --results r.out"
+    done = subprocess.run(
+        [sys.executable, *line.split()],
+        input="a\nb\nQUIT\n",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "stopped" in done.stdout
+    assert "Total time: 2\n" in (folder / "r.out").read_text()
 
 
 def test_a_function_of_ones_own(call, folder):
