@@ -60,7 +60,7 @@ def relate(sentence: Sentence) -> Features:
 
 def _is_made_of(word: bytes, parts: list[bytes]) -> bool:
     """Whether every byte of the word lies in one of the parts; they may overlap."""
-    covered = set()
+    covered: set[int] = set()
     for part in parts:
         at = word.find(part)
         while at >= 0:

@@ -8,6 +8,7 @@ import io
 import os
 from contextlib import contextmanager, suppress
 from stat import S_ISREG
+from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from flagfall.errors import UsageError
@@ -15,6 +16,9 @@ from flagfall.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+LOOK_SECONDS: Final = 0.5
+"""How often a file is looked for under its name: whoever removes a journal being written is told so soon."""
 
 ZSTD_LEVEL: Final = 3
 """The default of zstd: byte turns come to a sixth of their size."""
@@ -66,6 +70,7 @@ class JournalFile:
 
     Attributes:
         length: how many bytes it has.
+        compressed: whether each batch becomes a block of its own.
 
     Raises:
         OSError: from every method; the file then holds what was written before.
@@ -73,13 +78,15 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.compressed = is_compressed(path)
         self._file = path.open("wb", buffering=0)
         self.length = 0
         made = os.fstat(self._file.fileno())
         self._identity = (made.st_dev, made.st_ino)
         self._regular = S_ISREG(made.st_mode)
+        self._look_at = 0.0
         self._squeeze: Any = None
-        if is_compressed(path):
+        if self.compressed:
             zstandard = _zstandard()
             self._squeeze = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True).compressobj()
             self._block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
@@ -90,14 +97,22 @@ class JournalFile:
         Each batch is a block of its own in a compressed file: what was written can be read whatever
         comes after, and the bytes do not depend on how many batches come at a time.
         """
-        seen = self._path.stat()
-        if (seen.st_dev, seen.st_ino) != self._identity:
-            raise FileNotFoundError(2, "the file was replaced while it was written")
+        self._look()
         if self._squeeze is None:
             self._append(b"".join(batches))
         else:
             squeeze, block = self._squeeze, self._block
             self._append(b"".join([squeeze.compress(batch) + squeeze.flush(block) for batch in batches]))
+
+    def _look(self) -> None:
+        """Now and then, whether this still is the file of that name."""
+        now = monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_SECONDS
+        seen = self._path.stat()
+        if (seen.st_dev, seen.st_ino) != self._identity:
+            raise FileNotFoundError(2, "the file was replaced while it was written")
 
     def close(self, *, complete: bool) -> None:
         """Close the file; where it is complete, write what compression still holds first."""

@@ -1,7 +1,7 @@
 """The record of a match, written while it is played; how it stands in the file, `layout` tells.
 
-Events come inside timed turns, so taking one is an append to a list: 64 of them are encoded and
-handed at a time to an actor of its own, which seals and writes them in a thread. What is waiting for the disk
+Events come inside timed turns, so taking one is an append to a list: 64 of them are encoded, hashed and
+sealed at a time, and an actor of its own writes them, in a thread. What is waiting for the disk
 is bounded: beyond a limit the match waits between turns, where no clock runs. Nothing is ever dropped.
 
 Where batches end depends on the events alone under the virtual clock, so equal matches have equal files.
@@ -34,13 +34,13 @@ from msgspec.structs import replace
 
 from flagfall.errors import HostFault
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed
-from flagfall.recording.files import JournalFile, check_writable
+from flagfall.recording.disk import disk
+from flagfall.recording.files import JournalFile, check_writable, is_compressed
 from flagfall.recording.layout import (
     BATCH_BYTES,
     BATCH_EVENTS,
     MAX_LINE_BYTES,
     Sealer,
-    Unsealed,
     encode,
     encode_lines,
     writable,
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 FLUSH_SECONDS: Final = 0.25
 """What was recorded is given to the system after so long at most: a killed process loses no more."""
 
-WRITE_BYTES: Final = 256 * 1024
-"""So much is written at once. A trip to the thread takes some 0.1 ms, so 2500 turns share it."""
+WRITE_BYTES: Final = 1024 * 1024
+"""So much is written at once. A trip to the thread costs the loop some 0.2 ms, and 10,000 turns share it."""
 
 MAX_WAITING_BYTES: Final = 4 * 1024 * 1024
 """When more than this waits for the disk, the match waits too (some 40,000 turns of bytes)."""
@@ -72,7 +72,7 @@ class JournalStatistics:
 
     Attributes:
         events: so many are encoded.
-        waiting_bytes: are encoded and not yet written (without their seals).
+        waiting_bytes: are encoded and not yet written .
         peak_waiting_bytes: the most that `waiting_bytes` ever was.
         written_bytes: the length of the file.
         pauses: how often the match waited for the disk.
@@ -106,13 +106,11 @@ class Journal:
         self._pending_bytes = 0
         # Encoded and not yet written.
         self._sealer = Sealer()
-        self._ready: list[Unsealed] = []
+        self._ready: list[bytes] = []
         self._ready_bytes = 0
         self._waiting_bytes = 0
         self._write_due = 0.0
         self._file: JournalFile | None = None
-        # Threads of others, an agent's for instance, must not keep the journal from its own.
-        self._limiter = trio.CapacityLimiter(1)
         self._wake = trio.Event()
         self._room = trio.Event()
         self._finished = False
@@ -191,10 +189,10 @@ class Journal:
             self._fail(f"{_place(pending[0])} or one soon after cannot be written: {error}", error)
             raise self._fault from error  # type: ignore[misc]  # it was set in the line before
         self._events += len(pending)
-        self._queue(Unsealed(lines, len(pending), last))
+        self._queue(lines + self._sealer.seal(lines, len(pending), last=last))
 
-    def _queue(self, batch: Unsealed) -> None:
-        length = len(batch.lines)
+    def _queue(self, batch: bytes) -> None:
+        length = len(batch)
         self._ready.append(batch)
         self._ready_bytes += length
         waiting_bytes = self._waiting_bytes = self._waiting_bytes + length
@@ -261,15 +259,13 @@ class Journal:
             raise self._fault
 
     async def _write_all(self) -> None:
-        self._file = await self._work(lambda: JournalFile(self.path))
-        while self._fault is None and not (self._finished and not self._ready):
+        while self._fault is None:
             await self._until_due()
-            if self._ready:
-                await self._write_ready(self._file)
-        if self._fault is None:
-            file, self._file = self._file, None
-            await self._work(lambda: file.close(complete=True))
-            self._written_bytes = file.length
+            last = self._finished
+            if self._ready or last:
+                await self._write_ready(last=last)
+            if last:
+                return
 
     async def _until_due(self) -> None:
         """Wait until there is much to write, or anything for long enough."""
@@ -282,22 +278,36 @@ class Journal:
                 self._close_batch()
         self._wake = trio.Event()
 
-    async def _write_ready(self, file: JournalFile) -> None:
+    async def _write_ready(self, *, last: bool) -> None:
         batches, self._ready = self._ready, []
         taken_bytes, self._ready_bytes = self._ready_bytes, 0
-        # Hashing goes on beside the loop: it lets other threads run.
-        await self._work(lambda: file.write([self._sealer.seal(batch) for batch in batches]))
-        self._written_bytes = file.length
+        if not is_compressed(self.path):
+            batches = [b"".join(batches)]  # so that the thread has one system call to make
+        self._written_bytes = await self._work(lambda: self._put(batches, last=last))
         self._write_due = time.monotonic() + FLUSH_SECONDS
         self._waiting_bytes -= taken_bytes
         if self._waiting_bytes <= RESUME_BYTES:
             self._room.set()
             self._room = trio.Event()
 
+    def _put(self, batches: list[bytes], *, last: bool) -> int:
+        """Write batches, and open the file before the first and close it after the last; gives its length.
+
+        This runs in a thread, in one go.
+        """
+        if self._file is None:
+            self._file = JournalFile(self.path)
+        file = self._file
+        file.write(batches)
+        if last:
+            self._file = None
+            file.close(complete=True)
+        return file.length
+
     async def _work(self, work: Callable[[], _T]) -> _T:
         """Do something in a thread that may wait for the disk; no virtual time passes meanwhile."""
         with self._real_work():
-            return await trio.to_thread.run_sync(work, limiter=self._limiter)
+            return await disk().do(work)
 
     async def _close_unfinished(self) -> None:
         if self._file is not None:
