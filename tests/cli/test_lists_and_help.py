@@ -10,7 +10,7 @@ import pytest
 from flagfall.agents.samples import SAMPLES
 from flagfall.tasks.catalog import task_ids
 
-COMMANDS = ["run", "verify", "transcript", "tasks", "agents"]
+COMMANDS = ["run", "verify", "transcript", "results", "curriculum", "tasks", "agents"]
 
 
 def test_tasks_lists_every_task(call):
