@@ -9,10 +9,14 @@ from typing import Final
 
 from flagfall.errors import UsageError, nearest
 from flagfall.tasks import commai
+from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
 from flagfall.tasks.task import Task
 
-FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {"commai": commai.CATALOG}
-"""Tasks by id, family by family."""
+FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {
+    "commai": commai.CATALOG,
+    "original": COMMAI_CATALOG,
+}
+"""Tasks by id, family by family: `commai` is round 1, `original` what it was made from."""
 
 
 def task_ids() -> Iterator[tuple[str, str]]:
