@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 FLUSH_SECONDS: Final = 0.25
 """What was recorded is given to the system after so long at most: a killed process loses no more."""
 
-WRITE_BYTES: Final = 1024 * 1024
-"""So much is written at once. A trip to the thread costs the loop some 0.2 ms, and 10,000 turns share it."""
+WRITE_BYTES: Final = 512 * 1024
+"""So much is written at once. A trip to the thread costs the loop some 0.2 ms, and 5,000 turns share it."""
 
-MAX_WAITING_BYTES: Final = 4 * 1024 * 1024
-"""When more than this waits for the disk, the match waits too (some 40,000 turns of bytes)."""
+MAX_WAITING_BYTES: Final = 2 * 1024 * 1024
+"""When more than this waits for the disk, the match waits too (some 20,000 turns of bytes)."""
 
 RESUME_BYTES: Final = MAX_WAITING_BYTES // 4
 """With no more than this left the match goes on, so that it does not stop and go turn by turn."""
