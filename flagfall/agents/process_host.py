@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ProcessHost"]
+__all__ = ["LAST_WORDS_SECONDS", "ProcessHost", "end_process", "keep_tail", "with_stderr"]
 
 import os
 import signal
@@ -60,7 +60,7 @@ class ProcessHost:
             pipe = _pipe_of(process)
             try:
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(_keep_tail, process, tail)
+                    nursery.start_soon(keep_tail, process, tail)
                     try:
                         await self._play(pipe, process, seat, briefing)
                     except (AgentFault, HostFault) as caught:
@@ -72,9 +72,9 @@ class ProcessHost:
             finally:
                 pipe.close()
         finally:
-            await _end(process, tail)
+            await end_process(process, tail)
         if isinstance(fault, AgentFault):
-            raise _with_stderr(fault, process, tail) from fault
+            raise with_stderr(fault, process, tail) from fault
         if fault is not None:
             raise fault
 
@@ -111,7 +111,8 @@ def _pipe_of(process: trio.Process) -> FramedPipe:
     return pipe
 
 
-async def _keep_tail(process: trio.Process, tail: bytearray) -> None:
+async def keep_tail(process: trio.Process, tail: bytearray) -> None:
+    """Read what the process writes to its standard error, and keep the newest of it."""
     assert process.stderr is not None
     async for chunk in process.stderr:
         tail += chunk
@@ -129,7 +130,7 @@ def _take_rest(stderr: trio.abc.ReceiveStream, tail: bytearray) -> None:
             del tail[:-STDERR_BYTES]
 
 
-def _with_stderr(fault: AgentFault, process: trio.Process, tail: bytearray) -> AgentFault:
+def with_stderr(fault: AgentFault, process: trio.Process, tail: bytearray) -> AgentFault:
     """The fault with what the process said last."""
     said = tail.decode(errors="replace").strip()
     ended = "" if process.returncode is None else f" (exit code {process.returncode})"
@@ -137,7 +138,7 @@ def _with_stderr(fault: AgentFault, process: trio.Process, tail: bytearray) -> A
     return AgentFault(fault.reason, detail)
 
 
-async def _end(process: trio.Process, tail: bytearray) -> None:
+async def end_process(process: trio.Process, tail: bytearray) -> None:
     """See to it that the process is gone, and all of its group; not to be cancelled."""
     with trio.CancelScope(shield=True):
         if process.returncode is None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import trio
 
-from flagfall.agents.process_host import LAST_WORDS_SECONDS, _end, _keep_tail, _with_stderr
+from flagfall.agents.process_host import LAST_WORDS_SECONDS, end_process, keep_tail, with_stderr
 from flagfall.agents.zmq_wire import HELLO, byte_text, is_remote, read_reply, reward_text, shown
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
@@ -250,7 +250,7 @@ async def _play_with_program(talk: _Talk, command: list[str]) -> AgentFault | Ho
         if talk.seat.budget.control.clock == "cpu":
             talk.cpu_clock = process_cpu_clock(process.pid)
         fault = await _play_watched(
-            talk, partial(_keep_tail, process, tail), partial(_expect_hello, process, talk.link)
+            talk, partial(keep_tail, process, tail), partial(_expect_hello, process, talk.link)
         )
         if fault is not None:
             with trio.move_on_after(LAST_WORDS_SECONDS):  # for an exit code of its own
@@ -259,8 +259,8 @@ async def _play_with_program(talk: _Talk, command: list[str]) -> AgentFault | Ho
             with trio.move_on_after(READ_LAST_SECONDS):
                 await process.wait()
     finally:
-        await _end(process, tail)
-    return _with_stderr(fault, process, tail) if isinstance(fault, AgentFault) else fault
+        await end_process(process, tail)
+    return with_stderr(fault, process, tail) if isinstance(fault, AgentFault) else fault
 
 
 async def _expect_hello(process: trio.Process, link: PairLink) -> None:

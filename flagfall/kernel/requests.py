@@ -54,7 +54,6 @@ class Handover:
     """Asks to run a task in an actor of its own; is sent the number of steps and the reward paid."""
 
     task: TaskRole
-    observation: Any
     owed: Any
 
 

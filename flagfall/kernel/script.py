@@ -41,7 +41,7 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901 - the pl
             if not task.continuous:
                 yield Notice("init", observation)
             if getattr(task, "run", None) is not None:
-                steps, earned, ended, reward = yield Handover(task, observation, owed)
+                steps, earned, ended, reward = yield Handover(task, owed)
                 observation = None
             else:
                 step = task.step

@@ -20,6 +20,7 @@ from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.events import ON_TIME, Verdict
 from flagfall.timing import NEVER_NS, Appointment, Budget, ElapsedTimer, TimeControl
+from flagfall.timing.budget import is_late
 from flagfall.timing.stalls import STALL_NS
 
 if TYPE_CHECKING:
@@ -441,7 +442,7 @@ class Seat(Appointment):
 
 def _over(spent_ns: int, limit_ns: int, credit_ns: int) -> bool:
     """Whether a limit is reached; after a stall only when the agent had a moment to be heard."""
-    return spent_ns >= limit_ns + (_BREATH_NS if credit_ns else 0)
+    return is_late(spent_ns, limit_ns + (_BREATH_NS if credit_ns else 0))
 
 
 def _left(spent_ns: int, limit_ns: int, credit_ns: int) -> int:

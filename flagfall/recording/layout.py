@@ -69,8 +69,7 @@ SHORT_DIGITS: Final = 16
 """Digits of the hash in a seal that is not the last: enough against accidents, half the length of a turn."""
 
 HASHED_BYTES: Final = 2047
-"""Given more at once, `hashlib` lets other threads run meanwhile, and the loop must wait to go on: that cost
-it 0.4 us a turn while a file was being written, five times what hashing costs."""
+"""Given more at once, `hashlib` lets other threads run meanwhile, and the loop must wait its turn again."""
 
 SEAL_PREFIX: Final = b'{"event":"seal",'
 
