@@ -1,4 +1,4 @@
-"""What a VGDL game is once it has been read: frozen records with every name resolved and every value converted.
+"""What a VGDL game is once it has been read: frozen records, every name resolved and every value converted.
 
 The language (`language.py`, `levels.py`) makes these records, the engine plays them. Nothing here knows
 text, and nothing here knows a tick. Sprite types are numbers from here on; `GameDefinition.types[number]`
