@@ -88,10 +88,18 @@ class TaskRole(Protocol):
         """The action that is played for a late, wrong or absent agent."""
 
     def is_legal(self, action: Any) -> bool:
-        """Whether the action may be given to `step`; must accept any object without raising."""
+        """Whether the action may be given to `step`; must accept any object without raising.
+
+        Where players may do different things, a task also has `is_legal_for(player, action)`, which is
+        asked instead.
+        """
 
     def reset(self, seed: int) -> Any:
-        """Begin a new episode; the first observation (a mapping from player for several players)."""
+        """Begin a new episode; the first observation (a mapping from player for several players).
+
+        A task whose episodes do not follow from their seeds says why in an attribute `not_repeatable`, from
+        its first reset on; `None` there, or no such attribute, means that they do.
+        """
 
     def step(self, action: Any) -> StepResult:
         """Take one action (a mapping from player for several players)."""

@@ -80,13 +80,13 @@ class Stage(Appointment):
         self.origin_ns = keeper.now()
         self.abandon: Callable[[Seat], None] = lambda _seat: None
         self.catch_up: Callable[[], Awaitable[None]] = checkpoint
-        self._solo = agents == 1
+        self._solo, self._in_play = agents == 1, agents
         self._keeper, self._now = keeper, keeper.now
         self._emit, self.records = emit, Records(emit, solo=agents == 1)
-        self._tick_ns = tick_ns
-        self._steps = NEVER_NS if steps is None else steps
+        self._tick_ns, self._steps = tick_ns, NEVER_NS if steps is None else steps
         self._nil: Any = None
         self._is_legal: Callable[[Any], bool] = lambda _action: True
+        self._is_legal_for: Callable[[str, Any], bool] | None = None
         self._players: tuple[str, ...] = ()
         # The open request.
         self._notices = self._waiting = self._first_turn = 0
@@ -102,7 +102,6 @@ class Stage(Appointment):
         self._parked: Task | None = None
         self._handed: Outcome[Any] | None = None
         self._action: Any = None
-        self._in_play = agents
         self._pumped = self._paused = False
         self.seats = [Seat(number, control, keeper, self) for number in range(agents)]
 
@@ -111,7 +110,7 @@ class Stage(Appointment):
     def give_to(self, task: TaskRole) -> None:
         """From now on the turns belong to this task."""
         self._nil = task.nil_action
-        self._is_legal = task.is_legal
+        self._is_legal, self._is_legal_for = task.is_legal, getattr(task, "is_legal_for", None)
         self._players = tuple(task.players)
         self._offers.clear()
         self._first_turn = self.turns
@@ -286,7 +285,7 @@ class Stage(Appointment):
         elif self._tick_ns is not None:
             self._offers[seat.number] = Offer(action, envelope.number, now_ns, spent_ns, credit_ns)
         elif verdict == ON_TIME:
-            if self._legal(action):
+            if self._legal(seat, action):
                 self._settle(seat, action, ON_TIME, now_ns, spent_ns, credit_ns)
             else:
                 self._refuse(seat, now_ns, spent_ns, credit_ns)
@@ -376,9 +375,10 @@ class Stage(Appointment):
         if self._waiting == 0:
             self._complete(phase)
 
-    def _legal(self, action: Any) -> bool:
+    def _legal(self, seat: Seat, action: Any) -> bool:
+        judge = self._is_legal_for
         try:
-            return self._is_legal(action)
+            return self._is_legal(action) if judge is None else judge(self._players[seat.number], action)
         except KeyboardInterrupt:
             raise
         except BaseException:  # noqa: BLE001 - an action that breaks the task's own check is no action of it
@@ -508,7 +508,7 @@ class Stage(Appointment):
             seat.expire()
             if offer is None or offer.at_ns >= tick_at_ns:
                 self.overdue(seat, 0, 0)
-            elif not self._legal(offer.action):
+            elif not self._legal(seat, offer.action):
                 del self._offers[seat.number]
                 self._refuse(seat, now_ns, offer.spent_ns, offer.credit_ns)
             else:

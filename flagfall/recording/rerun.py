@@ -13,7 +13,9 @@ from __future__ import annotations
 
 __all__ = ["Different", "NotRepeatable", "Rerun"]
 
-from collections.abc import Callable, Mapping
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.events import (
@@ -176,10 +178,8 @@ class Rerun:
             return task.nil_action
         if seat in self._out:
             raise Different("verdict on a seat that is out", "absent", event.verdict, seat)
-        # JSON has no tuples.
-        forms = [event.action, tuple(event.action)] if isinstance(event.action, list) else [event.action]
-        for form in forms:
-            if task.is_legal(form):
+        for form in _forms(event.action):
+            if _is_legal(task, seat, form):
                 return form
         raise Different("action that was played", "a legal one", _shown(event.action), seat)
 
@@ -232,6 +232,9 @@ class Rerun:
         self._task, self._steps = task, 0
         self.tasks += 1
         self._send(task)
+        why = getattr(task, "not_repeatable", None)
+        if why is not None:
+            raise NotRepeatable(f"task {task.id}: {why}")
 
     def _next_task(self) -> TaskRole | None:
         try:
@@ -348,6 +351,33 @@ def _same(what: str, expected: Any, found: Any, seat: int | None = None) -> None
     elif _written(expected) == _written(found):
         return
     raise Different(what, _shown(expected), _shown(found), seat)
+
+
+def _forms(action: Any) -> Iterator[Any]:
+    """What an action may have been that stands so in JSON, which has neither tuples nor bytes."""
+    yield action
+    if isinstance(action, list):
+        yield tuple(action)
+        yield _tuples(action)
+    elif isinstance(action, str):
+        with suppress(ValueError):
+            yield b64decode(action, validate=True)
+
+
+def _tuples(value: Any) -> Any:
+    """Tuples in place of lists, at any depth."""
+    if isinstance(value, dict):
+        return {key: _tuples(of) for key, of in value.items()}
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _is_legal(task: TaskRole, seat: int, action: Any) -> bool:
+    """As the stage asks: an action that breaks the task's own check is none of it."""
+    judge = getattr(task, "is_legal_for", None)
+    try:
+        return bool(task.is_legal(action) if judge is None else judge(task.players[seat], action))
+    except Exception:  # noqa: BLE001 - whatever it is
+        return False
 
 
 def _written(value: Any) -> bytes:

@@ -100,3 +100,32 @@ def test_falling_in_start_leaves_the_others():
     assert played.reason == "finished"
     assert played.verdicts(0) == ["absent"] * 2
     assert played.tally(0).absent == 2
+
+
+class OwnActionsTask(TogetherTask):
+    """The first player says numbers below ten, the second one any other number; a text breaks the check."""
+
+    def is_legal_for(self, player: str, action: Any) -> bool:
+        return bool((action < 10) == (player == "player_0"))
+
+
+def test_players_may_have_actions_of_their_own():
+    task = OwnActionsTask(2, 3)
+    played = play(task, Sleeper(0.01, say=5), Sleeper(0.01, say=5))
+    assert played.verdicts(0) == ["on time"] * 3
+    assert played.verdicts(1) == ["illegal"] * 3
+    assert task.taken == [{"player_0": 5, "player_1": NIL}] * 3
+
+
+def test_a_check_that_breaks_is_a_no():
+    played = play(OwnActionsTask(2, 2), Sleeper(0.01, say="five"), Sleeper(0.01, say=50))
+    assert [played.verdicts(seat) for seat in range(2)] == [["illegal"] * 2, ["on time"] * 2]
+
+
+@pytest.mark.parametrize("say", [5, 50])
+def test_at_real_time_pace_too(say: int):
+    task = OwnActionsTask(2, 2)
+    agents = [Sleeper(0.001, say=say), Sleeper(0.001, say=50)]
+    played = play(task, *agents, tick_ns=20 * MS)
+    assert played.verdicts(0) == (["on time"] * 2 if say == 5 else ["illegal"] * 2)
+    assert played.verdicts(1) == ["on time"] * 2

@@ -117,7 +117,7 @@ def test_different_seeds_give_different_bytes(lab, tmp_path):
 
 def test_arrays_are_recorded_as_they_were_shown(lab, tmp_path):
     path = tmp_path / "j"
-    lab.run(Journal(path), lab.Tasks(lab.Grid(4)), lambda: lab.pair)
+    lab.run(Journal(path), lab.Tasks(lab.Grid(4)), lab.pair)
     shown = [e.observation["view"] for e in read_journal(path) if type(e) is TurnPlayed]
     assert [array.dtype for array in shown] == [np.float32] * 4
     assert all(array.shape == (2, 3) for array in shown)

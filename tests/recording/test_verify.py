@@ -14,7 +14,7 @@ from flagfall.timing import VirtualClock
 MATCHES = {
     "bytes": lambda lab: ([lab.Echo(12), lab.Echo(3), lab.Echo(9)], [lab.Guesser]),
     "owed": lambda lab: ([lab.Echo(12)], [lab.Repeater]),
-    "arrays": lambda lab: ([lab.Grid(6), lab.Grid(4)], [lambda: lab.pair]),
+    "arrays": lambda lab: ([lab.Grid(6), lab.Grid(4)], [lab.pair]),
     "duel": lambda lab: ([lab.Duel(7), lab.Duel(8)], [lab.Dreamer, lab.Dreamer]),
     "late": lambda lab: ([lab.Echo(30)], [lab.Dreamer]),
 }
@@ -135,7 +135,7 @@ def test_a_match_that_was_void_verifies(lab, tmp_path, grid):
         return lab.Tasks((lab.Grid if grid else lab.Echo)(9, breaks_at=4))
 
     with pytest.raises(HostFault):
-        lab.run(Journal(tmp_path / "j"), tasks(), (lambda: lab.pair) if grid else lab.Guesser)
+        lab.run(Journal(tmp_path / "j"), tasks(), lab.pair if grid else lab.Guesser)
     found = verify(tmp_path / "j", tasks)
     assert found.ok, found
 
@@ -383,3 +383,61 @@ def test_the_end_holds_the_reward_owed(play):
     last = list(read_journal(path))[-1]
     assert type(last) is MatchEnded
     assert last.reward == 0.5
+
+
+@pytest.mark.parametrize(
+    "action", [b"\x00\xff", b"", (1, (2, (3,))), [1, [2]], ({"a": (1, 2)},), "dGV4dA==", None, 2.5, {"a": []}]
+)
+def test_actions_of_any_type_are_given_to_the_task_as_they_were(lab, tmp_path, action):
+    class Exact(lab.Echo):
+        """Takes this very action, and pays for its type."""
+
+        def is_legal(self, said):
+            return type(said) is type(action) and said == action
+
+        def step(self, said):
+            result = super().step(0)
+            return result._replace(reward=len(repr(said)))
+
+    lab.run(Journal(tmp_path / "j"), lab.Tasks(Exact(3)), lambda _shown: action)
+    turns = [event for event in read_journal(tmp_path / "j") if type(event) is TurnPlayed]
+    assert [turn.verdict for turn in turns] == ["on time"] * 3
+    assert verify(tmp_path / "j", lambda _header: lab.Tasks(Exact(3))).ok
+
+
+def test_players_with_actions_of_their_own_verify(lab, tmp_path):
+    class Own(lab.Duel):
+        def is_legal_for(self, player, action):
+            return type(action) is int and action % 2 == (player == "right")
+
+    agents = [lambda _shown: 4, lambda _shown: 7]
+    lab.run(Journal(tmp_path / "j"), lab.Tasks(Own(6)), *agents)
+    turns = [event for event in read_journal(tmp_path / "j") if type(event) is TurnPlayed]
+    assert {(turn.seat, turn.action, turn.verdict) for turn in turns} == {
+        (0, 4, "on time"),
+        (1, 7, "on time"),
+    }
+    assert verify(tmp_path / "j", lambda _header: lab.Tasks(Own(6))).ok
+
+    class Other(lab.Duel):
+        def is_legal_for(self, player, _action):
+            return player == "right"
+
+    found = verify(tmp_path / "j", lambda _header: lab.Tasks(Other(6)))
+    assert found.difference is not None
+    assert (found.difference.what, found.difference.seat) == ("action that was played", 0)
+
+
+def test_a_task_that_ignores_its_seed_says_why_nothing_was_compared(lab, tmp_path):
+    class Unseeded(lab.Echo):
+        not_repeatable = None
+
+        def reset(self, _seed):
+            self.not_repeatable = "its episodes do not follow from their seeds"
+            return super().reset(random.randrange(2**60))
+
+    lab.run(Journal(tmp_path / "j"), lab.Tasks(Unseeded(5)), lab.Guesser)
+    found = verify(tmp_path / "j", lambda _header: lab.Tasks(Unseeded(5)))
+    assert not found.ok
+    assert found.difference is None
+    assert found.not_repeatable == "task echo: its episodes do not follow from their seeds"
