@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Any, Final
 
+import attrs
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
@@ -31,7 +32,17 @@ from flagfall.kernel.parts import (
     TaskTally,
     WritingSink,
 )
-from flagfall.kernel.requests import Choose, CutShort, EndOfMatch, Handover, Notice, Pause, Stop
+from flagfall.kernel.requests import (
+    Choose,
+    CutShort,
+    EndOfMatch,
+    Expired,
+    Handover,
+    Notice,
+    Pause,
+    Stop,
+    TimeUp,
+)
 from flagfall.kernel.roles import Outcome, SchedulerRole, Sink, TaskRole
 from flagfall.kernel.scheduler import schedule
 from flagfall.kernel.script import match_script
@@ -117,7 +128,7 @@ class _Environment:
         self._agents_left = len(hosts)
         self._agents_gone = trio.Event()
         self._scopes: dict[int, trio.CancelScope] = {}
-        self._stage = Stage(len(hosts), control, keeper, _one_sink(sinks), tick_ns, steps)
+        self._stage = Stage(len(hosts), control, keeper, sinks, tick_ns, steps)
         self._stage.abandon = self._abandon
         self._stage.records.sink_failed = self._sink_failed
         self._stage.catch_up = self._drain
@@ -308,6 +319,8 @@ class _Environment:
                 elif isinstance(request, Pause):
                     await self._drain()
                     request = request.request
+                elif isinstance(request, Expired):
+                    request = script.throw(TimeUp)
                 else:
                     request = await self._answer(script, request)
                 if isinstance(request, Stop):
@@ -342,15 +355,14 @@ class _Environment:
         outcomes: trio.abc.SendChannel[Outcome | None],
         assignments: trio.abc.ReceiveChannel[TaskRole | None],
     ) -> TaskRole | Stop | None:
-        if request.outcome is not None:
-            self._note(request.outcome)
+        outcome = None if request.outcome is None else self._note(request.outcome)
         if self._stage.stopped is not None:
             return self._stage.stopped
         task: TaskRole | None = None
         with trio.CancelScope() as hop:
             self._hop = hop
             try:
-                await outcomes.send(request.outcome)
+                await outcomes.send(outcome)
                 task = await assignments.receive()
             except (trio.BrokenResourceError, trio.EndOfChannel):
                 await trio.sleep_forever()  # it broke down: `_schedule` says why, and ends this
@@ -364,11 +376,13 @@ class _Environment:
             self._tell(TaskStarted, task.id, request.index, request.seed)
         return task
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: Outcome) -> Outcome:
+        """Book and record how a task went; gives it with its time."""
+        outcome = attrs.evolve(outcome, at_ns=self._keeper.now() - self._stage.origin_ns)
         tally = self._tallies.setdefault(outcome.task, TaskTally(outcome.task))
         tally.add(outcome)
-        self._tell(
-            TaskEnded,
+        ended = TaskEnded(
+            outcome.at_ns,
             outcome.task,
             outcome.index,
             outcome.result,
@@ -378,6 +392,8 @@ class _Environment:
             outcome.metrics,
             outcome.answers,
         )
+        self._stage.records.tell(ended)
+        return outcome
 
     async def _hand_over(self, request: Handover) -> tuple[int, float, str, Any]:
         """Run a task that waits for real things; gives its steps, its rewards, how it ended, what it owes."""
@@ -428,28 +444,6 @@ class _Environment:
             tasks=tuple(self._tallies.values()),
             elapsed_ns=self._keeper.now() - self._stage.origin_ns,
         )
-
-
-def _one_sink(sinks: Sequence[Sink]) -> Sink | None:
-    """All sinks as one; a single one needs nothing around it."""
-    if not sinks:
-        return None
-    if len(sinks) == 1:
-        # The method itself: a call of an object that has one costs half as much again.
-        only: Sink = sinks[0].__call__  # type: ignore[operator]  # a function has one, too
-        return only
-
-    def all_of_them(event: Event) -> None:
-        failed: Exception | None = None
-        for sink in sinks:
-            try:
-                sink(event)
-            except Exception as error:  # noqa: BLE001 - the others get it all the same
-                failed = failed or error
-        if failed is not None:
-            raise failed
-
-    return all_of_them
 
 
 def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:

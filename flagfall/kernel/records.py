@@ -13,28 +13,34 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from flagfall.events import Event, ReplyDropped, SeatFell, StallSeen, TurnPlayed
+from flagfall.kernel.sinks import PlainTurn, all_events, all_plain_turns
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flagfall.kernel.roles import Sink
 
 Incident: TypeAlias = ReplyDropped | SeatFell | StallSeen
 
 
 class Records:
-    """Gives the events of one match to a sink, in order.
+    """Gives the events of one match to its sinks, in order.
 
     Args:
-        emit: takes every event, or `None` where nobody looks.
+        sinks: take every event.
         solo: there is one seat only.
 
     Attributes:
-        sink_failed: called with what the sink raised.
+        sink_failed: called with what a sink raised.
+        plain_turn: with one seat, tells a plain turn at once, without `sink_failed`: whoever calls it on
+            each turn saves a call. `None` where nobody looks.
     """
 
-    def __init__(self, emit: Sink | None, *, solo: bool) -> None:
+    def __init__(self, sinks: Sequence[Sink], *, solo: bool) -> None:
         self.sink_failed: Callable[[Exception], None] = lambda _error: None
-        self._emit = emit
+        self.plain_turn: PlainTurn | None = all_plain_turns(sinks) if sinks else None
+        self._emit = all_events(sinks) if sinks else None
         self._solo = solo
         self._turn: dict[int, TurnPlayed] = {}
         self._incidents: list[Incident] = []
@@ -55,7 +61,10 @@ class Records:
             self._incidents.append(incident)
 
     def hold(self, record: TurnPlayed) -> None:
-        """Keep the record of one of several seats until the turn is complete."""
+        """Keep the record of one of several seats until the turn is complete; one alone completes it."""
+        if self._solo:
+            self.tell(record)
+            return
         self._turn[record.seat] = record
         if self._incidents:
             self.flush(record.at_ns)

@@ -5,7 +5,7 @@ Everything here is a value or a contract; this file knows no clock, no channel a
 
 from __future__ import annotations
 
-__all__ = ["Outcome", "Player", "SchedulerRole", "Sink", "StepResult", "TaskRole"]
+__all__ = ["Outcome", "Player", "SchedulerRole", "Sink", "StepResult", "TaskRole", "TurnSink"]
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -17,6 +17,26 @@ from flagfall.events import Event
 Player: TypeAlias = str
 Sink: TypeAlias = Callable[[Event], None]
 """Takes every event of a match, in order. It is called inside a turn: it must not block."""
+
+
+@runtime_checkable
+class TurnSink(Protocol):
+    """A sink that takes plain turns as bare values: making an event of each costs more than all else it does.
+
+    A turn is plain where the only seat of a match was on time and there is nothing more to tell: all
+    fields of `TurnPlayed` after `spent_ns` have their usual values.
+    """
+
+    def __call__(self, event: Event) -> None:
+        """Take one event, of whatever kind; never blocks."""
+
+    def plain_turn(
+        self, at_ns: int, turn: int, observation: Any, reward: Any, action: Any, spent_ns: int
+    ) -> None:
+        """Take the first six fields of a `TurnPlayed` in its place; never blocks.
+
+        Of two plain turns with no event between them, the second has the next number.
+        """
 
 
 class StepResult(NamedTuple):
@@ -48,9 +68,11 @@ class Outcome:
         result: `True` solved, `False` failed, `None` where the task judges nothing or was cut short.
         reward: the sum of the rewards it paid (over all players).
         steps: the number of its steps.
-        ended: `finished`, `truncated` (by the task's own limit) or `cut` (the match ended first).
+        ended: `finished`, `truncated` (by the task's own limit), `time` (its `play_until_ns` had come) or
+            `cut` (the match ended first).
         metrics: what `Task.metrics` said at the end.
         answers: what each seat answered to the result, by seat number; empty where it was not asked.
+        at_ns: when that was, in nanoseconds since the match began; 0 where there is no clock.
     """
 
     task: str
@@ -58,14 +80,20 @@ class Outcome:
     result: bool | None
     reward: float
     steps: int
-    ended: Literal["finished", "truncated", "cut"] = "finished"
+    ended: Literal["finished", "truncated", "time", "cut"] = "finished"
     metrics: Mapping[str, Any] = attrs.Factory(dict)
     answers: Mapping[int, Any] = attrs.Factory(dict)
+    at_ns: int = 0
 
 
 @runtime_checkable
 class TaskRole(Protocol):
-    """One goal-directed episode after another, as a synchronous machine with no event loop in it."""
+    """One goal-directed episode after another, as a synchronous machine with no event loop in it.
+
+    Two more attributes may be there when the task is given out, in nanoseconds since the match began:
+    `play_until_ns`, after which its episode is ended before the next turn, and `result_until_ns`, until
+    which agents may think about the result even where that is longer than the time control has it.
+    """
 
     @property
     def id(self) -> str:

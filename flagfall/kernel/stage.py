@@ -17,7 +17,7 @@ from __future__ import annotations
 
 __all__ = ["MAX_DETAIL_CHARS", "MAX_DROPPED_RECORDS", "Stage"]
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from outcome import Error, Outcome, Value
@@ -26,7 +26,7 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wai
 from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
 from flagfall.kernel.records import Records
-from flagfall.kernel.requests import Actions, EndOfMatch, Notice, Offer, Pause, Request, Stop, added
+from flagfall.kernel.requests import Actions, EndOfMatch, Expired, Notice, Offer, Pause, Request, Stop, added
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NEVER_NS, Appointment
 
@@ -49,7 +49,7 @@ class Stage(Appointment):
         agents: how many seats there are.
         control: the time control of every seat.
         keeper: the deadlines of the event loop.
-        emit: takes every event, or `None` where nobody looks.
+        sinks: take every event.
         tick_ns: the length of a tick at real-time pace; `None` for lock-step pace.
         steps: the match is cut after so many turns; `None` for no limit.
 
@@ -62,6 +62,8 @@ class Stage(Appointment):
         owed: a reward that was earned before, and is paid with the next exchange.
         stopped: why the match was ended early, if it was.
         catch_up: waits for those who record the match.
+        play_until_ns: on the keeper's clock, when the task's time is up.
+        result_until_ns: likewise, until when agents may think about its result, whatever the time control says.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Stage(Appointment):
         agents: int,
         control: TimeControl,
         keeper: Timekeeper,
-        emit: Sink | None = None,
+        sinks: Sequence[Sink] = (),
         tick_ns: int | None = None,
         steps: int | None = None,
     ) -> None:
@@ -80,9 +82,11 @@ class Stage(Appointment):
         self.origin_ns = keeper.now()
         self.abandon: Callable[[Seat], None] = lambda _seat: None
         self.catch_up: Callable[[], Awaitable[None]] = checkpoint
+        self.play_until_ns, self.result_until_ns = NEVER_NS, 0
         self._solo, self._in_play = agents == 1, agents
         self._keeper, self._now = keeper, keeper.now
-        self._emit, self.records = emit, Records(emit, solo=agents == 1)
+        self.records = Records(sinks, solo=self._solo)
+        self._plain_turn = self.records.plain_turn
         self._tick_ns, self._steps = tick_ns, NEVER_NS if steps is None else steps
         self._nil: Any = None
         self._is_legal: Callable[[Any], bool] = lambda _action: True
@@ -114,6 +118,8 @@ class Stage(Appointment):
         self._players = tuple(task.players)
         self._offers.clear()
         self._first_turn = self.turns
+        self.play_until_ns = self.origin_ns + getattr(task, "play_until_ns", NEVER_NS)
+        self.result_until_ns = self.origin_ns + getattr(task, "result_until_ns", 0)
 
     async def exchange(self, observation: Any, reward: Any = 0) -> Actions:
         """One turn: show the observation, and wait for the actions that are to be played.
@@ -145,7 +151,7 @@ class Stage(Appointment):
 
         Returns:
             The script's next request that is no turn, or a `Stop`, or a `Pause` with the turn to go on
-            with. Whatever the script raises is raised.
+            with, or `Expired`. Whatever the script raises is raised.
         """
         self._then = self._advance
         self._send = send
@@ -409,34 +415,24 @@ class Stage(Appointment):
             seat.budget.charge("act", spent_ns)
         if credit_ns:
             self._note_credit(seat, now_ns, credit_ns)
-        if self._solo:
-            if self._emit is not None:
-                at_ns, turn, shown, paid = (
-                    now_ns - self.origin_ns,
-                    self.turns,
-                    self._observation,
-                    self._reward,
-                )
+        if self._plain_turn is not None:
+            at_ns, turn = now_ns - self.origin_ns, self.turns
+            if self._solo and verdict == ON_TIME and not credit_ns and answers is None:
                 try:
-                    self._emit(
-                        TurnPlayed(at_ns, turn, shown, paid, action, spent_ns, 0, verdict, credit_ns, answers)
-                    )
+                    self._plain_turn(at_ns, turn, self._observation, self._reward, action, spent_ns)
                 except Exception as error:  # noqa: BLE001 - a sink must not strike the agent whose turn it is
                     self.records.sink_failed(error)
+            else:
+                (shown, paid), place = self._shown_to(seat), seat.number
+                record = (at_ns, turn, shown, paid, action, spent_ns, place, verdict, credit_ns, answers)
+                self.records.hold(TurnPlayed(*record))
+        self._waiting -= 1
+        if self._solo:
             self._action = action
-            self._waiting -= 1
             if self._waiting == 0:
                 self._turn_over()
             return
-        if self._emit is not None:
-            (shown, paid), at_ns, place = self._shown_to(seat), now_ns - self.origin_ns, seat.number
-            self.records.hold(
-                TurnPlayed(
-                    at_ns, self.turns, shown, paid, action, spent_ns, place, verdict, credit_ns, answers
-                )
-            )
         self._answers[seat.number] = action
-        self._waiting -= 1
         if self._waiting == 0:
             self._complete("act")
 
@@ -475,6 +471,8 @@ class Stage(Appointment):
             request = self._send(self._action if self._solo else self._actions())
             if type(request) is not tuple:
                 self._hand(Value(request))
+            elif self.play_until_ns < NEVER_NS and self._now() >= self.play_until_ns:
+                self._hand(Value(Expired()))
             elif self._paused:
                 self._paused = False
                 self._hand(Value(Pause(request)))
