@@ -9,7 +9,6 @@ import pytest
 from flagfall.errors import HostFault
 from flagfall.events import Event, TaskStarted, TurnPlayed
 from flagfall.kernel.roles import TurnSink
-
 from flagfall.timing import MS
 from tests.fakes import CountTask, Sleeper, TogetherTask, play
 
