@@ -197,7 +197,7 @@ class TaskEnded(Event, frozen=True, tag="end"):
         result: `True`, `False`, or `None` where it judges nothing or was cut short.
         reward: the sum of the rewards it paid.
         steps: the number of its steps.
-        ended: `finished`, `truncated` or `cut`.
+        ended: `finished`, `truncated`, `time` or `cut`; see `flagfall.kernel.roles.Outcome`.
         metrics: what the task told of itself.
         answers: what each seat answered to the result, by seat number: a task scheduler may go by it.
     """

@@ -7,12 +7,14 @@ __all__ = [
     "Choose",
     "CutShort",
     "EndOfMatch",
+    "Expired",
     "Handover",
     "Notice",
     "Offer",
     "Pause",
     "Request",
     "Stop",
+    "TimeUp",
     "added",
 ]
 
@@ -59,6 +61,15 @@ class Handover:
 
 class CutShort(Exception):
     """Thrown into the script when the match ends in the middle of a task."""
+
+
+class TimeUp(Exception):
+    """Thrown into the script when the time of a task is up, and the match goes on."""
+
+
+@attrs.frozen
+class Expired:
+    """The time of the task is up; its next turn is not opened."""
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from flagfall.kernel.requests import Choose, CutShort, Handover, Notice
+from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
 from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
 from flagfall.kernel.seeding import derive_seed
 
@@ -53,6 +53,8 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901 - the pl
                     if terminated or truncated:
                         ended = "finished" if terminated else "truncated"
                         break
+        except TimeUp:
+            ended = "time"
         except CutShort:
             ended = "cut"
         outcome = Outcome(
@@ -61,7 +63,7 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901 - the pl
             result=None if ended == "cut" else task.result(),
             reward=earned,
             steps=steps,
-            ended=ended,  # type: ignore[arg-type]  # one of the three by construction
+            ended=ended,  # type: ignore[arg-type]  # one of the four by construction
             metrics=task.metrics(),
         )
         owed = 0

@@ -91,6 +91,7 @@ class Seat(Appointment):
         wants: the phases that the agent wants to be asked in; the others are answered for it.
         out: why the seat is out, or `None`.
         out_detail: what to show the agent's author of that.
+        said: the newest of what the agent wrote to its standard error; set by a host that has it.
         closed: there will be no more turns for it.
         phase: what it was asked last.
         limit_ns: how long that may take before it is late.
@@ -131,6 +132,7 @@ class Seat(Appointment):
         "out_detail",
         "own_stalls_ns",
         "phase",
+        "said",
         "tally",
         "timer",
         "wants",
@@ -146,6 +148,7 @@ class Seat(Appointment):
         self.wants: frozenset[str] = frozenset({"act"})
         self.out: str | None = None
         self.out_detail = ""
+        self.said = ""
         self.own_stalls_ns = 0
         self.cpu_clock: NowNs | None = None
         self._stage = stage
@@ -404,6 +407,9 @@ class Seat(Appointment):
         self._hard_ns = self.budget.hard_limit(phase)
         if self._stage.paced(phase):
             self.limit_ns = NEVER_NS  # the tick is the limit
+        if phase == "result" and (until_ns := self._stage.result_until_ns):
+            self.limit_ns = max(self.limit_ns, until_ns - self._now())
+            self._hard_ns = max(self._hard_ns, self.limit_ns)
         self._quick_ns = min(self.limit_ns, self._hard_ns)
         self.timer.limit_ns = self.limit_ns
 

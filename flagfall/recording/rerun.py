@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from flagfall.events import (
     Event,
     MatchEnded,
@@ -30,10 +32,11 @@ from flagfall.events import (
     TaskStarted,
     TurnPlayed,
 )
-from flagfall.kernel.requests import Choose, CutShort, Handover, Notice
+from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.layout import encode
+from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.roles import SchedulerRole, TaskRole
@@ -251,6 +254,8 @@ class Rerun:
         if event.ended == "cut":
             self._cut(event)
         else:
+            if event.ended == "time":
+                self._time_up(event)
             self._move_on(getattr(event, "answers", None))
         if not isinstance(self._request, Choose) or self._request.outcome is None:
             raise Different("what comes next", _described(self._request), f"the end of task {task.id}")
@@ -259,7 +264,7 @@ class Rerun:
             _same(f"{field} of task {task.id}", getattr(outcome, field), getattr(event, field))
         self._task = None
         try:
-            self._scheduler.report(outcome)
+            self._scheduler.report(attrs.evolve(outcome, at_ns=event.at_ns))
         except Exception as error:
             raise Different("the task scheduler", "as recorded", f"now it raises {error!r}") from error
 
@@ -270,6 +275,18 @@ class Rerun:
         if not isinstance(self._request, tuple | Notice) or self._due:
             raise Different("what comes next", _described(self._request), "the task is cut short")
         self._request = self._script.throw(CutShort)
+
+    def _time_up(self, event: TaskEnded) -> None:
+        """The clock ended the task, in place of its next turn."""
+        task = self._playing()
+        if self._played:
+            self._step()
+        until_ns = getattr(task, "play_until_ns", NEVER_NS)
+        if type(self._request) is not tuple or self._due:
+            raise Different("what comes next", _described(self._request), f"the time of task {task.id} is up")
+        if event.at_ns < until_ns:
+            raise Different(f"end of task {task.id} by time", f"at {until_ns} ns", f"at {event.at_ns} ns")
+        self._request = self._script.throw(TimeUp)
 
     # The match.
 
