@@ -52,10 +52,18 @@ class Place:
 
 @attrs.frozen
 class Notice:
-    """Something that the original engine would log and play on with: told, never skipped in silence."""
+    """Something that the original engine would play on with: told, never skipped in silence.
+
+    Attributes:
+        place: where it stands.
+        text: what it is.
+        logged: the original logs a message here while it reads (26 messages end a play, spec 1.9);
+            otherwise it says nothing at all, or not before the play.
+    """
 
     place: Place
     text: str
+    logged: bool = True
 
     def __str__(self) -> str:
         return f"{self.place}: {self.text}"
@@ -75,6 +83,8 @@ class SpriteType:
         subtypes: the types whose sprites count as this one, in the order in which they are walked.
         singleton: at most one sprite may live in this type's subtypes.
         place: where it is defined; `None` for what is built in.
+        unknown: the words `key=value`, its ancestors' too, that its class does not know. The original
+            logs each when it makes the first sprite of this type in a level.
     """
 
     id: int
@@ -85,6 +95,7 @@ class SpriteType:
     subtypes: tuple[int, ...]
     singleton: bool = False
     place: Place | None = None
+    unknown: tuple[str, ...] = ()
 
 
 class EffectContext(enum.Enum):

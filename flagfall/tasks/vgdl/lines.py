@@ -1,0 +1,177 @@
+"""Text to a tree of lines: who is indented below whom, and where every word stands.
+
+The rules are the original's. A comment runs from `#` to the end of the line; a blank line is nothing. The indent
+is the number of characters before the first word, a tab being one. A line belongs to the nearest line
+before it that is indented less. Two mistakes are told and read on with: a second line at the level of the
+first is dropped, and so is a line with a parameter that has no value (`key=`); lines below one parent
+whose indents differ are told and kept.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MAX_DEPTH", "MAX_LINES", "MAX_TEXT", "MAX_WORDS", "Line", "Word", "decode", "numbered", "read_lines"]
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from flagfall.tasks.vgdl.definition import Place
+from flagfall.tasks.vgdl.mistakes import GameError, Notices
+
+MAX_TEXT: Final = 2**20
+"""Characters in a file. The largest public game has 4,906, the largest level file below 10,000."""
+
+MAX_LINES: Final = 20_000
+"""Lines that say something."""
+
+MAX_DEPTH: Final = 64
+"""Lines above each other; the public games need 7."""
+
+MAX_WORDS: Final = 256
+"""Words on a line; the public games need 21."""
+
+_WORD: Final = re.compile(r"[^\x00-\x20]+")  # the original trims and splits at everything up to the blank
+_MAPPING: Final = "levelmapping"
+_BLOCKS: Final = frozenset({"spriteset", "levelmapping", "interactionset", "terminationset", "parameterset"})
+
+
+@attrs.frozen
+class Word:
+    """A word and where it stands."""
+
+    text: str
+    place: Place
+
+    @property
+    def is_parameter(self) -> bool:
+        """It has the form `key=value`."""
+        return "=" in self.text
+
+    def split(self) -> tuple[str, str]:
+        """Key and value: what stands before the first `=` and between the first and the second."""
+        key, value, *_ = self.text.split("=")
+        return key, value
+
+
+@attrs.define(eq=False)
+class Line:
+    """A line that says something.
+
+    Attributes:
+        words: at least one.
+        indent: characters before the first word.
+        depth: lines above it; 0 is the first line of the file.
+        below: the lines that belong to it.
+    """
+
+    words: tuple[Word, ...]
+    indent: int
+    depth: int = 0
+    above: Line | None = None
+    below: list[Line] = attrs.Factory(list)
+
+    @property
+    def first(self) -> Word:
+        """The first word."""
+        return self.words[0]
+
+    @property
+    def place(self) -> Place:
+        """Where the line begins."""
+        return self.words[0].place
+
+
+def decode(data: bytes, file: str) -> str:
+    """The text of a file's bytes.
+
+    Raises:
+        GameError: it is no UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as bad:
+        place = Place(file, data.count(b"\n", 0, bad.start) + 1)
+        raise GameError(place, "this is no UTF-8 text") from None
+
+
+def numbered(text: str, file: str) -> Iterator[tuple[int, str]]:
+    """Number and text of every line; they end at a newline, a carriage return or both.
+
+    Raises:
+        GameError: the text is too long.
+    """
+    if len(text) > MAX_TEXT:
+        raise GameError(Place(file, 1), f"{len(text)} characters; {MAX_TEXT} are the most")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if lines and not lines[-1]:
+        lines.pop()  # the end of the last line is no further line
+    return enumerate(lines, start=1)
+
+
+def read_lines(text: str, file: str, notices: Notices) -> Line:
+    """The first line of a text, with all others below it.
+
+    Raises:
+        GameError: there is no line, or too much of something.
+    """
+    last: Line | None = None
+    root: Line | None = None
+    block = ""
+    count = 0
+    for number, raw in numbered(text, file):
+        line = _line(raw, number, file)
+        if line is None:
+            continue
+        count += 1
+        if count > MAX_LINES:
+            raise GameError(line.place, f"more than {MAX_LINES} lines")
+        if len(line.words) == 1 and line.first.text.lower() in _BLOCKS:
+            block = line.first.text.lower()
+        if block != _MAPPING and _lacks_value(line, notices):
+            continue
+        if root is None:
+            root = last = line
+        elif _attach(line, last, notices):
+            last = line
+    if root is None:
+        raise GameError(Place(file, 1), "this is empty; a game begins with BasicGame")
+    return root
+
+
+def _line(raw: str, number: int, file: str) -> Line | None:
+    content = raw.partition("#")[0]
+    words = tuple(Word(m.group(), Place(file, number, m.start() + 1)) for m in _WORD.finditer(content))
+    if not words:
+        return None
+    if len(words) > MAX_WORDS:
+        raise GameError(words[MAX_WORDS].place, f"more than {MAX_WORDS} words on a line")
+    return Line(words, words[0].place.column - 1)
+
+
+def _lacks_value(line: Line, notices: Notices) -> bool:
+    """Tell of a parameter without a value."""
+    for word in line.words:
+        if word.is_parameter and not word.text.partition("=")[2].strip("="):
+            notices.add(word.place, f"{word.text!r} has no value; the line is left out")
+            return True
+    return False
+
+
+def _attach(line: Line, last: Line | None, notices: Notices) -> bool:
+    """Put a line below its parent; False where it has none."""
+    parent = last
+    while parent is not None and parent.indent >= line.indent:
+        parent = parent.above
+    if parent is None:
+        notices.add(line.place, f"a second line at the level of the first; {line.first.text!r} is left out")
+        return False
+    line.above, line.depth = parent, parent.depth + 1
+    if line.depth > MAX_DEPTH:
+        raise GameError(line.place, f"more than {MAX_DEPTH} lines above each other")
+    if parent.below and parent.below[0].indent != line.indent:
+        here, there = line.indent, parent.below[0].indent
+        notices.add(line.place, f"indented by {here}, but its siblings by {there}; it is kept with them")
+    parent.below.append(line)
+    return True

@@ -1,0 +1,60 @@
+"""What a mistake in a game or a level raises, and how mistakes that do not stop the reading are gathered."""
+
+from __future__ import annotations
+
+__all__ = ["MAX_NOTICES", "GameError", "Notices"]
+
+from collections.abc import Iterable
+from typing import Final
+
+from flagfall.errors import UsageError, nearest
+from flagfall.tasks.vgdl.definition import Notice, Place
+
+MAX_NOTICES: Final = 1000
+"""A file with more mistakes than this is no game; the original ends a play at 26 messages."""
+
+_LONGEST_HINT: Final = 300
+
+
+class GameError(UsageError):
+    """A game or level that cannot be played; says where, which word, and the nearest right ones.
+
+    Attributes:
+        place: file, line and column of the word.
+    """
+
+    def __init__(self, place: Place, text: str) -> None:
+        super().__init__(f"{place}: {text}")
+        self.place = place
+
+    @classmethod
+    def unknown(cls, place: Place, what: str, word: str, known: Iterable[str]) -> GameError:
+        """A word that means nothing here."""
+        hint = nearest(word, known)
+        return cls(place, f"unknown {what} {word!r}{hint if len(hint) <= _LONGEST_HINT else ''}")
+
+
+class Notices:
+    """The mistakes of one file that are told and played on with, in the order in which they are found."""
+
+    def __init__(self) -> None:
+        self._found: dict[Notice, None] = {}
+
+    def add(self, place: Place, text: str, *, logged: bool = True) -> None:
+        """Note one; the same one again (a parent's parameter, seen from each child) is no second one.
+
+        Args:
+            place: where it stands.
+            text: what it is.
+            logged: the original logs it while it reads, too.
+
+        Raises:
+            GameError: there are too many.
+        """
+        self._found[Notice(place, text, logged)] = None
+        if len(self._found) > MAX_NOTICES:
+            raise GameError(place, f"more than {MAX_NOTICES} mistakes: is this a game?")
+
+    def all(self) -> tuple[Notice, ...]:
+        """All so far."""
+        return tuple(self._found)

@@ -1,0 +1,110 @@
+"""A pen that draws smooth shapes on a square of any size: filled where a signed distance is negative.
+
+Coordinates run from -1 to 1, x to the right and y down. What is drawn faces right; a pen that is turned
+draws the same thing facing another way.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Colour", "Pen", "darker", "lighter", "mixed"]
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Colour: TypeAlias = tuple[int, int, int]
+Distances: TypeAlias = NDArray[np.float64]
+
+
+def mixed(one: Colour, other: Colour, share: float) -> Colour:
+    """Between two colours; `share` of the other."""
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def darker(colour: Colour, share: float = 0.35) -> Colour:
+    """The colour, so far on the way to black."""
+    return mixed(colour, (0, 0, 0), share)
+
+
+def lighter(colour: Colour, share: float = 0.35) -> Colour:
+    """The colour, so far on the way to white."""
+    return mixed(colour, (255, 255, 255), share)
+
+
+class Pen:
+    """A picture in the making.
+
+    Args:
+        width, height: in pixels.
+        facing: the unit vector that "right" becomes.
+    """
+
+    def __init__(self, width: int, height: int, facing: tuple[int, int] = (1, 0)) -> None:
+        across = (np.arange(width) + 0.5) * 2 / width - 1
+        down = (np.arange(height) + 0.5) * 2 / height - 1
+        plane_x, plane_y = np.meshgrid(across, down)
+        right_x, right_y = facing
+        self._x: Distances = plane_x * right_x + plane_y * right_y
+        # Facing left is mirrored, not turned: nothing stands on its head.
+        upright = -1 if right_x < 0 else 1
+        self._y: Distances = (plane_y * right_x - plane_x * right_y) * upright
+        self._sharpness = min(width, height) / 2
+        self._rgb = np.zeros((height, width, 3))
+        self._cover = np.zeros((height, width))
+
+    def picture(self) -> NDArray[np.uint8]:
+        """What was drawn: red, green, blue, opacity; `[height, width, 4]`."""
+        cover = self._cover[..., None]
+        rgb = np.divide(self._rgb, cover, out=np.zeros_like(self._rgb), where=cover > 0)
+        return np.concatenate([rgb, cover * 255], axis=2).round().astype(np.uint8)
+
+    def fill(self, colour: Colour, strength: float = 1.0) -> None:
+        """The whole square."""
+        self._lay(np.full_like(self._x, -np.inf), colour, strength)
+
+    def disc(self, x: float, y: float, radius: float, colour: Colour, strength: float = 1.0) -> None:
+        """A filled circle."""
+        self._lay(np.hypot(self._x - x, self._y - y) - radius, colour, strength)
+
+    def ring(self, x: float, y: float, radius: float, width: float, colour: Colour) -> None:
+        """A circle of a line so wide."""
+        self._lay(np.abs(np.hypot(self._x - x, self._y - y) - radius) - width / 2, colour)
+
+    def oval(self, x: float, y: float, wide: float, high: float, colour: Colour) -> None:
+        """A filled ellipse, from its middle so far to the right and down."""
+        scaled = np.hypot((self._x - x) / wide, (self._y - y) / high)
+        self._lay((scaled - 1) * min(wide, high), colour)
+
+    def box(self, x: float, y: float, wide: float, high: float, colour: Colour, corner: float = 0.0) -> None:
+        """A filled rectangle, from its middle so far to the right and down, with round corners."""
+        over_x = np.abs(self._x - x) - (wide - corner)
+        over_y = np.abs(self._y - y) - (high - corner)
+        outside = np.hypot(np.maximum(over_x, 0), np.maximum(over_y, 0))
+        self._lay(outside + np.minimum(np.maximum(over_x, over_y), 0) - corner, colour)
+
+    def polygon(self, points: Sequence[tuple[float, float]], colour: Colour) -> None:
+        """A filled convex shape; its corners go round clockwise, as seen."""
+        distance: Any = -np.inf
+        for (x0, y0), (x1, y1) in zip(points, [*points[1:], points[0]], strict=True):
+            length = np.hypot(x1 - x0, y1 - y0)
+            out_x, out_y = (y1 - y0) / length, -(x1 - x0) / length
+            distance = np.maximum(distance, (self._x - x0) * out_x + (self._y - y0) * out_y)
+        self._lay(distance, colour)
+
+    def line(self, start: tuple[float, float], end: tuple[float, float], width: float, colour: Colour) -> None:
+        """A straight line with round ends."""
+        (x0, y0), (x1, y1) = start, end
+        dx, dy = x1 - x0, y1 - y0
+        along = ((self._x - x0) * dx + (self._y - y0) * dy) / (dx * dx + dy * dy)
+        along = np.clip(along, 0, 1)
+        self._lay(np.hypot(self._x - x0 - along * dx, self._y - y0 - along * dy) - width / 2, colour)
+
+    def _lay(self, distance: Distances, colour: Colour, strength: float = 1.0) -> None:
+        """Lay a colour over what is there, with a soft edge of one pixel."""
+        cover = np.clip(0.5 - distance * self._sharpness, 0, 1) * strength
+        kept = 1 - cover
+        self._rgb = self._rgb * kept[..., None] + cover[..., None] * np.array(colour, dtype=float)
+        self._cover = self._cover * kept + cover

@@ -1,0 +1,152 @@
+"""A parameter's text to its value, as the original converts.
+
+What a text is does not depend on what is wanted. In this order it is: a constant's name (a direction, a colour, `GRID`, `CONT`),
+an integer of 32 bits (not for the two scores, which stay text), a floating number, `true` or `false` in any
+case (not for `win`, `hidden`, `invisible`), a text. Only then it is seen whether the parameter takes that: a
+value of another kind is left out and the default stays (`limit=1.5`, `stype=3`, `singleton=1`). Integers do for
+floating numbers. The caller tells what was left out.
+
+Numbers that are infinite, no numbers, or beyond 32 bits are refused: no rule means them.
+"""
+
+from __future__ import annotations
+
+__all__ = ["COLOURS", "DIRECTIONS", "Kind", "fit", "integer"]
+
+import enum
+import math
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from flagfall.tasks.vgdl.definition import Value
+
+
+class Kind(enum.Enum):
+    """What a parameter takes; the value says it in words."""
+
+    INT = "an integer"
+    FLOAT = "a number"
+    BOOL = "True or False"
+    TEXT = "a text"
+    FLAG = "the text True or False"
+    SCORE = "an integer of 32 bits"
+    COUNTS = "a list of integers with a comma"
+    DIRECTION = "a direction"
+    COLOUR = "a colour"
+    SPRITE = "a sprite's name"
+    SPRITES = "sprites' names with commas between"
+
+
+Direction = tuple[float, float]
+
+_BASE: Final[Mapping[str, Direction]] = {
+    "UP": (0.0, -1.0),
+    "DOWN": (0.0, 1.0),
+    "LEFT": (-1.0, 0.0),
+    "RIGHT": (1.0, 0.0),
+    "NONE": (0.0, 0.0),
+    "NIL": (-1.0, -1.0),
+}
+DIRECTIONS: Final[Mapping[str, Direction]] = _BASE | {f"D{name}": way for name, way in _BASE.items()}
+"""Direction names; y goes down."""
+
+COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
+    "GREEN": (0, 200, 0),
+    "BLUE": (0, 0, 200),
+    "RED": (200, 0, 0),
+    "GRAY": (90, 90, 90),
+    "WHITE": (250, 250, 250),
+    "BROWN": (140, 120, 100),
+    "BLACK": (0, 0, 0),
+    "ORANGE": (250, 160, 0),
+    "YELLOW": (250, 250, 0),
+    "PINK": (250, 200, 200),
+    "GOLD": (250, 212, 0),
+    "LIGHTRED": (250, 50, 50),
+    "LIGHTORANGE": (250, 200, 100),
+    "LIGHTBLUE": (50, 100, 250),
+    "LIGHTGREEN": (50, 250, 50),
+    "DARKGREEN": (35, 117, 29),
+    "LIGHTYELLOW": (255, 250, 128),
+    "LIGHTGRAY": (238, 238, 238),
+    "DARKGRAY": (30, 30, 30),
+    "DARKBLUE": (20, 20, 100),
+}
+"""Colour names, red, green, blue from 0 to 255. The original's `RANDOM` is none here: nothing says which it is."""
+
+_NUMBERS: Final = {"GRID": 0, "CONT": 1}
+_SCORES: Final = {"scorechange", "scorechangeifkilled"}
+_TEXTS: Final = {"win", "hidden", "invisible"}
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_FLOAT: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
+_INT_LIMIT: Final = 2**31
+
+_TAKES: Final[Mapping[Kind, frozenset[Kind]]] = {
+    Kind.INT: frozenset({Kind.INT}),
+    Kind.FLOAT: frozenset({Kind.INT, Kind.FLOAT}),
+    Kind.BOOL: frozenset({Kind.BOOL}),
+    Kind.DIRECTION: frozenset({Kind.DIRECTION}),
+    Kind.COLOUR: frozenset({Kind.COLOUR}),
+}
+_TEXT_ONLY: Final = frozenset({Kind.TEXT})
+
+
+def integer(text: str) -> int | None:
+    """The integer of 32 bits that a text writes, or `None`."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -_INT_LIMIT <= number < _INT_LIMIT else None
+
+
+def _literal(key: str, text: str) -> tuple[Kind, Value]:
+    """What a text is, whatever is wanted.
+
+    Raises:
+        ValueError: a number that nothing means.
+    """
+    if text in DIRECTIONS:
+        return Kind.DIRECTION, DIRECTIONS[text]
+    if text in COLOURS:
+        return Kind.COLOUR, COLOURS[text]
+    if text in _NUMBERS:
+        return Kind.INT, _NUMBERS[text]
+    if key.lower() not in _SCORES:
+        whole = integer(text)
+        if whole is not None:
+            return Kind.INT, whole
+    if _FLOAT.fullmatch(text):
+        number = float(text.rstrip("fFdD").replace("Infinity", "inf"))
+        if not math.isfinite(number) or abs(number) > _INT_LIMIT:
+            raise ValueError(f"{text!r} is too large a number, or none")
+        if key.lower() not in _SCORES:
+            return Kind.FLOAT, number
+    if text.lower() in {"true", "false"} and key.lower() not in _TEXTS:
+        return Kind.BOOL, text.lower() == "true"
+    return Kind.TEXT, text
+
+
+def fit(kind: Kind, key: str, text: str) -> Value:
+    """The value that a parameter gets, or `None` where the text does not fit and its default stays.
+
+    Sprite names stay text here: the caller knows who they are. A comma list of a single-player game's `win`, `hidden`
+    or `scoreChange` counts by its first entry.
+
+    Raises:
+        ValueError: a number that no rule means.
+    """
+    found, value = _literal(key, text)
+    if found not in _TAKES.get(kind, _TEXT_ONLY):
+        return None
+    if kind is Kind.FLOAT:
+        assert isinstance(value, int | float)
+        return float(value)
+    if kind is Kind.FLAG:
+        return text.split(",")[0].lower() == "true"
+    if kind is Kind.SCORE:
+        return integer(text.split(",")[0])
+    if kind is Kind.COUNTS:
+        counts = tuple(integer(part) for part in text.split(","))
+        return None if None in counts else tuple(count for count in counts if count is not None)
+    return value
