@@ -1,4 +1,4 @@
-"""The drawings of the tile set. Each takes a pen and the colour of the thing; all face right.
+"""The drawings of the tile set. Each takes a pen and the colour of the thing.
 
 `ICONS` says which words in a sprite's name call for which drawing, and which colour it has where the game
 gives none. `ROLES` says the same for a sprite whose name tells nothing, by its class.
@@ -6,7 +6,7 @@ gives none. `ROLES` says the same for a sprite whose name tells nothing, by its 
 
 from __future__ import annotations
 
-__all__ = ["CREATURES", "ICONS", "ROLES", "Icon", "person"]
+__all__ = ["CREATURES", "ICONS", "ROLES", "TURNING", "Icon"]
 
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
@@ -23,9 +23,10 @@ _WOOD: Final[Colour] = (150, 100, 60)
 
 
 def _eyes(pen: Pen, x: float, y: float, gap: float, size: float) -> None:
+    look_x, look_y = pen.looks
     for side in (-1, 1):
         pen.disc(x + side * gap, y, size, _WHITE)
-        pen.disc(x + side * gap + size * 0.3, y + size * 0.1, size * 0.55, _INK)
+        pen.disc(x + side * gap + size * 0.4 * look_x, y + size * 0.4 * look_y, size * 0.55, _INK)
 
 
 # Who moves by itself.
@@ -37,9 +38,13 @@ def person(pen: Pen, colour: Colour) -> None:
     pen.box(0, 0.48, 0.44, 0.36, colour, corner=0.18)
     pen.disc(0, -0.32, 0.52, darker(_SKIN, 0.45))
     pen.disc(0, -0.32, 0.45, _SKIN)
-    pen.disc(0.2, -0.36, 0.1, _INK)
-    pen.disc(-0.12, -0.36, 0.1, _INK)
-    pen.box(0, -0.72, 0.42, 0.13, darker(colour, 0.2), corner=0.1)
+    look_x, look_y = pen.looks
+    if look_y < 0:  # seen from behind
+        pen.disc(0, -0.36, 0.42, darker(colour, 0.2))
+    else:
+        for side in (-1, 1):
+            pen.disc(side * 0.17 + look_x * 0.13, -0.34 + look_y * 0.06, 0.1, _INK)
+        pen.box(0, -0.72, 0.42, 0.13, darker(colour, 0.2), corner=0.1)
 
 
 def creature(pen: Pen, colour: Colour) -> None:
@@ -48,7 +53,7 @@ def creature(pen: Pen, colour: Colour) -> None:
         pen.box(side * 0.42, 0.6, 0.13, 0.26, darker(colour), corner=0.1)
     pen.oval(0, 0.05, 0.78, 0.64, darker(colour))
     pen.oval(0, 0.02, 0.7, 0.56, colour)
-    _eyes(pen, 0.1, -0.12, 0.27, 0.22)
+    _eyes(pen, 0, -0.12, 0.3, 0.23)
 
 
 def ghost(pen: Pen, colour: Colour) -> None:
@@ -57,7 +62,7 @@ def ghost(pen: Pen, colour: Colour) -> None:
     pen.box(0, 0.25, 0.68, 0.4, colour)
     for x in (-0.46, 0.0, 0.46):
         pen.disc(x, 0.65, 0.22, colour)
-    _eyes(pen, 0.1, -0.15, 0.27, 0.22)
+    _eyes(pen, 0, -0.15, 0.3, 0.23)
 
 
 def flyer(pen: Pen, colour: Colour) -> None:
@@ -417,6 +422,9 @@ ICONS: Final[tuple[tuple[str, Icon, Colour], ...]] = (
     ("monster alien enemy zombie slime devil ogre wolf snake worm rat freak demon", creature, (150, 200, 90)),
 )
 """Words, the drawing that each of them calls for, and its colour where the game gives none."""
+
+TURNING: Final = frozenset({beam, blade, crawler, dart, fish, log, ship, vehicle})
+"""Drawings of things that point where they go; all others stand upright whatever they look at."""
 
 CREATURES: Final[tuple[Colour, ...]] = (_RED, (150, 200, 90), (236, 160, 60), (170, 110, 214), (80, 180, 190))
 """Colours for those who have none of their own, by type."""

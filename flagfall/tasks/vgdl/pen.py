@@ -1,7 +1,7 @@
 """A pen that draws smooth shapes on a square of any size: filled where a signed distance is negative.
 
-Coordinates run from -1 to 1, x to the right and y down. What is drawn faces right; a pen that is turned
-draws the same thing facing another way.
+Coordinates run from -1 to 1, x to the right and y down. A pen that turns draws what faces right facing
+another way; one that does not only knows where to look.
 """
 
 from __future__ import annotations
@@ -39,14 +39,21 @@ class Pen:
 
     Args:
         width, height: in pixels.
-        facing: the unit vector that "right" becomes.
+        facing: the unit vector of where the thing looks.
+        turns: "right" becomes `facing` in what is drawn.
+
+    Attributes:
+        looks: where the thing looks, in the pen's own coordinates.
     """
 
-    def __init__(self, width: int, height: int, facing: tuple[int, int] = (1, 0)) -> None:
+    def __init__(
+        self, width: int, height: int, facing: tuple[int, int] = (1, 0), *, turns: bool = True
+    ) -> None:
+        self.looks = (1, 0) if turns else facing
         across = (np.arange(width) + 0.5) * 2 / width - 1
         down = (np.arange(height) + 0.5) * 2 / height - 1
         plane_x, plane_y = np.meshgrid(across, down)
-        right_x, right_y = facing
+        right_x, right_y = facing if turns else (1, 0)
         self._x: Distances = plane_x * right_x + plane_y * right_y
         # Facing left is mirrored, not turned: nothing stands on its head.
         upright = -1 if right_x < 0 else 1
@@ -94,7 +101,9 @@ class Pen:
             distance = np.maximum(distance, (self._x - x0) * out_x + (self._y - y0) * out_y)
         self._lay(distance, colour)
 
-    def line(self, start: tuple[float, float], end: tuple[float, float], width: float, colour: Colour) -> None:
+    def line(
+        self, start: tuple[float, float], end: tuple[float, float], width: float, colour: Colour
+    ) -> None:
         """A straight line with round ends."""
         (x0, y0), (x1, y1) = start, end
         dx, dy = x1 - x0, y1 - y0

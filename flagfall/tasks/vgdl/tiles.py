@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import numpy as np
 
-from flagfall.tasks.vgdl.icons import CREATURES, ICONS, ROLES, Icon
+from flagfall.tasks.vgdl.icons import CREATURES, ICONS, ROLES, TURNING, Icon
 from flagfall.tasks.vgdl.pen import Colour, Pen
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 
@@ -113,7 +113,8 @@ class TileSet:
 
         Args:
             type_id: which.
-            width, height: in pixels, at least 1.
+            width: in pixels, at least 1.
+            height: likewise.
             facing: a unit vector; what the type looks at, or flies to.
         """
         name = (type_id, width, height, facing)
@@ -126,7 +127,7 @@ class TileSet:
         drawing = self._drawings.get(type_id)
         if drawing is None:
             drawing = self._drawings[type_id] = choose_drawing(self._types[type_id])
-        pen = Pen(width, height, facing)
+        pen = Pen(width, height, facing, turns=drawing.icon in TURNING)
         drawing.icon(pen, drawing.colour)
         return Tile.of(pen.picture())
 
