@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from flagfall.tasks.vgdl.icons import CREATURES, ICONS, ROLES, TURNING, Icon
-from flagfall.tasks.vgdl.pen import Colour, Pen
+from flagfall.tasks.vgdl.pen import Colour, Pen, mixed
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 BACKDROP: Final[Colour] = (30, 32, 42)
 """What shows where nothing stands."""
+
+_GREY: Final[Colour] = (128, 128, 128)
+_SOFTENED: Final = 0.2
+# Games give pure colours, such as (0, 0, 255): so far on the way to grey, they can be shaded.
 
 _WORDS: Final = {word: (icon, colour) for words, icon, colour in ICONS for word in words.split()}
 _LEAST_LETTERS: Final = 3
@@ -59,14 +63,16 @@ def choose_drawing(sprite_type: SpriteType) -> Drawing:
     creature = CREATURES[sprite_type.id % len(CREATURES)]
     if role == "avatar":
         return Drawing(ROLES[role], given or (88, 148, 232))
-    for text in (sprite_type.name, str(sprite_type.parameters.get("img") or "").rpartition("/")[2]):
-        for word in _words(text):
-            if word in _WORDS:
-                icon, usual = _WORDS[word]
-                if role == "npc" and icon is ROLES["npc"]:
-                    usual = creature
-                return Drawing(icon, given or usual)
-    return Drawing(ROLES[role], given or creature)
+    called = [_WORDS[word] for text in _texts(sprite_type) for word in _words(text) if word in _WORDS]
+    special = [(icon, colour) for icon, colour in called if icon is not ROLES["npc"]]
+    if special or (called and role != "npc"):
+        icon, usual = (special or called)[0]
+        return Drawing(icon, given or usual)
+    return Drawing(ROLES["npc" if called else role], given or creature)
+
+
+def _texts(sprite_type: SpriteType) -> tuple[str, str]:
+    return sprite_type.name, str(sprite_type.parameters.get("img") or "").rpartition("/")[2]
 
 
 def _role(sprite_type: SpriteType) -> str:
@@ -85,7 +91,7 @@ def _given_colour(sprite_type: SpriteType) -> Colour | None:
     if not isinstance(colour, tuple) or (known and known.parameters["color"].default == colour):
         return None
     red, green, blue = (int(part) for part in colour)
-    return red, green, blue
+    return mixed((red, green, blue), _GREY, _SOFTENED)
 
 
 def _words(text: str) -> list[str]:
