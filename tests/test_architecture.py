@@ -18,9 +18,11 @@ MAY_IMPORT = {
     "tasks": BASE,
     "agents": BASE,
     "recording": BASE,
+    "environments": {"errors", "events", "kernel", "tasks"},
+    "gvgai": BASE | {"tasks", "agents", "recording", "playing"},
     "testing": BASE | {"tasks", "agents"},
     "playing": BASE | {"tasks", "agents", "recording"},
-    "cli": BASE | {"tasks", "agents", "recording", "testing", "playing"},
+    "cli": BASE | {"tasks", "agents", "recording", "testing", "playing", "gvgai"},
     "": BASE | {"tasks", "agents", "recording", "playing"},
 }
 
@@ -37,6 +39,8 @@ PURE = [
     "timing/budget.py",
     "timing/control.py",
     "timing/units.py",
+    "gvgai/lines.py",
+    "gvgai/words.py",
     "recording/transcript.py",
     *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),
 ]

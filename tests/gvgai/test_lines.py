@@ -1,0 +1,240 @@
+"""The protocol's lines, cut anyhow, and the verdict on every way to break them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagfall.gvgai.lines import (
+    MAX_DROPPED,
+    MAX_REPLY_BYTES,
+    Asker,
+    LineError,
+    LineReader,
+    Message,
+    Replier,
+)
+from flagfall.gvgai.words import END_WORDS, Overspent, action_word, read_action, read_choice
+from flagfall.tasks.vgdl.track import END_OF_ROUND
+
+
+def asked(times: int = 3) -> Asker:
+    """A server that waits for the answer to message 2."""
+    asker = Asker()
+    for _ in range(times):
+        asker.ask("x")
+    return asker
+
+
+def answer(*lines: bytes) -> tuple[str | None, Asker]:
+    asker = asked()
+    asker.feed(b"".join(lines))
+    return asker.next_answer(), asker
+
+
+def test_messages_are_numbered_from_zero():
+    asker = Asker()
+    assert asker.ask("START") == b"0#START\n"
+    assert asker.ask('{"phase":"INIT"}') == b'1#{"phase":"INIT"}\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"2#ACTION_LEFT\n", "ACTION_LEFT"),
+        (b"2#ACTION_LEFT\r\n", "ACTION_LEFT"),
+        (b"2#ACTION_LEFT#JSON\n", "ACTION_LEFT"),
+        (b" 2 # ACTION_LEFT #JSON\n", "ACTION_LEFT"),
+        (b"+2#A\n", "A"),
+        (b"2#A#JSON#more#fields\n", "A"),
+        (b"2##JSON\n", ""),
+        (b"2# \n", ""),
+        (b"2#\xff\n", "\ufffd"),
+    ],
+)
+def test_answers_that_count(line, said):
+    assert answer(line)[0] == said
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"\n", "malformed"),
+        (b"\r\n", "malformed"),
+        (b"2\n", "malformed"),
+        (b"2#\n", "malformed"),  # an empty last field is no field, as Java splits
+        (b"ACTION_LEFT\n", "malformed"),
+        (b"two#ACTION_LEFT\n", "malformed"),
+        (b"2.0#ACTION_LEFT\n", "malformed"),
+        (b"#ACTION_LEFT\n", "malformed"),
+        (b"2" * 30 + b"#ACTION_LEFT\n", "malformed"),
+        (b"1#ACTION_LEFT\n", "stale"),
+        (b"0#null\n", "stale"),  # the Java client says this after START
+        (b"-7#ACTION_LEFT\n", "stale"),
+        (b"3#ACTION_LEFT\n", "future"),
+        (b"999#ACTION_LEFT\n", "future"),
+    ],
+)
+def test_lines_that_are_dropped_leave_the_answer_alone(line, why):
+    said, asker = answer(line)
+    assert said is None
+    assert asker.dropped == {why: 1}
+    asker.feed(b"2#ACTION_USE\n")
+    assert asker.next_answer() == "ACTION_USE"
+
+
+def test_answer_may_be_there_before_its_message():
+    asker = asked()
+    asker.feed(b"2#A\n3#B\n")
+    assert asker.next_answer() == "A"
+    asker.ask("x")
+    assert asker.next_answer() == "B"
+
+
+def test_second_answer_to_one_message_is_stale():
+    asker = asked()
+    asker.feed(b"2#A\n2#B\n")
+    assert asker.next_answer() == "A"
+    asker.ask("x")
+    assert asker.next_answer() is None
+    assert asker.dropped == {"stale": 1}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wants"),
+    [
+        ([b"2#A#IMAGE\n"], "IMAGE"),
+        ([b"2#A#BOTH \n"], "BOTH"),
+        ([b"2#A#image\n"], "JSON"),
+        ([b"2#A#PNG\n"], "JSON"),
+        ([b"1#A#IMAGE\n", b"2#A\n"], "IMAGE"),
+        ([b"9#A#IMAGE\n", b"2#A\n"], "IMAGE"),
+        ([b"x#A#IMAGE\n", b"2#A\n"], "JSON"),
+        ([b"2#A#IMAGE\n", b"2#A#JSON\n"], "IMAGE"),  # not read yet
+    ],
+)
+def test_wanted_observation_is_taken_from_every_readable_line(lines, wants):
+    said, asker = answer(*lines)
+    assert said == "A"
+    assert asker.wants == wants
+
+
+def test_line_may_be_as_long_as_allowed():
+    assert answer(b"2#" + b"A" * (MAX_REPLY_BYTES - 2) + b"\r\n")[0] is not None
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_longer_line_is_refused_ended_or_not(end):
+    with pytest.raises(LineError, match="4096 is the limit"):
+        answer(b"2#" + b"A" * (MAX_REPLY_BYTES + 8) + end)
+
+
+def test_flood_of_lines_that_answer_nothing_is_refused():
+    assert answer(b"1#A\n" * MAX_DROPPED, b"2#A\n")[0] == "A"
+    with pytest.raises(LineError, match="answer nothing"):
+        answer(b"1#A\n" * (MAX_DROPPED + 1), b"2#A\n")
+
+
+def test_half_a_line_is_no_answer():
+    said, asker = answer(b"2#ACTION_LEFT")
+    assert said is None
+    assert asker.half_line
+
+
+LINES = st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"\n", b"")), max_size=8)
+
+
+@given(LINES, st.lists(st.integers(1, 40), max_size=20))
+def test_lines_come_out_the_same_however_they_are_cut(lines, cuts):
+    data = b"".join(line + b"\n" for line in lines)
+    reader, found = LineReader(30), []
+    while data:
+        size = cuts.pop() if cuts else len(data)
+        reader.feed(data[:size])
+        data = data[size:]
+        while (line := reader.next_line()) is not None:
+            found.append(line)
+    assert found == [line.removesuffix(b"\r") for line in lines]
+
+
+@given(st.binary(max_size=200))
+def test_no_input_breaks_the_server(data):
+    said, asker = answer(data)
+    assert said is None or isinstance(said, str)
+    assert asker.dropped.total() + (said is not None) <= data.count(b"\n")
+
+
+# What words mean.
+
+
+@pytest.mark.parametrize("name", ["LEFT", "RIGHT", "UP", "DOWN", "USE", "NIL", "ESCAPE"])
+def test_actions_count_in_any_case(name):
+    assert read_action(action_word(name)) == read_action(action_word(name).lower()) == name
+
+
+@pytest.mark.parametrize(
+    ("word", "means"),
+    [
+        ("ABORT", "ESCAPE"),
+        ("END_OVERSPENT", "ESCAPE"),
+        ("abort", "abort"),
+        ("", ""),
+        ("LEFT", "LEFT"),
+        ("x" * 99, "x" * 40),
+    ],
+)
+def test_other_answers_to_act(word, means):
+    assert read_action(word) == means
+
+
+@pytest.mark.parametrize(
+    ("word", "means"),
+    [
+        *[(str(level), level) for level in range(4)],
+        *[(word, END_OF_ROUND) for word in sorted(END_WORDS)],
+        ("4", "4"),
+        ("-1", "-1"),
+        ("12", "12"),
+        ("", ""),
+        ("end_training", "end_training"),
+    ],
+)
+def test_answers_to_the_end_of_a_level(word, means):
+    assert read_choice(word) == means
+
+
+@pytest.mark.parametrize("word", ["END_OVERSPENT", "end_overspent"])
+def test_client_that_says_it_took_too_long_over_a_result_is_out(word):
+    with pytest.raises(Overspent):
+        read_choice(word)
+
+
+# The client's end.
+
+
+def test_client_reads_messages_and_numbers_replies():
+    replier = Replier()
+    replier.feed(b'0#START\r\n1#{"a":"b#c"}\n')
+    assert replier.next_message() == Message(0, b"START")
+    assert replier.next_message() == Message(1, b'{"a":"b#c"}')
+    assert replier.next_message() is None
+    assert replier.reply(1, "ACTION_LEFT", "BOTH") == b"1#ACTION_LEFT#BOTH\n"
+
+
+@pytest.mark.parametrize("line", [b"hello\n", b"x#START\n", b"\n"])
+def test_client_refuses_what_is_no_message(line):
+    replier = Replier()
+    replier.feed(line)
+    with pytest.raises(LineError, match="no message"):
+        replier.next_message()
+
+
+@given(st.text(st.characters(codec="ascii", exclude_characters="#\r\n"), min_size=1).filter(str.strip))
+def test_both_ends_understand_each_other(word):
+    asker, replier = asked(), Replier()
+    replier.feed(asker.ask("question"))
+    message = replier.next_message()
+    assert message is not None
+    asker.feed(replier.reply(message.number, word))
+    assert asker.next_answer() == word.strip()
