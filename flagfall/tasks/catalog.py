@@ -10,13 +10,19 @@ from typing import Final
 from flagfall.errors import UsageError, nearest
 from flagfall.tasks import commai
 from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
+from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
+from flagfall.tasks.langroom.catalog import make_langroom
 from flagfall.tasks.task import Task
 
 FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {
     "commai": commai.CATALOG,
     "original": COMMAI_CATALOG,
+    "langroom": LANGROOM_CATALOG,
 }
 """Tasks by id, family by family: `commai` is round 1, `original` what it was made from."""
+
+WITH_OPTIONS: Final[Mapping[str, Callable[[str], Task]]] = {"langroom": make_langroom}
+"""What makes a task of an id with options, such as `langroom:echo:view=3`, by what is before the colon."""
 
 
 def task_ids() -> Iterator[tuple[str, str]]:
@@ -30,9 +36,12 @@ def make_task(task_id: str) -> Task:
     """A new task of that id.
 
     Raises:
-        UsageError: there is none; the message has the nearest ids.
+        UsageError: there is none, and the message has the nearest ids; or its options cannot be.
     """
     for tasks in FAMILIES.values():
         if task_id in tasks:
             return tasks[task_id]()
+    make = WITH_OPTIONS.get(task_id.partition(":")[0])
+    if make is not None:
+        return make(task_id)
     raise UsageError(f"unknown task {task_id!r}{nearest(task_id, (known for _, known in task_ids()))}")

@@ -1,0 +1,293 @@
+"""What the agent sees: tiles drawn here, put together into pictures that are kept.
+
+A picture depends on the place of the player and on the colours of the objects in sight alone, so there are
+few: 157 with the usual view. Each is drawn when it is first wanted, and shared by all rooms of this process.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MAX_PICTURES_BYTES", "Picture", "Pictures", "order_of", "pictures"]
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import permutations
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flagfall.errors import UsageError
+from flagfall.tasks.langroom.rules import COLORS, CORNERS, OBJECTS, SIZE, Rules, place_of
+
+Picture: TypeAlias = NDArray[np.uint8]
+
+MAX_PICTURES_BYTES: Final = 1024**3
+"""All pictures of one view and resolution together; more is refused. The usual ones take 2 MB."""
+
+_KEPT_SETS: Final = 4
+"""So many sets of pictures stay when no room uses them any more."""
+
+_ART_PIXELS: Final = 12
+"""Width and height of the tiles below: one cell of the usual picture."""
+
+# A letter is a part of a thing, with a tint of its own; a dot shows the floor.
+_ART: Final = {
+    "ball": """
+        ............
+        ...kkkkkk...
+        ..kooCCook..
+        .kwwCCCCook.
+        .kwwCCCCook.
+        .kCCCCCCCok.
+        .kCCCCCCCok.
+        .koCCCCCook.
+        .kooCCCoook.
+        ..kooooook..
+        ...kkkkkk...
+        ............
+        """,
+    "rug": """
+        ............
+        ............
+        w.w.w.w.w.w.
+        CCCCCCCCCCCC
+        CwwwwwwwwwwC
+        CCCooCCooCCC
+        CCoCCooCCoCC
+        CCCooCCooCCC
+        CwwwwwwwwwwC
+        CCCCCCCCCCCC
+        .w.w.w.w.w.w
+        ............
+        """,
+    "table": """
+        ............
+        .kkkkkkkkkk.
+        kCCCCCCCCCCk
+        kCwCCCCCCCCk
+        kCCCCCCCCCCk
+        kkkkkkkkkkkk
+        .kok....kok.
+        .kok....kok.
+        .kok....kok.
+        .kok....kok.
+        .kkk....kkk.
+        ............
+        """,
+    "vase": """
+        ..kkkkkkkk..
+        ..kCCCCCCk..
+        ...kkCCkk...
+        ....kCCk....
+        ....kCCk....
+        ...kCCCCk...
+        ..kCwCCCok..
+        ..kwCCCCok..
+        ..kCCCCCok..
+        ...kCCCok...
+        ...kCCook...
+        ...kkkkkk...
+        """,
+    "player": """
+        ............
+        ....pppp....
+        ...pwwwwp...
+        ...pkwwkp...
+        ...pwwwwp...
+        ....pwwp....
+        ..pppppppp..
+        ..p.pppp.p..
+        ..p.pppp.p..
+        ....pppp....
+        ...pp..pp...
+        ...pp..pp...
+        """,
+    "floor": """
+        gggggggggggf
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        ffffffffffff
+        """,
+    "wall": """
+        bbbbbbbbbbbm
+        bbbbbbbbbbbm
+        bbbbbbbbbbbm
+        mmmmmmmmmmmm
+        bbbbbmbbbbbb
+        bbbbbmbbbbbb
+        bbbbbmbbbbbb
+        mmmmmmmmmmmm
+        bbbbbbbbbbbm
+        bbbbbbbbbbbm
+        bbbbbbbbbbbm
+        mmmmmmmmmmmm
+        """,
+}
+
+_GRAYS: Final = {"k": 16, "w": 236, "p": 150, "f": 66, "g": 76, "b": 118, "m": 94}
+"""The letters that are the same whatever colour a thing has; all grey, so that only objects have a colour."""
+
+_TINTS: Final = {"C": 1.0, "o": 0.7}
+"""The letters that are tinted: how bright the object's colour is there."""
+
+_RGB: Final = {"red": (226, 52, 48), "green": (52, 184, 72), "blue": (58, 108, 236), "yellow": (240, 210, 48)}
+
+
+class Pictures:
+    """All pictures of one view and resolution.
+
+    Args:
+        view: see `Rules`.
+        resolution: see `Rules`.
+
+    Raises:
+        UsageError: they would take more than `MAX_PICTURES_BYTES`.
+
+    Attributes:
+        resolution: width and height of a picture.
+    """
+
+    def __init__(self, view: int, resolution: int) -> None:
+        self.resolution = resolution
+        self._cells = 2 * view + 1
+        self._view = view
+        self._numbers, self._keys = _number_views(view)
+        one, count = 3 * resolution**2, len(self._keys)
+        if one * count > MAX_PICTURES_BYTES:
+            most = int((MAX_PICTURES_BYTES / (3 * count)) ** 0.5)
+            raise UsageError(
+                f"resolution={resolution}: its {count} pictures would take {one * count >> 20:,} MB, and"
+                f" {MAX_PICTURES_BYTES >> 20:,} MB are the limit: take at most"
+                f" {most - (most % self._cells)}"
+            )
+        self._tiles = _tiles(resolution // self._cells)
+        # Memory that nobody has written to is not there yet, so what is never seen costs nothing.
+        self._table: Picture = np.zeros((count, resolution, resolution, 3), np.uint8)
+        self._shown = self._table.view()
+        self._shown.flags.writeable = False
+        self._drawn = np.zeros(count, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def seen(self, place: int, colors: Sequence[int]) -> Picture:
+        """What a player sees: uint8 (resolution, resolution, 3), read-only, for others see it too.
+
+        Args:
+            place: where the player is.
+            colors: the colour of each object.
+        """
+        number = int(self._numbers[place, order_of(*colors)])
+        if not self._drawn[number]:
+            self._draw(number)
+        picture: Picture = self._shown[number]
+        return picture
+
+    def seen_by_all(self, places: NDArray[np.intp], orders: NDArray[np.intp], out: Picture) -> None:
+        """What many players see.
+
+        Args:
+            places: where each is, (n,).
+            orders: the `order_of` the colours of its room, (n,).
+            out: takes the pictures, uint8 (n, resolution, resolution, 3), in C order.
+        """
+        numbers = self._numbers[places, orders]
+        for number in set(numbers[~self._drawn[numbers]].tolist()):
+            self._draw(number)
+        self._table.take(numbers, axis=0, out=out, mode="clip")
+
+    def _draw(self, number: int) -> None:
+        place, visible = self._keys[number]
+        middle_y, middle_x = divmod(place, SIZE)
+        things = {CORNERS[thing]: self._tiles[OBJECTS[thing], color] for thing, color in visible}
+        things[middle_x, middle_y] = self._tiles["player", 0]
+        wall, floor = self._tiles["wall", 0], self._tiles["floor", 0]
+        cell = len(wall)
+        margin = (self.resolution - self._cells * cell) // 2
+        picture = self._table[number]
+        for row in range(self._cells):
+            for column in range(self._cells):
+                x, y = middle_x + column - self._view, middle_y + row - self._view
+                inside = 0 < x < SIZE - 1 and 0 < y < SIZE - 1
+                top, left = margin + row * cell, margin + column * cell
+                tile = things.get((x, y), floor) if inside else wall
+                picture[top : top + cell, left : left + cell] = tile
+        self._drawn[number] = True
+
+
+@lru_cache(maxsize=_KEPT_SETS)
+def _pictures(view: int, resolution: int) -> Pictures:
+    return Pictures(view, resolution)
+
+
+def pictures(rules: Rules) -> Pictures:
+    """The pictures of these rules, shared with everybody who asks for the same.
+
+    Raises:
+        UsageError: they would take too much memory.
+    """
+    return _pictures(rules.view, rules.resolution)
+
+
+_ORDERS: Final = tuple(permutations(range(len(COLORS))))
+_ORDER_NUMBERS: Final = {order: number for number, order in enumerate(_ORDERS)}
+
+
+def order_of(*colors: int) -> int:
+    """The number of an order of colours, 0 to 23."""
+    return _ORDER_NUMBERS[colors]
+
+
+_Key: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]
+"""What decides a picture: the place, and the objects in sight with their colours."""
+
+
+def _number_views(view: int) -> tuple[NDArray[np.intp], list[_Key]]:
+    """The number of the picture by place and order of colours, and what decides each picture."""
+    numbers = np.zeros((SIZE * SIZE, len(_ORDERS)), np.intp)
+    keys: dict[_Key, int] = {}
+    for x in range(1, SIZE - 1):
+        for y in range(1, SIZE - 1):
+            near = [n for n, (a, b) in enumerate(CORNERS) if max(abs(x - a), abs(y - b)) <= view]
+            for number, order in enumerate(_ORDERS):
+                key = place_of(x, y), tuple((thing, order[thing]) for thing in near)
+                numbers[place_of(x, y), number] = keys.setdefault(key, len(keys))
+    return numbers, list(keys)
+
+
+def _tiles(cell: int) -> dict[tuple[str, int], Picture]:
+    """Every tile by its name and the number of its colour, in cells of so many pixels."""
+    floor = _painted("floor", (0, 0, 0), np.zeros((_ART_PIXELS, _ART_PIXELS, 3), np.int64))
+    return {
+        (name, number): _scaled(_painted(name, _RGB[color], floor), cell)
+        for name in _ART
+        for number, color in enumerate(COLORS)
+    }
+
+
+def _painted(name: str, rgb: tuple[int, int, int], floor: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A tile in the pixels it was drawn in."""
+    tile = floor.copy()
+    for y, line in enumerate(_ART[name].split()):
+        for x, letter in enumerate(line):
+            if letter in _GRAYS:
+                tile[y, x] = _GRAYS[letter]
+            elif letter in _TINTS:
+                tile[y, x] = [round(_TINTS[letter] * part) for part in rgb]
+    return tile
+
+
+def _scaled(tile: NDArray[np.int64], cell: int) -> Picture:
+    """The tile in other pixels: each is the mean of what it covers, in whole numbers, alike everywhere."""
+    fine: NDArray[Any] = tile.repeat(cell, axis=0).repeat(cell, axis=1)
+    blocks = fine.reshape(cell, _ART_PIXELS, cell, _ART_PIXELS, 3)
+    scaled: Picture = (blocks.sum(axis=(1, 3)) // _ART_PIXELS**2).astype(np.uint8)
+    return scaled

@@ -1,0 +1,121 @@
+"""LangRoom as a task."""
+
+from __future__ import annotations
+
+__all__ = ["LangRoom", "action_space", "observation_space", "room_info"]
+
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from flagfall.kernel.roles import StepResult
+from flagfall.tasks.langroom.pictures import pictures
+from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, Rules
+from flagfall.tasks.langroom.world import Room
+from flagfall.tasks.task import Task
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Dict
+
+_USUAL: Final = Rules()
+_NIL: Final = MappingProxyType({"move": 0, "talk": 0})
+_WHOLE: Final = (int, np.integer)
+
+
+def action_space(rules: Rules) -> Dict:
+    """What can be done: `move`, an index of `MOVES`, and `talk`, an index of the vocabulary."""
+    from gymnasium import spaces  # noqa: PLC0415 - a fifth of a second that few users need
+
+    return spaces.Dict({"move": spaces.Discrete(len(MOVES)), "talk": spaces.Discrete(rules.vocab_size)})
+
+
+def observation_space(rules: Rules) -> Dict:
+    """What is seen: `image`, uint8 (resolution, resolution, 3), and `text`, the index of the current word."""
+    from gymnasium import spaces  # noqa: PLC0415 - a fifth of a second that few users need
+
+    shape = (rules.resolution, rules.resolution, 3)
+    return spaces.Dict(
+        {"image": spaces.Box(0, 255, shape, np.uint8), "text": spaces.Discrete(rules.vocab_size)}
+    )
+
+
+class LangRoom(Task):
+    """Walk through a room, listen to a question, look, and answer in the step in which the answer is told.
+
+    Observations are mappings `{"image": uint8 (resolution, resolution, 3), "text": int}`; the picture is
+    read-only. Actions are mappings `{"move": int, "talk": int}`. An episode ends by its length alone.
+    It is solved (`result`) where all questions were answered, and there was at least one.
+
+    Args:
+        rules: see `Rules`; `Rules(task="echo", view=3)` for instance.
+
+    Attributes:
+        id: the text of its rules, such as `langroom:echo:view=3`.
+        rules: as given.
+    """
+
+    def __init__(self, rules: Rules = _USUAL) -> None:
+        self.rules = rules
+        self.id = str(rules)
+        self.max_steps = rules.length
+        self.nil_action = dict(_NIL)
+        self._pictures = pictures(rules)
+        self._room = Room(rules, np.random.default_rng(0))
+
+    @cached_property
+    def action_space(self) -> Dict:
+        """See `flagfall.tasks.langroom.task.action_space`."""
+        return action_space(self.rules)
+
+    @cached_property
+    def observation_space(self) -> Dict:
+        """See `flagfall.tasks.langroom.task.observation_space`."""
+        return observation_space(self.rules)
+
+    def is_legal(self, action: Any) -> bool:
+        """Whether `action` is a dictionary of a move and a word, whole numbers of Python or numpy."""
+        if type(action) is not dict or action.keys() != _NIL.keys():
+            return False
+        move, talk = action["move"], action["talk"]
+        return (
+            isinstance(move, _WHOLE)
+            and isinstance(talk, _WHOLE)
+            and bool(0 <= move < len(MOVES) and 0 <= talk < self.rules.vocab_size)
+        )
+
+    def _reset(self, seed: int) -> dict[str, Any]:
+        self._room.rng = np.random.default_rng(seed)
+        self._room.begin()
+        return self._observation()
+
+    def _step(self, action: Any) -> StepResult:
+        room = self._room
+        reward = room.step(int(action["move"]), int(action["talk"]))
+        return StepResult(self._observation(), reward, info=room_info(room))
+
+    def reached_terminal_state(self) -> bool:
+        """Never: only the length ends an episode."""
+        return False
+
+    def result(self) -> bool:
+        """Whether all questions were answered, and there was at least one."""
+        return 0 < self._room.questions == self._room.answered
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of every task, and how many `questions` there were and how many were `answered`."""
+        return super().metrics() | {"questions": self._room.questions, "answered": self._room.answered}
+
+    def _observation(self) -> dict[str, Any]:
+        room = self._room
+        return {"image": self._pictures.seen(room.place, room.colors), "text": room.word}
+
+
+def room_info(room: Room) -> dict[str, Any]:
+    """What an agent must find out itself: `player` (x, y), `colors` (object to colour), `word`."""
+    return {
+        "player": np.array(room.player),
+        "colors": {name: COLORS[color] for name, color in zip(OBJECTS, room.colors, strict=True)},
+        "word": WORDS[room.word],
+    }

@@ -1,0 +1,117 @@
+"""One LangRoom, without its picture."""
+
+from __future__ import annotations
+
+__all__ = ["Room"]
+
+from typing import TYPE_CHECKING, Final
+
+from flagfall.errors import UsageError
+from flagfall.tasks.langroom.rules import COLORS, MOVES, NEXT_PLACE, SIZE, START, WORDS, Rules, place_of
+from flagfall.tasks.langroom.script import draw_colors, draw_script
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+_START_PLACE: Final = place_of(*START)
+_LAST_COLOR_WORD: Final = len(COLORS)
+_UNKNOWN: Final = len(WORDS)
+
+
+class Room:
+    """A player, four coloured objects, and a voice that asks for a colour and then tells it.
+
+    Args:
+        rules: see `Rules`.
+        rng: where all that is random comes from. It is not made anew with an episode.
+
+    Attributes:
+        rng: as given; may be replaced between episodes.
+        place: where the player is, as a number; see `player`.
+        colors: the colour of each object, as indices of `COLORS`.
+        word: the current word, as an index of `WORDS`.
+        steps: steps taken since the episode began.
+        questions: answers that were due in this episode.
+        answered: those of them that the agent gave in the same step as the room.
+    """
+
+    __slots__ = (
+        "_cursor",
+        "_length",
+        "_rewards",
+        "_script",
+        "_vocab_size",
+        "answered",
+        "colors",
+        "place",
+        "questions",
+        "rng",
+        "steps",
+        "word",
+    )
+
+    def __init__(self, rules: Rules, rng: Generator) -> None:
+        self.rng = rng
+        self._length = rules.length
+        self._vocab_size = rules.vocab_size
+        self._rewards = rules.rewards()
+        self.steps = rules.length
+
+    @property
+    def player(self) -> tuple[int, int]:
+        """Where the player is, as (x, y)."""
+        y, x = divmod(self.place, SIZE)
+        return x, y
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has had all its steps; so it is before the first one, too."""
+        return self.steps >= self._length
+
+    def begin(self) -> None:
+        """Begin an episode: the player in the middle, new colours, a new question."""
+        self.place = _START_PLACE
+        self.steps = self.questions = self.answered = 0
+        self._draw()
+        self._listen()
+
+    def step(self, move: int, talk: int) -> float:
+        """Move, hear the next word, and be paid for what was said together with it.
+
+        Args:
+            move: an index of `MOVES`.
+            talk: an index of the vocabulary.
+
+        Returns:
+            The reward.
+
+        Raises:
+            UsageError: there is no such move or word, or no episode is going on; nothing has happened.
+        """
+        if self.steps >= self._length:
+            raise UsageError("no episode is going on: reset begins one")
+        if not (0 <= move < len(MOVES) and 0 <= talk < self._vocab_size):
+            raise UsageError(
+                f"move={move} talk={talk}: a move is a whole number from 0 to {len(MOVES) - 1}, a word one"
+                f" from 0 to {self._vocab_size - 1}"
+            )
+        self.place = NEXT_PLACE[self.place][move]
+        self.steps += 1
+        self._listen()
+        word = self.word
+        if 0 < word <= _LAST_COLOR_WORD:
+            self.questions += 1
+            self.answered += talk == word
+        return self._rewards[word][min(talk, _UNKNOWN)]
+
+    def _draw(self) -> None:
+        self.colors = draw_colors(self.rng)
+        self._script = draw_script(self.rng, self.colors)
+        self._cursor = 0
+
+    def _listen(self) -> None:
+        """Take out the next word; after a script's last one, all is new in this same step."""
+        self.word = self._script[self._cursor]
+        self._cursor += 1
+        if self._cursor == len(self._script):
+            self._draw()
