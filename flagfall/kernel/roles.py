@@ -57,6 +57,11 @@ class StepResult(NamedTuple):
     truncated: bool = False
     info: Mapping[str, Any] = {}
 
+    @property
+    def done(self) -> bool:
+        """Whether the episode is over, either way: AllenAct's third value."""
+        return self.terminated or self.truncated
+
 
 @attrs.frozen
 class Outcome:

@@ -4,5 +4,7 @@ from __future__ import annotations
 
 from flagfall.kernel.roles import Outcome as Outcome
 from flagfall.kernel.roles import StepResult as StepResult
+from flagfall.tasks.sensors import Sensor as Sensor
+from flagfall.tasks.sensors import SensorSuite as SensorSuite
 from flagfall.tasks.task import Task as Task
 from flagfall.tasks.task import TaskSampler as TaskSampler

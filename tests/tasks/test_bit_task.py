@@ -8,6 +8,7 @@ from itertools import pairwise, product
 from random import Random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -319,3 +320,16 @@ def test_a_cap_goes_around_the_bit_wire_too() -> None:
     assert task.nil_action is None
     assert task.is_legal(1)
     assert not task.is_legal(SILENCE)
+
+
+def test_a_bit_may_be_numpys() -> None:
+    task = BitTask(Spelling(b"abc"))
+    task.reset(0)
+    assert [task.is_legal(np.int64(bit)) for bit in (0, 1, 2, -1)] == [True, True, False, False]
+    assert not task.is_legal(np.bool_(True))
+    inside = Spelling(b"abc")
+    in_numpy = BitTask(inside)
+    in_numpy.reset(0)
+    for bit in text_to_bits("xyx"):
+        in_numpy.step(np.int8(bit))
+    assert inside.heard == b"xyx"

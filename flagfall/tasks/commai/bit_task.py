@@ -24,7 +24,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.kernel.roles import StepResult
-from flagfall.tasks.commai.byte_task import SILENCE
+from flagfall.tasks.commai.byte_task import SILENCE, is_whole
 from flagfall.tasks.commai.conversation import BITS, ConversationTask
 from flagfall.tasks.commai.wrapped_task import WrappedTask
 
@@ -78,8 +78,8 @@ class BitTask(WrappedTask):
         return _bit_space()
 
     def is_legal(self, action: Any) -> bool:
-        """Whether `action` is the whole number 0 or 1 (not a boolean)."""
-        return type(action) is int and 0 <= action <= 1
+        """Whether `action` is the whole number 0 or 1, see `is_whole`."""
+        return is_whole(action) and 0 <= action <= 1
 
     def _reset(self, seed: int) -> int:
         return self._first_bit(self.task.reset(seed))

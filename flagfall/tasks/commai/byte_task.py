@@ -12,11 +12,12 @@ generator that yields what the teacher says and is sent what the learner answere
 
 from __future__ import annotations
 
-__all__ = ["SILENCE", "ByteTask", "Script"]
+__all__ = ["SILENCE", "ByteTask", "Script", "is_whole"]
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable
 from functools import cache
+from numbers import Integral
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,6 +31,11 @@ SILENCE = 0x20
 """What a side says that has nothing to say: one space."""
 
 Script: TypeAlias = Generator[int, int, bool | None]
+
+
+def is_whole(action: Any) -> bool:
+    """Whether an action is a whole number: an int or one of numpy's, but no boolean."""
+    return type(action) is int or (isinstance(action, Integral) and not isinstance(action, bool))
 
 
 @cache
@@ -70,8 +76,8 @@ class ByteTask(Task):
         return _byte_space()
 
     def is_legal(self, action: Any) -> bool:
-        """Whether `action` is a whole number from 0 to 255 (not a boolean)."""
-        return type(action) is int and 0 <= action <= 255  # noqa: PLR2004
+        """Whether `action` is a whole number from 0 to 255: an int or one of numpy's, but no boolean."""
+        return is_whole(action) and 0 <= action <= 255  # noqa: PLR2004
 
     def pay(self, reward: float) -> None:
         """Pay a reward with the next byte; a second one in the same step replaces the first."""
@@ -94,7 +100,7 @@ class ByteTask(Task):
         self._steps += 1
         self._reward = 0
         try:
-            byte = self._script.send(action)
+            byte = self._script.send(action if type(action) is int else int(action))
         except StopIteration as end:
             self._over = True
             self._result = end.value

@@ -1,0 +1,270 @@
+"""Two goals in one world: "reach the flag" and "collect all coins", each a task, on one environment.
+
+    flagfall run --config examples/grid_goals.py --agent examples/grid_goals.py:Walker --journal walk.jsonl
+    flagfall verify walk.jsonl --config examples/grid_goals.py
+
+This is what AllenAct's interface is for: the environment is made once, its tasks say what is to be done in
+it, sensors say what is seen of it, and a sampler says which task comes next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, Space
+
+from flagfall.tasks import Sensor, StepResult, Task, TaskSampler
+
+EMPTY, WALKER, FLAG, COIN = range(4)
+MOVES: Final = {"stay": (0, 0), "up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
+_SIGNS: Final = " @FO"
+
+Place = tuple[int, int]
+
+
+class GridWorld:
+    """A square of cells with a walker, a flag and some coins; it knows no goal.
+
+    Args:
+        size: cells a side.
+        coins: how many lie about at first.
+    """
+
+    def __init__(self, size: int = 6, coins: int = 3) -> None:
+        self.size = size
+        self._coin_count = coins
+        self.worlds_made = 0
+        self.is_open = True
+        self.scatter(0)
+
+    def scatter(self, seed: int) -> None:
+        """Put everything somewhere else, as the seed says."""
+        self.worlds_made += 1
+        cells = [(row, column) for row in range(self.size) for column in range(self.size)]
+        self.walker, self.flag, *coins = Random(seed).sample(cells, 2 + self._coin_count)
+        self.coins = set(coins)
+
+    def walk(self, move: str) -> None:
+        """Walk one cell; walls stop the walker, coins are picked up."""
+        row, column = (at + by for at, by in zip(self.walker, MOVES[move], strict=True))
+        if 0 <= row < self.size and 0 <= column < self.size:
+            self.walker = (row, column)
+        self.coins.discard(self.walker)
+
+    def cells(self) -> np.ndarray[Any, Any]:
+        """What lies where: an array of (size, size) bytes."""
+        grid = np.full((self.size, self.size), EMPTY, np.int8)
+        grid[self.flag] = FLAG
+        for coin in self.coins:
+            grid[coin] = COIN
+        grid[self.walker] = WALKER
+        return grid
+
+    def close(self) -> None:
+        """Nothing can be done in it any more."""
+        self.is_open = False
+
+
+class GridSensor(Sensor):
+    """The whole grid."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__("grid", Box(EMPTY, COIN, (size, size), np.int8))
+
+    def get_observation(self, env: GridWorld, task: Task, **_kwargs: Any) -> Any:  # noqa: ARG002 - all the same
+        """What lies where."""
+        return env.cells()
+
+
+class GoalSensor(Sensor):
+    """Which task is played: 0 for the flag, 1 for the coins."""
+
+    def __init__(self) -> None:
+        super().__init__("goal", Discrete(2))
+
+    def get_observation(self, env: GridWorld, task: Task, **_kwargs: Any) -> int:  # noqa: ARG002 - the task tells
+        """The place of the task's goal among the goals."""
+        return list(GOALS).index(task.task_info["goal"])
+
+
+class GridTask(Task):
+    """Something to be done in a grid world; pays 1 when it is, and takes 0.01 for each step before.
+
+    Args:
+        env: the world, shared with other tasks.
+        goal: a name out of `GOALS`.
+    """
+
+    nil_action = 0
+    max_steps = 100
+    render_modes = ("ansi",)
+
+    def __init__(self, env: GridWorld, goal: str) -> None:
+        super().__init__(env, [GridSensor(env.size), GoalSensor()], {"goal": goal})
+        self.id = goal
+        self._action_space = Discrete(len(MOVES))
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """One of `MOVES`, by its place."""
+        return self._action_space
+
+    def targets(self) -> set[Place]:
+        """Where the walker is still to go."""
+        raise NotImplementedError
+
+    def _reset(self, seed: int) -> Mapping[str, Any]:
+        self.env.scatter(seed)
+        return self.get_observations()
+
+    def _step(self, action: int) -> StepResult:
+        self.env.walk(self.class_action_names()[action])
+        done = self.reached_terminal_state()
+        return StepResult(self.get_observations(), 1.0 if done else -0.01, terminated=done)
+
+    def reached_terminal_state(self) -> bool:
+        """Whether there is nothing left to do."""
+        return not self.targets()
+
+    def result(self) -> bool:
+        """Whether it is done."""
+        return self.reached_terminal_state()
+
+    @classmethod
+    def class_action_names(cls) -> tuple[str, ...]:
+        """What the actions are called."""
+        return tuple(MOVES)
+
+    def query_expert(self, **_kwargs: Any) -> tuple[int, bool]:
+        """A step towards the nearest target; rows first."""
+        if not self.targets():
+            return self.nil_action, False
+        return step_towards(self.env.walker, self.targets()), True
+
+    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> np.ndarray[Any, Any] | str:
+        """The grid as text: `@` walks, `F` is the flag, `O` are coins."""
+        if mode != "ansi":
+            return super().render(mode, *args, **kwargs)
+        return "\n".join("".join(_SIGNS[cell] for cell in row) for row in self.env.cells())
+
+
+class ReachFlag(GridTask):
+    """Stand where the flag is."""
+
+    def targets(self) -> set[Place]:
+        """The flag, until the walker is there."""
+        return {self.env.flag} - {self.env.walker}
+
+
+class CollectCoins(GridTask):
+    """Pick up every coin."""
+
+    def targets(self) -> set[Place]:
+        """The coins that are left."""
+        return set(self.env.coins)
+
+
+GOALS: Final[Mapping[str, type[GridTask]]] = {"reach the flag": ReachFlag, "collect all coins": CollectCoins}
+
+
+class GoalSampler(TaskSampler):
+    """Tasks in one world: each is made when it is asked for, with a goal that is drawn.
+
+    Args:
+        tasks: how many there are.
+        env: the world of all of them; it is closed with the sampler.
+    """
+
+    def __init__(self, tasks: int = 6, env: GridWorld | None = None) -> None:
+        self.env = GridWorld() if env is None else env
+        self._tasks = tasks
+        self._seed = 0
+        self._last: GridTask | None = None
+        self.reset()
+
+    @property
+    def length(self) -> float:
+        """How many tasks are left."""
+        return self._left
+
+    @property
+    def last_sampled_task(self) -> GridTask | None:
+        """The newest task."""
+        return self._last
+
+    @property
+    def all_observation_spaces_equal(self) -> bool:
+        """They are: both goals are seen through the same sensors."""
+        return True
+
+    def next_task(self, force_advance_scene: bool = False) -> GridTask | None:
+        """A task with a goal that is drawn; `None` when there were enough.
+
+        Args:
+            force_advance_scene: scatter everything anew now, not when the task is reset.
+        """
+        self._close_last()
+        if not self._left:
+            return None
+        self._left -= 1
+        if force_advance_scene:
+            self.env.scatter(self._random.getrandbits(32))
+        goal = self._random.choice(list(GOALS))
+        self._last = GOALS[goal](self.env, goal)
+        return self._last
+
+    def reset(self) -> None:
+        """Begin again, with the same seed."""
+        self._left = self._tasks
+        self._random = Random(self._seed)
+
+    def set_seed(self, seed: int) -> None:
+        """Draw goals from this seed on."""
+        self._seed = seed
+        self._random = Random(seed)
+
+    def close(self) -> None:
+        """Close the world."""
+        self._close_last()
+        self.env.close()
+
+    def _close_last(self) -> None:
+        if self._last is not None:
+            self._last.close()
+            self._last = None
+
+
+class Walker:
+    """Goes to the nearest thing that its goal is about."""
+
+    def act(self, observation: Mapping[str, Any]) -> int:
+        """A step towards it, rows first."""
+        grid = observation["grid"]
+        (here,) = _places(grid, WALKER)
+        targets = _places(grid, COIN if observation["goal"] else FLAG)
+        if not targets:
+            return 0
+        return step_towards(here, targets)
+
+
+def create_tasks() -> GoalSampler:
+    """What `--config` takes: a sampler with a world of its own."""
+    return GoalSampler()
+
+
+def step_towards(here: Place, targets: Collection[Place]) -> int:
+    """The first action that brings one nearer to the nearest of some places; rows first."""
+    there = min(sorted(targets), key=lambda place: _distance(here, place))
+    ahead = [_distance((here[0] + rows, here[1] + columns), there) for rows, columns in MOVES.values()]
+    return ahead.index(min(ahead))
+
+
+def _places(grid: np.ndarray[Any, Any], what: int) -> list[Place]:
+    return [(int(row), int(column)) for row, column in np.argwhere(grid == what)]
+
+
+def _distance(one: Place, other: Place) -> int:
+    return abs(one[0] - other[0]) + abs(one[1] - other[1])
