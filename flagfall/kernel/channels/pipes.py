@@ -1,8 +1,8 @@
-"""Frames over a pair of file descriptors, for the event loop's end of a pipe or socket."""
+"""Bytes and frames over a pair of file descriptors, for the event loop's end of a pipe or socket."""
 
 from __future__ import annotations
 
-__all__ = ["FramedPipe"]
+__all__ = ["READ_BYTES", "BytePipe", "FramedPipe"]
 
 import os
 from typing import Final
@@ -16,58 +16,50 @@ READ_BYTES: Final = 64 * 1024
 """What a Linux pipe holds, so that one read empties it."""
 
 
-class FramedPipe:
-    """Sends and receives whole frames; both descriptors become non-blocking, and are closed with it.
+class BytePipe:
+    """Sends and receives bytes; both descriptors become non-blocking, and are closed with it.
 
     It tries to write or waits to read at once, without a pass of the event loop first: on the path of
     a turn each pass would cost more than the system call.
+
+    Args:
+        read_fd: where the other end is heard.
+        write_fd: where it is spoken to; the same one where it is not given, as with a socket.
     """
 
-    def __init__(
-        self, read_fd: int, write_fd: int | None = None, max_frame_bytes: int = MAX_FRAME_BYTES
-    ) -> None:
+    def __init__(self, read_fd: int, write_fd: int | None = None) -> None:
         write_fd = read_fd if write_fd is None else write_fd
         self._read_fd = read_fd
         self._write_fd = write_fd
-        self._framer = Framer(max_frame_bytes)
         self._closed = False
         os.set_blocking(read_fd, False)
         os.set_blocking(write_fd, False)
 
-    async def send(self, payload: bytes) -> None:
-        """Write one frame. If it is cancelled, part of the frame may be out: close the pipe then.
+    async def write(self, data: bytes) -> None:
+        """Write all of it. If it is cancelled, part may be out: close the pipe then.
 
         Raises:
             trio.BrokenResourceError: the other end is gone.
         """
-        data = memoryview(frame(payload))
-        while data:
+        left = memoryview(data)
+        while left:
             try:
-                data = data[os.write(self._write_fd, data) :]
+                left = left[os.write(self._write_fd, left) :]
             except BlockingIOError:
                 await wait_writable(self._write_fd)
             except OSError as error:
                 raise trio.BrokenResourceError(f"the other end is gone: {error.strerror}") from error
 
-    async def receive(self) -> bytes:
-        """The next frame. If it is cancelled, nothing was taken.
-
-        Raises:
-            trio.EndOfChannel: the other end closed, perhaps in the middle of a frame.
-            FrameError: a frame is longer than allowed.
-        """
-        while (payload := self._framer.next_frame()) is NEED_MORE:
+    async def read(self) -> bytes:
+        """What there is, up to `READ_BYTES`; nothing when the other end has closed."""
+        while True:
             await wait_readable(self._read_fd)
             try:
-                data = os.read(self._read_fd, READ_BYTES)
+                return os.read(self._read_fd, READ_BYTES)
             except BlockingIOError:
                 continue
             except OSError:
-                data = b""
-            if not data:
-                raise trio.EndOfChannel
-            self._framer.feed(data)
-        return payload
+                return b""
 
     def close(self) -> None:
         """Close both descriptors."""
@@ -77,3 +69,39 @@ class FramedPipe:
         for fd in {self._read_fd, self._write_fd}:
             notify_closing(fd)
             os.close(fd)
+
+
+class FramedPipe:
+    """Sends and receives whole frames over a `BytePipe`, which is closed with it."""
+
+    def __init__(
+        self, read_fd: int, write_fd: int | None = None, max_frame_bytes: int = MAX_FRAME_BYTES
+    ) -> None:
+        self._pipe = BytePipe(read_fd, write_fd)
+        self._framer = Framer(max_frame_bytes)
+
+    async def send(self, payload: bytes) -> None:
+        """Write one frame. If it is cancelled, part of the frame may be out: close the pipe then.
+
+        Raises:
+            trio.BrokenResourceError: the other end is gone.
+        """
+        await self._pipe.write(frame(payload))
+
+    async def receive(self) -> bytes:
+        """The next frame. If it is cancelled, nothing was taken.
+
+        Raises:
+            trio.EndOfChannel: the other end closed, perhaps in the middle of a frame.
+            FrameError: a frame is longer than allowed.
+        """
+        while (payload := self._framer.next_frame()) is NEED_MORE:
+            data = await self._pipe.read()
+            if not data:
+                raise trio.EndOfChannel
+            self._framer.feed(data)
+        return payload
+
+    def close(self) -> None:
+        """Close both descriptors."""
+        self._pipe.close()
