@@ -1,4 +1,4 @@
-"""The plan of GVGAI's learning track for one game, as a task scheduler: train on some levels, validate on others.
+"""The plan of GVGAI's learning track for one game, as a task scheduler: train on some levels, then validate.
 
 1. The training levels, once each, in order.
 2. Again and again the level that the agent's answer to the last result names, until the time for training is
