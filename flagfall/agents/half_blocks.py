@@ -1,0 +1,85 @@
+"""A picture in a terminal: each character is a half block, two pixels one above the other. Pure."""
+
+from __future__ import annotations
+
+__all__ = ["HALF_BLOCK", "fitted", "half_block_runs", "half_blocks"]
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Picture: TypeAlias = "NDArray[np.uint8]"
+Run: TypeAlias = tuple[str, str, int]
+
+HALF_BLOCK: Final = "\N{UPPER HALF BLOCK}"
+"""The foreground colour is the upper pixel's, the background colour the lower one's."""
+
+
+def fitted(picture: Picture, columns: int, rows: int) -> Picture:
+    """The picture as large as fits into so many characters, in the same proportions.
+
+    It is enlarged by whole numbers only, and made smaller by taking means.
+
+    Args:
+        picture: uint8 `[height, width, 3]`.
+        columns: characters in a line.
+        rows: lines; each shows two rows of pixels.
+    """
+    height, width = picture.shape[:2]
+    columns, pixel_rows = max(1, columns), max(2, 2 * rows)
+    scale = min(columns / width, pixel_rows / height)
+    if scale >= 1:
+        return picture.repeat(int(scale), axis=0).repeat(int(scale), axis=1)
+    high, wide = max(1, int(height * scale)), max(1, int(width * scale))
+    return _means(_means(picture.astype(np.float64), high, 0), wide, 1).round().astype(np.uint8)
+
+
+def _means(values: NDArray[np.float64], parts: int, axis: int) -> NDArray[np.float64]:
+    """Means over so many equal parts of an axis; a value on a border counts for both by its share."""
+    length = values.shape[axis]
+    zero = np.zeros_like(np.take(values, [0], axis))
+    sums = np.concatenate([zero, values.cumsum(axis)], axis)
+    borders = np.arange(parts + 1) * (length / parts)
+    whole = np.minimum(borders.astype(int), length - 1)
+    share = (borders - whole).reshape([-1 if a == axis else 1 for a in range(values.ndim)])
+    at_border = np.take(sums, whole, axis) + share * np.take(values, whole, axis)
+    means: NDArray[Any] = np.diff(at_border, axis=axis) * (parts / length)
+    return means
+
+
+def half_block_runs(picture: Picture) -> Iterator[list[Run]]:
+    """A picture as lines of runs: the colour above, the colour below (`#rrggbb`), and how many blocks.
+
+    An odd last row of pixels stands over black.
+    """
+    if picture.shape[0] % 2:
+        picture = np.concatenate([picture, np.zeros_like(picture[:1])])
+    for above, below in zip(picture[::2].tolist(), picture[1::2].tolist(), strict=True):
+        line: list[Run] = []
+        for up, down in zip(above, below, strict=True):
+            upper, lower = "#{:02x}{:02x}{:02x}".format(*up), "#{:02x}{:02x}{:02x}".format(*down)
+            if line and line[-1][:2] == (upper, lower):
+                line[-1] = (upper, lower, line[-1][2] + 1)
+            else:
+                line.append((upper, lower, 1))
+        yield line
+
+
+def half_blocks(picture: Picture, columns: int, rows: int) -> str:
+    """The picture, fitted, as text for a terminal that knows 24-bit colours; lines end with a reset."""
+    lines = []
+    for line in half_block_runs(fitted(picture, columns, rows)):
+        runs = [
+            f"\x1b[38;2;{_decimal(upper)};48;2;{_decimal(lower)}m{HALF_BLOCK * count}"
+            for upper, lower, count in line
+        ]
+        lines.append("".join(runs) + "\x1b[0m")
+    return "\n".join(lines)
+
+
+def _decimal(colour: str) -> str:
+    return ";".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))
