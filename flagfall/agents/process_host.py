@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-__all__ = ["LAST_WORDS_SECONDS", "ProcessHost", "end_process", "keep_tail", "with_stderr"]
+__all__ = [
+    "LAST_WORDS_SECONDS",
+    "ProcessHost",
+    "end_process",
+    "keep_tail",
+    "open_process",
+    "play_with",
+    "with_stderr",
+]
 
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final, Literal
 
 import trio
 
 from flagfall.agents.wire_host import CLOSE_SECONDS, ask_over, come_up
 from flagfall.errors import AgentFault, HostFault
-from flagfall.kernel.channels.pipes import READ_BYTES, FramedPipe
+from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe, FramedPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing import process_cpu_clock
@@ -53,32 +63,11 @@ class ProcessHost:
             await seat.turn()
         except trio.EndOfChannel:
             return
-        process = await _open_process()
-        tail = bytearray()
-        fault: AgentFault | HostFault | None = None
-        try:
-            pipe = _pipe_of(process)
-            try:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(keep_tail, process, tail)
-                    try:
-                        await self._play(pipe, process, seat, briefing)
-                    except (AgentFault, HostFault) as caught:
-                        fault = caught
-                        if isinstance(caught, AgentFault) and caught.reason != "garbage":
-                            with trio.move_on_after(LAST_WORDS_SECONDS):  # for an exit code of its own
-                                await process.wait()
-                    nursery.cancel_scope.cancel()
-            finally:
-                pipe.close()
-        finally:
-            await end_process(process, tail)
-        if isinstance(fault, AgentFault):
-            raise with_stderr(fault, process, tail) from fault
-        if fault is not None:
-            raise fault
+        process = await open_process([sys.executable, "-m", "flagfall.agents"])
+        await play_with(process, partial(self._play, process, seat, briefing))
 
-    async def _play(self, pipe: FramedPipe, process: trio.Process, seat: Seat, briefing: Briefing) -> None:
+    async def _play(self, process: trio.Process, seat: Seat, briefing: Briefing, bytes_: BytePipe) -> None:
+        pipe = FramedPipe(bytes_)
         await come_up(pipe, seat, briefing, self._spec)
         if seat.budget.control.clock == "cpu":
             seat.cpu_clock = process_cpu_clock(process.pid)
@@ -88,27 +77,68 @@ class ProcessHost:
             await process.wait()
 
 
-async def _open_process() -> trio.Process:
+async def open_process(command: Sequence[str]) -> trio.Process:
+    """Start a program in a session and process group of its own, with pipes for all that it reads and says.
+
+    Raises:
+        HostFault: there are no more processes, descriptors or memory; no agent pays for that.
+    """
     try:
         return await trio.lowlevel.open_process(
-            [sys.executable, "-m", "flagfall.agents"],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except OSError as error:  # no more processes, descriptors or memory: no agent pays for that
+    except OSError as error:
         raise HostFault(f"no process for an agent: {error}") from error
 
 
-def _pipe_of(process: trio.Process) -> FramedPipe:
-    """The process's pipes as frames; its trio streams are given up for their descriptors."""
+def _pipe_of(process: trio.Process) -> BytePipe:
+    """The process's standard input and output as one pipe; its trio streams are given up for it."""
     assert isinstance(process.stdin, trio.lowlevel.FdStream)
     assert isinstance(process.stdout, trio.lowlevel.FdStream)
-    pipe = FramedPipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+    pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
     process.stdin.close()
     process.stdout.close()
     return pipe
+
+
+async def play_with(process: trio.Process, play: Callable[[BytePipe], Awaitable[None]]) -> None:
+    """Play with a process, and see to it that it is gone afterwards, with all of its group.
+
+    Args:
+        process: from `open_process`.
+        play: is given its standard input and output as one pipe.
+
+    Raises:
+        AgentFault: as `play` raised it, with what the process wrote to its standard error.
+        HostFault: from `play`.
+    """
+    tail = bytearray()
+    fault: AgentFault | HostFault | None = None
+    try:
+        pipe = _pipe_of(process)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(keep_tail, process, tail)
+                try:
+                    await play(pipe)
+                except (AgentFault, HostFault) as caught:
+                    fault = caught
+                    if isinstance(caught, AgentFault) and caught.reason != "garbage":
+                        with trio.move_on_after(LAST_WORDS_SECONDS):  # for an exit code of its own
+                            await process.wait()
+                nursery.cancel_scope.cancel()
+        finally:
+            pipe.close()
+    finally:
+        await end_process(process, tail)
+    if isinstance(fault, AgentFault):
+        raise with_stderr(fault, process, tail) from fault
+    if fault is not None:
+        raise fault
 
 
 async def keep_tail(process: trio.Process, tail: bytearray) -> None:

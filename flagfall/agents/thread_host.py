@@ -19,7 +19,7 @@ import trio
 from flagfall.agents.wire_host import CLOSE_SECONDS, ask_over, come_up
 from flagfall.agents.worker import serve
 from flagfall.errors import HostFault
-from flagfall.kernel.channels.pipes import FramedPipe
+from flagfall.kernel.channels.pipes import BytePipe, FramedPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing.clocks import clock_of
@@ -46,7 +46,7 @@ class ThreadHost:
         except trio.EndOfChannel:
             return
         ours, theirs = socket.socketpair()
-        pipe = FramedPipe(ours.detach())
+        pipe = FramedPipe(BytePipe(ours.detach()))
         gone = trio.Event()
         token = trio.lowlevel.current_trio_token()
         thread = threading.Thread(target=self._serve, args=(theirs, token, gone), daemon=True, name=self.name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 __all__ = ["READ_BYTES", "BytePipe", "FramedPipe"]
 
 import os
+import socket
+from contextlib import suppress
 from typing import Final
 
 import trio
@@ -61,6 +63,11 @@ class BytePipe:
             except OSError:
                 return b""
 
+    def say_no_more(self) -> None:
+        """Tell the other end of a socket that nothing follows; it may still be heard."""
+        with suppress(OSError), socket.socket(fileno=os.dup(self._write_fd)) as end:
+            end.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Close both descriptors."""
         if self._closed:
@@ -72,12 +79,10 @@ class BytePipe:
 
 
 class FramedPipe:
-    """Sends and receives whole frames over a `BytePipe`, which is closed with it."""
+    """Sends and receives whole frames over a pipe of bytes, which is closed with it."""
 
-    def __init__(
-        self, read_fd: int, write_fd: int | None = None, max_frame_bytes: int = MAX_FRAME_BYTES
-    ) -> None:
-        self._pipe = BytePipe(read_fd, write_fd)
+    def __init__(self, pipe: BytePipe, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+        self._pipe = pipe
         self._framer = Framer(max_frame_bytes)
 
     async def send(self, payload: bytes) -> None:

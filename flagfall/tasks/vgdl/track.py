@@ -141,6 +141,11 @@ class TrackLevel:
         """Those of the task, and the place in the plan."""
         return {"phase": self.phase, "level": self.level, **self._task.metrics()}
 
+    def picture(self) -> Any:
+        """What is to be seen at this moment, `[height, width, 3]`; `None` where the task shows no pictures."""
+        render = getattr(self._task, "render", None)
+        return None if render is None else render()
+
     def close(self) -> None:
         """As the task has it."""
         self._task.close()

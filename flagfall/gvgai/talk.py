@@ -1,0 +1,163 @@
+"""One session with a client of the original, over any stream: what the seat is asked goes out, answers come in.
+
+Rule 1: one message at a time. The next goes out when the answer to the last has come, however late: a
+    client that is late finds the newest state next, and its pipe never fills up.
+Rule 2: the seat judges. An answer that comes too late is handed to the seat all the same, which drops and
+    counts it; so is every line that answers nothing.
+Rule 3: a client that is out hears nothing any more: its stream is closed. `FINISH` is for those who came
+    through.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Talk"]
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from flagfall.errors import AgentFault, HostFault
+from flagfall.gvgai.lines import Asker, Drop, LineError
+from flagfall.gvgai.states import StateLines
+from flagfall.gvgai.words import (
+    FINISH,
+    INIT_FAILED,
+    START,
+    START_DONE,
+    START_FAILED,
+    Overspent,
+    read_action,
+    read_choice,
+)
+from flagfall.tasks.vgdl.observation import StateObservation
+from flagfall.timing import NEVER_NS
+
+if TYPE_CHECKING:
+    from flagfall.kernel.channels.envelope import Envelope
+    from flagfall.kernel.channels.pipes import BytePipe
+    from flagfall.kernel.seat import Seat
+    from flagfall.tasks.vgdl.track import Track
+
+MAX_SHOWN_CHARS: Final = 40
+"""So much of a wrong answer is shown to its author."""
+
+_UNASKED: Final = -NEVER_NS
+"""The number of a turn that never was, for lines that answer no message."""
+
+
+class Talk:
+    """A session.
+
+    Args:
+        pipe: to the client; the caller closes it.
+        track: the plan that is played.
+        heard: called with every message as it goes out and comes in, for captures; see `Capture`.
+
+    Attributes:
+        asker: the lines of the session.
+    """
+
+    def __init__(self, pipe: BytePipe, track: Track, heard: Capture | None = None) -> None:
+        self.asker = Asker()
+        self._pipe = pipe
+        self._track = track
+        self._heard = heard
+        self._lines = StateLines(self._picture)
+        self._dropped: Counter[Drop] = Counter()
+        self._last = _UNASKED
+
+    async def play(self, seat: Seat, start: Envelope) -> None:
+        """From `START` to `FINISH`.
+
+        Args:
+            seat: the client's.
+            start: what it was asked first; its clock runs already.
+
+        Raises:
+            AgentFault: the client is gone, gave up, or cannot be understood.
+        """
+        word = await self._ask(seat, START)
+        if word != START_DONE:
+            said = (
+                f"it said {START_FAILED}"
+                if word == START_FAILED
+                else f"it answered {START} with {_cut(word)}"
+            )
+            raise AgentFault("not started", said)
+        seat.wants = frozenset({"init", "act", "result"})
+        self._last = start.number
+        seat.reply()
+        with suppress(trio.EndOfChannel):
+            while True:
+                envelope = await seat.turn()
+                seat.reply(await self._answer(seat, envelope), envelope.number)
+                self._last = envelope.number
+        await self._send(FINISH)
+
+    async def _answer(self, seat: Seat, envelope: Envelope) -> Any:
+        state = envelope.observation
+        if not isinstance(state, StateObservation):
+            raise HostFault(
+                f"a client of the learning track sees states of games, not {type(state).__name__}"
+            )
+        if envelope.phase == "act":
+            return read_action(await self._ask(seat, self._lines.act(state, self.asker.wants)))
+        if envelope.phase == "init":
+            validates = self._track.phase == "validation"
+            word = await self._ask(seat, self._lines.init(state, is_validation=validates))
+            if word == INIT_FAILED:
+                raise AgentFault("not started", f"it said {INIT_FAILED}")
+            return None
+        try:
+            return read_choice(await self._ask(seat, self._lines.end(state)))
+        except Overspent as said:
+            raise AgentFault("late", str(said)) from None
+
+    async def _ask(self, seat: Seat, payload: str) -> str:
+        await self._send(payload)
+        asker = self.asker
+        try:
+            while (word := asker.next_answer()) is None:
+                self._drop(seat)
+                data = await self._pipe.read()
+                if not data:
+                    lost = ", in the middle of a line" if asker.half_line else ""
+                    raise AgentFault("gone", f"the client closed the connection{lost}")
+                asker.feed(data)
+        except LineError as error:
+            self._drop(seat)
+            raise AgentFault("garbage", str(error)) from error
+        self._drop(seat)
+        if self._heard is not None:
+            self._heard("C", asker.number, word)
+        return word
+
+    def _drop(self, seat: Seat) -> None:
+        """Let the seat count the lines that answered nothing."""
+        if self.asker.dropped != self._dropped:
+            for why, count in (self.asker.dropped - self._dropped).items():
+                for _ in range(count):
+                    seat.reply(None, self._last if why == "stale" else _UNASKED)
+            self._dropped = self.asker.dropped.copy()
+
+    async def _send(self, payload: str) -> None:
+        data = self.asker.ask(payload)
+        if self._heard is not None:
+            self._heard("S", self.asker.number, payload)
+        with suppress(trio.BrokenResourceError):  # reading tells whether it is gone, and what it said before
+            await self._pipe.write(data)
+
+    def _picture(self) -> Any:
+        current = self._track.current
+        return None if current is None else current.picture()
+
+
+Capture = Callable[[str, int, str], None]
+"""Hears a session: `S` or `C`, the number of the message, and what was said."""
+
+
+def _cut(word: str) -> str:
+    return repr(word[:MAX_SHOWN_CHARS])
