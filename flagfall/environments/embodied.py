@@ -89,11 +89,11 @@ class EmbodiedLangRoom:
         return {
             "image": Space(np.uint8, (size, size, 3), 0, 256),
             "text": Space(np.uint32, (), 0, self.rules.vocab_size),
-            **(logged if self._lately is not None else {}),
             "reward": Space(np.float32),
             "is_first": Space(bool, (), 0, 2),
             "is_last": Space(bool, (), 0, 2),
             "is_terminal": Space(bool, (), 0, 2),
+            **(logged if self._lately is not None else {}),
         }
 
     @cached_property

@@ -11,7 +11,7 @@ __all__ = ["MAX_PICTURES_BYTES", "Picture", "Pictures", "order_of", "pictures"]
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import permutations
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,7 +287,10 @@ def _painted(name: str, rgb: tuple[int, int, int], floor: NDArray[np.int64]) -> 
 
 def _scaled(tile: NDArray[np.int64], cell: int) -> Picture:
     """The tile in other pixels: each is the mean of what it covers, in whole numbers, alike everywhere."""
-    fine: NDArray[Any] = tile.repeat(cell, axis=0).repeat(cell, axis=1)
-    blocks = fine.reshape(cell, _ART_PIXELS, cell, _ART_PIXELS, 3)
-    scaled: Picture = (blocks.sum(axis=(1, 3)) // _ART_PIXELS**2).astype(np.uint8)
-    return scaled
+    # Row by row: how much of each pixel of the art lies in a pixel of the tile, in 12ths of the latter.
+    share = np.arange(cell * _ART_PIXELS).reshape(cell, _ART_PIXELS) // cell
+    weights = (share[:, :, None] == np.arange(_ART_PIXELS)).sum(axis=1)
+    scaled: NDArray[np.int64] = (
+        np.einsum("ya,xb,abc->yxc", weights, weights, tile, optimize=True) // _ART_PIXELS**2
+    )
+    return scaled.astype(np.uint8)
