@@ -149,6 +149,8 @@ class GameDefinition:
         order: the leaf types in draw order; updates go the other way round.
         limits: by type id, how many of this resource a sprite can hold (0 for what is no resource).
         mapping: level character to the types that stand there.
+        unmapped: level characters whose line names an undefined sprite, and that name: a level that has one
+            cannot be built.
         rules: the InteractionSet in file order.
         terminations: in file order.
         square_size: pixels a cell; `None` lets the level's size decide.
@@ -167,6 +169,7 @@ class GameDefinition:
     square_size: int | None = None
     counters: int = 0
     obstacles: tuple[int, ...] | None = None
+    unmapped: Mapping[str, str] = attrs.field(factory=dict)
     notices: tuple[Notice, ...] = ()
 
     def type_named(self, name: str) -> SpriteType:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, Value
-from flagfall.tasks.vgdl.lines import Line, Word
+from flagfall.tasks.vgdl.lines import Line, Word, tell_strays
 from flagfall.tasks.vgdl.mistakes import GameError, Notices
-from flagfall.tasks.vgdl.parameters import by_key, read_parameters, sprite_named
+from flagfall.tasks.vgdl.parameters import Names, by_key, demand, read_parameters
 from flagfall.tasks.vgdl.schema import Parameters
 from flagfall.tasks.vgdl.schema_effects import EFFECTS, TIMED
 
@@ -18,7 +18,7 @@ MAX_REPEAT: Final = 1000
 """How often one line may take effect on a pair in a tick; the public games need 10."""
 
 
-def read_interactions(block: Line, names: Mapping[str, int], notices: Notices) -> Iterator[EffectRule]:
+def read_interactions(block: Line, names: Names, notices: Notices) -> Iterator[EffectRule]:
     """The rules of the lines below `InteractionSet`.
 
     A line makes one rule, or two where `EOS` stands among other sprites (`ghost EOS ghost`); the two have one
@@ -29,14 +29,13 @@ def read_interactions(block: Line, names: Mapping[str, int], notices: Notices) -
     """
     for line in block.below:
         yield from _Rule(line, names, notices).rules()
-        for stray in line.below:
-            notices.add(stray.place, "indented below an interaction; it is ignored", logged=False)
+        tell_strays(line, notices)
 
 
 class _Rule:
     """One line."""
 
-    def __init__(self, line: Line, names: Mapping[str, int], notices: Notices) -> None:
+    def __init__(self, line: Line, names: Names, notices: Notices) -> None:
         self._names = names
         self._notices = notices
         self._line = line
@@ -46,11 +45,17 @@ class _Rule:
             raise GameError(line.place, "no '>': an interaction is 'sprite sprite > effect'")
         self._sprites, after = bare[:arrow], [word for word in bare[arrow:] if word.text != ">"]
         if len(self._sprites) < 2:  # noqa: PLR2004 - the first and at least one other
-            raise GameError(line.place, "an interaction needs two sprites, or a sprite and EOS or TIME, before '>'")
+            raise GameError(
+                line.place, "an interaction needs two sprites, or a sprite and EOS or TIME, before '>'"
+            )
         if not after:
-            raise GameError(bare[arrow].place, f"no effect after '>'; some are {', '.join(list(EFFECTS)[:5])}")
+            raise GameError(
+                bare[arrow].place, f"no effect after '>'; some are {', '.join(list(EFFECTS)[:5])}"
+            )
         for word in after[:-1]:
-            notices.add(word.place, f"{word.text!r} is ignored; {after[-1].text!r} is the effect", logged=False)
+            notices.add(
+                word.place, f"{word.text!r} is ignored; {after[-1].text!r} is the effect", logged=False
+            )
         self._effect = after[-1]
         self._given = by_key(line.words)
 
@@ -76,7 +81,7 @@ class _Rule:
         return word.text not in self._names and word.text.upper() == special
 
     def _id(self, word: Word) -> int:
-        return sprite_named(word.text, word, self._names)
+        return self._names.id(word.text, word)
 
     def _timed(self, first: Word, seconds: list[Word]) -> EffectRule:
         if len(seconds) > 1:
@@ -96,6 +101,9 @@ class _Rule:
         if name not in EFFECTS:
             raise GameError.unknown(self._effect.place, "effect", name, EFFECTS)
         values = self._values(name, {**EFFECTS[name].parameters, **(more or {})})
+        shielded = self._given.get("ftype")
+        if name == "shieldFrom" and shielded is not None and values["ftype"] not in EFFECTS:
+            self._notices.add(shielded.place, f"no effect has the name {values['ftype']!r}", logged=False)
         inner = self._inner(first) if name == "addTimer" else None
         known = values.keys() | (inner.parameters.keys() if inner else set())
         timed = context is EffectContext.TIME or inner is not None
@@ -126,10 +134,7 @@ class _Rule:
 
     def _values(self, name: str, known: Parameters) -> Mapping[str, Value]:
         values = read_parameters(known, self._given, self._names, self._notices)
-        for key, parameter in known.items():
-            if parameter.required and values[key] is None:
-                place = self._given[key].place if key in self._given else self._effect.place
-                raise GameError(place, f"{name} needs {key}=, a sprite's name")
+        demand(Word(name, self._effect.place), known, self._given, values)
         repeat = values["repeat"]
         assert isinstance(repeat, int)
         if repeat > MAX_REPEAT:

@@ -1,8 +1,8 @@
 """The text of a VGDL game to its definition.
 
-One rule for mistakes: where the original would log a message, or say nothing, and play on, so do we, and tell a
-`Notice`; where it would give up reading, or crash at the latest when the thing is used, we raise one `GameError`
-that names the place, the word and the nearest right words.
+One rule for mistakes. Where the original would log a message, or say nothing, and play on, so do we, and tell
+a `Notice`. Where it would give up reading, or crash at the latest when the thing is used, we raise one
+`GameError` that names the place, the word and the nearest right words.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from flagfall.tasks.vgdl.definition import (
     TerminationRule,
 )
 from flagfall.tasks.vgdl.interactions import read_interactions
-from flagfall.tasks.vgdl.lines import Line, Word, decode, read_lines
+from flagfall.tasks.vgdl.lines import Line, Word, load_text, read_lines, tell_strays
 from flagfall.tasks.vgdl.mistakes import GameError, Notices
-from flagfall.tasks.vgdl.parameters import by_key, read_parameters, sprite_named
+from flagfall.tasks.vgdl.parameters import Names, by_key, demand, read_parameters
 from flagfall.tasks.vgdl.schema import Parameters, text, whole
 from flagfall.tasks.vgdl.schema_effects import TERMINATIONS
 from flagfall.tasks.vgdl.sprite_set import SpriteSet, read_sprite_set
@@ -51,7 +51,7 @@ def load_game(path: str | Path) -> GameDefinition:
         GameError: it is no game.
         OSError: it cannot be read.
     """
-    return read_game(decode(Path(path).read_bytes(), str(path)), str(path))
+    return read_game(load_text(path), str(path))
 
 
 def read_game(text: str, file: str = "game") -> GameDefinition:
@@ -101,6 +101,7 @@ class _Game:
             terminations=tuple(self._terminations),
             square_size=None if square == -1 else square,
             counters=counters,
+            unmapped=self._unmapped(self._sprites.names),
             obstacles=self._obstacles(self._sprites.names),
             notices=self._notices.all(),
         )
@@ -109,11 +110,14 @@ class _Game:
         first = self._root.first
         if first.text != "BasicGame":
             raise GameError.unknown(first.place, "game class", first.text, ["BasicGame"])
+        for word in self._root.words:
+            if word.is_parameter and not word.has_value:
+                raise GameError(word.place, f"{word.text!r} has no value")
         given = by_key(self._root.words)
         for key, word in given.items():
             if key not in _HEADER:
                 self._notices.add(word.place, f"a game has no parameter {key!r}")
-        values = read_parameters(_HEADER, given, {}, self._notices)
+        values = read_parameters(_HEADER, given, Names(), self._notices)
         _within(given, values, "square_size", 1, MAX_SQUARE, -1)
         _within(given, values, "no_counters", 0, MAX_COUNTERS, 0)
         _within(given, values, "no_players", 1, 1, 1)
@@ -135,9 +139,11 @@ class _Game:
         else:
             self._terminations += self._ends(block)
 
-    def _names(self, block: Line) -> Mapping[str, int]:
+    def _names(self, block: Line) -> Names:
         if self._sprites is None:
-            raise GameError(block.place, f"{block.first.text} stands before the SpriteSet whose names it needs")
+            raise GameError(
+                block.place, f"{block.first.text} stands before the SpriteSet whose names it needs"
+            )
         return self._sprites.names
 
     def _map(self, block: Line) -> None:
@@ -149,13 +155,25 @@ class _Game:
             if not rest or rest[0].text != ">":
                 self._notices.add(line.place, "a mapping is 'character > sprite ...'", logged=False)
             self._mapping[character.text[0]] = tuple(rest[1:])
+            tell_strays(line, self._notices)
 
-    def _characters(self, names: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    def _characters(self, names: Names) -> dict[str, tuple[int, ...]]:
         """The mapping with ids; two characters mean something from the beginning."""
         mapping: dict[str, tuple[int, ...]] = {"w": (WALL,), "A": (AVATAR,)}
         for character, words in self._mapping.items():
-            mapping[character] = tuple(sprite_named(word.text, word, names) for word in words)
+            mapping[character] = tuple(names.ids[word.text] for word in words if word.text in names)
         return mapping
+
+    def _unmapped(self, names: Names) -> dict[str, str]:
+        """Characters that cannot stand in a level, as the original would find out when one does."""
+        unmapped: dict[str, str] = {}
+        for character, words in self._mapping.items():
+            for word in words:
+                if word.text not in names:
+                    unmapped.setdefault(character, word.text)
+                    text = f"{character!r} cannot stand in a level: unknown sprite {word.text!r}"
+                    self._notices.add(word.place, text, logged=False)
+        return unmapped
 
     def _ends(self, block: Line) -> Iterator[TerminationRule]:
         names = self._names(block)
@@ -168,16 +186,15 @@ class _Game:
             for key, word in given.items():
                 if key not in known:
                     self._notices.add(word.place, f"{kind.text} has no parameter {key!r}")
-            for key, parameter in known.items():
-                if parameter.required and values[key] is None:
-                    raise GameError(kind.place, f"{kind.text} needs {key}=, a sprite's name")
+            demand(kind, known, given, values)
             yield TerminationRule(kind.text, values, kind.place)
+            tell_strays(line, self._notices)
 
-    def _obstacles(self, names: Mapping[str, int]) -> tuple[int, ...] | None:
+    def _obstacles(self, names: Names) -> tuple[int, ...] | None:
         word = by_key(self._root.words).get("obs")
         if word is None:
             return None
-        return tuple(sprite_named(name, word, names) for name in word.split()[1].split(",") if name)
+        return names.ids_of(word.split()[1], word)
 
 
 def _within(

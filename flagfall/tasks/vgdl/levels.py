@@ -1,6 +1,7 @@
 """The text of a level to its definition (spec 1.8).
 
-The first line says the width: shorter lines are filled up with blanks, longer ones cut. Every line is a row, empty ones included.
+The first line says the width: shorter lines are filled up with blanks, longer ones cut.
+Every line is a row, empty ones included.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ __all__ = ["MAX_CELLS", "MAX_PLACED", "load_level", "read_level"]
 from pathlib import Path
 from typing import Final
 
-from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition, Place
-from flagfall.tasks.vgdl.lines import decode, numbered
+from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition, Place, SpriteType
+from flagfall.tasks.vgdl.lines import load_text, numbered
 from flagfall.tasks.vgdl.mistakes import GameError, Notices
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 
@@ -29,14 +30,15 @@ def load_level(definition: GameDefinition, path: str | Path) -> LevelDefinition:
         GameError: it is no level of this game.
         OSError: it cannot be read.
     """
-    return read_level(definition, decode(Path(path).read_bytes(), str(path)), str(path))
+    return read_level(definition, load_text(path), str(path))
 
 
 def read_level(definition: GameDefinition, text: str, file: str = "level") -> LevelDefinition:
     """The level in a text, for a game.
 
-    Sprites come in the order in which they are made: row by row, left to right, in a cell as mapped. A second sprite of a
-    singleton type is not made. Of several avatars only the first stays, the others are told.
+    Sprites come in the order in which they are made: row by row, left to right, in a cell as mapped.
+    A second sprite of a singleton type is not made. Of several avatars only the first stays;
+    the others are told.
 
     Args:
         definition: the game.
@@ -44,7 +46,7 @@ def read_level(definition: GameDefinition, text: str, file: str = "level") -> Le
         file: what messages call it; its stem is the level's name.
 
     Raises:
-        GameError: no rows, too large, too many sprites, or a sprite that no class makes.
+        GameError: no rows, too large, too many sprites, a sprite that cannot be made, no avatar.
     """
     rows = list(numbered(text, file))
     width = len(rows[0][1]) if rows else 0
@@ -56,6 +58,7 @@ def read_level(definition: GameDefinition, text: str, file: str = "level") -> Le
     for y, (_, row) in enumerate(rows):
         for x, character in enumerate(row[:width]):
             building.place(character, x, y)
+    building.finish()
     return LevelDefinition(
         name=Path(file).stem,
         width=width,
@@ -72,6 +75,7 @@ class _Building:
         self._definition = definition
         self._file = file
         self._avatar_seen = False
+        self._present: set[int] = set()
         self.sprites: list[tuple[int, int, int]] = []
         self.notices = Notices()
 
@@ -79,15 +83,18 @@ class _Building:
         """Put what a character means into a cell."""
         types = self._definition.mapping.get(character)
         where = Place(self._file, y + 1, x + 1)
+        if character in self._definition.unmapped:
+            name, names = self._definition.unmapped[character], (it.name for it in self._definition.types)
+            raise GameError.unknown(where, f"sprite behind {character!r}:", name, names)
         if types is None:
             if character != " ":
                 self.notices.add(where, f"{character!r} is not mapped; the cell stays empty")
             return
-        for id in types:
-            self._make(id, x, y, where)
+        for type_id in types:
+            self._make(type_id, x, y, where)
 
-    def _make(self, id: int, x: int, y: int, where: Place) -> None:
-        sprite_type = self._definition.types[id]
+    def _make(self, type_id: int, x: int, y: int, where: Place) -> None:
+        sprite_type = self._definition.types[type_id]
         if sprite_type.kind is None:
             raise GameError(where, f"{sprite_type.name!r} has no class, so no sprite can be made of it")
         if SPRITE_CLASSES[sprite_type.kind].is_avatar:
@@ -95,6 +102,23 @@ class _Building:
                 self.notices.add(where, f"a second avatar ({sprite_type.name!r}); the first one stays")
                 return
             self._avatar_seen = True
+        if self._is_taken(sprite_type):
+            return
+        self._present.add(type_id)
         if len(self.sprites) == MAX_PLACED:
             raise GameError(where, f"more than {MAX_PLACED} sprites")
-        self.sprites.append((x, y, id))
+        self.sprites.append((x, y, type_id))
+
+    def _is_taken(self, sprite_type: SpriteType) -> bool:
+        """It, or a type above it, is a singleton that there is already."""
+        above = (self._definition.types[type_id] for type_id in sprite_type.path)
+        return any(not self._present.isdisjoint(it.subtypes) for it in above if it.singleton)
+
+    def finish(self) -> None:
+        """See that somebody plays.
+
+        Raises:
+            GameError: no avatar.
+        """
+        if not self._avatar_seen:
+            raise GameError(Place(self._file, 1), "no avatar in this level")

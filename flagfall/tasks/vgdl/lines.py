@@ -1,18 +1,30 @@
 """Text to a tree of lines: who is indented below whom, and where every word stands.
 
-The rules are the original's. A comment runs from `#` to the end of the line; a blank line is nothing. The indent
-is the number of characters before the first word, a tab being one. A line belongs to the nearest line
-before it that is indented less. Two mistakes are told and read on with: a second line at the level of the
+The rules are the original's. A comment runs from `#` to the end of the line; a blank line is nothing. The
+indent is the number of characters before the first word, a tab being one. A line belongs to the nearest line
+before it that is indented less. Mistakes that are told and read on with: a second line at the level of the
 first is dropped, and so is a line with a parameter that has no value (`key=`); lines below one parent
-whose indents differ are told and kept.
+whose indents differ are kept.
 """
 
 from __future__ import annotations
 
-__all__ = ["MAX_DEPTH", "MAX_LINES", "MAX_TEXT", "MAX_WORDS", "Line", "Word", "decode", "numbered", "read_lines"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_LINES",
+    "MAX_TEXT",
+    "MAX_WORDS",
+    "Line",
+    "Word",
+    "load_text",
+    "numbered",
+    "read_lines",
+    "tell_strays",
+]
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -32,6 +44,7 @@ MAX_DEPTH: Final = 64
 MAX_WORDS: Final = 256
 """Words on a line; the public games need 21."""
 
+_LONGEST_CODE: Final = 4  # bytes of a character in UTF-8
 _WORD: Final = re.compile(r"[^\x00-\x20]+")  # the original trims and splits at everything up to the blank
 _MAPPING: Final = "levelmapping"
 _BLOCKS: Final = frozenset({"spriteset", "levelmapping", "interactionset", "terminationset", "parameterset"})
@@ -48,6 +61,11 @@ class Word:
     def is_parameter(self) -> bool:
         """It has the form `key=value`."""
         return "=" in self.text
+
+    @property
+    def has_value(self) -> bool:
+        """Something follows the `=`."""
+        return bool(self.text.partition("=")[2].strip("="))
 
     def split(self) -> tuple[str, str]:
         """Key and value: what stands before the first `=` and between the first and the second."""
@@ -72,6 +90,9 @@ class Line:
     above: Line | None = None
     below: list[Line] = attrs.Factory(list)
 
+    def __str__(self) -> str:
+        return f"{self.first.text!r} of line {self.place.line}"
+
     @property
     def first(self) -> Word:
         """The first word."""
@@ -83,12 +104,18 @@ class Line:
         return self.words[0].place
 
 
-def decode(data: bytes, file: str) -> str:
-    """The text of a file's bytes.
+def load_text(path: str | Path) -> str:
+    """The text of a file.
 
     Raises:
-        GameError: it is no UTF-8.
+        GameError: it is too long, or no UTF-8.
+        OSError: it cannot be read.
     """
+    file = str(path)
+    with Path(path).open("rb") as source:
+        data = source.read(_LONGEST_CODE * MAX_TEXT + 1)
+    if len(data) > _LONGEST_CODE * MAX_TEXT:
+        raise GameError(Place(file, 1), f"more than {MAX_TEXT} characters")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as bad:
@@ -103,7 +130,7 @@ def numbered(text: str, file: str) -> Iterator[tuple[int, str]]:
         GameError: the text is too long.
     """
     if len(text) > MAX_TEXT:
-        raise GameError(Place(file, 1), f"{len(text)} characters; {MAX_TEXT} are the most")
+        raise GameError(Place(file, 1), f"more than {MAX_TEXT} characters")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines and not lines[-1]:
         lines.pop()  # the end of the last line is no further line
@@ -127,17 +154,30 @@ def read_lines(text: str, file: str, notices: Notices) -> Line:
         count += 1
         if count > MAX_LINES:
             raise GameError(line.place, f"more than {MAX_LINES} lines")
-        if len(line.words) == 1 and line.first.text.lower() in _BLOCKS:
+        opens = len(line.words) == 1 and line.first.text.lower() in _BLOCKS
+        if opens:
             block = line.first.text.lower()
-        if block != _MAPPING and _lacks_value(line, notices):
+        if root is not None and block != _MAPPING and _lacks_value(line, notices):
             continue
         if root is None:
             root = last = line
         elif _attach(line, last, notices):
             last = line
+            if opens and line.depth != 1:
+                below = f"it is indented below {line.above}"
+                raise GameError(
+                    line.place, f"{line.first.text} must stand directly below the first line; {below}"
+                )
     if root is None:
         raise GameError(Place(file, 1), "this is empty; a game begins with BasicGame")
     return root
+
+
+def tell_strays(line: Line, notices: Notices) -> None:
+    """Tell of lines below one that can have none."""
+    for stray in line.below:
+        text = f"indented below {line}, where nothing can stand; it is left out"
+        notices.add(stray.place, text, logged=False)
 
 
 def _line(raw: str, number: int, file: str) -> Line | None:
@@ -153,7 +193,7 @@ def _line(raw: str, number: int, file: str) -> Line | None:
 def _lacks_value(line: Line, notices: Notices) -> bool:
     """Tell of a parameter without a value."""
     for word in line.words:
-        if word.is_parameter and not word.text.partition("=")[2].strip("="):
+        if word.is_parameter and not word.has_value:
             notices.add(word.place, f"{word.text!r} has no value; the line is left out")
             return True
     return False

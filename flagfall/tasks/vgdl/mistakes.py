@@ -14,6 +14,8 @@ MAX_NOTICES: Final = 1000
 """A file with more mistakes than this is no game; the original ends a play at 26 messages."""
 
 _LONGEST_HINT: Final = 300
+_LONGEST_NAME: Final = 50
+_MOST_NAMES: Final = 500
 
 
 class GameError(UsageError):
@@ -30,8 +32,15 @@ class GameError(UsageError):
     @classmethod
     def unknown(cls, place: Place, what: str, word: str, known: Iterable[str]) -> GameError:
         """A word that means nothing here."""
-        hint = nearest(word, known)
-        return cls(place, f"unknown {what} {word!r}{hint if len(hint) <= _LONGEST_HINT else ''}")
+        return cls(place, f"unknown {what} {word!r}{_hint(word, list(known))}")
+
+
+def _hint(word: str, known: list[str]) -> str:
+    """What the word may have meant; nothing where that would take long to find or to read."""
+    if len(known) > _MOST_NAMES or len(word) > _LONGEST_NAME:
+        return ""
+    hint = nearest(word, [name for name in known if len(name) <= _LONGEST_NAME])
+    return hint if len(hint) <= _LONGEST_HINT else ""
 
 
 class Notices:
@@ -53,7 +62,7 @@ class Notices:
         """
         self._found[Notice(place, text, logged)] = None
         if len(self._found) > MAX_NOTICES:
-            raise GameError(place, f"more than {MAX_NOTICES} mistakes: is this a game?")
+            raise GameError(place, f"more than {MAX_NOTICES} mistakes")
 
     def all(self) -> tuple[Notice, ...]:
         """All so far."""

@@ -1,4 +1,4 @@
-"""What VGDL knows: for every sprite class, effect and termination its parameters, their kinds and their defaults.
+"""What VGDL knows: the parameters of every sprite class, effect and termination, their kinds and defaults.
 
 Keys are the language's own (`stype`, `spawnorientation`). The tables stand in `schema_sprites.py` and
 `schema_effects.py`; here is what a row is, and how rows inherit.
@@ -7,6 +7,7 @@ Keys are the language's own (`stype`, `spawnorientation`). The tables stand in `
 from __future__ import annotations
 
 __all__ = [
+    "Changes",
     "Parameter",
     "Parameters",
     "Schema",
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
@@ -42,14 +43,18 @@ class Parameter:
         kind: what it takes.
         default: its value where the file gives none, or one that does not fit.
         required: it must be given, and name a sprite that there is.
+        makes: sprites of the type that it names are made, so that type needs a class.
     """
 
     kind: Kind
     default: Value
     required: bool = False
+    makes: bool = False
 
 
 Parameters: TypeAlias = Mapping[str, Parameter]
+Changes: TypeAlias = Mapping[str, Value | Parameter]
+"""What a class has other than the one above it: a `Parameter` is new, any other value a new default."""
 
 
 @attrs.frozen
@@ -131,21 +136,18 @@ def colour() -> Parameter:
     return Parameter(Kind.COLOUR, None)
 
 
-def sprite(*, required: bool = False) -> Parameter:
+def sprite(*, required: bool = False, makes: bool = False) -> Parameter:
     """A sprite's name."""
-    return Parameter(Kind.SPRITE, None, required)
+    return Parameter(Kind.SPRITE, None, required, makes)
 
 
-def sprites() -> Parameter:
+def sprites(*, required: bool = False, makes: bool = False) -> Parameter:
     """Sprites' names, with commas between."""
-    return Parameter(Kind.SPRITES, ())
+    return Parameter(Kind.SPRITES, (), required, makes)
 
 
-_NOTHING: Final[Mapping[str, Value | Parameter]] = {}
-
-
-def inherit(base: Parameters, changes: Mapping[str, Value | Parameter] = _NOTHING) -> Parameters:
-    """The parameters of a class below another: a `Parameter` is new, any other value a new default.
+def inherit(base: Parameters, changes: Changes) -> Parameters:
+    """The parameters of a class below another.
 
     Raises:
         KeyError: a new default for a parameter that the base has not.

@@ -36,11 +36,12 @@ TIMED: Final[Parameters] = {"timer": whole(-1), "nextExecution": whole(-1), "rep
 """What a `TIME` line takes besides its effect's own."""
 
 _MUST: Final = sprite(required=True)
+_MADE: Final = sprite(required=True, makes=True)
 _OTHER: Final = sprite()
-_TO: Final[Mapping[str, Parameter]] = {"stype": _MUST, "killSecond": switch(), "forceOrientation": switch()}
+_TO: Final[Mapping[str, Parameter]] = {"stype": _MADE, "killSecond": switch(), "forceOrientation": switch()}
 _HEALTH: Final[Mapping[str, Parameter]] = {"value": whole(1), "killSecond": switch()}
 _IF_HAS: Final[Mapping[str, Parameter]] = {"resource": _MUST, "limit": whole(0)}
-_BESIDE: Final[Mapping[str, Parameter]] = {"stype": _MUST, "stepBack": switch()}
+_BESIDE: Final[Mapping[str, Parameter]] = {"stype": _MADE, "stepBack": switch()}
 
 _OWN: Final[Mapping[str, Mapping[str, Parameter]]] = {
     # position and direction
@@ -76,28 +77,28 @@ _OWN: Final[Mapping[str, Mapping[str, Parameter]]] = {
         "stypeCount": _OTHER,
         "geq": whole(0),
         "leq": whole(10000),
-        "estype": _OTHER,
+        "estype": sprite(makes=True),
     },
-    "transformToAll": {**_TO, "stypeTo": _MUST},
-    "transformToRandomChild": _TO,
-    "transformToSingleton": {"stype": _MUST, "stype_other": _MUST, "takeOrientation": switch()},
+    "transformToAll": {**_TO, "stype": _MUST, "stypeTo": _MADE},
+    "transformToRandomChild": {**_TO, "stype": _MUST},
+    "transformToSingleton": {"stype": _MADE, "stype_other": _MADE, "takeOrientation": switch()},
     "cloneSprite": {},
-    "spawn": {"stype": _MUST},
-    "spawnIfHasMore": {**_IF_HAS, "stype": _MUST, "spend": whole(0)},
-    "spawnIfHasLess": {**_IF_HAS, "stype": _MUST},
+    "spawn": {"stype": _MADE},
+    "spawnIfHasMore": {**_IF_HAS, "stype": _MADE, "spend": whole(0)},
+    "spawnIfHasLess": {**_IF_HAS, "stype": _MADE},
     "spawnAbove": _BESIDE,
     "spawnBelow": _BESIDE,
     "spawnLeft": _BESIDE,
     "spawnRight": _BESIDE,
-    "spawnBehind": {"stype": _MUST},
+    "spawnBehind": {"stype": _MADE},
     "spawnIfCounterSubTypes": {
-        "stype": _MUST,
-        "estype": _OTHER,
+        "stype": _MADE,
+        "estype": sprite(makes=True),
         "stypeCount": _OTHER,
         "subTypesNum": whole(-1),
         "limit": whole(0),
     },
-    "updateSpawnType": {"stype": _MUST, "spawnPoint": _MUST},
+    "updateSpawnType": {"stype": _MADE, "spawnPoint": _MUST},
     # resources, health, speed, time
     "collectResource": {"killResource": switch(on=True)},
     "collectResourceIfHeld": {
@@ -129,16 +130,14 @@ _OWN: Final[Mapping[str, Mapping[str, Parameter]]] = {
     "waterPhysics": {},
 }
 
-EFFECTS: Final[Mapping[str, Schema]] = {
-    name: Schema(name, _COMMON | dict(own)) for name, own in _OWN.items()
-}
+EFFECTS: Final[Mapping[str, Schema]] = {name: Schema(name, {**_COMMON, **own}) for name, own in _OWN.items()}
 """By name."""
 
 _END: Final[Parameters] = {"win": flag(), "limit": whole(0), "count_score": switch()}
 _THREE: Final[Parameters] = {"stype1": _OTHER, "stype2": _OTHER, "stype3": _OTHER, "min": switch()}
 
 TERMINATIONS: Final[Mapping[str, Schema]] = {
-    name: Schema(name, _END | dict(own))
+    name: Schema(name, {**_END, **own})
     for name, own in {
         "SpriteCounter": {"stype": _MUST},
         "SpriteCounterMore": {"stype": _MUST},

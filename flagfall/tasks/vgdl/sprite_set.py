@@ -1,4 +1,4 @@
-"""The SpriteSet: names to types, with their classes, parameters, paths, subtypes and draw order (spec 1.3)."""
+"""The SpriteSet: names to types, with their classes, parameters, paths, subtypes draw order (spec 1.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import attrs
 from flagfall.tasks.vgdl.definition import AVATAR, WALL, SpriteType, Value
 from flagfall.tasks.vgdl.lines import Line, Word
 from flagfall.tasks.vgdl.mistakes import GameError, Notices
-from flagfall.tasks.vgdl.parameters import by_key, read_parameters
+from flagfall.tasks.vgdl.parameters import Names, by_key, demand, read_parameters
 from flagfall.tasks.vgdl.schema import SpriteClass
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 from flagfall.tasks.vgdl.values import COLOURS, DIRECTIONS
@@ -30,13 +30,13 @@ class SpriteSet:
 
     Attributes:
         types: by type id.
-        names: the type id of every name.
+        names: who they are.
         order: the leaf types in draw order.
         limits: by type id, how many of this resource a sprite can hold.
     """
 
     types: Sequence[SpriteType]
-    names: Mapping[str, int]
+    names: Names
     order: tuple[int, ...]
     limits: tuple[int, ...]
 
@@ -45,8 +45,8 @@ class SpriteSet:
 class _Node:
     """One definition: a line, what it has inherited, and what it passes on.
 
-    A name that is defined again has several; the last one counts for its type, while the subtypes of the parents of
-    the earlier ones still have them.
+    A name that is defined again has several. The last one makes its type; the parents of the earlier ones
+    still count it among theirs.
     """
 
     id: int
@@ -70,10 +70,11 @@ def read_sprite_set(block: Line | None, notices: Notices) -> SpriteSet:
     reading = _Reading(notices)
     if block is not None:
         reading.read(block.below, None)
-    types = [reading.type(id) for id in range(len(reading.names))]
+    names = reading.finish()
+    types = [reading.type(type_id, names) for type_id in range(len(names.ids))]
     limits = tuple(_limit(sprite_type) for sprite_type in types)
-    order = [id for id in reading.order if id != AVATAR]
-    return SpriteSet(types, reading.names, (*order, AVATAR), limits)
+    order = [type_id for type_id in reading.order if type_id != AVATAR]
+    return SpriteSet(types, names, (*order, AVATAR), limits)
 
 
 def _limit(sprite_type: SpriteType) -> int:
@@ -87,7 +88,7 @@ class _Reading:
     """The lines of one SpriteSet, as they are met."""
 
     def __init__(self, notices: Notices) -> None:
-        self.names = {"wall": WALL, "avatar": AVATAR}
+        self._ids = {"wall": WALL, "avatar": AVATAR}
         self.order = {WALL: None, AVATAR: None}
         self._nodes: dict[int, _Node] = {}
         self._notices = notices
@@ -112,21 +113,21 @@ class _Reading:
 
     def _define(self, line: Line, above: _Node | None) -> _Node:
         word = line.first
-        if word.text not in self.names:
-            if len(self.names) == MAX_TYPES:
+        if word.text not in self._ids:
+            if len(self._ids) == MAX_TYPES:
                 raise GameError(word.place, f"more than {MAX_TYPES} sprite types")
-            self.names[word.text] = len(self.names)
-        id = self.names[word.text]
+            self._ids[word.text] = len(self._ids)
+        type_id = self._ids[word.text]
         own = by_key(line.words[1:])
         given = (above.given if above else {}) | own
         if len(given) > MAX_PARAMETERS:
             raise GameError(word.place, f"more than {MAX_PARAMETERS} parameters, inherited ones included")
-        path = (*(above.path if above else ()), id)
+        path = (*(above.path if above else ()), type_id)
         written = self._written_class(line)
         handed = above.handed_down if above else None
         singleton = own.get("singleton")
         node = _Node(
-            id=id,
+            id=type_id,
             name=word.text,
             kind=self._kind(written, handed),
             handed_down=written.text if written else handed,
@@ -137,14 +138,16 @@ class _Reading:
             singleton=singleton is not None and singleton.split()[1].lower() == "true",
             subtypes=dict.fromkeys(path),
         )
-        self._nodes[id] = node
+        self._nodes[type_id] = node
         return node
 
     def _written_class(self, line: Line) -> Word | None:
         """The last word of the line that stands alone."""
         bare = [word for word in line.words[1:] if word.text != ">" and not word.is_parameter]
         for word in bare[:-1]:
-            self._notices.add(word.place, f"{word.text!r} is ignored; {bare[-1].text!r} is the class", logged=False)
+            self._notices.add(
+                word.place, f"{word.text!r} is ignored; {bare[-1].text!r} is the class", logged=False
+            )
         return bare[-1] if bare else None
 
     def _kind(self, written: Word | None, handed: str | None) -> str | None:
@@ -160,26 +163,33 @@ class _Reading:
             self._notices.add(written.place, text, logged=False)
         return handed
 
-    def type(self, id: int) -> SpriteType:
+    def finish(self) -> Names:
+        """Who the sprites are, when all lines have been read."""
+        return Names(self._ids, {type_id for type_id, node in self._nodes.items() if node.kind is None})
+
+    def type(self, type_id: int, names: Names) -> SpriteType:
         """The type that the last definition of a name makes.
 
         Raises:
             GameError: one of its parameters names an undefined sprite, or a number that no rule means.
         """
-        node = self._nodes.get(id)
+        node = self._nodes.get(type_id)
         if node is None:
-            return _BUILT_IN[id]
+            return _BUILT_IN[type_id]
         if node.kind is None:
             values: dict[str, Value] = {}
             unknown: list[str] = []
         else:
             sprite_class = SPRITE_CLASSES[node.kind]
-            values = _settled(read_parameters(sprite_class.parameters, node.given, self.names, self._notices), node)
+            values = _settled(
+                read_parameters(sprite_class.parameters, node.given, names, self._notices), node
+            )
             unknown = [word.text for key, word in node.given.items() if key not in sprite_class.parameters]
             if node.is_leaf:
+                demand(node.line.first, sprite_class.parameters, node.given, values)
                 self._tell_unknown(node, sprite_class)
         return SpriteType(
-            id=id,
+            id=type_id,
             name=node.name,
             kind=node.kind,
             parameters=values,
@@ -215,9 +225,9 @@ def _settled(values: dict[str, Value], node: _Node) -> dict[str, Value]:
     return values
 
 
-def _built_in(id: int, name: str, kind: str, changes: Mapping[str, Value]) -> SpriteType:
+def _built_in(type_id: int, name: str, kind: str, changes: Mapping[str, Value]) -> SpriteType:
     defaults = {key: parameter.default for key, parameter in SPRITE_CLASSES[kind].parameters.items()}
-    return SpriteType(id, name, kind, defaults | changes, (id,), (id,))
+    return SpriteType(type_id, name, kind, {**defaults, **changes}, (type_id,), (type_id,))
 
 
 _BUILT_IN: Final = {

@@ -1,10 +1,10 @@
 """A parameter's text to its value, as the original converts.
 
-What a text is does not depend on what is wanted. In this order it is: a constant's name (a direction, a colour, `GRID`, `CONT`),
-an integer of 32 bits (not for the two scores, which stay text), a floating number, `true` or `false` in any
-case (not for `win`, `hidden`, `invisible`), a text. Only then it is seen whether the parameter takes that: a
-value of another kind is left out and the default stays (`limit=1.5`, `stype=3`, `singleton=1`). Integers do for
-floating numbers. The caller tells what was left out.
+What a text is does not depend on what is wanted. In this order it is: a constant's name (a direction, a
+colour, `GRID`, `CONT`), an integer of 32 bits, a floating number (neither for the two scores, which stay
+text), `true` or `false` in any case (not for `win`, `hidden`, `invisible`), a text. Only then it is seen
+whether the parameter takes that: a value of another kind is left out and the default stays (`limit=1.5`,
+`stype=3`, `singleton=1`). Integers do for floating numbers. The caller tells what was left out.
 
 Numbers that are infinite, no numbers, or beyond 32 bits are refused: no rule means them.
 """
@@ -48,7 +48,10 @@ _BASE: Final[Mapping[str, Direction]] = {
     "NONE": (0.0, 0.0),
     "NIL": (-1.0, -1.0),
 }
-DIRECTIONS: Final[Mapping[str, Direction]] = _BASE | {f"D{name}": way for name, way in _BASE.items()}
+DIRECTIONS: Final[Mapping[str, Direction]] = {
+    **_BASE,
+    **{f"D{name}": way for name, way in _BASE.items()},
+}
 """Direction names; y goes down."""
 
 COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
@@ -73,9 +76,14 @@ COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
     "DARKGRAY": (30, 30, 30),
     "DARKBLUE": (20, 20, 100),
 }
-"""Colour names, red, green, blue from 0 to 255. The original's `RANDOM` is none here: nothing says which it is."""
+"""Colour names, red, green, blue from 0 to 255. The original's `RANDOM` is none here: it says nothing."""
 
-_NUMBERS: Final = {"GRID": 0, "CONT": 1}
+_CONSTANTS: Final[Mapping[str, tuple[Kind, Value]]] = {
+    **{name: (Kind.DIRECTION, way) for name, way in DIRECTIONS.items()},
+    **{name: (Kind.COLOUR, rgb) for name, rgb in COLOURS.items()},
+    "GRID": (Kind.INT, 0),
+    "CONT": (Kind.INT, 1),
+}
 _SCORES: Final = {"scorechange", "scorechangeifkilled"}
 _TEXTS: Final = {"win", "hidden", "invisible"}
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
@@ -106,22 +114,18 @@ def _literal(key: str, text: str) -> tuple[Kind, Value]:
     Raises:
         ValueError: a number that nothing means.
     """
-    if text in DIRECTIONS:
-        return Kind.DIRECTION, DIRECTIONS[text]
-    if text in COLOURS:
-        return Kind.COLOUR, COLOURS[text]
-    if text in _NUMBERS:
-        return Kind.INT, _NUMBERS[text]
-    if key.lower() not in _SCORES:
-        whole = integer(text)
-        if whole is not None:
-            return Kind.INT, whole
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if key.lower() in _SCORES:
+        return Kind.TEXT, text
+    whole = integer(text)
+    if whole is not None:
+        return Kind.INT, whole
     if _FLOAT.fullmatch(text):
         number = float(text.rstrip("fFdD").replace("Infinity", "inf"))
         if not math.isfinite(number) or abs(number) > _INT_LIMIT:
             raise ValueError(f"{text!r} is too large a number, or none")
-        if key.lower() not in _SCORES:
-            return Kind.FLOAT, number
+        return Kind.FLOAT, number
     if text.lower() in {"true", "false"} and key.lower() not in _TEXTS:
         return Kind.BOOL, text.lower() == "true"
     return Kind.TEXT, text
@@ -130,8 +134,8 @@ def _literal(key: str, text: str) -> tuple[Kind, Value]:
 def fit(kind: Kind, key: str, text: str) -> Value:
     """The value that a parameter gets, or `None` where the text does not fit and its default stays.
 
-    Sprite names stay text here: the caller knows who they are. A comma list of a single-player game's `win`, `hidden`
-    or `scoreChange` counts by its first entry.
+    Sprite names stay text here: the caller knows who they are. A comma list for several players counts by
+    its first entry.
 
     Raises:
         ValueError: a number that no rule means.
@@ -143,9 +147,9 @@ def fit(kind: Kind, key: str, text: str) -> Value:
         assert isinstance(value, int | float)
         return float(value)
     if kind is Kind.FLAG:
-        return text.split(",")[0].lower() == "true"
+        return text.partition(",")[0].lower() == "true"
     if kind is Kind.SCORE:
-        return integer(text.split(",")[0])
+        return integer(text.partition(",")[0])
     if kind is Kind.COUNTS:
         counts = tuple(integer(part) for part in text.split(","))
         return None if None in counts else tuple(count for count in counts if count is not None)
