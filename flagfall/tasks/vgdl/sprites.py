@@ -5,22 +5,32 @@ A sprite is state and nothing else: what it does lies in the update function of 
 
 from __future__ import annotations
 
-__all__ = ["AVATAR_CATEGORY", "FROM_AVATAR_CATEGORY", "Kind", "Sprite"]
+__all__ = ["FROM_AVATAR", "NOTHING", "Act", "Kind", "Sprite", "Update", "build", "category_of"]
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.avatars import AvatarUpdate
-    from flagfall.tasks.vgdl.updates import Update
+    from flagfall.tasks.vgdl.play import Play
 
-AVATAR_CATEGORY: Final = 0
-FROM_AVATAR_CATEGORY: Final = 5
-MOVABLE_CATEGORY: Final = 6
+Update: TypeAlias = "Callable[[Play, Sequence[Sprite]], None]"
+"""What all sprites of a type do in a tick, one after another."""
 
-_CATEGORY_FLAGS: Final = (("is_resource", 1), ("portal", 2), ("is_npc", 3), ("is_static", 4))
+Act: TypeAlias = "Callable[[Play, Sprite, str], object]"
+"""What the avatar does in a tick, asked for one of its actions or `NIL`; what it gives back is of no account."""
+
+FROM_AVATAR: Final = 5
+"""The category of what the avatar has fired."""
+
+_AVATAR: Final = 0
+_MOVABLE: Final = 6
+_BY_FLAG: Final = (("is_resource", 1), ("portal", 2), ("is_npc", 3), ("is_static", 4))
+
+NOTHING: Final[dict[int, int]] = {}
+"""The resources of a sprite that never had any; must not be written to."""
+
 
 
 @attrs.define(eq=False)
@@ -30,45 +40,50 @@ class Kind:
     Attributes:
         id: the type.
         name: as the game writes it.
-        made: whether a sprite of it can be made at all.
         parameters: those of its class, converted.
-        category: what observations call it (spec section 8), unless the avatar fired it.
         is_avatar: of a class that the player can be.
+        category: what observations call it (spec section 8), unless the avatar fired it.
+        subtypes: the types whose sprites count as this one.
         singletons: for each type on its path of which one sprite is enough: the types to be counted.
-        passive: whether an update moves it along its orientation.
+        stationary: no active movement.
+        passive: passive movement.
+        turns_first: asked to move another way than it looks, it turns.
+        continuous: continuous physics.
         update: what its sprites do in a tick; `None` where that is nothing.
-        act: what its sprites do in a tick as the avatar; `None` where they cannot be it.
-        rank: its turn among all updates of a tick; `None` where it has none, so that it never ages either.
-        fixed: no sprite of it ever changes once it is made, so that plays can share it.
+        act: what the avatar does in a tick; `None` where it cannot be one.
+        actions: what it can be asked to do as the avatar.
+        rank: its turn among the updates of a tick; `None` where it has none, and so never ages either.
+        fixed: no sprite of it changes once it is made, so plays can share it.
+        unknown: words of its definition that its class does not know: messages when the first is made.
     """
 
     id: int
     name: str
-    made: bool
     parameters: Mapping[str, Any]
-    category: int
     is_avatar: bool
+    category: int
+    subtypes: tuple[int, ...]
     singletons: tuple[tuple[int, ...], ...]
+    stationary: bool
     passive: bool
+    turns_first: bool
+    continuous: bool
     update: Update | None = None
-    act: AvatarUpdate | None = None
+    act: Act | None = None
     actions: tuple[str, ...] = ()
     rank: int | None = None
     fixed: bool = False
-
-    def flag(self, name: str) -> bool:
-        """A flag of the class; false where it has none of that name."""
-        return bool(self.parameters.get(name, False))
+    unknown: tuple[str, ...] = ()
 
 
 def category_of(parameters: Mapping[str, Any], *, is_avatar: bool) -> int:
     """The first category that fits."""
     if is_avatar:
-        return AVATAR_CATEGORY
-    for flag, category in _CATEGORY_FLAGS:
+        return _AVATAR
+    for flag, category in _BY_FLAG:
         if parameters.get(flag):
             return category
-    return MOVABLE_CATEGORY
+    return _MOVABLE
 
 
 class Sprite:
@@ -185,3 +200,55 @@ class Sprite:
         new.y = self.y
         new.resources = self.resources.copy() if self.resources else NOTHING
         return new
+
+    def resource(self, resource: int | None) -> int:
+        """How much it has of something; nothing of `None`."""
+        return 0 if resource is None else self.resources.get(resource, 0)
+
+    def gain(self, resource: int, amount: int) -> None:
+        """Add to what it has of something, or take from it."""
+        if self.resources is NOTHING:
+            self.resources = {}
+        self.resources[resource] = self.resources.get(resource, 0) + amount
+
+
+def build(kind: Kind, block: int) -> Sprite:
+    """A sprite as its definition makes it; it stands at the origin and has no number yet.
+
+    Args:
+        kind: its type.
+        block: pixels a cell.
+    """
+    parameters = kind.parameters
+    new = Sprite.__new__(Sprite)
+    new.id = new.x = new.y = new.last_x = new.last_y = 0
+    new.type = kind.id
+    new.kind = kind
+    new.w = int(block * parameters["wMult"])
+    new.h = int(block * parameters["hMult"])
+    new.ox, new.oy = parameters["orientation"]
+    new.oriented = parameters["is_oriented"] or parameters["orientation"] != (0, 0)
+    new.speed = parameters["speed"]
+    new.cooldown = max(1, parameters["cooldown"])
+    new.moved_at = 0
+    new.fresh = True
+    new.disabled = False
+    new.category = kind.category
+    new.resources = NOTHING
+    new.max_health = parameters["maxHealthPoints"] or parameters["healthPoints"]
+    new.health = min(parameters["healthPoints"], new.max_health)
+    new.limit_health = parameters["limitHealthPoints"]
+    new.ttl = parameters["timeToLive"]
+    new.age = 0
+    new.aim_x = new.aim_y = 0
+    new.repeats = 0
+    new.start = -1
+    new.made = 0
+    new.quarry = None
+    new.quarry_x = new.quarry_y = None
+    new.original = True
+    new.grounded = False
+    new.cells = ()
+    new.left = new.top = 0
+    new.right = new.bottom = -1
+    return new

@@ -1,0 +1,211 @@
+"""Collisions: which pairs of sprites touch, and which effects they have on each other (spec 2.5).
+
+The original compares all sprites of one type with all of another, pair of types by pair of types, each tick.
+Here a pair of types is looked at only where two of its sprites touch:
+
+Rule 1: two sprites that touch were found when the later of them moved or was born, or have touched since.
+    So it is enough to look around what moved (`play.touched`) and what touched before (`play.contacts`).
+Rule 2: what is found there makes a pair of types *due*, with the sprites that are to be its first.
+Rule 3: a due pair is run exactly as in the original: first sprites in the order of types and births, all that
+    each touches now, and again a look before each effect.
+Rule 4: what effects move or make is looked at before it can matter: at once, where a later sprite of the same
+    effect may touch it, and before the next effect otherwise.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Meeting", "Pair", "Rule", "collide", "overlaps"]
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeAlias
+
+import attrs
+
+if TYPE_CHECKING:
+    from flagfall.tasks.vgdl.play import Play
+    from flagfall.tasks.vgdl.sprites import Sprite
+
+Effect: TypeAlias = "Callable[[Play, Sprite, Sprite | None], int]"
+"""Does something to the first sprite and perhaps the second; gives what it adds to the score."""
+
+Meeting: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""For two types: the pairs in which a sprite of the one is first and of the other second; and the reverse."""
+
+_by_birth = attrgetter("id")
+
+
+@attrs.define(eq=False)
+class Rule:
+    """One effect of a pair.
+
+    Attributes:
+        name: the effect's.
+        run: the effect.
+        quiet: it changes no place but the first sprite's, and makes nothing.
+    """
+
+    name: str
+    run: Effect
+    quiet: bool
+
+
+@attrs.define(eq=False)
+class Pair:
+    """Two types, as they stand in the game, and their effects in order.
+
+    Attributes:
+        index: its turn among the pairs.
+        first, second: the types as written.
+        first_ranks: by type: its turn among the first types; `None` for what is none.
+        second_ranks: the same for the second.
+        rules: the effects.
+        apart: no type is both first and second.
+    """
+
+    index: int
+    first: int
+    second: int
+    first_ranks: tuple[int | None, ...]
+    second_ranks: tuple[int | None, ...]
+    several_firsts: bool
+    several_seconds: bool
+    apart: bool
+    rules: list[Rule]
+
+
+def overlaps(sprite: Sprite, x: int, y: int, w: int, h: int) -> bool:
+    """Whether a rectangle shares inner points with a sprite's; those without an area share none."""
+    return (
+        x < sprite.x + sprite.w
+        and sprite.x < x + w
+        and y < sprite.y + sprite.h
+        and sprite.y < y + h
+        and w > 0
+        and h > 0
+        and sprite.w > 0
+        and sprite.h > 0
+    )
+
+
+def collide(play: Play) -> None:
+    """Run all effects of all pairs of sprites that touch."""
+    play.touched |= play.contacts
+    play.contacts.clear()
+    look_around(play)
+    pairs = play.game.pairs
+    while play.due:
+        bit = play.due & -play.due
+        pair = pairs[bit.bit_length() - 1]
+        run_pair(play, pair)
+        play.due &= -(bit << 1)
+    for firsts in play.agenda.values():
+        firsts.clear()
+    play.agenda.clear()
+
+
+def look_around(play: Play) -> None:
+    """Find what the touched sprites touch, and put their pairs on the agenda."""
+    cells = play.cells
+    agenda = play.agenda
+    meetings = play.game.meetings
+    for sprite in play.touched:
+        meets = meetings[sprite.type]
+        if meets is None:
+            continue
+        x = sprite.x
+        y = sprite.y
+        right = x + sprite.w
+        bottom = y + sprite.h
+        for cell in sprite.cells:
+            there = cells[cell]
+            if len(there) == 1:
+                continue
+            for other in there:
+                meeting = meets[other.type]
+                if (
+                    meeting is not None
+                    and other.x < right
+                    and x < other.x + other.w
+                    and other.y < bottom
+                    and y < other.y + other.h
+                    and other is not sprite
+                ):
+                    play.contacts.add(sprite)
+                    for index in meeting[0]:
+                        play.due |= 1 << index
+                        agenda.setdefault(index, set()).add(sprite)
+                    for index in meeting[1]:
+                        play.due |= 1 << index
+                        agenda.setdefault(index, set()).add(other)
+    play.touched.clear()
+
+
+def run_pair(play: Play, pair: Pair) -> None:
+    """All effects of a pair, one after another over all its sprites."""
+    agenda = play.agenda[pair.index]
+    for rule in pair.rules:
+        if play.shields and (pair.first, pair.second, rule.name) in play.shields:
+            continue
+        run_rule(play, pair, rule, agenda)
+        if play.touched:
+            look_around(play)
+
+
+def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
+    """One effect over all its first sprites, and for each all that it touches."""
+    newborn = play.session.next_id
+    looks_on = not (pair.apart and rule.quiet)
+    firsts = in_order(agenda, pair.first_ranks, several=pair.several_firsts)
+    known = len(agenda)
+    at = 0
+    while at < len(firsts):
+        first = firsts[at]
+        at += 1
+        if first.id >= newborn:
+            continue
+        for second in touching(play, pair, first, newborn):
+            if first not in play.killed and overlaps(first, second.x, second.y, second.w, second.h):
+                gain = rule.run(play, first, second)
+                if gain:
+                    play.score += gain
+        if looks_on and play.touched:
+            look_around(play)
+            if len(agenda) != known:
+                known = len(agenda)
+                firsts = in_order(agenda, pair.first_ranks, several=pair.several_firsts)
+                at = firsts.index(first) + 1
+
+
+def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite]:
+    """All second sprites of a pair that touch a first one now, without those born since the effect began."""
+    ranks = pair.second_ranks
+    cells = play.cells
+    x = first.x
+    y = first.y
+    right = x + first.w
+    bottom = y + first.h
+    found = []
+    for cell in first.cells:
+        for other in cells[cell]:
+            if (
+                ranks[other.type] is not None
+                and other.x < right
+                and x < other.x + other.w
+                and other.y < bottom
+                and y < other.y + other.h
+                and other is not first
+                and other.id < newborn
+            ):
+                found.append(other)
+    if len(found) > 1:
+        return in_order(set(found), ranks, several=pair.several_seconds)
+    return found
+
+
+def in_order(sprites: set[Sprite], ranks: tuple[int | None, ...], *, several: bool) -> list[Sprite]:
+    """Sprites in the order of their types' turns, and within a type of their birth."""
+    ordered = sorted(sprites, key=_by_birth) if len(sprites) > 1 else list(sprites)
+    if several and len(ordered) > 1:
+        ordered.sort(key=lambda sprite: ranks[sprite.type] or 0)
+    return ordered

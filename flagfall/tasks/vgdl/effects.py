@@ -1,0 +1,157 @@
+"""The table of all effects: how each is made from its line, what it needs, and what it can change.
+
+The effects themselves stand in the `effects_*` files, by the sections of the language's specification.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Maker", "changed_by", "compile_effect", "is_quiet"]
+
+from collections.abc import Callable, Mapping, Set
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
+from flagfall.tasks.vgdl.effects_continuous import CONTINUOUS_EFFECTS
+from flagfall.tasks.vgdl.effects_having import HAVING_EFFECTS
+from flagfall.tasks.vgdl.effects_killing import KILLING_EFFECTS
+from flagfall.tasks.vgdl.effects_making import MAKING_EFFECTS
+from flagfall.tasks.vgdl.effects_position import POSITION_EFFECTS
+from flagfall.tasks.vgdl.timers import Timer, TimerPlan, schedule
+
+if TYPE_CHECKING:
+    from flagfall.tasks.vgdl.collisions import Effect
+    from flagfall.tasks.vgdl.game import Game
+    from flagfall.tasks.vgdl.play import Play
+    from flagfall.tasks.vgdl.sprites import Sprite
+
+Maker: TypeAlias = "Callable[[Mapping[str, Any], Game], Callable[..., int]]"
+"""Makes an effect from the parameters of its line. It takes the play and two sprites; the table below says
+which of them must be there. It gives what it adds to the score."""
+
+_EFFECTS: Final[Mapping[str, Maker]] = (
+    POSITION_EFFECTS | KILLING_EFFECTS | MAKING_EFFECTS | HAVING_EFFECTS | CONTINUOUS_EFFECTS
+)
+
+_ALONE: Final = {
+    *("undoAll", "killAll", "transformToAll", "removeScore"),
+    *("setSpeedForAll", "increaseSpeedToAll", "decreaseSpeedToAll", "updateSpawnType"),
+}
+"""They work without any sprite."""
+
+_NEEDS_BOTH: Final = {
+    *("bounceForward", "pullWithIt", "align", "attractGaze", "teleportToExit"),
+    *("killBoth", "killIfOtherHasMore", "killIfFromAbove", "killIfFrontal", "killIfNotFrontal", "killIfAlive"),
+    *("transformIfCount", "transformToSingleton"),
+    *("spawnAbove", "spawnBelow", "spawnLeft", "spawnRight", "spawnBehind"),
+    *("collectResource", "collectResourceIfHeld", "changeResource"),
+    *("wallStop", "wallBounce", "wallReverse", "bounceDirection"),
+}
+"""Without a second sprite they log a message and do nothing, and their score counts all the same."""
+
+_CHANGE_NO_SPRITE: Final = {
+    *("killSprite", "killBoth", "killAll", "killIfHasMore", "killIfHasLess", "killIfFromAbove"),
+    *("killIfFrontal", "killIfNotFrontal", "killIfAlive", "killIfSlow", "killIfFast", "killIfNotUpright"),
+    *("stepBack", "undoAll"),  # what has not moved is changed by neither
+    *("transformTo", "transformIfCount", "transformToAll", "transformToRandomChild", "transformToSingleton"),
+    *("cloneSprite", "spawn", "spawnIfHasLess", "spawnAbove", "spawnBelow", "spawnLeft", "spawnRight"),
+    *("spawnBehind", "spawnIfCounterSubTypes", "shieldFrom", "removeScore"),
+}
+"""They kill and make sprites, and leave those that stand where they stand as they are."""
+
+_CHANGE_SECOND: Final = {"collectResource", "collectResourceIfHeld", "killIfOtherHasMore"}
+_CHANGE_TYPE: Final = {
+    *("setSpeedForAll", "increaseSpeedToAll", "decreaseSpeedToAll", "subtractHealthPoints"),
+    "updateSpawnType",
+}
+_CHANGE_SPEED: Final = {"setSpeedForAll", "increaseSpeedToAll", "decreaseSpeedToAll", "updateSpawnType"}
+
+_LOUD: Final = {
+    *("undoAll", "transformTo", "transformIfCount", "transformToAll", "transformToRandomChild"),
+    *("transformToSingleton", "cloneSprite", "spawn", "spawnIfHasMore", "spawnIfHasLess", "spawnAbove"),
+    *("spawnBelow", "spawnLeft", "spawnRight", "spawnBehind", "spawnIfCounterSubTypes", "addTimer"),
+    *("wallStop", "wallBounce", "wallReverse", "bounceDirection"),
+}
+
+
+def is_quiet(name: str) -> bool:
+    """Whether an effect changes no place but the first sprite's, and makes no sprite."""
+    return name not in _LOUD
+
+
+def changed_by(definition: GameDefinition, rule: EffectRule) -> tuple[Set[int], Set[int], Set[int]]:
+    """Types whose speed a line can change, that it can make oriented, and whose sprites it can change at all."""
+    types = definition.types
+    name = rule.effect
+    sped: set[int] = set()
+    turned: set[int] = set()
+    changed: set[int] = set()
+    if name in _CHANGE_SECOND:
+        changed.update(*(types[second].subtypes for second in rule.seconds))
+    elif name not in _CHANGE_NO_SPRITE:
+        changed.update(types[rule.first].subtypes)
+    if name in _CHANGE_TYPE and isinstance(stype := rule.parameters["stype"], int):
+        changed.update(types[stype].subtypes)
+        if name in _CHANGE_SPEED:
+            sped.update(types[stype].subtypes)
+    if name == "transformToSingleton" and isinstance(stype := rule.parameters["stype"], int):
+        turned.update(types[stype].subtypes)
+    if rule.inner is not None:
+        for own, inner in zip((sped, turned, changed), changed_by(definition, rule.inner), strict=True):
+            own |= inner
+    return sped, turned, changed
+
+
+def compile_effect(rule: EffectRule, game: Game) -> Effect:
+    """A line of the InteractionSet as a function; its counters are counted by it."""
+    if rule.effect == "addTimer":
+        return _add_timer(rule, game)
+    effect = _EFFECTS[rule.effect](rule.parameters, game)
+    counter: Any = rule.parameters["counter"]
+    if any(counter) and rule.effect != "transformIfCount":
+        effect = _counting(effect, counter)
+    if rule.context is not EffectContext.PAIR and rule.effect in _NEEDS_BOTH:
+        return _complaining(rule)
+    return effect
+
+
+def compile_inner(rule: EffectRule, game: Game) -> Effect:
+    """An effect that will run without any sprite."""
+    if rule.effect not in _ALONE:
+        return _complaining(rule)
+    return compile_effect(rule, game)
+
+
+def _complaining(rule: EffectRule) -> Effect:
+    score: Any = rule.parameters["scoreChange"]
+    message = f"{rule.effect} has not the sprites that it needs"
+
+    def run(play: Play, first: Sprite | None, second: Sprite | None) -> int:
+        del first, second
+        play.warn(message)
+        return int(score)
+
+    return run
+
+
+def _counting(effect: Effect, counter: tuple[int, ...]) -> Effect:
+    def run(play: Play, first: Sprite | None, second: Sprite | None) -> int:
+        play.add_counts(counter)
+        return effect(play, first, second)
+
+    return run
+
+
+def _add_timer(rule: EffectRule, game: Game) -> Effect:
+    """`addTimer`: something will happen later, once for every collision now; the score is given both times."""
+    score: Any = rule.parameters["scoreChange"]
+    period: Any = rule.parameters["timer"]
+    inner: Effect = _complaining(rule) if rule.inner is None else compile_inner(rule.inner, game)
+    plan = TimerPlan(len(game.plans), None, inner, score, period, repeats=False)
+    game.plans.append(plan)
+
+    def run(play: Play, first: Sprite | None, second: Sprite | None) -> int:
+        del first, second
+        schedule(play.session.timers, Timer(play.tick + period, plan))
+        return int(score)
+
+    return run

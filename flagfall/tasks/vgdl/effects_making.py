@@ -1,0 +1,295 @@
+"""Effects that transform sprites and make new ones (spec 6.3)."""
+
+from __future__ import annotations
+
+__all__ = ["MAKING_EFFECTS"]
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from flagfall.tasks.vgdl.collisions import overlaps
+
+if TYPE_CHECKING:
+    from flagfall.tasks.vgdl.collisions import Effect
+    from flagfall.tasks.vgdl.effects import Maker
+    from flagfall.tasks.vgdl.game import Game
+    from flagfall.tasks.vgdl.play import Play
+    from flagfall.tasks.vgdl.sprites import Sprite
+
+
+def transform(
+    play: Play,
+    old: Sprite,
+    new: Sprite | None,
+    second: Sprite | None,
+    *,
+    force_orientation: bool = False,
+    kill_second: bool = False,
+) -> None:
+    """Let a new sprite take an old one's place; nothing happens where the new one could not be made."""
+    if new is None:
+        return
+    if force_orientation or (old.oriented and new.oriented and new.ox == 0 and new.oy == 0):
+        new.ox = old.ox
+        new.oy = old.oy
+    replace(play, old, new)
+    new.health = old.health
+    play.kill(old, transformed=not old.kind.is_avatar or new.kind.is_avatar)
+    if kill_second and second is not None:
+        play.kill(second, transformed=True)
+
+
+def replace(play: Play, old: Sprite, new: Sprite) -> None:
+    """Hand over where it was, what it has, and whether it is the avatar."""
+    new.last_x = old.last_x
+    new.last_y = old.last_y
+    play.moved.add(new)
+    for resource, amount in old.resources.items():
+        new.gain(resource, amount)
+    if old.kind.is_avatar and new.kind.is_avatar:
+        play.set_avatar(new)
+
+
+def transform_to(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """The first becomes another type."""
+    del game
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    kill_second: bool = parameters["killSecond"]
+    force: bool = parameters["forceOrientation"]
+
+    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
+        if not first.disabled:
+            new = play.add(stype, first.x, first.y)
+            transform(play, first, new, second, force_orientation=force, kill_second=kill_second)
+        return score
+
+    return run
+
+
+def transform_if_count(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """The first becomes one type where the count of something is in a range, and perhaps another elsewhere."""
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    otherwise: int | None = parameters["estype"]
+    counted = game.subtypes(parameters["stypeCount"])
+    least: int = parameters["geq"]
+    most: int = parameters["leq"]
+    kill_second: bool = parameters["killSecond"]
+    force: bool = parameters["forceOrientation"]
+    counter = parameters["counter"]
+    counter_else = parameters["counterElse"]
+
+    def run(play: Play, first: Sprite, second: Sprite) -> int:
+        fits = least <= play.count(counted) <= most
+        into = stype if fits else otherwise
+        if into is not None:
+            new = play.add(into, first.x, first.y, forced=True)
+            transform(play, first, new, second, force_orientation=force, kill_second=kill_second)
+            play.add_counts(counter if fits else counter_else)
+        return score if fits else 0
+
+    return run
+
+
+def transform_to_all(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """All of one type become another, the dead of this tick too."""
+    del game
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    into: int = parameters["stypeTo"]
+    kill_second: bool = parameters["killSecond"]
+    force: bool = parameters["forceOrientation"]
+
+    def run(play: Play, first: Sprite | None, second: Sprite | None) -> int:
+        del first
+        for sprite in list(play.groups[stype]):
+            new = play.add(into, sprite.x, sprite.y, forced=True)
+            transform(play, sprite, new, second, force_orientation=force, kill_second=kill_second)
+        return score
+
+    return run
+
+
+def transform_to_random_child(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """The first becomes one of a type's subtypes; one draw."""
+    score: int = parameters["scoreChange"]
+    parent: int = parameters["stype"]
+    children = [subtype for subtype in game.subtypes(parent) if subtype != parent]
+    kill_second: bool = parameters["killSecond"]
+    force: bool = parameters["forceOrientation"]
+
+    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
+        chosen = children[play.random.next_int(len(children))]
+        new = play.add(chosen, first.x, first.y)
+        transform(play, first, new, second, force_orientation=force, kill_second=kill_second)
+        return score
+
+    return run
+
+
+def transform_to_singleton(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """The first becomes the only one of a type; those that were of it become something else."""
+    del game
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    other: int = parameters["stype_other"]
+    looks_back: bool = parameters["takeOrientation"]
+
+    def run(play: Play, first: Sprite, second: Sprite) -> int:
+        for sprite in list(play.groups[stype]):
+            change(play, sprite, play.add(other, sprite.x, sprite.y))
+        new = play.add(stype, first.x, first.y)
+        change(play, first, new)
+        if new is not None and looks_back:
+            new.oriented = True
+            new.ox = -second.ox
+            new.oy = -second.oy
+        return score
+
+    def change(play: Play, old: Sprite, new: Sprite | None) -> None:
+        if new is None:
+            return
+        if old.oriented and new.oriented:
+            new.ox = old.ox
+            new.oy = old.oy
+        replace(play, old, new)
+        play.kill(old, transformed=not old.kind.is_avatar or new.kind.is_avatar)
+
+    return run
+
+
+def clone_sprite(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """Another one of the first's type."""
+    del game
+    score: int = parameters["scoreChange"]
+
+    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
+        del second
+        play.add(first.type, first.x, first.y)
+        return score
+
+    return run
+
+
+def spawn(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """With a chance, a new sprite where the first is; two draws."""
+    del game
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    chance: float = parameters["prob"]
+
+    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
+        del second
+        if play.random.next_double() < chance:
+            play.add(stype, first.x, first.y)
+        return score
+
+    return run
+
+
+def spawn_if_has_more(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """The same, where the first has `limit` or more, of which it may spend some."""
+    del game
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    chance: float = parameters["prob"]
+    resource: int = parameters["resource"]
+    limit: int = parameters["limit"]
+    price: int = parameters["spend"]
+
+    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
+        del second
+        if play.random.next_double() >= chance or first.resource(resource) < limit:
+            return 0
+        play.add(stype, first.x, first.y)
+        first.gain(resource, -price)
+        return score
+
+    return run
+
+
+def spawn_if_has_less(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """The same, where the first has `limit` or less."""
+    del game
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    chance: float = parameters["prob"]
+    resource: int = parameters["resource"]
+    limit: int = parameters["limit"]
+
+    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
+        del second
+        if play.random.next_double() >= chance or first.resource(resource) > limit:
+            return 0
+        play.add(stype, first.x, first.y)
+        return score
+
+    return run
+
+
+def last_place(sprite: Sprite) -> tuple[int, int] | None:
+    """Where a sprite was when the cycle began; `None` where it still overlaps that."""
+    if overlaps(sprite, sprite.last_x, sprite.last_y, sprite.w, sprite.h):
+        return None
+    return sprite.last_x, sprite.last_y
+
+
+def spawn_beside(dx: int, dy: int) -> Maker:
+    """With a chance, a new sprite a cell beside the second, or beside where that was; two draws."""
+
+    def make(parameters: Mapping[str, Any], game: Game) -> Effect:
+        del game
+        score: int = parameters["scoreChange"]
+        stype: int = parameters["stype"]
+        chance: float = parameters["prob"]
+        before: bool = parameters["stepBack"]
+
+        def run(play: Play, first: Sprite, second: Sprite) -> int:
+            del first
+            if play.random.next_double() < chance:
+                base = last_place(second) if before else (second.x, second.y)
+                if base is not None:
+                    block = play.block_size
+                    play.add(stype, base[0] + dx * block, base[1] + dy * block)
+            return score
+
+        return run
+
+    return make
+
+
+def spawn_behind(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """With a chance, a new sprite where the second was; two draws."""
+    del game
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    chance: float = parameters["prob"]
+
+    def run(play: Play, first: Sprite, second: Sprite) -> int:
+        del first
+        if play.random.next_double() < chance:
+            base = last_place(second)
+            if base is not None:
+                play.add(stype, *base)
+        return score
+
+    return run
+
+
+MAKING_EFFECTS: Final[Mapping[str, Maker]] = {
+    "transformTo": transform_to,
+    "transformIfCount": transform_if_count,
+    "transformToAll": transform_to_all,
+    "transformToRandomChild": transform_to_random_child,
+    "transformToSingleton": transform_to_singleton,
+    "cloneSprite": clone_sprite,
+    "spawn": spawn,
+    "spawnIfHasMore": spawn_if_has_more,
+    "spawnIfHasLess": spawn_if_has_less,
+    "spawnAbove": spawn_beside(0, -1),
+    "spawnBelow": spawn_beside(0, 1),
+    "spawnLeft": spawn_beside(-1, 0),
+    "spawnRight": spawn_beside(1, 0),
+    "spawnBehind": spawn_behind,
+}

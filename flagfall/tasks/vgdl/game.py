@@ -1,0 +1,187 @@
+"""A game, compiled: tables that say what updates when and which types have what effects on each other."""
+
+from __future__ import annotations
+
+__all__ = ["Game"]
+
+from collections.abc import Sequence
+
+from flagfall.tasks.vgdl.collisions import Effect, Meeting, Pair, Rule
+from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition, LevelDefinition
+from flagfall.tasks.vgdl.effects import changed_by, compile_effect, is_quiet
+from flagfall.tasks.vgdl.kinds import compile_kinds
+from flagfall.tasks.vgdl.mistakes import GameError
+from flagfall.tasks.vgdl.play import Play
+from flagfall.tasks.vgdl.session import Session
+from flagfall.tasks.vgdl.sprites import Update
+from flagfall.tasks.vgdl.terminations import compile_termination
+from flagfall.tasks.vgdl.timers import TimerPlan
+
+_LARGEST_SCREEN = 800
+_SMALLEST_BLOCK = 2
+
+
+class Game:
+    """A game, ready to be played any number of times. Nothing in it changes.
+
+    Args:
+        definition: the game, as read.
+
+    Raises:
+        GameError: a repeating timer with a period below 1 tick, which would run for ever.
+
+    Attributes:
+        definition: as given.
+        kinds: by type.
+        walk: (rank, type, update) of all types that do something by themselves, in their order.
+        pairs: the pairs of types that have effects, in order.
+        meetings: by type, then by other type, the pairs that a sprite of each makes due; `None` for none.
+        edges: (types, effects) for each line about the edge of the screen.
+        watched_edges: by type, whether the edge means anything to it.
+        plans: the timers.
+        terminations: in file order.
+    """
+
+    def __init__(self, definition: GameDefinition) -> None:
+        self.definition = definition
+        sped: set[int] = set()
+        turned: set[int] = set()
+        changed: set[int] = set()
+        for rule in definition.rules:
+            for own, more in zip((sped, turned, changed), changed_by(definition, rule), strict=True):
+                own |= more
+        self.kinds = compile_kinds(definition, sped, turned, changed)
+        self.walk: list[tuple[int, int, Update]] = sorted(
+            [
+                (kind.rank, kind.id, kind.update)
+                for kind in self.kinds
+                if kind.rank is not None and kind.update is not None
+            ],
+            key=lambda entry: entry[0],
+        )
+        self.flags = 0
+        self.pulls = 0
+        self.plans: list[TimerPlan] = []
+        self.pairs: list[Pair] = []
+        self._edge_rules: dict[int, list[Effect]] = {}
+        self._edge_order: list[int] = []
+        for rule in definition.rules:
+            self._add_rule(rule)
+        self.meetings = self._find_meetings()
+        self.edges = [(self.subtypes(type_id), self._edge_rules[type_id]) for type_id in self._edge_order]
+        watched = {type_id for types, _ in self.edges for type_id in types}
+        self.watched_edges = [type_id in watched for type_id in range(len(self.kinds))]
+        self.terminations = [compile_termination(definition, rule) for rule in definition.terminations]
+        self.avatars = self._avatar_types()
+
+    def subtypes(self, type_id: int | None) -> tuple[int, ...]:
+        """The types that count as this one; none for `None`."""
+        return () if type_id is None else self.definition.types[type_id].subtypes
+
+    def new_flag(self) -> int:
+        """Room in the session for an effect to remember whether its score applied."""
+        self.flags += 1
+        return self.flags - 1
+
+    def session(self) -> Session:
+        """What a play needs to remember from the one before it: a fresh one, that remembers nothing."""
+        messages = [notice.text for notice in self.definition.notices if notice.logged]
+        return Session(self.plans, self.flags, messages)
+
+    def start(
+        self, level: LevelDefinition, seed: int, block_size: int | None = None, session: Session | None = None
+    ) -> Play:
+        """Begin a play.
+
+        Args:
+            level: of this game.
+            seed: of the one generator that everything is drawn from.
+            block_size: pixels a cell, at least 1; `None` takes the game's own, or what fits the level on 800
+                pixels. The learning track plays with 10. Speeds are cut to whole pixels, so it matters.
+            session: of an earlier play that this one goes on from, as in the learning track.
+        """
+        if block_size is None:
+            fitting = max(_SMALLEST_BLOCK, _LARGEST_SCREEN // max(level.width, level.height))
+            block_size = self.definition.square_size or fitting
+        return Play(self, level, seed, block_size, self.session() if session is None else session)
+
+    def _add_rule(self, rule: EffectRule) -> None:
+        enabled = bool(rule.parameters["enabled"])
+        if rule.context is EffectContext.TIME:
+            self._add_timer(rule, enabled=enabled)
+            return
+        effect = compile_effect(rule, self)
+        if rule.context is EffectContext.EDGE:
+            effects = self._edge_rules.setdefault(rule.first, [])
+            self._edge_order.append(rule.first)
+            if enabled:
+                effects.append(effect)
+            return
+        repeat = rule.parameters["repeat"]
+        assert isinstance(repeat, int)
+        for second in rule.seconds:
+            pair = self._pair(rule.first, second)
+            if enabled:
+                pair.rules += [Rule(rule.effect, effect, is_quiet(rule.effect))] * repeat
+
+    def _add_timer(self, rule: EffectRule, *, enabled: bool) -> None:
+        parameters = rule.parameters
+        period = parameters["timer"]
+        repeats = bool(parameters["repeating"])
+        score = parameters["scoreChange"]
+        assert isinstance(period, int)
+        assert isinstance(score, int)
+        if repeats and period < 1:
+            raise GameError(rule.place, f"a repeating timer needs a `timer` of at least 1 tick, not {period}")
+        first = period if parameters["nextExecution"] != -1 else -1
+        effect = compile_effect(rule, self)
+        types = self.subtypes(rule.first)
+        self.plans.append(
+            TimerPlan(len(self.plans), types, effect, score, period, repeats, first, enabled=enabled)
+        )
+
+    def _pair(self, first: int, second: int) -> Pair:
+        for pair in self.pairs:
+            if pair.first == first and pair.second == second:
+                return pair
+        firsts = self.subtypes(first)
+        seconds = self.subtypes(second)
+        pair = Pair(
+            index=len(self.pairs),
+            first=first,
+            second=second,
+            first_ranks=self._ranks(firsts),
+            second_ranks=self._ranks(seconds),
+            several_firsts=len(firsts) > 1,
+            several_seconds=len(seconds) > 1,
+            apart=not set(firsts) & set(seconds),
+            rules=[],
+        )
+        self.pairs.append(pair)
+        return pair
+
+    def _ranks(self, types: Sequence[int]) -> tuple[int | None, ...]:
+        ranks = {type_id: rank for rank, type_id in enumerate(types)}
+        return tuple([ranks.get(type_id) for type_id in range(len(self.kinds))])
+
+    def _find_meetings(self) -> list[list[Meeting | None] | None]:
+        """For each two types the pairs that they are part of, both ways round."""
+        size = len(self.kinds)
+        found: list[list[tuple[list[int], list[int]]]] = [[([], []) for _ in range(size)] for _ in range(size)]
+        for pair in self.pairs:
+            if not pair.rules:
+                continue
+            for one in self.subtypes(pair.first):
+                for other in self.subtypes(pair.second):
+                    found[one][other][0].append(pair.index)
+                    found[other][one][1].append(pair.index)
+        return [
+            [(tuple(here), tuple(there)) if here or there else None for here, there in row]
+            if any(here or there for here, there in row)
+            else None
+            for row in found
+        ]
+
+    def _avatar_types(self) -> tuple[int, ...]:
+        """The types that the avatar is looked for in, in that order: the first in the draw order never is."""
+        return tuple([type_id for type_id in self.definition.order[1:] if self.kinds[type_id].is_avatar])

@@ -1,0 +1,101 @@
+"""From a game's sprite types to compiled kinds: what updates which type, and which types need no update at all."""
+
+from __future__ import annotations
+
+__all__ = ["compile_kinds"]
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from flagfall.tasks.vgdl.avatars import ACTS
+from flagfall.tasks.vgdl.continuous import CONTINUOUS_ACTS, CONTINUOUS_UPDATES
+from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
+from flagfall.tasks.vgdl.npcs import alternate, chase, chase_in_sight, sometimes_random, wander
+from flagfall.tasks.vgdl.path_chasers import chase_by_path, follow_by_path
+from flagfall.tasks.vgdl.producers import produce, produce_chosen, produce_each, produce_wandering
+from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
+from flagfall.tasks.vgdl.sprites import Kind, Update, category_of
+from flagfall.tasks.vgdl.updates import age_and_move, burn, fly, fly_somewhere, spread
+
+_UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {
+    "RandomMissile": lambda _: fly_somewhere,
+    "Flicker": burn,
+    "OrientedFlicker": burn,
+    "Spreader": spread,
+    "SpawnPoint": produce,
+    "Bomber": produce,
+    "RandomBomber": produce_wandering,
+    "BomberRandomMissile": produce_chosen,
+    "SpawnPointMultiSprite": produce_each,
+    "RandomNPC": wander,
+    "Chaser": chase,
+    "Fleeing": chase,
+    "LOSChaser": chase_in_sight,
+    "PathChaser": chase_by_path,
+    "AlternateChaser": alternate,
+    "RandomAltChaser": lambda kind: sometimes_random(kind, alternate(kind)),
+    "PathAltChaser": follow_by_path,
+    "RandomPathAltChaser": lambda kind: sometimes_random(kind, follow_by_path(kind)),
+    **CONTINUOUS_UPDATES,
+}
+"""Sprite classes with an update of their own; all others move passively and live on."""
+
+
+def compile_kinds(
+    definition: GameDefinition, sped: Collection[int], turned: Collection[int], touched: Collection[int]
+) -> tuple[Kind, ...]:
+    """All types of a game.
+
+    Args:
+        definition: the game.
+        sped: types whose speed effects can change.
+        turned: types that effects can make oriented.
+        touched: types whose sprites effects can change in any way.
+    """
+    kinds = tuple(_kind(definition, sprite_type) for sprite_type in definition.types)
+    ranks = {type_id: rank for rank, type_id in enumerate(reversed(definition.order))}
+    for kind, sprite_type in zip(kinds, definition.types, strict=True):
+        if kind.is_avatar:
+            kind.act = {**ACTS, **CONTINUOUS_ACTS}[sprite_type.kind or ""](kind)
+        elif sprite_type.kind is not None:
+            kind.rank = ranks.get(kind.id)
+            kind.update = _update(kind, sprite_type.kind, sped=kind.id in sped, turned=kind.id in turned)
+            kind.fixed = kind.update is None and kind.id not in touched
+    return kinds
+
+
+def _kind(definition: GameDefinition, sprite_type: SpriteType) -> Kind:
+    parameters: Mapping[str, Any] = sprite_type.parameters
+    sprite_class = SPRITE_CLASSES.get(sprite_type.kind or "")
+    is_avatar = sprite_class is not None and sprite_class.is_avatar
+    return Kind(
+        id=sprite_type.id,
+        name=sprite_type.name,
+        parameters=parameters,
+        is_avatar=is_avatar,
+        category=category_of(parameters, is_avatar=is_avatar),
+        subtypes=sprite_type.subtypes,
+        singletons=tuple(
+            definition.types[above].subtypes for above in sprite_type.path if definition.types[above].singleton
+        ),
+        stationary=parameters.get("stationary", False),
+        passive=not (parameters.get("is_static", False) or parameters.get("only_active", False)),
+        turns_first=parameters.get("rotateInPlace", False),
+        continuous=parameters.get("physicstype", 0) != 0,
+        actions=sprite_class.actions if sprite_class is not None else (),
+        unknown=sprite_type.unknown,
+    )
+
+
+def _update(kind: Kind, name: str, *, sped: bool, turned: bool) -> Update | None:
+    """What a type does in a tick; `None` where nothing can ever come of it."""
+    if name in _UPDATES:
+        return _UPDATES[name](kind)
+    parameters = kind.parameters
+    mortal = parameters["timeToLive"] >= 0
+    if not kind.passive:
+        return age_and_move if mortal else None
+    if mortal or kind.continuous:
+        return age_and_move
+    oriented = turned or parameters["is_oriented"] or parameters["orientation"] != (0, 0)
+    return fly if oriented and (sped or parameters["speed"]) else None

@@ -1,0 +1,413 @@
+"""A play: one level of a game, from its first tick to its last."""
+
+from __future__ import annotations
+
+__all__ = ["LAST_TICK", "MAX_SPRITES", "Play"]
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from flagfall.tasks.vgdl.actions import ESCAPE, NIL
+from flagfall.tasks.vgdl.cells import Cells, enter, leave
+from flagfall.tasks.vgdl.collisions import collide
+from flagfall.tasks.vgdl.definition import Place
+from flagfall.tasks.vgdl.edges import check_edges
+from flagfall.tasks.vgdl.java_random import JavaRandom
+from flagfall.tasks.vgdl.mistakes import GameError
+from flagfall.tasks.vgdl.pathfinder import PathFinder
+from flagfall.tasks.vgdl.session import MAX_MESSAGES, Session
+from flagfall.tasks.vgdl.snapshot import Snapshot, changes, snapshot
+from flagfall.tasks.vgdl.sprites import FROM_AVATAR, Sprite, build
+from flagfall.tasks.vgdl.terminations import judge
+from flagfall.tasks.vgdl.timers import run_timers
+
+if TYPE_CHECKING:
+    from flagfall.tasks.vgdl.definition import LevelDefinition
+    from flagfall.tasks.vgdl.game import Game
+
+LAST_TICK: Final = 2000
+"""A play ends in this tick at the latest, and is lost if it is not won."""
+
+MAX_SPRITES: Final = 10000
+"""With more sprites than these, no more are made (spec 3.2)."""
+
+NO_WINNER: Final = -1
+WON: Final = 1
+LOST: Final = 0
+
+_MOVABLE: Final = 6
+_SIDEWAYS: Final = 3
+"""With this many actions, the path finder knows only left and right (spec 4.5)."""
+
+_AFTER_ALL: Final = 1 << 30
+
+
+class Play:
+    """One play.
+
+    Made by `Game.start`.
+
+    Attributes:
+        game, level: what is played.
+        block_size: pixels a cell.
+        width, height: cells.
+        screen: (width, height) in pixels.
+        random: what everything is drawn from.
+        session: what would outlive this play.
+        tick: the current cycle; -1 before the first.
+        over: nothing happens any more.
+        winner: -1 nobody, 1 won, 0 lost.
+        score: so far.
+        avatar: who is asked; `None` once it has been removed.
+        last_action: what it did.
+        groups: by type, its sprites in the order of their birth.
+        moved: sprites whose rectangle may be another than at the start of the cycle.
+        born, died: sprites made and removed in the last cycle, in order.
+        killed: sprites that are removed at the end of this cycle.
+        touched: sprites to be looked at for collisions.
+        contacts: sprites that touched something when they were looked at last.
+        outside: sprites that are not wholly on the screen, where that matters.
+    """
+
+    __slots__ = (
+        "_aborted",
+        "_counted",
+        "_kills",
+        "_population",
+        "_templates",
+        "_walking",
+        "agenda",
+        "avatar",
+        "block_size",
+        "born",
+        "cells",
+        "contacts",
+        "counters",
+        "died",
+        "disabled",
+        "due",
+        "game",
+        "groups",
+        "height",
+        "killed",
+        "last_action",
+        "level",
+        "moved",
+        "outside",
+        "over",
+        "paths",
+        "random",
+        "score",
+        "screen",
+        "session",
+        "shields",
+        "stale",
+        "tick",
+        "touched",
+        "width",
+        "winner",
+    )
+
+    def __init__(
+        self, game: Game, level: LevelDefinition, seed: int, block_size: int, session: Session
+    ) -> None:
+        self.game = game
+        self.level = level
+        self.block_size = block_size
+        self.width = level.width
+        self.height = level.height
+        self.screen = (level.width * block_size, level.height * block_size)
+        self.random = JavaRandom(seed)
+        self.session = session
+        self.tick = -1
+        self.over = False
+        self.winner = NO_WINNER
+        self.score: float = 0
+        self.last_action = NIL
+        self.counters = [0] * game.definition.counters
+        self.groups: list[list[Sprite]] = [[] for _ in game.kinds]
+        self.cells: Cells = {}
+        self.moved: set[Sprite] = set()
+        self.touched: set[Sprite] = set()
+        self.contacts: set[Sprite] = set()
+        self.outside: set[Sprite] = set()
+        self.stale: list[Sprite] = []
+        self.disabled: list[Sprite] = []
+        self.born: list[Sprite] = []
+        self.died: list[Sprite] = []
+        self.killed: set[Sprite] = set()
+        self._kills: list[Sprite] = []
+        self.shields: set[tuple[int, int, str]] = set()
+        self.due = 0
+        self.agenda: dict[int, set[Sprite]] = {}
+        self._templates: list[Sprite | None] = [None] * len(game.kinds)
+        self._population = 0
+        self._counted = True
+        self._aborted = False
+        self._walking = _AFTER_ALL
+        for column, row, type_id in level.sprites:
+            self.add(type_id, column * block_size, row * block_size)
+        self.avatar = self._find_avatar()
+        if self.avatar is not None:
+            self.stale.remove(self.avatar)
+        self.paths = self._find_paths()
+
+    # The cycle.
+
+    def advance(self, action: str) -> None:
+        """One whole cycle (spec 2.2). Nothing happens once the play is over.
+
+        Args:
+            action: what the avatar is to do, `actions.LEFT` and so on; what it cannot do counts as `NIL`.
+                `ESCAPE` ends the play with no winner.
+        """
+        if self.over:
+            return
+        self.tick += 1
+        self._walking = -1
+        self._settle()
+        self._update(action)
+        if self.session.timers:
+            run_timers(self)
+        check_edges(self)
+        collide(self)
+        self._clear()
+        self._finish()
+
+    def _settle(self) -> None:
+        """Where things are now is where they were when the cycle began; dead avatars do not notice."""
+        self.born = []
+        self.died = []
+        if self.stale:
+            stale = set(self.stale)
+            still = self.moved & stale
+            for sprite in self.moved - stale:
+                sprite.last_x = sprite.x
+                sprite.last_y = sprite.y
+            self.moved = still
+            for sprite in self.stale:
+                sprite.moved_at += 1
+        else:
+            for sprite in self.moved:
+                sprite.last_x = sprite.x
+                sprite.last_y = sprite.y
+            self.moved = set()
+
+    def _update(self, action: str) -> None:
+        """The avatar does what it is asked to, then everything else what it does by itself."""
+        avatar = self.avatar
+        if avatar is not None and not avatar.disabled:
+            kind = avatar.kind
+            if action == ESCAPE:
+                self._aborted = True
+            elif action not in kind.actions:
+                action = NIL
+            self.last_action = action
+            assert kind.act is not None  # every avatar has one
+            kind.act(self, avatar, action)
+        groups = self.groups
+        for rank, type_id, update in self.game.walk:
+            group = groups[type_id]
+            if group:
+                self._walking = rank
+                update(self, group)
+        self._walking = _AFTER_ALL
+
+    def _clear(self) -> None:
+        """Remove the dead."""
+        if self.shields:
+            self.shields = set()
+        if not self._kills:
+            return
+        self._population -= len(self._kills)
+        for sprite in dict.fromkeys(self._kills):
+            self.groups[sprite.type].remove(sprite)
+            leave(self.cells, sprite)
+            for places in (self.moved, self.contacts, self.outside, self.touched):
+                places.discard(sprite)
+            if sprite in self.stale:
+                self.stale.remove(sprite)
+            if sprite in self.disabled:
+                self.disabled.remove(sprite)
+            if sprite is self.avatar:
+                self.avatar = None
+            self.died.append(sprite)
+        self._kills = []
+        self.killed = set()
+        self._counted = True
+
+    def _finish(self) -> None:
+        """See whether the play is over."""
+        if self._aborted:
+            self.over = True
+        else:
+            won = judge(self, self.game.terminations, counted=self._counted)
+            self._counted = False
+            if won is not None:
+                self.over = True
+                self.winner = WON if won else LOST
+            if len(self.session.messages) > MAX_MESSAGES:
+                self.session.messages.clear()
+                self.over = True
+        if self.tick >= LAST_TICK:
+            self.over = True
+            if self.winner != WON:
+                self.winner = LOST
+
+    # What effects and updates do to the play.
+
+    def add(self, type_id: int, x: float, y: float, *, forced: bool = False) -> Sprite | None:
+        """Make a sprite, or refuse to.
+
+        Args:
+            type_id: its type.
+            x, y: its upper left corner in pixels; cut to whole ones.
+            forced: even where its type is a singleton that there is already.
+
+        Raises:
+            GameError: its type has no class.
+        """
+        if self._population > MAX_SPRITES:
+            self.warn("too many sprites")
+            return None
+        groups = self.groups
+        kind = self.game.kinds[type_id]
+        if not forced:
+            for types in kind.singletons:
+                if any([groups[other] for other in types]):
+                    return None
+        template = self._templates[type_id]
+        if template is None:
+            template = self._first_of(type_id)
+            sprite = template.copy()
+            template.original = False
+        else:
+            sprite = template.copy()
+        sprite.id = self.session.next_id
+        self.session.next_id += 1
+        sprite.x = sprite.last_x = int(x)
+        sprite.y = sprite.last_y = int(y)
+        if kind.rank is None:
+            self.stale.append(sprite)
+            sprite.moved_at = self.tick
+        else:
+            sprite.moved_at = self.tick - 1 if kind.rank > self._walking else self.tick
+        groups[type_id].append(sprite)
+        self._population += 1
+        self._counted = True
+        self.born.append(sprite)
+        self.touched.add(sprite)
+        if self.game.meetings[type_id] is not None:
+            enter(self.cells, sprite, self.block_size)
+        else:
+            sprite.left = sprite.top = -_AFTER_ALL
+            sprite.right = sprite.bottom = _AFTER_ALL
+        return sprite
+
+    def kill(self, sprite: Sprite, *, transformed: bool = False) -> None:
+        """Let a sprite die at the end of the cycle; an avatar is only disabled, unless it was transformed."""
+        if sprite.kind.is_avatar and not transformed:
+            if not sprite.disabled:
+                sprite.disabled = True
+                self.disabled.append(sprite)
+                self._counted = True
+                if sprite not in self.stale:
+                    self.stale.append(sprite)
+        else:
+            self._kills.append(sprite)
+            self.killed.add(sprite)
+
+    def set_avatar(self, sprite: Sprite) -> None:
+        """Make another sprite the avatar; the score is the play's and stays."""
+        if self.avatar is not None and self.avatar not in self.stale:
+            self.stale.append(self.avatar)
+        self.avatar = sprite
+        self.stale.remove(sprite)
+
+    def mark_fired(self, sprite: Sprite) -> None:
+        """Note that the avatar made this sprite."""
+        if sprite.category == _MOVABLE:
+            sprite.category = FROM_AVATAR
+
+    def add_counts(self, counts: Sequence[int]) -> None:
+        """Add to the counters."""
+        for at, count in enumerate(counts[: len(self.counters)]):
+            self.counters[at] += count
+
+    def warn(self, message: str) -> None:
+        """Log a message; too many of them end the play."""
+        if len(self.session.messages) <= MAX_MESSAGES:
+            self.session.messages.append(message)
+
+    # What others ask.
+
+    def count(self, types: Sequence[int]) -> int:
+        """How many sprites there are of some types, the dead of this cycle and the disabled included."""
+        groups = self.groups
+        return sum([len(groups[type_id]) for type_id in types])
+
+    def alive(self, types: Sequence[int]) -> int:
+        """The same without the disabled."""
+        counted = self.count(types)
+        if self.disabled:
+            counted -= sum([sprite.type in types for sprite in self.disabled])
+        return counted
+
+    @property
+    def available_actions(self) -> tuple[str, ...]:
+        """What the avatar can be asked to do."""
+        return () if self.avatar is None else self.avatar.kind.actions
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """What the original would have logged."""
+        return self.session.messages
+
+    @property
+    def final_score(self) -> float:
+        """The score as results are printed: a win brings at least 1."""
+        return 1 if self.winner == WON and self.score <= 0 else self.score
+
+    def snapshot(self, previous: Snapshot | None = None) -> Snapshot:
+        """Where everything is, in the form of the recorded traces.
+
+        Args:
+            previous: an earlier whole snapshot; then only types that have changed since are told.
+        """
+        whole = snapshot(self)
+        return whole if previous is None else changes(previous, whole)
+
+    # How it begins.
+
+    def _first_of(self, type_id: int) -> Sprite:
+        """The first sprite of a type; the words that its class does not know are messages now."""
+        kind = self.game.kinds[type_id]
+        sprite_type = self.game.definition.types[type_id]
+        if sprite_type.kind is None:
+            place = sprite_type.place or Place(self.game.definition.name, 1)
+            raise GameError(place, f"{kind.name!r} has no class, so no sprite can be made of it")
+        for word in kind.unknown:
+            self.warn(f"unknown field {word} of {kind.name}")
+        template = self._templates[type_id] = build(kind, self.block_size)
+        return template
+
+    def _find_avatar(self) -> Sprite | None:
+        for type_id in self.game.avatars:
+            if self.groups[type_id]:
+                return self.groups[type_id][-1]
+        return None
+
+    def _find_paths(self) -> PathFinder | None:
+        """The ways of this level, where the game wants any."""
+        obstacles = self.game.definition.obstacles
+        if obstacles is None:
+            return None
+        block = self.block_size
+        kinds = self.game.kinds
+        blocked = {
+            (sprite.x // block, sprite.y // block)
+            for type_id in obstacles
+            if not kinds[type_id].parameters.get("hidden")
+            for sprite in self.groups[type_id]
+        }
+        return PathFinder(self.width, self.height, blocked, sideways=len(self.available_actions) == _SIDEWAYS)

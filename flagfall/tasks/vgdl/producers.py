@@ -1,0 +1,104 @@
+"""Sprites that make sprites (spec 5.3)."""
+
+from __future__ import annotations
+
+__all__ = ["produce", "produce_chosen", "produce_each", "produce_wandering"]
+
+from typing import TYPE_CHECKING, Any
+
+from flagfall.tasks.vgdl.movement import active
+from flagfall.tasks.vgdl.updates import DIRECTIONS, live
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from flagfall.tasks.vgdl.play import Play
+    from flagfall.tasks.vgdl.sprites import Kind, Sprite, Update
+
+
+class Spawner:
+    """The common part of all producers, read from their parameters."""
+
+    __slots__ = ("chance", "rests", "total", "turn")
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self.chance: float = parameters["prob"]
+        self.total: int = parameters["total"]
+        self.turn: tuple[float, float] = parameters["spawnorientation"]
+        self.rests: bool = parameters["is_static"] or parameters["only_active"]
+
+    def update(self, play: Play, sprite: Sprite, children: Sequence[int]) -> None:
+        """One draw, whatever comes; then perhaps children; then the life of any sprite."""
+        tick = play.tick
+        if sprite.start < 0:
+            sprite.start = tick
+        drawn = play.random.next_float()
+        if drawn < self.chance and (sprite.start + tick) % sprite.cooldown == 0:
+            for child in children:
+                self._spawn(play, sprite, child)
+        if sprite.ttl >= 0 or not self.rests:
+            live(play, sprite)
+        if sprite.made >= self.total > 0:
+            play.kill(sprite)
+
+    def _spawn(self, play: Play, sprite: Sprite, child: int) -> None:
+        """Make one child here, that looks where it is told to or, with no mind of its own, where this looks."""
+        born = play.add(child, sprite.x, sprite.y)
+        if born is not None:
+            sprite.made += 1
+            if self.turn != (0, 0):
+                born.ox, born.oy = self.turn
+            elif not (born.ox or born.oy):
+                born.ox = sprite.ox
+                born.oy = sprite.oy
+
+
+def produce(kind: Kind) -> Update:
+    """`SpawnPoint` and `Bomber`."""
+    spawner = Spawner(kind.parameters)
+    children = (kind.parameters["stype"],)
+
+    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+        for sprite in list(sprites):
+            spawner.update(play, sprite, children)
+
+    return update
+
+
+def produce_each(kind: Kind) -> Update:
+    """`SpawnPointMultiSprite`: one of each type at a time."""
+    spawner = Spawner(kind.parameters)
+    children: tuple[int, ...] = kind.parameters["stypes"]
+
+    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+        for sprite in list(sprites):
+            spawner.update(play, sprite, children)
+
+    return update
+
+
+def produce_wandering(kind: Kind) -> Update:
+    """`RandomBomber`: a random step first."""
+    spawner = Spawner(kind.parameters)
+    children = (kind.parameters["stype"],)
+
+    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+        for sprite in list(sprites):
+            dx, dy = DIRECTIONS[play.random.next_int(4)]
+            active(play, sprite, dx, dy, sprite.speed)
+            spawner.update(play, sprite, children)
+
+    return update
+
+
+def produce_chosen(kind: Kind) -> Update:
+    """`BomberRandomMissile`: draws what it will drop, whether it drops anything or not."""
+    spawner = Spawner(kind.parameters)
+    children: tuple[int, ...] = kind.parameters["stypeMissile"]
+
+    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+        for sprite in list(sprites):
+            chosen = children[play.random.next_int(len(children))]
+            spawner.update(play, sprite, (chosen,))
+
+    return update

@@ -1,0 +1,135 @@
+"""When a game is over, and who has won (spec 7)."""
+
+from __future__ import annotations
+
+__all__ = ["Termination", "compile_termination"]
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import attrs
+
+if TYPE_CHECKING:
+    from flagfall.tasks.vgdl.definition import GameDefinition, TerminationRule
+    from flagfall.tasks.vgdl.play import Play
+
+Test: TypeAlias = "Callable[[Play], bool]"
+
+
+@attrs.frozen
+class Termination:
+    """One line of the TerminationSet.
+
+    Attributes:
+        done: the test.
+        wins: whether the game is won by it.
+        by_score: it is won by any score other than 0 instead.
+        by_tick: the test may change its mind though nothing was born and nothing died.
+    """
+
+    done: Test
+    wins: bool
+    by_score: bool
+    by_tick: bool
+
+
+def compile_termination(definition: GameDefinition, rule: TerminationRule) -> Termination:
+    """A line of the TerminationSet as a test."""
+    return Termination(
+        done=_TESTS[rule.kind](definition, rule.parameters),
+        wins=bool(rule.parameters["win"]),
+        by_score=bool(rule.parameters["count_score"]),
+        by_tick=rule.kind in {"Timeout", "StopCounter"},
+    )
+
+
+def sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """At most so many are left."""
+    types = definition.types[parameters["stype"]].subtypes
+    limit = parameters["limit"]
+    return lambda play: play.session.can_end and play.alive(types) <= limit
+
+
+def sprite_counter_more(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """At least so many are there."""
+    types = definition.types[parameters["stype"]].subtypes
+    limit = parameters["limit"]
+    return lambda play: play.session.can_end and play.alive(types) >= limit
+
+
+def _sum_of(definition: GameDefinition, parameters: Mapping[str, Any]) -> Callable[[Play], int]:
+    given = [parameters[key] for key in ("stype1", "stype2", "stype3")]
+    types = [definition.types[type_id].subtypes for type_id in given if type_id is not None]
+    return lambda play: sum([play.alive(subtypes) for subtypes in types])
+
+
+def multi_sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """Exactly so many of several types are there; with `min`, more than that."""
+    total = _sum_of(definition, parameters)
+    limit = parameters["limit"]
+    if parameters["min"]:
+        return lambda play: play.session.can_end and total(play) > limit
+    return lambda play: play.session.can_end and total(play) == limit
+
+
+def multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """Exactly so many are there, of exactly so many different types."""
+    types = definition.types[parameters["stype1"]].subtypes
+    limit = parameters["limit"]
+    kinds = parameters["subTypesNum"]
+
+    def done(play: Play) -> bool:
+        if not play.session.can_end or play.alive(types) != limit:
+            return False
+        return kinds == sum([play.alive((subtype,)) > 0 for subtype in types])
+
+    return done
+
+
+def timeout(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """So many ticks have passed; or the counters have reached their limits."""
+    del definition
+    limit = parameters["limit"]
+    if not parameters["use_counter"]:
+        return lambda play: play.tick >= limit
+    limits = [int(part) for part in str(parameters["limits"]).split(",")]
+    if parameters["compare"]:
+        return lambda play: len(set(play.counters)) <= 1
+    return lambda play: all(count >= wanted for count, wanted in zip(play.counters, limits, strict=False))
+
+
+def stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """Never the end: it tells the other counters whether they may end the game."""
+    total = _sum_of(definition, parameters)
+    limit = parameters["limit"]
+    least = parameters["min"]
+
+    def done(play: Play) -> bool:
+        play.session.can_end = total(play) <= limit if least else total(play) != limit
+        return False
+
+    return done
+
+
+_TESTS: Final[Mapping[str, Callable[[GameDefinition, Mapping[str, Any]], Test]]] = {
+    "SpriteCounter": sprite_counter,
+    "SpriteCounterMore": sprite_counter_more,
+    "MultiSpriteCounter": multi_sprite_counter,
+    "MultiSpriteCounterSubTypes": multi_sprite_counter_sub_types,
+    "Timeout": timeout,
+    "StopCounter": stop_counter,
+}
+
+
+def judge(play: Play, terminations: Sequence[Termination], *, counted: bool) -> bool | None:
+    """Whether the first satisfied termination is won; `None` where the game goes on.
+
+    Args:
+        play: the game.
+        terminations: in file order.
+        counted: something was born or has died since the last time.
+    """
+    for termination in terminations:
+        if (counted or termination.by_tick) and termination.done(play):
+            return play.score != 0 if termination.by_score else termination.wins
+    return None
