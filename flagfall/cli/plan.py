@@ -24,6 +24,8 @@ from flagfall.errors import UsageError
 from flagfall.kernel.seeding import derive_seed
 from flagfall.playing import DEFAULT_TIME_CONTROL, HostKind, TaskSetup, build_scheduler, host_agent
 from flagfall.recording.journal import Journal
+from flagfall.recording.numbered import numbered
+from flagfall.tasks.adapters.texts import split_texts
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler
 from flagfall.timing import TimeControl
@@ -127,7 +129,7 @@ def make_plan(
     Raises:
         UsageError: something cannot be.
     """
-    ids = tuple(part for text in tasks for part in text.split(",") if part)
+    ids = tuple(part for text in tasks for part in split_texts(text))
     if not agents:
         raise UsageError("--agent: name at least one agent; `flagfall agents` lists the samples")
     _at_least_one("--steps", steps)
@@ -154,8 +156,8 @@ def make_plan(
             number=number,
             hosts=tuple(hosts[agents[number]] for number in seating),
             seed=match_seed,
-            journal=None if journal is None else _numbered(journal, number, count),
-            results=None if results is None else _numbered(results, number, count),
+            journal=None if journal is None else numbered(journal, number, count),
+            results=None if results is None else numbered(results, number, count),
         )
         for number, (match_seed, seating) in enumerate(
             (match_seed, seating) for match_seed in seeds for seating in seatings
@@ -259,17 +261,6 @@ def _hosts(
         else:
             made[spec] = host_agent(spec, "task" if virtual else kind, name)
     return made
-
-
-def _numbered(path: Path, number: int, count: int) -> Path:
-    """`run.jsonl.zst` becomes `run-3.jsonl.zst`, where there is more than one."""
-    if count == 1:
-        return path
-    ending = path.suffix
-    if ending == ".zst":
-        ending = path.with_suffix("").suffix + ending
-    stem = path.name.removesuffix(ending) if ending else path.name
-    return path.with_name(f"{stem}-{number:0{len(str(count - 1))}}{ending}")
 
 
 def _check_journal(path: Path) -> None:

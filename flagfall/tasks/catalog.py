@@ -21,7 +21,24 @@ FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {
 }
 """Tasks by id, family by family: `commai` is round 1, `original` what it was made from."""
 
-WITH_OPTIONS: Final[Mapping[str, Callable[[str], Task]]] = {"langroom": make_langroom}
+
+def _make_gymnasium(text: str) -> Task:
+    from flagfall.tasks.adapters.gymnasium_task import make_gymnasium_task  # noqa: PLC0415 - see there
+
+    return make_gymnasium_task(text)
+
+
+def _make_pettingzoo(text: str) -> Task:
+    from flagfall.tasks.adapters.pettingzoo_task import make_pettingzoo_task  # noqa: PLC0415 - see there
+
+    return make_pettingzoo_task(text)
+
+
+WITH_OPTIONS: Final[Mapping[str, Callable[[str], Task]]] = {
+    "langroom": make_langroom,
+    "gym": _make_gymnasium,
+    "pettingzoo": _make_pettingzoo,
+}
 """What makes a task of an id with options, such as `langroom:echo:view=3`, by what is before the colon."""
 
 

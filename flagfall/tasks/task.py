@@ -98,6 +98,14 @@ class Task(ABC):
         self._require_sensors("observation_space")
         return self.sensor_suite.observation_spaces
 
+    def action_space_of(self, player: str) -> Space[Any]:  # noqa: ARG002 - by default all are alike
+        """The space of this player's actions; a task where they differ also has `is_legal_for`."""
+        return self.action_space
+
+    def observation_space_of(self, player: str) -> Space[Any]:  # noqa: ARG002 - likewise
+        """The space of this player's observations."""
+        return self.observation_space
+
     def get_observations(self, **kwargs: Any) -> dict[str, Any]:
         """What the sensors see now, by their names."""
         return self.sensor_suite.get_observations(self.env, self, **kwargs)

@@ -175,19 +175,28 @@ def _episode(
 
 def _actions(task: TaskRole, shown: Any, dice: random.Random, *, nil_only: bool) -> Any:
     if len(task.players) == 1:
-        return _action(task, dice, nil_only=nil_only)
-    return {player: _action(task, dice, nil_only=nil_only) for player in shown}
+        return _action(task, task.players[0], shown, dice, nil_only=nil_only)
+    return {player: _action(task, player, seen, dice, nil_only=nil_only) for player, seen in shown.items()}
 
 
-def _action(task: TaskRole, dice: random.Random, *, nil_only: bool) -> Any:
-    space = getattr(task, "action_space", None)
+def _action(task: TaskRole, player: str, seen: Any, dice: random.Random, *, nil_only: bool) -> Any:
+    space = _space_of(task, "action_space", player)
     if nil_only or space is None:
         return task.nil_action
     space.seed(dice.randrange(2**31))
-    action = space.sample()
+    masked = isinstance(seen, Mapping) and "action_mask" in seen
+    action = space.sample(np.asarray(seen["action_mask"], np.int8)) if masked else space.sample()
     action = action.item() if isinstance(action, np.generic) else action  # as a plain agent would say it
-    assert task.is_legal(action), f"{task.id}: {action!r} is of the action space, but not legal"
+    judge = getattr(task, "is_legal_for", None)
+    legal = task.is_legal(action) if judge is None else judge(player, action)
+    assert legal, f"{task.id}: {action!r} is of the action space, but not legal"
     return action
+
+
+def _space_of(task: TaskRole, which: str, player: str) -> Any:
+    """A space of this player, where the task tells; a mask in what is seen tells which actions are legal."""
+    own = getattr(task, f"{which}_of", None)
+    return getattr(task, which, None) if own is None else own(player)
 
 
 def _checked_step(task: TaskRole, result: Any, step: int) -> StepResult:
@@ -214,8 +223,8 @@ def _checked(task: TaskRole, shown: Any) -> Any:
     if len(task.players) > 1:
         assert isinstance(shown, Mapping), f"{task.id}: several players, but it shows {shown!r}"
         assert set(shown) <= set(task.players), f"{task.id}: it shows something to {set(shown)}"
-    space = getattr(task, "observation_space", None)
-    for seen in shown.values() if len(task.players) > 1 else [shown]:
+    for player, seen in shown.items() if len(task.players) > 1 else [(task.players[0], shown)]:
+        space = _space_of(task, "observation_space", player)
         assert space is None or seen in space, f"{task.id}: {seen!r} is not in the observation space {space}"
     return shown
 

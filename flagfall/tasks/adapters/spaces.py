@@ -1,0 +1,304 @@
+"""Values of Gymnasium spaces: read from what agents and journals say, kept for journals, and the lowest one.
+
+Agents in processes and journals have JSON or MessagePack for their values: no tuples, no types of numbers.
+`read` gives such a value the form that the space has, and refuses what is not of the space:
+
+| space | what is read | what comes of it |
+|---|---|---|
+| `Discrete` | a whole number of Python or numpy | `int` |
+| `Box` | an array, or nested lists of numbers; all finite | an array of its dtype |
+| `MultiDiscrete`, `MultiBinary` | an array, or nested lists of whole numbers | an array of its dtype |
+| `Text` | a text | `str` |
+| `Tuple`, `Sequence`, `OneOf`, `Graph` | a list or tuple | a tuple; arrays for a stacked sequence |
+| `Dict` | a mapping with exactly its keys | `dict` |
+| any other | whatever it contains | the same |
+"""
+
+from __future__ import annotations
+
+__all__ = ["NotOfSpace", "check_writable", "contains", "kept", "lowest", "read"]
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array, iterate
+
+from flagfall.errors import UsageError
+from flagfall.kernel.channels.arrays import json_decoder, json_encoder
+
+_encode = json_encoder().encode
+_decode = json_decoder()
+_PAIR: Final = 2
+_GRAPH_PARTS: Final = 3
+
+
+class NotOfSpace(Exception):
+    """The value is not of the space."""
+
+
+def read(space: spaces.Space[Any], value: Any) -> Any:
+    """The value in the form that the space has; see the table above. Arrays are new.
+
+    Raises:
+        NotOfSpace: it is none of the space.
+    """
+    return _entry(_READERS, space, _read_other)(space, value)
+
+
+def contains(space: spaces.Space[Any], value: Any) -> bool:
+    """Whether `read` would take the value; any object may be asked about."""
+    try:
+        read(space, value)
+    except NotOfSpace:
+        return False
+    return True
+
+
+def lowest(space: spaces.Space[Any], mask: Any = None) -> Any:
+    """The action that stands for none: the lowest, and of real numbers the one nearest to 0.
+
+    Args:
+        space: of the actions.
+        mask: nonzero for each action that is allowed: an array for `Discrete`, one for each place for a flat
+            `MultiDiscrete`; `None` for no mask. Where it allows nothing, it is as if there were none.
+
+    Raises:
+        NotOfSpace: the space is of a kind that has no lowest.
+    """
+    return _entry(_LOWEST, space, _no_lowest)(space, mask)
+
+
+def kept(value: Any) -> Any:
+    """The value with copies of its arrays that cannot be written to.
+
+    An environment may use its arrays again, and an agent in the event loop might write into them; the
+    journal, and the environment itself, must not notice.
+    """
+    if isinstance(value, np.ndarray):
+        copy = value.copy()
+        copy.setflags(write=False)
+        return copy
+    if isinstance(value, Mapping):
+        return {key: kept(of) for key, of in value.items()}
+    if isinstance(value, tuple):
+        parts = [kept(of) for of in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return [kept(of) for of in value] if isinstance(value, list) else value
+
+
+def check_writable(space: spaces.Space[Any], what: str) -> None:
+    """Try whether values of the space can be written to journals and wires, and are read again as they were.
+
+    Args:
+        space: a sample of it is tried.
+        what: `observations` or `actions`, for the message.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    sample = deepcopy(space).sample()
+    try:
+        text = _encode(sample)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{what} of {space} cannot be recorded: {error}") from None
+    if what == "actions" and not _is_read_again(space, sample, text):
+        raise UsageError(f"{what} of {space} cannot be recorded: they are not read as they were")
+
+
+def _is_read_again(space: spaces.Space[Any], value: Any, text: bytes) -> bool:
+    try:
+        return _encode(read(space, _decode(text))) == _encode(read(space, value))
+    except NotOfSpace:
+        return False
+
+
+def _entry(table: Mapping[type, Any], space: spaces.Space[Any], default: Any) -> Any:
+    """What a table has for the class of the space, or for the nearest class that it derives from."""
+    for kind in type(space).__mro__:
+        if kind in table:
+            return table[kind]
+    return default
+
+
+# Reading.
+
+
+def _read_discrete(space: spaces.Discrete[Any], value: Any) -> int:
+    number = value.item() if isinstance(value, np.integer | np.ndarray) and value.ndim == 0 else value
+    if type(number) is not int or not space.start <= number < space.start + space.n:
+        raise NotOfSpace
+    return number
+
+
+def _array(value: Any, kinds: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array of numbers of some kinds."""
+    if not isinstance(value, np.ndarray | np.generic | Sequence | int | float):
+        raise NotOfSpace
+    try:
+        array = np.asarray(value)
+    except (ValueError, OverflowError):
+        raise NotOfSpace from None
+    if array.shape != shape or (array.size and array.dtype.kind not in kinds):
+        raise NotOfSpace
+    return array
+
+
+def _read_box(space: spaces.Box, value: Any) -> np.ndarray[Any, Any]:
+    real = space.dtype.kind == "f"
+    array = _array(value, "iuf" if real else "iu" if space.dtype.kind in "iu" else "b", space.shape)
+    if real:
+        with np.errstate(over="ignore"):
+            array = array.astype(space.dtype)
+    if not (np.isfinite(array).all() and (array >= space.low).all() and (array <= space.high).all()):
+        raise NotOfSpace
+    return array.astype(space.dtype)
+
+
+def _read_multi_discrete(space: spaces.MultiDiscrete[Any], value: Any) -> np.ndarray[Any, Any]:
+    array = _array(value, "iu", space.shape)
+    if not ((array >= space.start).all() and (array <= space.start + (space.nvec - 1)).all()):
+        raise NotOfSpace
+    return array.astype(space.dtype)
+
+
+def _read_multi_binary(space: spaces.MultiBinary, value: Any) -> np.ndarray[Any, Any]:
+    array = _array(value, "iub", space.shape)
+    if not ((array == 0) | (array == 1)).all():
+        raise NotOfSpace
+    return array.astype(space.dtype)
+
+
+def _items(value: Any, count: int | None = None) -> Sequence[Any]:
+    if not isinstance(value, list | tuple) or (count is not None and len(value) != count):
+        raise NotOfSpace
+    return value
+
+
+def _read_tuple(space: spaces.Tuple[Any], value: Any) -> tuple[Any, ...]:
+    items = _items(value, len(space.spaces))
+    return tuple(read(part, item) for part, item in zip(space.spaces, items, strict=True))
+
+
+def _read_dict(space: spaces.Dict, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or value.keys() != space.spaces.keys():
+        raise NotOfSpace
+    return {key: read(part, value[key]) for key, part in space.spaces.items()}
+
+
+def _read_sequence(space: spaces.Sequence, value: Any) -> Any:
+    feature = space.feature_space
+    if not space.stack:
+        return tuple(read(feature, item) for item in _items(value))
+    return _stacked(feature, value, space.stacked_feature_space)
+
+
+def _stacked(feature: spaces.Space[Any], value: Any, batch: spaces.Space[Any]) -> Any:
+    """Many values of a space in one, as Gymnasium's batches have them."""
+    try:
+        items = [read(feature, item) for item in iterate(batch, value)]
+    except (TypeError, ValueError, KeyError):
+        raise NotOfSpace from None
+    return _batch(feature, items)
+
+
+def _read_one_of(space: spaces.OneOf[Any], value: Any) -> tuple[int, Any]:
+    which, chosen = _items(value, _PAIR)
+    which = _read_discrete(spaces.Discrete(len(space.spaces)), which)
+    return which, read(space.spaces[which], chosen)
+
+
+def _read_graph(space: spaces.Graph, value: Any) -> spaces.GraphInstance:
+    nodes, edges, links = _items(value, _GRAPH_PARTS)
+    graph = spaces.GraphInstance(
+        nodes=_as_batch(space.node_space, nodes),
+        edges=None if edges is None else _as_batch(space.edge_space, edges),
+        edge_links=None if links is None else _array(links, "iu", np.shape(links)),
+    )
+    if not space.contains(graph):
+        raise NotOfSpace
+    return graph
+
+
+def _as_batch(space: spaces.Space[Any] | None, value: Any) -> Any:
+    if space is None:
+        raise NotOfSpace
+    if not isinstance(value, list | tuple | np.ndarray):
+        raise NotOfSpace
+    items = [read(space, item) for item in value]
+    return _batch(space, items)
+
+
+def _batch(space: spaces.Space[Any], items: Sequence[Any]) -> Any:
+    empty: Any = create_empty_array(space, len(items))
+    return concatenate(space, items, empty) if items else empty
+
+
+def _read_text(space: spaces.Text, value: Any) -> str:
+    if type(value) is not str or value not in space:
+        raise NotOfSpace
+    return value
+
+
+def _read_other(space: spaces.Space[Any], value: Any) -> Any:
+    try:
+        inside = space.contains(value)
+    except Exception:  # noqa: BLE001 - a value that breaks the space's own check is none of it
+        inside = False
+    if not inside:
+        raise NotOfSpace
+    return value
+
+
+_READERS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
+    spaces.Discrete: _read_discrete,
+    spaces.Box: _read_box,
+    spaces.MultiDiscrete: _read_multi_discrete,
+    spaces.MultiBinary: _read_multi_binary,
+    spaces.Text: _read_text,
+    spaces.Tuple: _read_tuple,
+    spaces.Dict: _read_dict,
+    spaces.Sequence: _read_sequence,
+    spaces.OneOf: _read_one_of,
+    spaces.Graph: _read_graph,
+}
+
+
+# The lowest.
+
+
+def _first_allowed(count: int, mask: Any) -> int:
+    if mask is None:
+        return 0
+    allowed = np.flatnonzero(np.asarray(mask)[:count])
+    return int(allowed[0]) if allowed.size else 0
+
+
+def _lowest_discrete(space: spaces.Discrete[Any], mask: Any) -> int:
+    return int(space.start) + _first_allowed(int(space.n), mask)
+
+
+def _lowest_multi_discrete(space: spaces.MultiDiscrete[Any], mask: Any) -> Any:
+    if mask is None or len(space.shape) != 1:
+        return space.start.astype(space.dtype)
+    steps = [_first_allowed(int(count), part) for count, part in zip(space.nvec, mask, strict=True)]
+    return (space.start + np.array(steps)).astype(space.dtype)
+
+
+def _no_lowest(space: spaces.Space[Any], _mask: Any) -> Any:
+    raise NotOfSpace(f"{type(space).__name__} has no lowest value")
+
+
+_LOWEST: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
+    spaces.Discrete: _lowest_discrete,
+    spaces.Box: lambda space, _: np.asarray(np.clip(np.zeros_like(space.low), space.low, space.high)),
+    spaces.MultiDiscrete: _lowest_multi_discrete,
+    spaces.MultiBinary: lambda space, _: np.zeros(space.shape, space.dtype),
+    spaces.Text: lambda space, _: min(space.character_list, default="") * space.min_length,
+    spaces.Tuple: lambda space, _: tuple(lowest(part) for part in space.spaces),
+    spaces.Dict: lambda space, _: {key: lowest(part) for key, part in space.spaces.items()},
+    spaces.Sequence: lambda space, _: _batch(space.feature_space, ()) if space.stack else (),
+    spaces.OneOf: lambda space, _: (0, lowest(space.spaces[0])),
+}
