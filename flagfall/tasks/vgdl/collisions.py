@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
+from flagfall.tasks.vgdl.edges import watch_edges
+
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Sprite
@@ -141,6 +143,13 @@ def look_around(play: Play) -> None:
     play.touched.clear()
 
 
+def look_again(play: Play) -> None:
+    """The same for what effects have moved or made."""
+    if play.game.edges:
+        watch_edges(play)
+    look_around(play)
+
+
 def run_pair(play: Play, pair: Pair) -> None:
     """All effects of a pair, one after another over all its sprites."""
     agenda = play.agenda[pair.index]
@@ -149,7 +158,7 @@ def run_pair(play: Play, pair: Pair) -> None:
             continue
         run_rule(play, pair, rule, agenda)
         if play.touched:
-            look_around(play)
+            look_again(play)
 
 
 def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
@@ -170,7 +179,7 @@ def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
                 if gain:
                     play.score += gain
         if looks_on and play.touched:
-            look_around(play)
+            look_again(play)
             if len(agenda) != known:
                 known = len(agenda)
                 firsts = in_order(agenda, pair.first_ranks, several=pair.several_firsts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["check_edges"]
+__all__ = ["check_edges", "watch_edges"]
 
 from typing import TYPE_CHECKING
 
@@ -13,17 +13,23 @@ if TYPE_CHECKING:
 
 def check_edges(play: Play) -> None:
     """Run the edge effects of all sprites that are not wholly on the screen."""
+    if not play.game.edges:
+        return
     watched = play.game.watched_edges
     width, height = play.screen
-    outside = {
-        sprite
-        for sprite in play.touched | play.outside
-        if watched[sprite.type] and is_outside(sprite, width, height)
-    }
-    if outside:
+    for sprite in play.touched:
+        if watched[sprite.type] and is_outside(sprite, width, height):
+            play.outside.add(sprite)
+    if play.outside:
         run_edges(play, width, height)
-        outside = {sprite for sprite in outside if sprite not in play.killed}
-    play.outside = outside
+        watch_edges(play)
+        play.outside = {sprite for sprite in play.outside if is_outside(sprite, width, height)}
+
+
+def watch_edges(play: Play) -> None:
+    """Remember what effects have moved or made, for the next tick's look at the edges."""
+    watched = play.game.watched_edges
+    play.outside.update([sprite for sprite in play.touched if watched[sprite.type]])
 
 
 def is_outside(sprite: Sprite, width: int, height: int) -> bool:

@@ -5,7 +5,17 @@ They all move passively first, and then on purpose; both share one cooldown.
 
 from __future__ import annotations
 
-__all__ = ["alternate", "chase", "chase_in_sight", "random_step", "sometimes_random", "targets_of", "wander"]
+__all__ = [
+    "alternate",
+    "chase",
+    "chase_in_sight",
+    "doubled",
+    "nearest",
+    "random_step",
+    "sometimes_random",
+    "targets_of",
+    "wander",
+]
 
 from typing import TYPE_CHECKING
 
@@ -63,8 +73,6 @@ def targets_of(play: Play, sprite: Sprite, wanted: int) -> list[Sprite]:
 
 def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
     """Those that share the smallest distance, in order."""
-    if len(candidates) == 1:
-        return list(candidates)
     best = float("inf")
     chosen: list[Sprite] = []
     for other in candidates:
@@ -147,8 +155,8 @@ def chase_in_sight(kind: Kind) -> Update:
     return update
 
 
-def doubled_targets(play: Play, sprite: Sprite, wanted: Sequence[int]) -> list[Sprite]:
-    """What the `AlternateChaser` family is after: each target twice, as in the original's walk over types.
+def doubled(play: Play, wanted: Sequence[int]) -> list[Sprite]:
+    """What the `AlternateChaser` family may be after: each sprite twice, as in the original's walk over types.
 
     The original picks one of several types by an unseeded generator; the first that has sprites stands for
     it here, so that a play stays repeatable.
@@ -158,7 +166,7 @@ def doubled_targets(play: Play, sprite: Sprite, wanted: Sequence[int]) -> list[S
         subtypes = play.game.kinds[type_id].subtypes
         candidates = groups[type_id] + [other for subtype in subtypes for other in groups[subtype]]
         if candidates:
-            return nearest(play, sprite, candidates)
+            return candidates
     return []
 
 
@@ -170,7 +178,7 @@ def alternate(kind: Kind) -> Update:
         for sprite in sprites:
             passive(play, sprite)
             steps: list[tuple[float, float]] = []
-            for target in doubled_targets(play, sprite, wanted):
+            for target in nearest(play, sprite, doubled(play, wanted)):
                 steps += steps_towards(play, sprite, target)
             ways = steps or DIRECTIONS
             dx, dy = ways[play.random.next_int(len(ways))]

@@ -7,7 +7,7 @@ __all__ = ["chase_by_path", "follow_by_path"]
 from typing import TYPE_CHECKING
 
 from flagfall.tasks.vgdl.movement import active, passive
-from flagfall.tasks.vgdl.npcs import doubled_targets, random_step, targets_of
+from flagfall.tasks.vgdl.npcs import doubled, nearest, random_step, targets_of
 from flagfall.tasks.vgdl.updates import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -46,29 +46,30 @@ def chase_by_path(kind: Kind) -> Update:
 
 
 def follow_by_path(kind: Kind) -> Update:
-    """`PathAltChaser`: keeps after one target, even a dead one, until it covers it."""
+    """`PathAltChaser`: keeps after one target, even a dead one, until it covers it; then a random step at worst."""
     wanted: tuple[int, ...] = kind.parameters["stype1"]
     at_random: bool = kind.parameters["randomTarget"]
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            if sprite.quarry is None or covers(sprite, sprite.quarry):
-                choose(play, sprite)
-            if sprite.quarry is None:
+            quarry = sprite.quarry
+            if quarry is None or covers(sprite, quarry):
+                quarry = choose(play, sprite)
+            if quarry is None:
                 dx, dy = DIRECTIONS[play.random.next_int(4)]
             else:
-                dx, dy = way_to_quarry(play, sprite, sprite.quarry)
+                sprite.quarry = quarry
+                dx, dy = way_to_quarry(play, sprite, quarry)
             active(play, sprite, dx, dy, sprite.speed)
 
-    def choose(play: Play, sprite: Sprite) -> None:
-        targets = doubled_targets(play, sprite, wanted)
-        if not targets:
-            sprite.quarry = None
-        elif at_random:
-            sprite.quarry = targets[play.random.next_int(len(targets))]
-        else:
-            sprite.quarry = targets[0]
+    def choose(play: Play, sprite: Sprite) -> Sprite | None:
+        candidates = doubled(play, wanted)
+        if not candidates:
+            return None
+        if at_random:
+            return candidates[play.random.next_int(len(candidates))]
+        return nearest(play, sprite, candidates)[0]
 
     return update
 
