@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final
 
+from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver, is_langroom, langroom_action
 from flagfall.agents.learner import LearningAgent
 from flagfall.kernel.match import Briefing
 
@@ -17,14 +18,19 @@ _PRINTABLE: Final = range(0x20, 0x7F)
 
 
 class RandomAgent:
-    """Says any printable character of ASCII, each as likely as the others."""
+    """Says any printable character of ASCII, each as likely as the others.
+
+    In LangRoom it makes any move and says any word.
+    """
 
     def start(self, briefing: Briefing) -> None:
         """Seed itself from the match."""
         self._random = Random(briefing.seed)
 
-    def reply(self, byte: int, reward: float) -> int:  # noqa: ARG002 - it does not listen
-        """Any printable character."""
+    def reply(self, byte: Any, reward: float) -> Any:  # noqa: ARG002 - it does not listen
+        """Any printable character; or in LangRoom any action."""
+        if is_langroom(byte):
+            return langroom_action(self._random.randrange(5), self._random.choice(LANGROOM_WORDS))
         return _PRINTABLE[int(self._random.random() * len(_PRINTABLE))]
 
 
@@ -77,5 +83,6 @@ SAMPLES: Final[Mapping[str, Any]] = {
     "repeating": RepeatingAgent,
     "memorizing": MemorizingAgent,
     "learner": LearningAgent,
+    "langroom-solver": LangRoomSolver,
 }
 """The agents that come with flagfall, by the name under which the command line knows them."""

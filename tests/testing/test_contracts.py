@@ -45,9 +45,17 @@ def test_every_policy_keeps_the_contract(policy: str):
     )
 
 
+PLAYED = {"langroom-solver": ["langroom"]}
+"""What samples play, where it is not the usual tasks."""
+
+
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_every_sample_lasts(sample: str):
-    check_agent(sample)
+    check_agent(sample, tasks=PLAYED.get(sample, ["micro1", "micro4"]))
+
+
+def test_the_random_sample_lasts_in_a_room():
+    check_agent("random", tasks=["langroom"])
 
 
 @pytest.mark.slow

@@ -1,0 +1,119 @@
+"""An agent that answers the questions of LangRoom, from the picture and the words alone.
+
+It knows the rules: the words, where the objects stand, where an episode begins. Everything else it looks at.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LANGROOM_WORDS", "LangRoomSolver", "is_langroom", "langroom_action"]
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from flagfall.timing import ElapsedTimer
+
+LANGROOM_WORDS: Final = (
+    *("", "red", "green", "blue", "yellow"),
+    *("ball", "rug", "table", "vase"),
+    *("what", "color", "is", "the", "?", "it"),
+)
+"""The words of LangRoom by their index; more than these mean nothing."""
+
+_CORNERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {"ball": (1, 1), "rug": (7, 1), "table": (1, 7), "vase": (7, 7)}
+)
+_START: Final = (4, 4)
+
+_STEPS: Final = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
+"""What the moves do, by index."""
+
+_COLORS: Final = {
+    (True, False, False): "red",
+    (False, True, False): "green",
+    (False, False, True): "blue",
+    (True, True, False): "yellow",
+}
+"""A colour by which of red, green and blue are strong in it."""
+
+
+def is_langroom(observation: Any) -> bool:
+    """Whether this is what LangRoom shows."""
+    return isinstance(observation, Mapping) and observation.keys() == {"image", "text"}
+
+
+def langroom_action(move: int = 0, word: str = "") -> dict[str, int]:
+    """An action of LangRoom."""
+    return {"move": move, "talk": LANGROOM_WORDS.index(word)}
+
+
+class LangRoomSolver:
+    """Plays LangRoom: hears what is asked, walks to where it sees it, and tells its colour in time.
+
+    A question is asked thirteen steps before its answer, which is enough to see any object from anywhere. The
+    colours are new with each question, so it trusts what it has seen since a question began.
+
+    Args:
+        view: as the room has it: how many cells are seen to each side.
+    """
+
+    def __init__(self, view: int = 2) -> None:
+        self._view = view
+        self._begin()
+
+    def init(self, _observation: Any) -> None:
+        """An episode begins."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._at = _START
+        self._step = 0
+        self._heard = self._asked = ""
+        self._seen: dict[str, str] = {}
+
+    def act(self, observation: Mapping[str, Any], timer: ElapsedTimer) -> dict[str, int]:
+        """Look, listen, and walk or answer."""
+        late: Any = timer.late
+        dx, dy = _STEPS[self._step if late is None else late.played["move"]]
+        self._at = self._at[0] + dx, self._at[1] + dy
+        before, self._heard = self._heard, LANGROOM_WORDS[observation["text"]]
+        if self._heard == "what":
+            self._seen.clear()
+        elif self._heard in _CORNERS:
+            self._asked = self._heard
+        self._look(observation["image"])
+        self._step = self._towards(self._asked)
+        if (before, self._heard) == ("it", "is"):
+            answer = self._seen.get(self._asked, "")
+            self._asked = ""
+            return langroom_action(self._step, answer)
+        return langroom_action(self._step)
+
+    def _look(self, image: Any) -> None:
+        """Note the colours of the objects in sight."""
+        cells = 2 * self._view + 1
+        size = len(image) // cells
+        margin = (len(image) - cells * size) // 2
+        for name, corner in _CORNERS.items():
+            column, row = (there - here + self._view for there, here in zip(corner, self._at, strict=True))
+            if 0 <= column < cells and 0 <= row < cells:
+                top, left = margin + row * size, margin + column * size
+                self._seen[name] = _color_of(image[top : top + size, left : left + size])
+
+    def _towards(self, name: str) -> int:
+        """The move that brings an object nearer to being seen; none where it is, or was."""
+        if not name or name in self._seen:
+            return 0
+        for axis, moves in enumerate(((4, 3), (2, 1))):
+            away = _CORNERS[name][axis] - self._at[axis]
+            if abs(away) > self._view:
+                return moves[away > 0]
+        return 0
+
+
+def _color_of(cell: Any) -> str:
+    """The colour of what is in a cell, by its most colourful pixel: what is grey is none."""
+    pixels = cell.reshape(-1, 3).astype(int)
+    strongest = pixels[(pixels.max(axis=1) - pixels.min(axis=1)).argmax()].tolist()
+    middle = (min(strongest) + max(strongest)) / 2
+    return _COLORS.get(tuple(part > middle for part in strongest), "")
