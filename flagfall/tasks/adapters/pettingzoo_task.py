@@ -9,20 +9,17 @@ from __future__ import annotations
 
 __all__ = ["AECTask", "ParallelTask", "PettingZooTask", "make_pettingzoo_task", "pettingzoo_task"]
 
-import importlib
-import pkgutil
-import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from types import ModuleType
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from gymnasium import spaces
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.roles import StepResult
 from flagfall.tasks.adapters.masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
+from flagfall.tasks.adapters.pettingzoo_names import make_environment
 from flagfall.tasks.adapters.seeds import IGNORES_SEED, environment_seed, warn_of_ignored_seed
 from flagfall.tasks.adapters.spaces import NotOfSpace, check_writable, contains, kept, lowest, read
 from flagfall.tasks.adapters.texts import parse_text
@@ -30,8 +27,6 @@ from flagfall.tasks.task import Task
 
 PREFIX: Final = "pettingzoo:"
 
-_VERSIONED: Final = re.compile(r"_v\d+$")
-_MAKERS: Final = {"parallel": "parallel_env", "aec": "env"}
 _encode = json_encoder().encode
 
 Asked: TypeAlias = Mapping[str, tuple[Any, Mapping[str, Any]]]
@@ -267,64 +262,17 @@ def pettingzoo_task(env: Any, id: str | None = None, **options: Any) -> PettingZ
 def make_pettingzoo_task(text: str) -> PettingZooTask:
     """The task that a text such as `pettingzoo:classic/connect_four_v3` means.
 
-    The name is that of a module in the package `pettingzoo`, or, with a dot in it, of any module that has a
-    function `env` or `parallel_env`. Of two, `parallel_env` is taken; the option `api=aec` takes the other.
-    The options `nil` and `action_mask` are those of `PettingZooTask`; all others go to that function.
+    The options `nil` and `action_mask` are those of `PettingZooTask`; for the rest see
+    `flagfall.tasks.adapters.pettingzoo_names.make_environment`.
 
     Raises:
         UsageError: there is no such environment, or it cannot be made so.
     """
     name, options = parse_text(text)
     own = {key: options.pop(key) for key in ("nil", "action_mask") if key in options}
-    module = _module(text, name.removeprefix(PREFIX))
-    make = _maker(text, module, options.pop("api", None))
-    try:
-        env = make(**options)
-    except Exception as error:
-        raise UsageError(f"{text} cannot be made: {type(error).__name__}: {error}") from error
+    env = make_environment(text, name.removeprefix(PREFIX), options)
     try:
         return pettingzoo_task(env, text, **own)
     except UsageError:
         env.close()
         raise
-
-
-def _maker(text: str, module: ModuleType, api: Any) -> Any:
-    makers = {name: getattr(module, maker) for name, maker in _MAKERS.items() if hasattr(module, maker)}
-    if not makers:
-        raise UsageError(f"{text}: {module.__name__} has neither a function `env` nor `parallel_env`")
-    if api is not None and api not in makers:
-        raise UsageError(f"{text}: it has no api={api}; it has {' and '.join(makers)}")
-    return makers[api or next(iter(makers))]
-
-
-def _module(text: str, name: str) -> ModuleType:
-    """The module of an environment."""
-    path = name if "." in name else f"pettingzoo.{name.replace('/', '.')}"
-    try:
-        return importlib.import_module(path)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if missing == "pettingzoo":
-            raise UsageError(f"{text} needs PettingZoo: pip install 'flagfall[pettingzoo]'") from None
-        if path != missing and not path.startswith(f"{missing}."):
-            family = name.partition("/")[0]
-            needs = (
-                f"pip install {missing}, or 'pettingzoo[{family}]'" if "/" in name else f"install {missing}"
-            )
-            raise UsageError(f"{text} needs the module {missing}: {needs}") from None
-        hint = nearest(name, _names()) if path.startswith("pettingzoo.") else ""
-        raise UsageError(f"{text}: unknown PettingZoo environment {name!r}{hint}") from None
-    except Exception as error:
-        raise UsageError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
-
-
-def _names() -> Iterator[str]:
-    """The environments in the package, `family/name_v0`."""
-    package = importlib.import_module("pettingzoo")
-    for family in pkgutil.iter_modules(package.__path__):
-        if family.ispkg:
-            folders = [f"{folder}/{family.name}" for folder in package.__path__]
-            for module in pkgutil.iter_modules(folders):
-                if _VERSIONED.search(module.name):
-                    yield f"{family.name}/{module.name}"

@@ -1,0 +1,78 @@
+"""PettingZoo environments by name."""
+
+from __future__ import annotations
+
+__all__ = ["make_environment"]
+
+import importlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import ModuleType
+from typing import Any, Final
+
+from flagfall.errors import UsageError, nearest
+
+_FUNCTIONS: Final = {"parallel": "parallel_env", "aec": "env"}
+"""What modules call the makers of the two interfaces; the first that there is is taken."""
+
+
+def make_environment(text: str, name: str, options: Mapping[str, Any]) -> Any:
+    """A new environment.
+
+    Args:
+        text: what the user wrote, for messages.
+        name: as PettingZoo's registry has it, `classic/connect_four_v3`; or, with a dot in it, a module that
+            has a function `env` or `parallel_env`, as modules of PettingZoo environments do.
+        options: for whoever makes it, but for `api`: `aec` or `parallel`, of those that the environment
+            has. By default `parallel`, where there are both.
+
+    Raises:
+        UsageError: there is none, or it cannot be made so.
+    """
+    others = {key: value for key, value in options.items() if key != "api"}
+    makers = _in_module(text, name) if "." in name else _registered(text, name)
+    api = options.get("api", next(iter(makers)))
+    if api not in makers:
+        raise UsageError(f"{text}: it has no api={api}; it has {' and '.join(makers)}")
+    try:
+        return makers[api](**others)
+    except Exception as error:
+        missing = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+        if isinstance(missing, ImportError):
+            family = name.partition("/")[0]
+            raise UsageError(
+                f"{text} cannot be made: {missing}; pip install 'pettingzoo[{family}]'"
+            ) from error
+        raise UsageError(f"{text} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _registered(text: str, name: str) -> dict[str, Callable[..., Any]]:
+    """What makes a registered environment, by interface."""
+    try:
+        registry: Any = importlib.import_module("pettingzoo")
+    except ModuleNotFoundError:
+        raise UsageError(f"{text} needs PettingZoo: pip install 'flagfall[pettingzoo]'") from None
+    refused = importlib.import_module("pettingzoo.env_registry.exceptions").PettingZooRegistryError
+    makers: dict[str, Callable[..., Any]] = {}
+    for api in _FUNCTIONS:
+        try:
+            registry.spec(api, name)
+        except refused:
+            continue
+        makers[api] = partial(registry.make, api, name)
+    if not makers:
+        known = dict.fromkeys([*registry.aec_registry, *registry.parallel_registry])
+        raise UsageError(f"{text}: unknown PettingZoo environment {name!r}{nearest(name, known)}")
+    return makers
+
+
+def _in_module(text: str, name: str) -> dict[str, Callable[..., Any]]:
+    """What makes the environment of a module, by interface."""
+    try:
+        module: ModuleType = importlib.import_module(name)
+    except Exception as error:
+        raise UsageError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
+    makers = {api: getattr(module, made) for api, made in _FUNCTIONS.items() if hasattr(module, made)}
+    if not makers:
+        raise UsageError(f"{text}: module {name} has neither a function `env` nor `parallel_env`")
+    return makers
