@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-from flagfall.tasks.vgdl.language import load_game
-from flagfall.tasks.vgdl.levels import load_level
+from flagfall.tasks.vgdl.definition import AVATAR, GameDefinition, LevelDefinition
+from flagfall.tasks.vgdl.language import load_game, read_game
+from flagfall.tasks.vgdl.levels import load_level, read_level
+from flagfall.tasks.vgdl.mistakes import GameError
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 
 DATA = Path(__file__).parents[2].parent / "shared/data/gvgai"
@@ -73,6 +76,32 @@ def test_what_public_games_have_that_is_tolerated():
         "witnessprotection: '1' cannot stand in a level: unknown sprite 'turnup'",
         "witnessprotection: '3' cannot stand in a level: unknown sprite 'turndown'",
     ]
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_damaged_games_and_levels_are_read_or_clearly_refused(data: st.DataObject):
+    path = data.draw(st.sampled_from(GAMES))
+    texts = path.read_text(), level_path(path.stem, 0).read_text()
+    words = st.text("\t\n #=>,.aA1w", max_size=6) | st.sampled_from(texts[0].split())
+    game_text, level_text = (damaged(text, data.draw(cuts(len(text), words))) for text in texts)
+    try:
+        game = read_game(game_text)
+        read_level(game, level_text)
+    except GameError as refused:
+        assert str(refused).startswith(("game:", "level:"))  # noqa: PT017 - either outcome is right
+    else:
+        assert game.order[-1] == AVATAR
+
+
+def cuts(length: int, words: st.SearchStrategy[str]) -> st.SearchStrategy[list[tuple[int, int, str]]]:
+    return st.lists(st.tuples(st.integers(0, length), st.integers(0, 40), words), max_size=3)
+
+
+def damaged(text: str, cuts: list[tuple[int, int, str]]) -> str:
+    for start, length, new in cuts:
+        text = text[:start] + new + text[start + length :]
+    return text
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: f"{path.parent.name}/{path.name.partition('.')[0]}")

@@ -13,6 +13,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_LINES",
     "MAX_TEXT",
+    "MAX_WORD",
     "MAX_WORDS",
     "Line",
     "Word",
@@ -43,6 +44,9 @@ MAX_DEPTH: Final = 64
 
 MAX_WORDS: Final = 256
 """Words on a line; the public games need 21."""
+
+MAX_WORD: Final = 1000
+"""Characters of a word; the public games need 56."""
 
 _LONGEST_CODE: Final = 4  # bytes of a character in UTF-8
 _WORD: Final = re.compile(r"[^\x00-\x20]+")  # the original trims and splits at everything up to the blank
@@ -187,6 +191,9 @@ def _line(raw: str, number: int, file: str) -> Line | None:
         return None
     if len(words) > MAX_WORDS:
         raise GameError(words[MAX_WORDS].place, f"more than {MAX_WORDS} words on a line")
+    for word in words:
+        if len(word.text) > MAX_WORD:
+            raise GameError(word.place, f"a word of more than {MAX_WORD} characters")
     return Line(words, words[0].place.column - 1)
 
 

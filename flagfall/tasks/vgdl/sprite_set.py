@@ -52,7 +52,7 @@ class _Node:
     id: int
     name: str
     kind: str | None
-    handed_down: str | None
+    handed_down: Word | None
     given: dict[str, Word]
     path: tuple[int, ...]
     line: Line
@@ -96,10 +96,10 @@ class _Reading:
     def read(self, lines: Sequence[Line], above: _Node | None) -> list[_Node]:
         """Siblings, depth first; returns them with their subtypes complete."""
         nodes = []
-        for number, line in enumerate(lines):
+        for line in lines:
             if not any(word.text == ">" for word in line.words[1:]):
-                left = f"; the {len(lines) - number - 1} lines beside it that follow are left out, too"
-                text = f"no '>' after {line.first.text!r}{left if number + 1 < len(lines) else ''}"
+                left = "; the lines beside it that follow are left out, too" if line is not lines[-1] else ""
+                text = f"no '>' after {line.first.text!r}{left}"
                 self._notices.add(line.place, text, logged=False)
                 break
             node = self._define(line, above)
@@ -130,7 +130,7 @@ class _Reading:
             id=type_id,
             name=word.text,
             kind=self._kind(written, handed),
-            handed_down=written.text if written else handed,
+            handed_down=written or handed,
             given=given,
             path=path,
             line=line,
@@ -150,18 +150,19 @@ class _Reading:
             )
         return bare[-1] if bare else None
 
-    def _kind(self, written: Word | None, handed: str | None) -> str | None:
+    def _kind(self, written: Word | None, handed: Word | None) -> str | None:
         """The class that counts: the one handed down before the one written."""
-        if written is None:
-            return handed
-        if handed is None:
-            if written.text not in SPRITE_CLASSES:
-                raise GameError.unknown(written.place, "sprite class", written.text, SPRITE_CLASSES)
-            return written.text
-        if written.text != handed:
-            text = f"this is a {handed}, as its parent says; {written.text!r} counts for what stands below"
+        counts = handed or written
+        if counts is None:
+            return None
+        if counts.text not in SPRITE_CLASSES:
+            raise GameError.unknown(counts.place, "sprite class", counts.text, SPRITE_CLASSES)
+        if written is not None and written.text != counts.text:
+            text = (
+                f"this is a {counts.text}, as its parent says; {written.text!r} counts for what stands below"
+            )
             self._notices.add(written.place, text, logged=False)
-        return handed
+        return counts.text
 
     def finish(self) -> Names:
         """Who the sprites are, when all lines have been read."""
