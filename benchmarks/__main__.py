@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import kernel, round1
+from benchmarks import kernel, langroom, round1
 
-SUITES = {"kernel": kernel.main, "round1": round1.main}
+SUITES = {"kernel": kernel.main, "round1": round1.main, "langroom": langroom.main}
 
 
 def main() -> None:

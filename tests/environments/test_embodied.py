@@ -80,3 +80,14 @@ def test_spaces():
     assert np.zeros(2) not in Space(np.int32, (), 0, 4)
     assert np.float32(-1) in Space(np.float32)
     assert np.float32(1) in Space(np.float32, (), 0, 1)
+
+
+@pytest.mark.parametrize("resolution", [3, 5, 9])
+def test_a_log_image_may_be_too_small_to_be_read(resolution):
+    room = EmbodiedLangRoom(seed=0, view=1, resolution=resolution, log_image=True)
+    room.step(RESET)
+    assert room.step({"move": 0, "talk": 9, "reset": False})["log_image"].shape == (
+        resolution,
+        4 * resolution,
+        3,
+    )

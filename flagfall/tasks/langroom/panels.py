@@ -6,6 +6,7 @@ __all__ = ["LINES", "Lately", "beside_panels", "room_as_text"]
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 LINES: Final = 5
 """How far the panels look back."""
 
-_PANELS: Final = 3
-_BACKGROUND: Final = (0, 0, 0)
+_KEPT_LINES: Final = 256
+"""So many lines of text stay drawn: all words that mean something, and the rewards, at several sizes."""
+
 _INK: Final = (255, 255, 255)
 _FONT_SHARE: Final = 0.8
 """How much of a line the letters take."""
@@ -67,24 +69,33 @@ def beside_panels(view: Picture, lately: Lately) -> Picture:
     Returns:
         uint8 (size, 4 * size, 3).
     """
+    size = len(view)
     panels: list[Iterable[str]] = [
         (word_at(word) or _SILENCE for word in lately.heard),
         (word_at(word) or _SILENCE for word in lately.said),
         (f"{reward:g}" for reward in lately.paid),
     ]
-    return np.concatenate([view, *(_panel(list(lines), len(view)) for lines in panels)], axis=1)
+    picture = np.zeros((size, (1 + len(panels)) * size, 3), np.uint8)
+    picture[:, :size] = view
+    height = size // LINES
+    for left, texts in enumerate(map(list, panels), 1):
+        for row, text in enumerate(texts, LINES - len(texts)):
+            picture[row * height : (row + 1) * height, left * size : (left + 1) * size] = _line(
+                text, size, height
+            )
+    return picture
 
 
-def _panel(lines: Sequence[str], size: int) -> Picture:
+@lru_cache(maxsize=_KEPT_LINES)
+def _line(text: str, width: int, height: int) -> Picture:
+    """A text in white on black, uint8 (height, width, 3)."""
     from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415 - who asks for no such picture does not pay
 
-    panel = Image.new("RGB", (size, size), _BACKGROUND)
-    draw = ImageDraw.Draw(panel)
-    pitch = size / LINES
-    font = ImageFont.load_default(max(1.0, pitch * _FONT_SHARE))
-    for row, line in enumerate(lines, LINES - len(lines)):
-        draw.text((pitch / 4, (row + 0.5) * pitch), line, _INK, font, anchor="lm")
-    return np.asarray(panel)
+    line = Image.new("RGB", (width, height))
+    if height:
+        font = ImageFont.load_default(max(1.0, height * _FONT_SHARE))
+        ImageDraw.Draw(line).text((height / 4, height / 2), text, _INK, font, anchor="lm")
+    return np.asarray(line)
 
 
 def room_as_text(player: tuple[int, int], colors: Sequence[int], word: int) -> str:
