@@ -36,8 +36,8 @@ __all__ = [
     "StateObservation",
 ]
 
-from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
@@ -55,6 +55,10 @@ STATIC: Final = 4
 FROM_AVATAR: Final = 5
 MOVABLE: Final = 6
 CATEGORIES: Final = 7
+HIDDEN: Final = -1
+
+OFF_SCREEN: Final = 1 << 40
+"""More than any place on a screen; see `_places`."""
 
 WINNERS: Final[Mapping[int, str]] = {
     -1: "NO_WINNER",
@@ -126,7 +130,7 @@ class StateObservation(Struct, frozen=True):
         avatar_health_points, avatar_max_health_points, avatar_limit_health_points: 0, 0, 1000 in games
             without health.
         is_avatar_alive: it was not killed.
-        available_actions: in the order of its class, without `NIL` and `ESCAPE`; empty when the game has ended.
+        available_actions: in the order of its class, without `NIL` and `ESCAPE`; empty at the end.
         avatar_resources: type to amount.
         observation_grid: by column, then by row: what stands in the cell.
         npc_positions, immovable_positions, movable_positions, resources_positions, portals_positions,
@@ -169,37 +173,18 @@ class StateObservation(Struct, frozen=True):
         return msgspec.convert(dict(plain), cls, str_keys=True)
 
 
-_NOWHERE: Final = (-1.0, -1.0)
+Point: TypeAlias = tuple[float, float]
+_AvatarFields: TypeAlias = tuple[
+    float, Point, Point, str, int, int, int, int, bool, tuple[str, ...], dict[int, int]
+]
 
-_xs = attrgetter("x")
-_ys = attrgetter("y")
-
-
-class _Watch:
-    """The sprites of one type, as they were seen last.
-
-    Attributes:
-        type: which.
-        sprites: in the order of their birth; `xs`, `ys` go with them.
-        records: by sprite number, in the same order.
-        row: the records.
-        counts: by category, how many of them have it.
-    """
-
-    __slots__ = ("counts", "records", "row", "sprites", "type", "xs", "ys")
-
-    def __init__(self, type_id: int) -> None:
-        self.type = type_id
-        self.sprites: list[Sprite] = []
-        self.xs: list[int] = []
-        self.ys: list[int] = []
-        self.records: dict[int, Observation] = {}
-        self.row: Row = ()
-        self.counts = [0] * CATEGORIES
+_NOWHERE: Final[Point] = (-1.0, -1.0)
 
 
 class Observer:
     """Watches one play and says what is to be seen; see the rules at the top of this file.
+
+    It is quick where it is asked after every tick; after several, it looks at everything anew.
 
     Args:
         play: begun, and at any tick; an observer for each play.
@@ -210,18 +195,32 @@ class Observer:
         self._block = play.block_size
         self._width = play.width
         self._height = play.height
-        self._dimension = (float(play.width * play.block_size), float(play.height * play.block_size))
-        types = play.game.definition.types
-        self._watches = [_Watch(type_.id) for type_ in types if not type_.parameters.get("hidden")]
-        self._cells: list[Cell] = [()] * (play.width * play.height)
-        self._columns: list[Column] = [((),) * play.height] * play.width
-        self._grid: Grid = tuple(self._columns)
+        self._dimension = (float(play.screen[0]), float(play.screen[1]))
+        kinds = play.game.kinds
+        self._category = [HIDDEN if kind.parameters.get("hidden") else kind.category for kind in kinds]
+        # Types by the list that they stand in, or may stand in: what moves, the avatar may have fired.
+        self._listed = [
+            [kind.id for kind in kinds if self._category[kind.id] == c] for c in range(CATEGORIES)
+        ]
+        self._tick: int | None = None
+        self._across, self._down, self._cells_of = _places(self._width, self._height, self._block)
+        self._clear()
+
+    def _clear(self) -> None:
+        types = len(self._category)
+        self._records: list[dict[int, Observation]] = [{} for _ in range(types)]
+        self._shots = [0] * types
+        self._rows: list[Row] = [()] * types
         self._lists: list[Rows] = [()] * CATEGORIES
-        # The cells that a sprite at some position stands in; positions on the screen only.
-        self._places: dict[tuple[int, int], tuple[int, ...]] = {}
+        # By sprite: its place, see `_places`. By cell: what stands there, in order.
+        self._at: dict[int, int] = {}
+        self._contents: list[dict[int, Observation]] = [{} for _ in range(self._width * self._height)]
+        self._cells: list[Cell] = [()] * (self._width * self._height)
+        self._columns: list[Column] = [((),) * self._height] * self._width
+        self._grid: Grid = tuple(self._columns)
         # What the look in hand has changed.
-        self._stale_columns: set[int] = set()
-        self._stale_lists: set[int] = set()
+        self._stale_cells: set[int] = set()
+        self._stale_types: set[int] = set()
 
     def observe(self) -> StateObservation:
         """The state of this moment, complete."""
@@ -251,95 +250,164 @@ class Observer:
 
     def _look(self) -> None:
         """Bring grid and lists up to this moment."""
-        groups = self._play.groups
-        for watch in self._watches:
-            group = groups[watch.type]
-            if group or watch.sprites:
-                xs, ys = list(map(_xs, group)), list(map(_ys, group))
-                same = group == watch.sprites
-                if not same or xs != watch.xs or ys != watch.ys:
-                    if not same:
-                        self._bury(watch, group)
-                        watch.sprites = list(group)
-                    self._follow(watch, group)
-                    watch.xs, watch.ys = xs, ys
-        if self._stale_columns:
-            height = self._height
-            for column in self._stale_columns:
-                self._columns[column] = tuple(self._cells[column * height : (column + 1) * height])
-            self._grid = tuple(self._columns)
-            self._stale_columns.clear()
-        if self._stale_lists:
-            for category in self._stale_lists:
-                self._lists[category] = tuple([w.row for w in self._watches if w.counts[category]])
-            self._stale_lists.clear()
+        play = self._play
+        tick = play.tick
+        if tick == self._tick:
+            return
+        if self._tick is None or tick != self._tick + 1:
+            self._clear()
+            for group in play.groups:
+                for sprite in group:
+                    self._add(sprite)
+        else:
+            self._follow(play)
+        self._tick = tick
+        self._put_together()
 
-    def _bury(self, watch: _Watch, group: Sequence[Sprite]) -> None:
-        """Take out the records of sprites that are gone."""
-        living = {sprite.id for sprite in group}
-        for number in [number for number in watch.records if number not in living]:
-            record = watch.records.pop(number)
-            self._take_out(record)
-            self._note(watch, record.category, -1)
-
-    def _follow(self, watch: _Watch, group: Sequence[Sprite]) -> None:
-        """Make new records of sprites that were born, or have moved."""
-        records = watch.records
-        type_id = watch.type
-        for sprite in group:
-            number, x, y = sprite.id, sprite.x, sprite.y
-            old = records.get(number)
+    def _follow(self, play: Play) -> None:
+        """What happened in one tick."""
+        records, contents, at = self._records, self._contents, self._at
+        across, down, cells_of = self._across, self._down, self._cells_of
+        for sprite in play.moved:
+            type_id, number = sprite.type, sprite.id
+            old = records[type_id].get(number)
             if old is None:
-                record = Observation(type_id, number, sprite.category, x, y)
-                self._note(watch, record.category, 1)
-            elif old.x != x or old.y != y:
-                record = Observation(type_id, number, old.category, x, y)
-                self._take_out(old)
-            else:
                 continue
-            records[number] = record
-            self._put_in(record)
-        watch.row = tuple(records.values())
-        for category, count in enumerate(watch.counts):
-            if count:
-                self._stale_lists.add(category)
+            x, y = sprite.x, sprite.y
+            if old.x == x and old.y == y:
+                continue
+            record = Observation(type_id, number, old.category, x, y)
+            records[type_id][number] = record
+            self._stale_types.add(type_id)
+            place = across.get(x, OFF_SCREEN) + down.get(y, OFF_SCREEN)
+            if place == at[number] < OFF_SCREEN:
+                cells = cells_of[place]
+                for cell in cells:
+                    contents[cell][number] = record
+                self._stale_cells.update(cells)
+            else:
+                self._take_out(number)
+                self._put_in(record, place)
+        for sprite in play.born:
+            self._add(sprite)
+        for sprite in play.died:
+            self._remove(sprite)
 
-    def _note(self, watch: _Watch, category: int, more: int) -> None:
-        watch.counts[category] += more
-        self._stale_lists.add(category)
+    def _add(self, sprite: Sprite) -> None:
+        type_id = sprite.type
+        if self._category[type_id] != HIDDEN:
+            record = Observation(type_id, sprite.id, sprite.category, sprite.x, sprite.y)
+            self._records[type_id][sprite.id] = record
+            self._shots[type_id] += record.category == FROM_AVATAR
+            self._stale_types.add(type_id)
+            self._put_in(
+                record, self._across.get(record.x, OFF_SCREEN) + self._down.get(record.y, OFF_SCREEN)
+            )
+
+    def _remove(self, sprite: Sprite) -> None:
+        type_id = sprite.type
+        record = self._records[type_id].pop(sprite.id, None)
+        if record is not None:
+            self._shots[type_id] -= record.category == FROM_AVATAR
+            self._stale_types.add(type_id)
+            self._take_out(sprite.id)
+
+    def _put_together(self) -> None:
+        """Make new columns, rows and lists of what has changed."""
+        if self._stale_cells:
+            height = self._height
+            cells, contents = self._cells, self._contents
+            for cell in self._stale_cells:
+                cells[cell] = tuple(contents[cell].values())
+            for column in {cell // height for cell in self._stale_cells}:
+                self._columns[column] = tuple(cells[column * height : (column + 1) * height])
+            self._grid = tuple(self._columns)
+            self._stale_cells.clear()
+        if self._stale_types:
+            stale_lists = set()
+            for type_id in self._stale_types:
+                self._rows[type_id] = tuple(self._records[type_id].values())
+                stale_lists.add(self._category[type_id])
+            self._stale_types.clear()
+            for category in stale_lists:
+                if category == MOVABLE:
+                    self._list_movables()
+                elif category != AVATARS:
+                    rows = [self._rows[type_id] for type_id in self._listed[category]]
+                    self._lists[category] = tuple([row for row in rows if row])
+
+    def _list_movables(self) -> None:
+        """What the avatar has fired, and what else moves; a type with sprites of both kinds is in both."""
+        rows, shots, types = self._rows, self._shots, self._listed[MOVABLE]
+        self._lists[MOVABLE] = tuple([rows[t] for t in types if len(rows[t]) > shots[t]])
+        self._lists[FROM_AVATAR] = tuple([rows[t] for t in types if shots[t]])
 
     # The grid.
 
-    def _put_in(self, record: Observation) -> None:
-        cells = self._cells
-        for at in self._cells_at(record.x, record.y):
-            there = cells[at]
-            cells[at] = tuple(sorted((*there, record))) if there else (record,)
-            self._stale_columns.add(at // self._height)
+    def _put_in(self, record: Observation, place: int) -> None:
+        self._at[record.obs_id] = place
+        if place < OFF_SCREEN:
+            for cell in self._cells_of[place]:
+                there = self._contents[cell]
+                last = there[next(reversed(there))] if there else record
+                there[record.obs_id] = record
+                if record < last:
+                    self._contents[cell] = {seen.obs_id: seen for seen in sorted(there.values())}
+                self._stale_cells.add(cell)
 
-    def _take_out(self, record: Observation) -> None:
-        cells = self._cells
-        for at in self._cells_at(record.x, record.y):
-            cells[at] = tuple([other for other in cells[at] if other is not record])
-            self._stale_columns.add(at // self._height)
-
-    def _cells_at(self, x: int, y: int) -> tuple[int, ...]:
-        """Where a sprite at these pixels stands, as places in `_cells`; nowhere if it is off the screen."""
-        known = self._places.get((x, y))
-        if known is not None:
-            return known
-        block, width, height = self._block, self._width, self._height
-        column, row = int(x / block), int(y / block)
-        if not (0 <= column < width and 0 <= row < height):
-            return ()
-        columns = [column, column + 1] if x > 0 and x % block and column + 1 < width else [column]
-        rows = [row, row + 1] if y > 0 and y % block and row + 1 < height else [row]
-        places = tuple([c * height + r for c in columns for r in rows])
-        self._places[x, y] = places
-        return places
+    def _take_out(self, number: int) -> None:
+        place = self._at.pop(number)
+        if place < OFF_SCREEN:
+            for cell in self._cells_of[place]:
+                del self._contents[cell][number]
+                self._stale_cells.add(cell)
 
 
-def _avatar(avatar: Sprite | None, last_action: str, actions: tuple[str, ...], *, over: bool) -> tuple[Any, ...]:
+@lru_cache(maxsize=64)
+def _places(
+    width: int, height: int, block: int
+) -> tuple[dict[int, int], dict[int, int], list[tuple[int, ...]]]:
+    """Where on the grid a sprite may stand.
+
+    Args:
+        width: of the grid, in cells.
+        height: likewise.
+        block: pixels a cell.
+
+    Returns:
+        What x and what y on the screen add to the number of a place; and by place the cells, which are
+        numbered column by column.
+    """
+    across = _spans(width, block)
+    down = _spans(height, block)
+    cells_of = [
+        tuple([column * height + row for column in columns for row in rows])
+        for columns in _lines(width)
+        for rows in _lines(height)
+    ]
+    return {x: line * 2 * height for x, line in across.items()}, down, cells_of
+
+
+def _spans(cells: int, block: int) -> dict[int, int]:
+    """By pixel: twice its cell, and one more where a sprite that begins there reaches into the next cell."""
+    return {
+        pixel: 2 * int(pixel / block) + (pixel > 0 and pixel % block > 0)
+        for pixel in range(1 - block, cells * block)
+    }
+
+
+def _lines(cells: int) -> list[tuple[int, ...]]:
+    """By such a number: the cells along one axis."""
+    return [
+        (cell, cell + 1) if reaches and cell + 1 < cells else (cell,)
+        for cell in range(cells)
+        for reaches in (0, 1)
+    ]
+
+
+def _avatar(
+    avatar: Sprite | None, last_action: str, actions: tuple[str, ...], *, over: bool
+) -> _AvatarFields:
     """The fields from `avatar_speed` to `avatar_resources`."""
     if avatar is None:
         return (0.0, _NOWHERE, _NOWHERE, last_action, -1, 0, 0, 0, False, actions, {})

@@ -78,8 +78,5 @@ class Painter:
     def _mark(sprite: Sprite) -> Mark:
         """All that its looks depend on."""
         ox, oy = sprite.ox, sprite.oy
-        if abs(ox) >= abs(oy):
-            facing = (-1, 0) if ox < 0 else (1, 0)
-        else:
-            facing = (0, -1) if oy < 0 else (0, 1)
+        facing = (-1 if ox < 0 else 1, 0) if abs(ox) >= abs(oy) else (0, -1 if oy < 0 else 1)
         return (sprite.x, sprite.y, sprite.w, sprite.h, facing)

@@ -101,9 +101,10 @@ class StateWriter:
                 text = f"[{','.join([self._cell(cell) for cell in column])}]"
                 kept[at] = (column, text, max(map(len, column), default=0))
         rows = len(grid[0]) if grid else 0
+        longest = max([length for _, _, length in kept], default=0)
         return (
-            f',"observationGrid":[{",".join([text for _, text, _ in kept])}],"observationGridNum":{len(grid)},'
-            f'"observationGridMaxRow":{rows},"observationGridMaxCol":{max([c for _, _, c in kept], default=0)}'
+            f',"observationGrid":[{",".join([text for _, text, _ in kept])}]'
+            f',"observationGridNum":{len(grid)},"observationGridMaxRow":{rows},"observationGridMaxCol":{longest}'
         )
 
     def _list(self, name: str, rows: Rows) -> str:
