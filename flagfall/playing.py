@@ -153,6 +153,11 @@ def rebuild(header: MatchStarted) -> SchedulerRole:
         UsageError: it was played with tasks of somebody's own, or the header is damaged.
     """
     if header.config is not None:
+        from flagfall.tasks.vgdl.track_game import TrackSetup  # noqa: PLC0415 - few matches are tracks
+
+        track = TrackSetup.from_config(header.config)
+        if track is not None:
+            return track.build()
         _refuse_python(header.config)
         return parse_config(header.config, name="the configuration in the journal").build()
     return build_scheduler(header.tasks, header.scheduler, header.steps)[0]

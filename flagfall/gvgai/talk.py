@@ -1,4 +1,4 @@
-"""One session with a client of the original, over any stream: what the seat is asked goes out, answers come in.
+"""One session with a client of the original, over any stream: questions go out, answers come in.
 
 Rule 1: one message at a time. The next goes out when the answer to the last has come, however late: a
     client that is late finds the newest state next, and its pipe never fills up.
@@ -27,7 +27,6 @@ from flagfall.gvgai.words import (
     INIT_FAILED,
     START,
     START_DONE,
-    START_FAILED,
     Overspent,
     read_action,
     read_choice,
@@ -81,12 +80,7 @@ class Talk:
         """
         word = await self._ask(seat, START)
         if word != START_DONE:
-            said = (
-                f"it said {START_FAILED}"
-                if word == START_FAILED
-                else f"it answered {START} with {_cut(word)}"
-            )
-            raise AgentFault("not started", said)
+            raise AgentFault("not started", f"it answered {START} with {word[:MAX_SHOWN_CHARS]!r}")
         seat.wants = frozenset({"init", "act", "result"})
         self._last = start.number
         seat.reply()
@@ -157,7 +151,3 @@ class Talk:
 
 Capture = Callable[[str, int, str], None]
 """Hears a session: `S` or `C`, the number of the message, and what was said."""
-
-
-def _cut(word: str) -> str:
-    return repr(word[:MAX_SHOWN_CHARS])

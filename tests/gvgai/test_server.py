@@ -1,0 +1,447 @@
+"""Clients in processes of their own at our server: every phase, and the verdict on every fault."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from flagfall.errors import UsageError
+from flagfall.events import TurnPlayed
+from flagfall.gvgai.server import Session, TrackServer
+from flagfall.playing import rebuild
+from flagfall.recording.verify import verify
+from flagfall.tasks.vgdl.track import RULES, TrackRules
+from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.timing import MS, TimeControl
+from tests.gvgai.clients import Client, numbers
+from tests.gvgai.games import write_game
+
+GENEROUS = TimeControl.parse("start=20s init=20s act=10s/10s result=20s")
+FEW = attrs.evolve(RULES["gvgai-document"], games=4)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """No descriptor and no process stays when the matches are over."""
+    before = open_descriptors()
+    yield
+    assert open_descriptors() <= before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def open_descriptors() -> set[str]:
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
+class Served:
+    """What was served."""
+
+    def __init__(self, sessions: list[Session], events: list[Any]) -> None:
+        self.sessions = sessions
+        self.events = events
+        self.session = sessions[0]
+
+    @property
+    def seat(self) -> Any:
+        assert self.session.result is not None, self.session.fault
+        return self.session.result.seats[0]
+
+    @property
+    def fell(self) -> str | None:
+        return self.seat.fell  # type: ignore[no-any-return]
+
+    @property
+    def turns(self) -> list[TurnPlayed]:
+        return [event for event in self.events if isinstance(event, TurnPlayed)]
+
+    @property
+    def games(self) -> list[tuple[str, int, int]]:
+        return [(game.phase[0], game.level, game.winner) for game in self.session.sink.figures.games]
+
+
+def serve(
+    folder: Path,
+    *clients: Client,
+    rules: TrackRules = FEW,
+    control: TimeControl = GENEROUS,
+    game: str = "",
+    **options: Any,
+) -> Served:
+    """Let the clients play; both sides must end by themselves."""
+    setup = TrackSetup(game or write_game(folder), rules)
+    events: list[Any] = []
+    server = TrackServer(
+        setup,
+        control,
+        port=0,
+        sessions=len(clients),
+        sinks=lambda number: [events.append] if number == 0 else [],
+        **options,
+    )
+
+    async def main() -> None:
+        with trio.fail_after(30):
+            async with trio.open_nursery() as programs:
+                async with trio.open_nursery() as nursery:
+                    port = await nursery.start(server.run)
+                    for client in clients:
+                        programs.start_soon(run, client, port)
+                programs.cancel_scope.deadline = trio.current_time() + 1  # one that sleeps is not waited for
+
+    async def run(client: Client, port: int) -> None:
+        ended = await trio.run_process(client.words(port), check=False, capture_stderr=True)
+        assert ended.returncode == 0, ended.stderr.decode()
+
+    trio.run(main)
+    return Served(server.sessions, events)
+
+
+# The order of messages.
+
+
+def test_session_has_the_order_of_the_specification(tmp_path):
+    client = Client(tmp_path, "start()\nplay(end=lambda n, s: say(n, '0'))")
+    served = serve(tmp_path, client, rules=attrs.evolve(FEW, games=3))
+    assert served.fell is None
+    assert served.games == [("t", 0, 1), ("t", 1, 0), ("t", 2, 0), ("v", 3, 1), ("v", 4, 0)]
+    expected = ["S 0#START", "C 0#START_DONE"]
+    number = 1
+    for ticks in (5, 31, 31, 5, 31):
+        expected += [f"S {number}#INIT", f"C {number}#INIT_DONE"]
+        for at in range(number + 1, number + 1 + ticks):
+            expected += [f"S {at}#ACT", f"C {at}#ACTION_RIGHT"]
+        number += ticks + 1
+        expected += [f"S {number}#END", f"C {number}#0"]
+        number += 1
+    assert client.told == [*expected, f"S {number}#FINISH"]
+    assert numbers(client.told, "S") == list(range(number + 1))
+
+
+def test_states_say_what_the_protocol_has_them_say(tmp_path):
+    client = Client(tmp_path, "start()\nplay()")
+    serve(tmp_path, client)
+    inits = [state for _, state in client.states if state["phase"] == "INIT"]
+    assert [(state["gameTick"], state["isValidation"]) for state in inits] == [
+        (0, False),
+        (-1, True),
+        (-1, True),
+    ]
+    others = [state for _, state in client.states if state["phase"] != "INIT"]
+    assert not any(state["isValidation"] for state in others)
+    ticks = [state["gameTick"] for _, state in client.states[1:7]]
+    assert ticks == [0, 1, 2, 3, 4, 4], "five ticks, and the end says the last one played"
+    first, end = client.states[1][1], client.states[6][1]
+    assert first["avatarPosition"] == [10.0, 10.0]
+    assert first["availableActions"] == ["ACTION_LEFT", "ACTION_RIGHT", "ACTION_DOWN", "ACTION_UP"]
+    assert (end["gameWinner"], end["isGameOver"], end["gameScore"]) == ("PLAYER_WINS", True, 6.0)
+    assert (end["avatarPosition"], end["availableActions"], end["avatarSpeed"]) == ([-1.0, -1.0], [], 0.0)
+    assert [state["avatarLastAction"] for _, state in client.states[1:4]] == [
+        "ACTION_NIL",
+        "ACTION_RIGHT",
+        "ACTION_RIGHT",
+    ]
+
+
+def test_level_answers_choose_the_levels(tmp_path):
+    answers = "a = list('0012100')\nstart()\nplay(end=lambda n, s: say(n, a.pop(0) if a else '0'))"
+    served = serve(tmp_path, Client(tmp_path, answers), rules=attrs.evolve(FEW, games=6))
+    assert [level for phase, level, _ in served.games if phase == "t"] == [0, 1, 2, 1, 2, 1]
+
+
+def test_round_over_answer_ends_training_and_changes_nothing_in_validation(tmp_path):
+    client = Client(tmp_path, "start()\nplay(end=lambda n, s: say(n, 'END_VALIDATION'))")
+    served = serve(tmp_path, client, rules=attrs.evolve(FEW, rounds=2))
+    assert [game[:2] for game in served.games] == [("t", 0), *[("v", 3), ("v", 4)] * 2]
+
+
+@pytest.mark.parametrize("word", ["ACTION_ESCAPE", "action_escape", "ABORT", "END_OVERSPENT"])
+def test_level_can_be_aborted(tmp_path, word):
+    client = Client(tmp_path, f"start()\nplay(act=lambda n, s: say(n, '{word}'))")
+    served = serve(tmp_path, client)
+    assert client.told[4:7] == ["S 2#ACT", f"C 2#{word}", "S 3#ABORT"]
+    assert served.games == [("t", 0, -1), ("v", 3, -1), ("v", 4, -1)]
+    _, aborted = client.states[2]
+    assert (aborted["gameWinner"], aborted["isGameOver"]) == ("NO_WINNER", False)
+
+
+@pytest.mark.parametrize("word", ["ACTION_JUMP", "", "null", "ERROR", "ACTION_USE"])
+def test_anything_else_is_nil(tmp_path, word):
+    client = Client(
+        tmp_path, f"start()\nplay(act=lambda n, s: say(n, '{word}' if n == 2 else 'ACTION_RIGHT'))"
+    )
+    served = serve(tmp_path, client)
+    assert served.fell is None
+    assert [state["avatarPosition"] for _, state in client.states[1:4]] == [
+        [10.0, 10.0],
+        [10.0, 10.0],
+        [20.0, 10.0],
+    ]
+    assert client.states[2][1]["avatarLastAction"] == "ACTION_NIL"
+
+
+# Observations.
+
+
+def test_kind_of_observation_can_be_changed_with_any_reply(tmp_path):
+    client = Client(
+        tmp_path,
+        """
+kinds = ["JSON", "IMAGE", "BOTH", "IMAGE", "JSON"]
+start()
+play(act=lambda n, s: say(n, "ACTION_NIL", kinds[n % 5]))
+""",
+    )
+    serve(tmp_path, client)
+    seen = {
+        (number - 1) % 5: (state.get("imageArray", "")[:8], "observationGrid" in state)
+        for number, state in client.states
+        if state["phase"] == "ACT" and number > 6
+    }
+    png = [
+        byte - 256 if byte > 127 else byte
+        for byte in b"\\x89PNG\\r\\n\\x1a\\n".decode("unicode_escape").encode("latin-1")
+    ]
+    assert seen == {0: ("", True), 1: (png, False), 2: (png, True), 3: (png, False), 4: ("", True)}
+    ends = [state for _, state in client.states if state["phase"] != "ACT"]
+    assert all("observationGrid" in state and "imageArray" not in state for state in ends)
+
+
+def test_picture_alone_leaves_out_what_the_protocol_leaves_out(tmp_path):
+    client = Client(tmp_path, "start()\nplay(init=lambda n, s: say(n, 'INIT_DONE', 'IMAGE'))")
+    serve(tmp_path, client)
+    number, state = client.states[1]
+    assert number == 2
+    assert list(state) == [
+        "imageArray", "isValidation", "gameScore", "gameTick", "gameWinner", "isGameOver", "blockSize",
+        "noOfPlayers", "avatarSpeed", "avatarType", "avatarHealthPoints", "avatarMaxHealthPoints",
+        "avatarLimitHealthPoints", "isAvatarAlive", "phase", "availableActions", "observationGridNum",
+        "observationGridMaxRow", "observationGridMaxCol", "NPCPositionsNum", "NPCPositionsMaxRow",
+        "immovablePositionsNum", "immovablePositionsMaxRow", "movablePositionsNum", "movablePositionsMaxRow",
+        "resourcesPositionsNum", "resourcesPositionsMaxRow", "portalsPositionsNum", "portalsPositionsMaxRow",
+        "fromAvatarSpritesPositionsNum", "fromAvatarSpritesPositionsMaxRow",
+    ]  # fmt: skip
+    assert state["isAvatarAlive"] is False
+
+
+# Lines that answer nothing.
+
+
+STRAY = {
+    "stale": b"-1#null\n",
+    "future": b"99999#ACTION_LEFT#JSON\n",
+    "blank": b"\n\r\n",
+    "no number": b"ACTION_LEFT\n",
+    "no plain number": b"two#ACTION_LEFT#JSON\n",
+    "no second field": b"2#\n",
+    "many": b"-1#null\n" * 500,
+    "no text": b"\xff\xfe\x00\n",
+}
+
+
+@pytest.mark.parametrize("what", STRAY)
+@pytest.mark.parametrize("phase", ["START", "INIT", "ACT", "END"])
+def test_stray_lines_change_nothing_in_any_phase(tmp_path, what, phase):
+    client = Client(
+        tmp_path,
+        f"""
+def stray(phase, word):
+    def answer(n, s):
+        if phase == {phase!r}:
+            raw({STRAY[what]!r})
+        say(n, word)
+    return answer
+number, _, _ = hear()
+stray("START", "START_DONE")(number, None)
+play(stray("ACT", "ACTION_RIGHT"), stray("END", "END_TRAINING"), stray("INIT", "INIT_DONE"))
+""",
+    )
+    served = serve(tmp_path, client)
+    assert served.fell is None, served.seat.detail
+    assert served.games == [("t", 0, 1), ("v", 3, 1), ("v", 4, 0)]
+    assert served.seat.tally.dropped > 0
+
+
+def test_stray_line_of_the_java_client_after_its_start(tmp_path):
+    client = Client(tmp_path, "hear()\nraw(b'0#START_DONE#JSON\\n0#null\\n')\nplay()")
+    served = serve(tmp_path, client)
+    assert served.fell is None
+    assert served.seat.tally.dropped == 1
+
+
+def test_crlf_and_bytes_that_trickle_in(tmp_path):
+    client = Client(
+        tmp_path,
+        """
+def trickle(number, word):
+    for byte in ("%d#%s\\r\\n" % (number, word)).encode():
+        raw(bytes([byte]))
+number, _, _ = hear()
+trickle(number, "START_DONE")
+play(lambda n, s: trickle(n, "ACTION_RIGHT"), lambda n, s: trickle(n, "END_TRAINING"),
+     lambda n, s: trickle(n, "INIT_DONE"))
+""",
+    )
+    assert serve(tmp_path, client).fell is None
+
+
+# Faults, each in every phase where it can come.
+
+
+FAULTS = {
+    "oversize line": ("raw(b'x' * 100000)", "garbage"),
+    "oversize line with an end": ("raw(b'2#' + b'x' * 5000 + b'\\n')", "garbage"),
+    "flood": ("raw(b'-1#null\\n' * 2000)", "garbage"),
+    "half a line and the end": ("raw(b'%d#START_DO' % n); sys.exit(0)", "gone"),
+    "the end": ("sys.exit(0)", "gone"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("phase", ["START", "INIT", "ACT", "END", "validation"])
+def test_faults_disqualify_in_every_phase(tmp_path, fault, phase):
+    act, reason = FAULTS[fault]
+    client = Client(
+        tmp_path,
+        f"""
+validates = False
+def faulty(phase, word):
+    def answer(n, s):
+        global validates
+        validates = validates or bool(s and s["isValidation"])
+        if phase == {phase!r} or (validates and {phase!r} == "validation" and phase == "ACT"):
+            try:
+                {act}
+                hear()
+            except (BrokenPipeError, ConnectionResetError):
+                sys.exit(0)
+        say(n, word)
+    return answer
+number, _, _ = hear()
+faulty("START", "START_DONE")(number, None)
+play(faulty("ACT", "ACTION_RIGHT"), faulty("END", "END_TRAINING"), faulty("INIT", "INIT_DONE"))
+""",
+    )
+    served = serve(tmp_path, client)
+    assert served.fell == reason
+    played = {"START": 0, "INIT": 0, "ACT": 0, "END": 1, "validation": 1}[phase]
+    assert len(served.games) == played
+    if fault.startswith("half"):
+        assert "in the middle of a line" in served.seat.detail
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "games", "reason", "detail"),
+    [
+        ("hear()\nsay(0, 'START_FAILED')\nhear()", 0, "not started", "START_FAILED"),
+        ("hear()\nsay(0, 'HELLO')\nhear()", 0, "not started", "it answered START with 'HELLO'"),
+        ("start()\nplay(init=lambda n, s: say(n, 'INIT_FAILED'))", 0, "not started", "INIT_FAILED"),
+        ("start()\nplay(end=lambda n, s: say(n, 'END_OVERSPENT'))", 1, "late", "END_OVERSPENT"),
+    ],
+)
+def test_client_that_gives_up_is_out(tmp_path, behaviour, games, reason, detail):
+    served = serve(tmp_path, Client(tmp_path, behaviour))
+    assert served.fell == reason
+    assert detail in served.seat.detail
+    assert len(served.games) == games
+
+
+# The clock.
+
+
+def test_late_by_a_little_is_nil_in_exactly_those_turns_and_is_told(tmp_path):
+    client = Client(
+        tmp_path,
+        """
+turn = -1
+def act(n, s):
+    global turn
+    turn += 1
+    if turn % 3 == 2:
+        time.sleep(0.45)
+    say(n, "ACTION_LEFT" if turn < 12 else "ACTION_ESCAPE")
+start()
+play(act=act, end=lambda n, s: say(n, "END_TRAINING"))
+""",
+    )
+    control = TimeControl.parse("start=20s init=20s act=400ms/10s result=20s")
+    served = serve(tmp_path, client, control=control, rules=attrs.evolve(FEW, rounds=0, games=1))
+    verdicts = [turn.verdict for turn in served.turns]
+    late = [number for number, verdict in enumerate(verdicts) if verdict == "late"]
+    assert late == [2, 5, 8, 11]
+    assert len(verdicts) == 13
+    acts = [state for _, state in client.states if state["phase"] == "ACT"]
+    told = [number - 1 for number, state in enumerate(acts) if state["avatarLastAction"] == "ACTION_NIL"]
+    assert told == [-1, *late]
+    assert served.seat.tally.dropped == len(late)
+
+
+def test_client_that_comes_to_the_hard_limit_is_out_and_the_others_play_on(tmp_path):
+    sleeper = Client(tmp_path, "start()\nplay(act=lambda n, s: time.sleep(20))", "sleeper")
+    good = Client(tmp_path, "start()\nplay()", "good")
+    control = TimeControl.parse("start=20s init=20s act=100ms/700ms result=20s")
+    served = serve(tmp_path, sleeper, good, control=control)
+    fallen = [s.result.seats[0].fell for s in served.sessions if s.result is not None]
+    assert sorted(fallen, key=str) == [None, "late"]
+
+
+def test_result_that_comes_too_late_disqualifies(tmp_path):
+    client = Client(tmp_path, "start()\nplay(end=lambda n, s: time.sleep(20))")
+    control = TimeControl.parse("start=20s init=20s act=10s result=300ms")
+    rules = attrs.evolve(FEW, training_ns=1 * MS)
+    served = serve(tmp_path, client, control=control, rules=rules)
+    assert (served.fell, len(served.games)) == ("late", 1)
+
+
+def test_client_that_connects_and_says_nothing_is_out(tmp_path):
+    served = serve(tmp_path, Client(tmp_path, "hear()\nhear()"), control=TimeControl.parse("start=300ms"))
+    assert served.fell == "late"
+
+
+# Several at once.
+
+
+def test_several_clients_play_at_once_each_its_own_match(tmp_path):
+    clients = [Client(tmp_path, "start()\nplay(end=lambda n, s: say(n, '5'))", f"c{n}") for n in range(3)]
+    served = serve(tmp_path, *clients, rules=attrs.evolve(FEW, games=8), journal=tmp_path / "run.jsonl")
+    assert [session.number for session in served.sessions] == [0, 1, 2]
+    assert len({session.seed for session in served.sessions}) == 3
+    assert all(
+        session.result is not None and session.result.reason == "finished" for session in served.sessions
+    )
+    chosen = {tuple(game.level for game in s.sink.figures.games) for s in served.sessions}
+    assert len(chosen) > 1, "each draws its levels from a seed of its own"
+    for number in range(3):
+        assert verify(tmp_path / f"run-{number}.jsonl", rebuild).ok
+
+
+def test_mistakes_are_told_before_anybody_connects(tmp_path):
+    with pytest.raises(UsageError, match="no such game"):
+        TrackServer(TrackSetup(str(tmp_path / "none.txt")), GENEROUS)
+    game = write_game(tmp_path)
+    Path(game.replace(".txt", "_lvl4.txt")).unlink()
+    with pytest.raises(UsageError, match="lvl4"):
+        TrackServer(TrackSetup(game), GENEROUS)
+
+
+def test_port_that_is_taken_is_told(tmp_path):
+    with subprocess.Popen(["sleep", "0"]) as nobody:
+        nobody.wait()
+    setup = TrackSetup(write_game(tmp_path))
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            port = await nursery.start(partial(TrackServer(setup, GENEROUS, port=0).run))
+            with pytest.raises(UsageError, match=f"port {port} at 127.0.0.1 cannot be bound"):
+                await TrackServer(setup, GENEROUS, port=port).run()
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
