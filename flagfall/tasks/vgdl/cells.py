@@ -4,16 +4,18 @@ A sprite is entered in all cells that its rectangle touches. It may stay entered
 until it touches one that it is not entered in: one that falls and is pushed back each tick costs nothing
 here. So a cell tells who *may* be there; rectangles decide.
 
-Cells go on beyond the screen. A cell's value is a tuple, so a copy of the grid shares it.
+Cells go on beyond the screen; a sprite entered in one of those is noted as perhaps outside. A cell's value is a
+tuple, so a copy of the grid shares it.
 """
 
 from __future__ import annotations
 
-__all__ = ["Cells", "enter", "leave"]
+__all__ = ["Cells", "enter", "enter_first", "leave"]
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
+    from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Sprite
 
 Cells: TypeAlias = "dict[int, tuple[Sprite, ...]]"
@@ -21,34 +23,57 @@ Cells: TypeAlias = "dict[int, tuple[Sprite, ...]]"
 _STRIDE: Final = 1 << 32
 """Cells of a row have numbers side by side; rows are further apart than any sprite can be from another."""
 
+_ANYWHERE: Final = 1 << 60
 
-def enter(cells: Cells, sprite: Sprite, block: int) -> None:
-    """Enter a sprite where it is now, and nowhere else."""
+
+def enter(play: Play, sprite: Sprite) -> None:
+    """Enter a sprite where it is now, and nowhere else; note where it may go without being entered again."""
     if sprite.cells:
-        leave(cells, sprite)
+        leave(play.cells, sprite)
+    block = play.block_size
     x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
     column = x // block
     row = y // block
-    last_column = (x + w - 1) // block
-    last_row = (y + h - 1) // block
+    end_column = (x + w - 1) // block + 1
+    end_row = (y + h - 1) // block + 1
     sprite.left = column * block
     sprite.top = row * block
-    sprite.right = (last_column + 1) * block - w
-    sprite.bottom = (last_row + 1) * block - h
+    sprite.right = end_column * block - w
+    sprite.bottom = end_row * block - h
+    game = play.game
+    if game.watched_edges[sprite.type] and (
+        column < 0 or row < 0 or end_column > play.width or end_row > play.height
+    ):
+        play.near_edge.add(sprite)
+    if game.meetings[sprite.type] is None:
+        return
     first = row * _STRIDE + column
-    if column == last_column and row == last_row:
+    if end_column == column + 1 and end_row == row + 1:
         sprite.cells = (first,)
     else:
         sprite.cells = tuple(
             [
                 first + down * _STRIDE + along
-                for down in range(last_row - row + 1)
-                for along in range(last_column - column + 1)
+                for down in range(end_row - row)
+                for along in range(end_column - column)
             ]
         )
+    cells = play.cells
     for cell in sprite.cells:
-        there = cells.get(cell)
-        cells[cell] = (sprite,) if there is None else (*there, sprite)
+        if cell in cells:
+            cells[cell] += (sprite,)
+        else:
+            cells[cell] = (sprite,)
+
+
+def enter_first(play: Play, sprite: Sprite) -> None:
+    """Enter a new sprite, if it matters to anything where it stands."""
+    game = play.game
+    if game.meetings[sprite.type] is not None or game.watched_edges[sprite.type]:
+        enter(play, sprite)
+    else:
+        sprite.left = sprite.top = -_ANYWHERE
+        sprite.right = sprite.bottom = _ANYWHERE
 
 
 def leave(cells: Cells, sprite: Sprite) -> None:

@@ -5,6 +5,7 @@ Here a pair of types is looked at only where two of its sprites touch:
 
 Rule 1: two sprites that touch were found when the later of them moved or was born, or have touched since.
     So it is enough to look around what moved (`play.touched`) and what touched before (`play.contacts`).
+    Avatars look around in every tick, so whoever can only meet avatars need not.
 Rule 2: what is found there makes a pair of types *due*, with the sprites that are to be its first.
 Rule 3: a due pair is run exactly as in the original: first sprites in the order of types and births, all that
     each touches now, and again a look before each effect.
@@ -14,15 +15,13 @@ Rule 4: what effects move or make is looked at before it can matter: at once, wh
 
 from __future__ import annotations
 
-__all__ = ["Meeting", "Pair", "Rule", "collide", "overlaps"]
+__all__ = ["Effect", "Meeting", "Meetings", "Pair", "Rule", "collide", "overlaps"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
-
-from flagfall.tasks.vgdl.edges import watch_edges
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
@@ -31,8 +30,12 @@ if TYPE_CHECKING:
 Effect: TypeAlias = "Callable[[Play, Sprite, Sprite | None], int]"
 """Does something to the first sprite and perhaps the second; gives what it adds to the score."""
 
-Meeting: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-"""For two types: the pairs in which a sprite of the one is first and of the other second; and the reverse."""
+Meeting: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""For two types: the bits of all pairs that a sprite of each makes due; the pairs in which that of the one type is
+first; and those in which that of the other is."""
+
+Meetings: TypeAlias = "Sequence[Sequence[Meeting | None] | None]"
+"""By type, then by the other type; `None` for types that have no effects on each other."""
 
 _by_birth = attrgetter("id")
 
@@ -92,38 +95,46 @@ def overlaps(sprite: Sprite, x: int, y: int, w: int, h: int) -> bool:
 
 def collide(play: Play) -> None:
     """Run all effects of all pairs of sprites that touch."""
+    game = play.game
     play.touched |= play.contacts
     play.contacts.clear()
-    look_around(play)
-    pairs = play.game.pairs
+    for type_id in game.avatars:
+        play.touched.update(play.groups[type_id])
+    look_around(play, game.seekers)
+    pairs = game.pairs
+    begun = 0
     while play.due:
         bit = play.due & -play.due
-        pair = pairs[bit.bit_length() - 1]
-        run_pair(play, pair)
+        begun |= bit
+        run_pair(play, pairs[bit.bit_length() - 1])
+        begun |= play.due
         play.due &= -(bit << 1)
-    for firsts in play.agenda.values():
-        firsts.clear()
-    play.agenda.clear()
+    while begun:
+        bit = begun & -begun
+        play.agenda[bit.bit_length() - 1].clear()
+        begun ^= bit
 
 
-def look_around(play: Play) -> None:
+def look_around(play: Play, meetings: Meetings) -> None:
     """Find what the touched sprites touch, and put their pairs on the agenda."""
     cells = play.cells
     agenda = play.agenda
-    meetings = play.game.meetings
+    due = play.due
     for sprite in play.touched:
         meets = meetings[sprite.type]
         if meets is None:
             continue
-        x = sprite.x
-        y = sprite.y
-        right = x + sprite.w
-        bottom = y + sprite.h
         for cell in sprite.cells:
             there = cells[cell]
             if len(there) == 1:
                 continue
+            x = sprite.x
+            y = sprite.y
+            right = x + sprite.w
+            bottom = y + sprite.h
             for other in there:
+                if other is sprite:
+                    continue
                 meeting = meets[other.type]
                 if (
                     meeting is not None
@@ -131,23 +142,15 @@ def look_around(play: Play) -> None:
                     and x < other.x + other.w
                     and other.y < bottom
                     and y < other.y + other.h
-                    and other is not sprite
                 ):
                     play.contacts.add(sprite)
-                    for index in meeting[0]:
-                        play.due |= 1 << index
-                        agenda.setdefault(index, set()).add(sprite)
+                    due |= meeting[0]
                     for index in meeting[1]:
-                        play.due |= 1 << index
-                        agenda.setdefault(index, set()).add(other)
+                        agenda[index].add(sprite)
+                    for index in meeting[2]:
+                        agenda[index].add(other)
+    play.due = due
     play.touched.clear()
-
-
-def look_again(play: Play) -> None:
-    """The same for what effects have moved or made."""
-    if play.game.edges:
-        watch_edges(play)
-    look_around(play)
 
 
 def run_pair(play: Play, pair: Pair) -> None:
@@ -158,28 +161,32 @@ def run_pair(play: Play, pair: Pair) -> None:
             continue
         run_rule(play, pair, rule, agenda)
         if play.touched:
-            look_again(play)
+            look_around(play, play.game.meetings)
 
 
 def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
     """One effect over all its first sprites, and for each all that it touches."""
     newborn = play.session.next_id
+    killed = play.killed
     looks_on = not (pair.apart and rule.quiet)
+    run = rule.run
     firsts = in_order(agenda, pair.first_ranks, several=pair.several_firsts)
     known = len(agenda)
     at = 0
     while at < len(firsts):
         first = firsts[at]
         at += 1
-        if first.id >= newborn:
+        if first.id >= newborn or first in killed:
             continue
+        fresh = True
         for second in touching(play, pair, first, newborn):
-            if first not in play.killed and overlaps(first, second.x, second.y, second.w, second.h):
-                gain = rule.run(play, first, second)
+            if fresh or (first not in killed and overlaps(first, second.x, second.y, second.w, second.h)):
+                fresh = False
+                gain = run(play, first, second)
                 if gain:
                     play.score += gain
         if looks_on and play.touched:
-            look_again(play)
+            look_around(play, play.game.meetings)
             if len(agenda) != known:
                 known = len(agenda)
                 firsts = in_order(agenda, pair.first_ranks, several=pair.several_firsts)
@@ -196,17 +203,19 @@ def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite
     bottom = y + first.h
     found = []
     for cell in first.cells:
-        for other in cells[cell]:
-            if (
-                ranks[other.type] is not None
-                and other.x < right
-                and x < other.x + other.w
-                and other.y < bottom
-                and y < other.y + other.h
-                and other is not first
-                and other.id < newborn
-            ):
-                found.append(other)
+        there = cells[cell]
+        if len(there) > 1:
+            for other in there:
+                if (
+                    ranks[other.type] is not None
+                    and other is not first
+                    and other.x < right
+                    and x < other.x + other.w
+                    and other.y < bottom
+                    and y < other.y + other.h
+                    and other.id < newborn
+                ):
+                    found.append(other)
     if len(found) > 1:
         return in_order(set(found), ranks, several=pair.several_seconds)
     return found
@@ -214,7 +223,9 @@ def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite
 
 def in_order(sprites: set[Sprite], ranks: tuple[int | None, ...], *, several: bool) -> list[Sprite]:
     """Sprites in the order of their types' turns, and within a type of their birth."""
-    ordered = sorted(sprites, key=_by_birth) if len(sprites) > 1 else list(sprites)
-    if several and len(ordered) > 1:
+    if len(sprites) == 1:
+        return list(sprites)
+    ordered = sorted(sprites, key=_by_birth)
+    if several:
         ordered.sort(key=lambda sprite: ranks[sprite.type] or 0)
     return ordered

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["check_edges", "watch_edges"]
+__all__ = ["check_edges"]
 
 from typing import TYPE_CHECKING
 
@@ -12,24 +12,17 @@ if TYPE_CHECKING:
 
 
 def check_edges(play: Play) -> None:
-    """Run the edge effects of all sprites that are not wholly on the screen."""
-    if not play.game.edges:
-        return
-    watched = play.game.watched_edges
+    """Run the edge effects, if a sprite that they are for is not wholly on the screen."""
     width, height = play.screen
-    for sprite in play.touched:
-        if watched[sprite.type] and is_outside(sprite, width, height):
-            play.outside.add(sprite)
-    if play.outside:
+    if any([is_outside(sprite, width, height) for sprite in play.near_edge]):
         run_edges(play, width, height)
-        watch_edges(play)
-        play.outside = {sprite for sprite in play.outside if is_outside(sprite, width, height)}
+    play.near_edge = {sprite for sprite in play.near_edge if may_be_outside(sprite, width, height)}
 
 
-def watch_edges(play: Play) -> None:
-    """Remember what effects have moved or made, for the next tick's look at the edges."""
-    watched = play.game.watched_edges
-    play.outside.update([sprite for sprite in play.touched if watched[sprite.type]])
+def may_be_outside(sprite: Sprite, width: int, height: int) -> bool:
+    """Whether the cells that a sprite is entered in reach beyond the screen."""
+    right = sprite.right + sprite.w
+    return sprite.left < 0 or sprite.top < 0 or right > width or sprite.bottom + sprite.h > height
 
 
 def is_outside(sprite: Sprite, width: int, height: int) -> bool:

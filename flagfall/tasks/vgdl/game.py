@@ -36,10 +36,12 @@ class Game:
         walk: (rank, type, update) of all types that do something by themselves, in their order.
         pairs: the pairs of types that have effects, in order.
         meetings: by type, then by other type, the pairs that a sprite of each makes due; `None` for none.
+        seekers: the same for those that have to look around themselves when they move.
         edges: (types, effects) for each line about the edge of the screen.
         watched_edges: by type, whether the edge means anything to it.
         plans: the timers.
         terminations: in file order.
+        avatars: the types that the avatar is looked for in, in that order.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
@@ -68,6 +70,7 @@ class Game:
         for rule in definition.rules:
             self._add_rule(rule)
         self.meetings = self._find_meetings()
+        self.seekers = self._find_seekers()
         self.edges = [(self.subtypes(type_id), self._edge_rules[type_id]) for type_id in self._edge_order]
         watched = {type_id for types, _ in self.edges for type_id in types}
         self.watched_edges = [type_id in watched for type_id in range(len(self.kinds))]
@@ -176,12 +179,26 @@ class Game:
                     found[one][other][0].append(pair.index)
                     found[other][one][1].append(pair.index)
         return [
-            [(tuple(here), tuple(there)) if here or there else None for here, there in row]
-            if any(here or there for here, there in row)
-            else None
+            [_meeting(here, there) for here, there in row] if any(here or there for here, there in row) else None
             for row in found
+        ]
+
+    def _find_seekers(self) -> list[list[Meeting | None] | None]:
+        """The same without the types that can meet nothing but avatars."""
+        return [
+            row
+            if row is not None
+            and (kind.is_avatar or any(row[other.id] for other in self.kinds if not other.is_avatar))
+            else None
+            for kind, row in zip(self.kinds, self.meetings, strict=True)
         ]
 
     def _avatar_types(self) -> tuple[int, ...]:
         """The types that the avatar is looked for in, in that order: the first in the draw order never is."""
         return tuple([type_id for type_id in self.definition.order[1:] if self.kinds[type_id].is_avatar])
+
+
+def _meeting(here: Sequence[int], there: Sequence[int]) -> Meeting | None:
+    if not here and not there:
+        return None
+    return sum(1 << index for index in {*here, *there}), tuple(here), tuple(there)

@@ -31,7 +31,7 @@ def place(play: Play, sprite: Sprite, x: int, y: int) -> None:
     play.moved.add(sprite)
     play.touched.add(sprite)
     if not (sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom):
-        enter(play.cells, sprite, play.block_size)
+        enter(play, sprite)
 
 
 def move(play: Play, sprite: Sprite, dx: float, dy: float, pixels: int) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
-from flagfall.tasks.vgdl.cells import Cells, enter, leave
+from flagfall.tasks.vgdl.cells import Cells, enter_first, leave
 from flagfall.tasks.vgdl.collisions import collide
 from flagfall.tasks.vgdl.definition import Place
 from flagfall.tasks.vgdl.edges import check_edges
@@ -66,7 +66,7 @@ class Play:
         killed: sprites that are removed at the end of this cycle.
         touched: sprites to be looked at for collisions.
         contacts: sprites that touched something when they were looked at last.
-        outside: sprites that are not wholly on the screen, where that matters.
+        near_edge: sprites that may be not wholly on the screen, where that matters.
     """
 
     __slots__ = (
@@ -93,7 +93,7 @@ class Play:
         "last_action",
         "level",
         "moved",
-        "outside",
+        "near_edge",
         "over",
         "paths",
         "random",
@@ -130,7 +130,7 @@ class Play:
         self.moved: set[Sprite] = set()
         self.touched: set[Sprite] = set()
         self.contacts: set[Sprite] = set()
-        self.outside: set[Sprite] = set()
+        self.near_edge: set[Sprite] = set()
         self.stale: list[Sprite] = []
         self.disabled: list[Sprite] = []
         self.born: list[Sprite] = []
@@ -139,7 +139,7 @@ class Play:
         self._kills: list[Sprite] = []
         self.shields: set[tuple[int, int, str]] = set()
         self.due = 0
-        self.agenda: dict[int, set[Sprite]] = {}
+        self.agenda: list[set[Sprite]] = [set() for _ in game.pairs]
         self._templates: list[Sprite | None] = [None] * len(game.kinds)
         self._population = 0
         self._counted = True
@@ -167,9 +167,11 @@ class Play:
         self._walking = -1
         self._settle()
         self._update(action)
+        self.touched |= self.moved
         if self.session.timers:
             run_timers(self)
-        check_edges(self)
+        if self.near_edge:
+            check_edges(self)
         collide(self)
         self._clear()
         self._finish()
@@ -223,7 +225,7 @@ class Play:
         for sprite in dict.fromkeys(self._kills):
             self.groups[sprite.type].remove(sprite)
             leave(self.cells, sprite)
-            for places in (self.moved, self.contacts, self.outside, self.touched):
+            for places in (self.moved, self.contacts, self.near_edge, self.touched):
                 places.discard(sprite)
             if sprite in self.stale:
                 self.stale.remove(sprite)
@@ -297,11 +299,7 @@ class Play:
         self._counted = True
         self.born.append(sprite)
         self.touched.add(sprite)
-        if self.game.meetings[type_id] is not None:
-            enter(self.cells, sprite, self.block_size)
-        else:
-            sprite.left = sprite.top = -_AFTER_ALL
-            sprite.right = sprite.bottom = _AFTER_ALL
+        enter_first(self, sprite)
         return sprite
 
     def kill(self, sprite: Sprite, *, transformed: bool = False) -> None:
