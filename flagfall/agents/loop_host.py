@@ -8,25 +8,20 @@ from __future__ import annotations
 
 __all__ = ["LoopHost"]
 
-import ctypes
-import traceback
-import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine
 from contextlib import nullcontext
 from typing import Any, Final, Literal
 
-import outcome
 import trio
 
 from flagfall.agents.agent import PlayedAgent, adapt
+from flagfall.agents.leash import Leash, drive, unshield
 from flagfall.agents.playing import play_seat, settled
-from flagfall.errors import AgentFault
+from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
+from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing.cpu import counting_steps
-
-MAX_IGNORED_CANCELLATIONS: Final = 100
-"""How often an agent may go on waiting after it was told to stop (cleaning up takes a few)."""
 
 CLOSE_SECONDS: Final = 0.5
 """What `close` of an agent may take."""
@@ -89,7 +84,7 @@ class LoopHost:
             agent = adapt(self._agent, seat.timer)
             await settled(agent.start(briefing))
         except Exception as error:
-            raise AgentFault("not started", "".join(traceback.format_exception(error))) from error
+            raise AgentFault("not started", agent_traceback(error)) from error
         seat.wants = agent.wants
         seat.reply()
         return agent
@@ -106,9 +101,11 @@ class _Played:
     async def run(self, agent: Coroutine[Any, Any, None], seat: Seat) -> None:
         self._task = trio.lowlevel.current_task()
         try:
-            await _leashed(agent, seat)
+            await drive(agent, seat)
         except trio.Cancelled:
             raise
+        except UsageError as error:  # from the agent's own code: nobody asked us for anything
+            self.error = AgentFault("crashed", agent_traceback(error))
         except BaseException as error:  # noqa: BLE001 - the host raises it
             self.error = error
         finally:
@@ -116,60 +113,12 @@ class _Played:
 
     async def end(self) -> None:
         """Give the cancelled agent a moment; then take away what it shields itself with."""
+        if self._task is not None:
+            Leash(self._task).take()
         with trio.CancelScope(shield=True):
             with trio.move_on_after(LET_GO_SECONDS):
                 await self.over.wait()
             while not self.over.is_set() and self._task is not None:
-                _unshield(self._task)  # again and again: it may put up new ones, as often as its leash allows
+                unshield(self._task)  # again and again: it may put up new ones, as often as its leash allows
                 with trio.move_on_after(_AGAIN_SECONDS):
                     await self.over.wait()
-
-
-def _unshield(task: trio.lowlevel.Task) -> None:
-    """Let the cancellation through to a task and to those below it, whatever scopes they opened."""
-    nursery = task.parent_nursery
-    top = None if nursery is None else nursery.cancel_scope
-    # Trio has no public way to the scopes that a task is in; without this one, a shielded agent stays.
-    status = getattr(task, "_cancel_status", None)
-    while status is not None and (scope := status._scope) is not top:  # noqa: SLF001
-        scope.shield = False
-        status = status._parent  # noqa: SLF001
-    for below in task.child_nurseries:
-        for child in below.child_tasks:
-            _unshield(child)
-
-
-@types.coroutine
-def _leashed(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, None]:
-    """Drive an agent's coroutine for trio; let go of it when it does not want to stop.
-
-    Trio tells a task that it is cancelled again at each of its checkpoints. An agent that swallows that
-    and goes on would keep the match from ending. While it plays, being cancelled is its own affair: it may
-    have time limits of its own.
-    """
-    answer: Any = None
-    ignored = 0
-    while True:
-        try:
-            trap = agent.send(answer)
-        except StopIteration:
-            return
-        answer = yield trap
-        if seat.closed and isinstance(answer, outcome.Error) and isinstance(answer.error, trio.Cancelled):
-            ignored += 1
-            if ignored > MAX_IGNORED_CANCELLATIONS:
-                _let_go(agent)
-                raise AgentFault("crashed", "it ignored its cancellation")
-
-
-def _let_go(agent: Coroutine[Any, Any, None]) -> None:
-    awaited = [agent]
-    while (inner := getattr(awaited[-1], "cr_await", None)) is not None:
-        awaited.append(inner)
-    try:
-        agent.close()
-    except RuntimeError:  # it ignored even that
-        # Keep its frames for good: if the end of the program ended them, one that swallows whatever comes
-        # could go round for ever.
-        for coroutine in awaited:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(coroutine))

@@ -13,7 +13,6 @@ import inspect
 import os
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -40,6 +39,7 @@ from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
 from flagfall.kernel.channels.pipes import READ_BYTES
 from flagfall.kernel.match import Briefing
+from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import NEVER_NS, ElapsedTimer
 
 _METHODS: Final = ("start", "init", "act", "reply", "result", "close", "run")
@@ -217,7 +217,7 @@ def _now(coroutine: Any) -> Any:
 def _report(error: BaseException) -> str:
     if isinstance(error, UsageError):
         return str(error)
-    return "".join(traceback.format_exception(error))
+    return agent_traceback(error)
 
 
 def main(arguments: list[str]) -> int:

@@ -106,10 +106,7 @@ class RemoteLearnerHost:
             start = await seat.turn()
         except trio.EndOfChannel:
             return
-        try:
-            self.check(seat.budget.control)
-        except UsageError as error:  # too late to say it before the match: that is void then
-            raise HostFault(str(error)) from error
+        self.check(seat.budget.control)
         link = self._bind()
         try:
             talk = _Talk(link, seat, start)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ["AgentHost", "Briefing", "MatchResult", "SeatReport", "TaskTally", "WritingSink", "play_match"]
 
-import traceback
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import inf
@@ -49,6 +48,7 @@ from flagfall.kernel.script import match_script
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.stage import Stage
+from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper, timekeeping
 
 CLOSE_SECONDS: Final = 1.0
@@ -122,7 +122,7 @@ class _Environment:
         self._control = control
         self._keeper = keeper
         self._sinks = sinks
-        self._fault: HostFault | None = None
+        self._fault: HostFault | UsageError | None = None
         self._tallies: dict[str, TaskTally] = {}
         self._task_id = ""
         self._agents_left = len(hosts)
@@ -143,9 +143,13 @@ class _Environment:
         self._void(f"a sink failed: {error!r}", error)
 
     def _void(self, what: str, error: BaseException) -> None:
+        fault = HostFault(what)
+        fault.__cause__ = error
+        self._void_for(fault)
+
+    def _void_for(self, fault: HostFault | UsageError) -> None:
         if self._fault is None:
-            self._fault = HostFault(what)
-            self._fault.__cause__ = error
+            self._fault = fault
             self._stop()
 
     def _stop(self) -> None:
@@ -273,12 +277,15 @@ class _Environment:
         except HostFault as fault:
             self._void(str(fault), fault)
             return
+        except UsageError as error:  # the host cannot play the agent as asked: no doing of the agent's
+            self._void_for(error)
+            return
         except AgentFault as fault:
             self._stage.fell(seat, fault.reason, fault.detail)
         except BaseException as error:  # noqa: BLE001 - an agent never crashes a match
             passing, own = _parted(error)
             if own is not None:
-                self._stage.fell(seat, "crashed", "".join(traceback.format_exception(own)))
+                self._stage.fell(seat, "crashed", agent_traceback(own))
             if passing is not None:
                 raise passing from None
         if not seat.closed:
@@ -438,7 +445,7 @@ class _Environment:
             reason=reason,
             turns=self._stage.turns,
             seats=tuple(
-                SeatReport(host.name, seat.out, seat.out_detail, seat.tally)
+                SeatReport(host.name, seat.out, seat.out_detail, seat.tally, seat.said)
                 for seat, host in zip(self._stage.seats, self._hosts, strict=True)
             ),
             tasks=tuple(self._tallies.values()),

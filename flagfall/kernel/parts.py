@@ -52,6 +52,7 @@ class AgentHost(Protocol):
 
         Raises:
             AgentFault: the agent broke down; its seat is out.
+            UsageError: the agent cannot be hosted as asked; the match is void.
         """
 
 
@@ -120,12 +121,14 @@ class SeatReport:
         fell: why it is out, or `None`.
         detail: what to show the agent's author of that.
         tally: what it did, in counts and nanoseconds.
+        said: the newest of what it wrote to its standard error, where its host has one of its own.
     """
 
     agent: str
     fell: str | None
     detail: str
     tally: SeatTally
+    said: str = ""
 
 
 @attrs.frozen

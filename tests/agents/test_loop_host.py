@@ -5,13 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from flagfall.agents.loop_host import LoopHost
+from flagfall.errors import UsageError
 from flagfall.timing import MS
-from tests.fakes import CountTask, play, play_here
+from tests.fakes import CountTask, play, play_here, shuffled_tasks
 
 
 def burn(seconds: float) -> None:
@@ -92,6 +96,7 @@ def test_what_is_no_agent_does_not_start():
 
 
 SWALLOWING = """
+import pytest
 import trio
 from tests.fakes import CountTask, play
 async def act(observation):
@@ -129,3 +134,94 @@ def test_children_that_shield_themselves_are_stopped():
             await run(seat)
 
     assert play(CountTask(2), Actor()).reason == "finished"
+
+
+async def stubborn() -> None:
+    while True:
+        with suppress(trio.Cancelled):
+            await trio.sleep_forever()
+
+
+async def stubborn_with_a_child(_nursery: trio.Nursery) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stubborn)
+        await stubborn()
+
+
+async def starting_more(nursery: trio.Nursery) -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        nursery.start_soon(stubborn)
+
+
+async def chain(nursery: trio.Nursery) -> None:
+    nursery.start_soon(chain, nursery)
+
+
+async def starting_a_chain(nursery: trio.Nursery) -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        nursery.start_soon(chain, nursery)
+
+
+async def plainly_stubborn(_nursery: trio.Nursery) -> None:
+    await stubborn()
+
+
+STUBBORN = [plainly_stubborn, stubborn_with_a_child, starting_more, starting_a_chain]
+
+
+@pytest.mark.parametrize("child", STUBBORN)
+@pytest.mark.parametrize("itself", [False, True])
+def test_children_that_swallow_their_cancellation_for_ever_are_let_go_of(child: Any, itself: bool):
+    class Actor:
+        async def run(self, seat: Any) -> None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(child, nursery)
+                async for _turn in seat:
+                    seat.reply(1)
+                if itself:
+                    await stubborn()
+
+    for seed in range(8):
+        with shuffled_tasks(seed):
+            played = play(CountTask(2), Actor())
+        assert (played.reason, played.actions()) == ("finished", [1, 1])
+
+
+@pytest.mark.parametrize("where", ["start", "act"])
+def test_a_traceback_begins_with_the_agents_own_code(where: str):
+    class Broken:
+        def start(self, _briefing: Any) -> None:
+            if where == "start":
+                raise ValueError("boom")
+
+        def act(self, _observation: int) -> int:
+            raise ValueError("boom") from KeyError("why")
+
+    detail = play(CountTask(1), Broken).fell[0].detail
+    assert detail.rstrip().endswith("ValueError: boom")
+    frames = [line for line in detail.splitlines() if line.lstrip().startswith("File")]
+    assert [Path(__file__).name in frame for frame in frames] == [True]
+    assert ("KeyError: 'why'" in detail) == (where == "act")
+
+
+def test_a_traceback_of_an_agent_that_cannot_be_called_is_not_empty():
+    class Takes:
+        def act(self, *, observation: int) -> int:
+            return observation
+
+    detail = play(CountTask(1), Takes).fell[0].detail
+    assert "File" in detail
+    assert "TypeError" in detail
+
+
+def test_an_agents_own_usage_error_is_a_crash_and_not_the_callers():
+    def act(_observation: int) -> int:
+        raise UsageError("asked for nonsense")
+
+    played = play(CountTask(1), act)
+    assert played.fell[0].reason == "crashed"
+    assert "asked for nonsense" in played.fell[0].detail

@@ -510,7 +510,7 @@ async def test_the_cpu_clock_needs_a_command(port: int):
     control = "act=1s clock=cpu"
     with pytest.raises(UsageError, match="give a command"):
         host.check(TimeControl.parse(control))
-    with pytest.raises(HostFault, match="give a command"):
+    with pytest.raises(UsageError, match="give a command"):
         await played(Spelling(), host, control)
 
 

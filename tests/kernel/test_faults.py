@@ -374,3 +374,20 @@ def test_cancelling_from_outside_leaves_nothing_and_finishes_the_sinks(after_ms:
     if writer.events:
         assert isinstance(writer.events[-1], MatchEnded)
         assert writer.written
+
+
+class CannotHost:
+    kind = "task"
+    name = "unhostable"
+
+    async def run(self, _seat: Any, _briefing: Any) -> None:
+        raise UsageError("there is no such sandbox here")
+
+
+def test_a_host_that_cannot_play_as_asked_says_so_to_the_caller():
+    into = Played()
+    with pytest.raises(UsageError, match="no such sandbox here"):
+        play(TogetherTask(2), CannotHost(), Sleeper(0.01), into=into)
+    assert into.events[-1].reason == "void"
+    assert "no such sandbox" in into.events[-1].detail
+    assert into.fell == []
