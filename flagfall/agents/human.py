@@ -16,6 +16,8 @@ __all__ = [
     "HumanAgent",
     "ImmediateHuman",
     "full_screen_human",
+    "key_human",
+    "no_virtual_time",
 ]
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -123,7 +125,7 @@ class Human:
         asked = self._skipping == 0 and (self._wanted or anyway)
         line: str | None
         if asked:
-            with _no_virtual_time():
+            with no_virtual_time():
                 line = await self._meanwhile(seat, partial(self._console.ask, wanted=self._wanted))
         else:
             if self._console.step_seconds and not self._skipping:
@@ -235,7 +237,19 @@ def full_screen_human(**options: Any) -> Human:
     return FullScreenHuman(**options)
 
 
-def _no_virtual_time() -> Any:
+def key_human(**options: Any) -> Human:
+    """A human who plays by single keys; see `flagfall.agents.human_keys.KeyHuman`.
+
+    Raises:
+        UsageError: there is no terminal, or urwid is not installed.
+    """
+    from flagfall.agents.human_keys import KeyHuman  # noqa: PLC0415 - needs a package that is optional
+
+    return KeyHuman(**options)
+
+
+def no_virtual_time() -> Any:
+    """Around waiting for a human: a virtual clock stands still meanwhile."""
     clock = trio.lowlevel.current_clock()
     return clock.hold() if isinstance(clock, VirtualClock) else nullcontext()
 
@@ -246,6 +260,7 @@ HUMANS: Final[Mapping[str, Callable[..., Human]]] = MappingProxyType(
         "human-line": HumanAgent,
         "human-dot": HaltOnDotHuman,
         "human-immediate": ImmediateHuman,
+        "human-keys": key_human,
     }
 )
 """The human players by name; each is made with `stop` and sits in the event loop, one in a match."""

@@ -18,7 +18,8 @@ Your own agent: write its file or module, a colon, and its name in there, such a
 It is a class, an object or a function: reply(byte, reward), act(observation) or run(seat).
 Agents of your own run in a process each; the samples run in the event loop (see --host).
 
-You yourself: --agent human (a full screen), human-line, human-dot or human-immediate (line by line).
+You yourself: --agent human (a full screen), human-line, human-dot or human-immediate (line by line), and in
+games with pictures human-keys (key by key).
 A learner of round 1, over ZeroMQ: --agent zmq:5556, and --learner-cmd to start it.
 """
 
