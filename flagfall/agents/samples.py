@@ -20,7 +20,8 @@ _PRINTABLE: Final = range(0x20, 0x7F)
 class RandomAgent:
     """Says any printable character of ASCII, each as likely as the others.
 
-    In LangRoom it makes any move and says any word.
+    In LangRoom it makes any move and says any word; where it is shown an `action_mask`, it takes any action
+    that this allows.
     """
 
     def start(self, briefing: Briefing) -> None:
@@ -28,9 +29,11 @@ class RandomAgent:
         self._random = Random(briefing.seed)
 
     def reply(self, byte: Any, reward: float) -> Any:  # noqa: ARG002 - it does not listen
-        """Any printable character; or in LangRoom any action."""
+        """Any printable character; or in LangRoom, or with a mask, any action."""
         if is_langroom(byte):
             return langroom_action(self._random.randrange(5), self._random.choice(LANGROOM_WORDS))
+        if type(byte) is dict and "action_mask" in byte:
+            return self._random.choice([action for action, may in enumerate(byte["action_mask"]) if may])
         return _PRINTABLE[int(self._random.random() * len(_PRINTABLE))]
 
 

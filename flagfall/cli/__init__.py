@@ -15,9 +15,11 @@ from __future__ import annotations
 __all__ = ["main"]
 
 import os
+import re
 import sys
+import warnings
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.errors import HostFault, UsageError
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 HOST_FAILED: Final = 1
 BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
+
+_COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 
 _HELP: Final = """\
 Matches of agents and tasks, under deadlines that the kernel enforces.
@@ -64,7 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):  # what the terminal cannot show is told in ASCII
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _app(words[:1])(words, exit_on_error=False, print_error=False, result_action="return_value")
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = _app(words[:1])(
+                words, exit_on_error=False, print_error=False, result_action="return_value"
+            )
         sys.stdout.flush()
     except (CycloptsError, UsageError) as error:
         return _failed(error, BAD_USAGE)
@@ -95,6 +103,11 @@ def _app(called: Sequence[str]) -> App:
         short = None if command in called else line
         app.command(f"flagfall.cli.{command}:{command}", name=command, help=short, sort_key=order)
     return app
+
+
+def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
+    """A warning in one line; which line of which file warned is of no use to who plays."""
+    print(f"flagfall: warning: {_COLOUR.sub('', str(message))}", file=sys.stderr)
 
 
 def _failed(error: Exception, code: int) -> int:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 __all__ = ["tasks"]
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+_OTHERS: Final = """\
+gym:ID, such as gym:CartPole-v1, is any Gymnasium environment; pettingzoo:FAMILY/NAME, such as
+pettingzoo:classic/connect_four_v3, any of PettingZoo. Options follow a question mark: gym:ID?name=value"""
+
 
 def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
-    """List the tasks by family.
+    """List the tasks by family. Any Gymnasium or PettingZoo environment is a task, too.
 
     Args:
         json: Print an object of lists instead of a table.
@@ -32,3 +36,4 @@ def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] =
     for family, ids in families.items():
         rows.add_row(family, " ".join(ids))
     print_table(rows)
+    print(_OTHERS)

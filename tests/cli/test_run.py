@@ -48,7 +48,7 @@ class Broken(Duel):
         return 0
 
     def _step(self, action: Any) -> StepResult:  # noqa: ARG002 - it does not care
-        if self._steps > 1:
+        if self._steps:
             raise RuntimeError("out of paper")
         return StepResult(0)
 

@@ -160,7 +160,7 @@ class PettingZooTask(Task):
         shown = self._shown(asked)
         self._over = not asked
         if self._over:
-            shown = dict(self._seen)
+            shown = {player: self._seen[player] for player in self.players if player in self._seen}
         paid = {player: self._owed.pop(player, 0.0) for player in shown}
         for player, reward in paid.items():
             self._paid[player] += reward

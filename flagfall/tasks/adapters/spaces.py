@@ -99,10 +99,10 @@ def check_writable(space: spaces.Space[Any], what: str) -> None:
     Raises:
         UsageError: they cannot.
     """
-    sample = deepcopy(space).sample()
     try:
+        sample = deepcopy(space).sample()
         text = _encode(sample)
-    except (ValueError, TypeError) as error:
+    except Exception as error:  # noqa: BLE001 - a space may be of anybody's making
         raise UsageError(f"{what} of {space} cannot be recorded: {error}") from None
     if what == "actions" and not _is_read_again(space, sample, text):
         raise UsageError(f"{what} of {space} cannot be recorded: they are not read as they were")
@@ -301,4 +301,7 @@ _LOWEST: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
     spaces.Dict: lambda space, _: {key: lowest(part) for key, part in space.spaces.items()},
     spaces.Sequence: lambda space, _: _batch(space.feature_space, ()) if space.stack else (),
     spaces.OneOf: lambda space, _: (0, lowest(space.spaces[0])),
+    spaces.Graph: lambda space, _: spaces.GraphInstance(
+        _batch(space.node_space, [lowest(space.node_space)]), None, None
+    ),
 }
