@@ -34,10 +34,17 @@ def _make_pettingzoo(text: str) -> Task:
     return make_pettingzoo_task(text)
 
 
+def _make_vgdl(text: str) -> Task:
+    from flagfall.tasks.vgdl.vgdl_task import make_vgdl  # noqa: PLC0415 - numpy takes a tenth of a second
+
+    return make_vgdl(text)
+
+
 WITH_OPTIONS: Final[Mapping[str, Callable[[str], Task]]] = {
     "langroom": make_langroom,
     "gym": _make_gymnasium,
     "pettingzoo": _make_pettingzoo,
+    "vgdl": _make_vgdl,
 }
 """What makes a task of an id with options, such as `langroom:echo:view=3`, by what is before the colon."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 __all__ = ["Painter"]
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Sprite
 
-Mark = tuple[int, int, int, int, tuple[int, int]]
+Mark: TypeAlias = tuple[int, int, int, int, tuple[int, int]]
+Layer: TypeAlias = tuple[int, list[Mark]]
 
 
 class Painter:
@@ -41,42 +42,47 @@ class Painter:
         self._tiles = tiles or TileSet(definition)
         drawn = [type_id for type_id in definition.order if definition.types[type_id].kind is not None]
         self._order = [t for t in drawn if not definition.types[t].parameters.get("invisible")]
-        self._canvas = np.empty((play.height * self._block, play.width * self._block, 3), np.uint8)
-        self._canvas[:] = BACKDROP
         # The first types in the drawing order, what they looked like, and the picture of them.
-        self._bottom: list[list[Mark]] = []
-        self._bottom_canvas = self._canvas.copy()
+        self._bottom: list[Layer] | None = None
+        self._bottom_canvas = np.empty((play.height * self._block, play.width * self._block, 3), np.uint8)
 
     def paint(self) -> NDArray[np.uint8]:
         """The picture of this moment: `[height, width, 3]`, red, green, blue; the caller's own."""
         groups = self._play.groups
-        layers = [[self._mark(sprite) for sprite in groups[type_id]] for type_id in self._order]
-        same = 0
-        for one, other in zip(layers, self._bottom, strict=False):
-            if one != other:
-                break
-            same += 1
-        if same < len(self._bottom) or not self._bottom:
+        layers = [(type_id, [_mark(sprite) for sprite in groups[type_id]]) for type_id in self._order]
+        same = len(layers) if self._bottom is None else _equal_at_first(layers, self._bottom)
+        if self._bottom is None or same < len(self._bottom):
             # What has changed now is likely to change again: keep the picture of what lies below it.
+            self._bottom = layers[:same]
             self._bottom_canvas[:] = BACKDROP
-            self._bottom = layers[:same] if self._bottom else layers
             self._lay(self._bottom, self._bottom_canvas)
         canvas = self._bottom_canvas.copy()
         self._lay(layers[len(self._bottom) :], canvas)
         return canvas
 
-    def _lay(self, layers: list[list[Mark]], canvas: NDArray[np.uint8]) -> None:
+    def _lay(self, layers: list[Layer], canvas: NDArray[np.uint8]) -> None:
+        """Lay the tiles of some types on a canvas, one type after another."""
         play_block, block = self._play.block_size, self._block
-        for type_id, layer in zip(self._order, layers, strict=False):
-            for x, y, width, height, facing in layer:
+        for type_id, marks in layers:
+            for x, y, width, height, facing in marks:
                 left, top = x * block // play_block, y * block // play_block
                 wide = max(1, (x + width) * block // play_block - left)
                 high = max(1, (y + height) * block // play_block - top)
                 self._tiles.tile(type_id, wide, high, facing).lay(canvas, left, top)
 
-    @staticmethod
-    def _mark(sprite: Sprite) -> Mark:
-        """All that its looks depend on."""
-        ox, oy = sprite.ox, sprite.oy
-        facing = (-1 if ox < 0 else 1, 0) if abs(ox) >= abs(oy) else (0, -1 if oy < 0 else 1)
-        return (sprite.x, sprite.y, sprite.w, sprite.h, facing)
+
+def _equal_at_first(one: list[Layer], other: list[Layer]) -> int:
+    """How many layers are equal, from the first on."""
+    same = 0
+    for layer, old in zip(one, other, strict=False):
+        if layer != old:
+            break
+        same += 1
+    return same
+
+
+def _mark(sprite: Sprite) -> Mark:
+    """All that a sprite's looks depend on."""
+    ox, oy = sprite.ox, sprite.oy
+    facing = (-1 if ox < 0 else 1, 0) if abs(ox) >= abs(oy) else (0, -1 if oy < 0 else 1)
+    return (sprite.x, sprite.y, sprite.w, sprite.h, facing)
