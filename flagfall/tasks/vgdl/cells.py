@@ -77,11 +77,10 @@ def enter_first(play: Play, sprite: Sprite) -> None:
 
 
 def leave(cells: Cells, sprite: Sprite) -> None:
-    """Take a sprite out of the grid."""
+    """Take a sprite out of the grid; it keeps its own note of its cells, which a fork may still need."""
     for cell in sprite.cells:
         there = cells[cell]
         if len(there) == 1:
             del cells[cell]
         else:
             cells[cell] = tuple([other for other in there if other is not sprite])
-    sprite.cells = ()

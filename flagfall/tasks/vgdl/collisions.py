@@ -15,7 +15,7 @@ Rule 4: what effects move or make is looked at before it can matter: at once, wh
 
 from __future__ import annotations
 
-__all__ = ["Effect", "Meeting", "Meetings", "Pair", "Rule", "collide", "overlaps"]
+__all__ = ["Effect", "Meeting", "Meetings", "Pair", "Rule", "collide", "find_contacts", "overlaps"]
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -113,6 +113,14 @@ def collide(play: Play) -> None:
         bit = begun & -begun
         play.agenda[bit.bit_length() - 1].clear()
         begun ^= bit
+
+
+def find_contacts(play: Play) -> None:
+    """Note who touches somebody at the very start, so that the first cycle need not look at everything."""
+    look_around(play, play.game.seekers)
+    play.due = 0
+    for firsts in play.agenda:
+        firsts.clear()
 
 
 def look_around(play: Play, meetings: Meetings) -> None:

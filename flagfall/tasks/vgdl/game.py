@@ -9,16 +9,21 @@ from collections.abc import Sequence
 from flagfall.tasks.vgdl.collisions import Effect, Meeting, Pair, Rule
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition, LevelDefinition
 from flagfall.tasks.vgdl.effects import changed_by, compile_effect, is_quiet
+from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.kinds import compile_kinds
 from flagfall.tasks.vgdl.mistakes import GameError
 from flagfall.tasks.vgdl.play import Play
 from flagfall.tasks.vgdl.session import Session
 from flagfall.tasks.vgdl.sprites import Update
+from flagfall.tasks.vgdl.state import load
 from flagfall.tasks.vgdl.terminations import compile_termination
 from flagfall.tasks.vgdl.timers import TimerPlan
 
 _LARGEST_SCREEN = 800
 _SMALLEST_BLOCK = 2
+
+_OPENINGS = 8
+"""Of so many levels the beginning is kept; a public game has five."""
 
 
 class Game:
@@ -61,6 +66,7 @@ class Game:
             ],
             key=lambda entry: entry[0],
         )
+        self._openings: list[Play] = []
         self.flags = 0
         self.pulls = 0
         self.plans: list[TimerPlan] = []
@@ -106,7 +112,28 @@ class Game:
         if block_size is None:
             fitting = max(_SMALLEST_BLOCK, _LARGEST_SCREEN // max(level.width, level.height))
             block_size = self.definition.square_size or fitting
-        return Play(self, level, seed, block_size, self.session() if session is None else session)
+        if session is not None:
+            return Play(self, level, seed, block_size, session)
+        play = self._opening(level, block_size).fork()
+        play.random = JavaRandom(seed)
+        return play
+
+    def load(self, data: bytes) -> Play:
+        """The play that `Play.dump` has written.
+
+        Raises:
+            UsageError: these are not the bytes of a dump, or of one of another game.
+        """
+        return load(self, data)
+
+    def _opening(self, level: LevelDefinition, block_size: int) -> Play:
+        """A play of this level that has not begun, to be forked; the last few are kept."""
+        for opening in self._openings:
+            if opening.level is level and opening.block_size == block_size:
+                return opening
+        opening = Play(self, level, 0, block_size, self.session())
+        self._openings = [opening, *self._openings[: _OPENINGS - 1]]
+        return opening
 
     def _add_rule(self, rule: EffectRule) -> None:
         enabled = bool(rule.parameters["enabled"])

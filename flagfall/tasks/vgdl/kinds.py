@@ -52,22 +52,25 @@ def compile_kinds(
         turned: types that effects can make oriented.
         touched: types whose sprites effects can change in any way.
     """
-    kinds = tuple(_kind(definition, sprite_type) for sprite_type in definition.types)
+    kinds = tuple(_kind(definition, sprite_type, turned) for sprite_type in definition.types)
     ranks = {type_id: rank for rank, type_id in enumerate(reversed(definition.order))}
     for kind, sprite_type in zip(kinds, definition.types, strict=True):
         if kind.is_avatar:
             kind.act = {**ACTS, **CONTINUOUS_ACTS}[sprite_type.kind or ""](kind)
         elif sprite_type.kind is not None:
             kind.rank = ranks.get(kind.id)
-            kind.update = _update(kind, sprite_type.kind, sped=kind.id in sped, turned=kind.id in turned)
+            kind.update = _update(kind, sprite_type.kind, sped=kind.id in sped)
             kind.fixed = kind.update is None and kind.id not in touched
     return kinds
 
 
-def _kind(definition: GameDefinition, sprite_type: SpriteType) -> Kind:
+def _kind(definition: GameDefinition, sprite_type: SpriteType, turned: Collection[int]) -> Kind:
     parameters: Mapping[str, Any] = sprite_type.parameters
     sprite_class = SPRITE_CLASSES.get(sprite_type.kind or "")
     is_avatar = sprite_class is not None and sprite_class.is_avatar
+    passive = not (parameters.get("is_static", False) or parameters.get("only_active", False))
+    continuous = parameters.get("physicstype", 0) != 0
+    oriented = parameters.get("is_oriented", False) or parameters.get("orientation", (0, 0)) != (0, 0)
     return Kind(
         id=sprite_type.id,
         name=sprite_type.name,
@@ -79,15 +82,16 @@ def _kind(definition: GameDefinition, sprite_type: SpriteType) -> Kind:
             definition.types[above].subtypes for above in sprite_type.path if definition.types[above].singleton
         ),
         stationary=parameters.get("stationary", False),
-        passive=not (parameters.get("is_static", False) or parameters.get("only_active", False)),
+        passive=passive,
+        drifts=passive and (continuous or oriented or sprite_type.id in turned),
         turns_first=parameters.get("rotateInPlace", False),
-        continuous=parameters.get("physicstype", 0) != 0,
+        continuous=continuous,
         actions=sprite_class.actions if sprite_class is not None else (),
         unknown=sprite_type.unknown,
     )
 
 
-def _update(kind: Kind, name: str, *, sped: bool, turned: bool) -> Update | None:
+def _update(kind: Kind, name: str, *, sped: bool) -> Update | None:
     """What a type does in a tick; `None` where nothing can ever come of it."""
     if name in _UPDATES:
         return _UPDATES[name](kind)
@@ -97,5 +101,4 @@ def _update(kind: Kind, name: str, *, sped: bool, turned: bool) -> Update | None
         return age_and_move if mortal else None
     if mortal or kind.continuous:
         return age_and_move
-    oriented = turned or parameters["is_oriented"] or parameters["orientation"] != (0, 0)
-    return fly if oriented and (sped or parameters["speed"]) else None
+    return fly if kind.drifts and (sped or parameters["speed"]) else None

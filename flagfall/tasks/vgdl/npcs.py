@@ -17,7 +17,7 @@ __all__ = [
     "wander",
 ]
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from flagfall.tasks.vgdl.movement import active, passive
 from flagfall.tasks.vgdl.updates import DIRECTIONS
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Kind, Sprite, Update
 
+Direction: TypeAlias = tuple[float, float]
 
-def random_step(play: Play, sprite: Sprite, repeat: int) -> tuple[float, float]:
+
+def random_step(play: Play, sprite: Sprite, repeat: int) -> Direction:
     """The last random direction again, `repeat` times over; then a new one (one draw)."""
     if sprite.repeats < repeat:
         sprite.repeats += 1
@@ -45,11 +47,22 @@ def wander(kind: Kind) -> Update:
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
-            passive(play, sprite)
-            dx, dy = random_step(play, sprite, repeat)
-            active(play, sprite, dx, dy, sprite.speed)
+            if kind.drifts:
+                passive(play, sprite)
+            if sprite.repeats < repeat:
+                sprite.repeats += 1
+            else:
+                sprite.repeats = 0
+                sprite.aim_x, sprite.aim_y = DIRECTIONS[play.random.next_int(4)]
+            step(play, sprite, sprite.aim_x, sprite.aim_y)
 
     return update
+
+
+def step(play: Play, sprite: Sprite, dx: float, dy: float) -> None:
+    """An active movement; most often the sprite has not rested enough, and there is nothing to do."""
+    if sprite.cooldown <= play.tick - sprite.moved_at or sprite.kind.turns_first or sprite.kind.continuous:
+        active(play, sprite, dx, dy, sprite.speed)
 
 
 def distance(play: Play, sprite: Sprite, x: int, y: int, other: Sprite) -> float:
@@ -62,10 +75,12 @@ def distance(play: Play, sprite: Sprite, x: int, y: int, other: Sprite) -> float
     return abs(dx) + abs(dy)
 
 
-def targets_of(play: Play, sprite: Sprite, wanted: int) -> list[Sprite]:
+def targets_of(play: Play, sprite: Sprite, wanted: int) -> Sequence[Sprite]:
     """The nearest sprites of a type, or of its subtypes where it has none itself; all that are equally near."""
     groups = play.groups
     candidates: Sequence[Sprite] = groups[wanted]
+    if len(candidates) == 1:
+        return candidates
     if not candidates:
         candidates = [other for subtype in play.game.kinds[wanted].subtypes for other in groups[subtype]]
     return nearest(play, sprite, candidates)
@@ -85,15 +100,32 @@ def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sp
     return chosen
 
 
-def steps_towards(
-    play: Play, sprite: Sprite, target: Sprite, *, away: bool = False
-) -> list[tuple[float, float]]:
+def steps_towards(play: Play, sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
     """The directions in which one pixel brings it nearer to the target (or farther away)."""
     x, y = sprite.x, sprite.y
+    if not sprite.kind.continuous:
+        dx = target.x - x
+        dy = target.y - y
+        return (_AWAY if away else _TOWARDS)[(dx > 0) - (dx < 0)][(dy > 0) - (dy < 0)]
     here = distance(play, sprite, x, y, target)
     if away:
         return [way for way in DIRECTIONS if distance(play, sprite, x + way[0], y + way[1], target) > here]
     return [way for way in DIRECTIONS if distance(play, sprite, x + way[0], y + way[1], target) < here]
+
+
+def _steps_by_signs(*, away: bool) -> list[list[tuple[Direction, ...]]]:
+    """By the signs of the way to the target, along x and then y (a negative index counts from the end)."""
+    return [
+        [
+            tuple([(x, y) for x, y in DIRECTIONS if (dx * x + dy * y <= 0 if away else dx * x + dy * y > 0)])
+            for dy in (0, 1, -1)
+        ]
+        for dx in (0, 1, -1)
+    ]
+
+
+_TOWARDS: Final = _steps_by_signs(away=False)
+_AWAY: Final = _steps_by_signs(away=True)
 
 
 def chase(kind: Kind) -> Update:
@@ -105,18 +137,29 @@ def chase(kind: Kind) -> Update:
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
-            passive(play, sprite)
-            steps: list[tuple[float, float]] = []
-            for target in targets_of(play, sprite, wanted):
-                if farthest == -1 or distance(play, sprite, sprite.x, sprite.y, target) <= farthest:
-                    steps += steps_towards(play, sprite, target, away=away)
+            if kind.drifts:
+                passive(play, sprite)
+            targets = targets_of(play, sprite, wanted)
+            if farthest != -1:
+                x, y = sprite.x, sprite.y
+                targets = [target for target in targets if distance(play, sprite, x, y, target) <= farthest]
+            steps = steps_to_all(play, sprite, targets, away=away)
             if steps:
                 dx, dy = steps[play.random.next_int(len(steps))]
             else:
                 dx, dy = random_step(play, sprite, repeat)
-            active(play, sprite, dx, dy, sprite.speed)
+            step(play, sprite, dx, dy)
 
     return update
+
+
+def steps_to_all(
+    play: Play, sprite: Sprite, targets: Sequence[Sprite], *, away: bool = False
+) -> Sequence[Direction]:
+    """The steps towards each target, one after another."""
+    if len(targets) == 1:
+        return steps_towards(play, sprite, targets[0], away=away)
+    return [way for target in targets for way in steps_towards(play, sprite, target, away=away)]
 
 
 def in_sight(sprite: Sprite, other: Sprite) -> bool:
@@ -139,7 +182,7 @@ def chase_in_sight(kind: Kind) -> Update:
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            steps: list[tuple[float, float]] = []
+            steps: list[Direction] = []
             for target in targets_of(play, sprite, wanted):
                 if farthest != -1 and distance(play, sprite, sprite.x, sprite.y, target) > farthest:
                     continue
@@ -150,7 +193,7 @@ def chase_in_sight(kind: Kind) -> Update:
                 dx, dy = steps[play.random.next_int(len(steps))]
             else:
                 dx, dy = random_step(play, sprite, repeat)
-            active(play, sprite, dx, dy, sprite.speed)
+            step(play, sprite, dx, dy)
 
     return update
 
@@ -177,12 +220,9 @@ def alternate(kind: Kind) -> Update:
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            steps: list[tuple[float, float]] = []
-            for target in nearest(play, sprite, doubled(play, wanted)):
-                steps += steps_towards(play, sprite, target)
-            ways = steps or DIRECTIONS
+            ways = steps_to_all(play, sprite, nearest(play, sprite, doubled(play, wanted))) or DIRECTIONS
             dx, dy = ways[play.random.next_int(len(ways))]
-            active(play, sprite, dx, dy, sprite.speed)
+            step(play, sprite, dx, dy)
 
     return update
 

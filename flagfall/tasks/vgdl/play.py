@@ -5,17 +5,18 @@ from __future__ import annotations
 __all__ = ["LAST_TICK", "MAX_SPRITES", "Play"]
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
 from flagfall.tasks.vgdl.cells import Cells, enter_first, leave
-from flagfall.tasks.vgdl.collisions import collide
+from flagfall.tasks.vgdl.collisions import collide, find_contacts
 from flagfall.tasks.vgdl.definition import Place
 from flagfall.tasks.vgdl.edges import check_edges
 from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.mistakes import GameError
 from flagfall.tasks.vgdl.pathfinder import PathFinder
 from flagfall.tasks.vgdl.session import MAX_MESSAGES, Session
+from flagfall.tasks.vgdl import state
 from flagfall.tasks.vgdl.snapshot import Snapshot, changes, snapshot
 from flagfall.tasks.vgdl.sprites import FROM_AVATAR, Sprite, build
 from flagfall.tasks.vgdl.terminations import judge
@@ -70,11 +71,11 @@ class Play:
     """
 
     __slots__ = (
-        "_aborted",
-        "_counted",
+        "aborted",
+        "counted",
         "_kills",
-        "_population",
-        "_templates",
+        "population",
+        "templates",
         "_walking",
         "agenda",
         "avatar",
@@ -125,32 +126,42 @@ class Play:
         self.score: float = 0
         self.last_action = NIL
         self.counters = [0] * game.definition.counters
-        self.groups: list[list[Sprite]] = [[] for _ in game.kinds]
-        self.cells: Cells = {}
-        self.moved: set[Sprite] = set()
-        self.touched: set[Sprite] = set()
-        self.contacts: set[Sprite] = set()
-        self.near_edge: set[Sprite] = set()
+        self.templates: list[Sprite | None] = [None] * len(game.kinds)
         self.stale: list[Sprite] = []
         self.disabled: list[Sprite] = []
-        self.born: list[Sprite] = []
-        self.died: list[Sprite] = []
-        self.killed: set[Sprite] = set()
-        self._kills: list[Sprite] = []
-        self.shields: set[tuple[int, int, str]] = set()
-        self.due = 0
-        self.agenda: list[set[Sprite]] = [set() for _ in game.pairs]
-        self._templates: list[Sprite | None] = [None] * len(game.kinds)
-        self._population = 0
-        self._counted = True
-        self._aborted = False
-        self._walking = _AFTER_ALL
+        self.population = 0
+        self.counted = True
+        self.aborted = False
+        self.clear_cells()
+        self.clear_cycle()
         for column, row, type_id in level.sprites:
             self.add(type_id, column * block_size, row * block_size)
         self.avatar = self._find_avatar()
         if self.avatar is not None:
             self.stale.remove(self.avatar)
         self.paths = self._find_paths()
+        find_contacts(self)
+        self.born.clear()
+
+    def clear_cells(self) -> None:
+        """Take away all sprites."""
+        self.groups: list[list[Sprite]] = [[] for _ in self.game.kinds]
+        self.cells: Cells = {}
+        self.moved: set[Sprite] = set()
+        self.touched: set[Sprite] = set()
+        self.contacts: set[Sprite] = set()
+        self.near_edge: set[Sprite] = set()
+
+    def clear_cycle(self) -> None:
+        """Forget what belongs to a cycle that has ended."""
+        self.born: list[Sprite] = []
+        self.died: list[Sprite] = []
+        self.killed: set[Sprite] = set()
+        self._kills: list[Sprite] = []
+        self._walking = _AFTER_ALL
+        self.shields: set[tuple[int, int, str]] = set()
+        self.due = 0
+        self.agenda: list[set[Sprite]] = [set() for _ in self.game.pairs]
 
     # The cycle.
 
@@ -201,7 +212,7 @@ class Play:
         if avatar is not None and not avatar.disabled:
             kind = avatar.kind
             if action == ESCAPE:
-                self._aborted = True
+                self.aborted = True
             elif action not in kind.actions:
                 action = NIL
             self.last_action = action
@@ -221,7 +232,7 @@ class Play:
             self.shields = set()
         if not self._kills:
             return
-        self._population -= len(self._kills)
+        self.population -= len(self._kills)
         for sprite in dict.fromkeys(self._kills):
             self.groups[sprite.type].remove(sprite)
             leave(self.cells, sprite)
@@ -236,15 +247,15 @@ class Play:
             self.died.append(sprite)
         self._kills = []
         self.killed = set()
-        self._counted = True
+        self.counted = True
 
     def _finish(self) -> None:
         """See whether the play is over."""
-        if self._aborted:
+        if self.aborted:
             self.over = True
         else:
-            won = judge(self, self.game.terminations, counted=self._counted)
-            self._counted = False
+            won = judge(self, self.game.terminations, counted=self.counted)
+            self.counted = False
             if won is not None:
                 self.over = True
                 self.winner = WON if won else LOST
@@ -269,7 +280,7 @@ class Play:
         Raises:
             GameError: its type has no class.
         """
-        if self._population > MAX_SPRITES:
+        if self.population > MAX_SPRITES:
             self.warn("too many sprites")
             return None
         groups = self.groups
@@ -278,9 +289,9 @@ class Play:
             for types in kind.singletons:
                 if any([groups[other] for other in types]):
                     return None
-        template = self._templates[type_id]
+        template = self.templates[type_id]
         if template is None:
-            template = self._first_of(type_id)
+            template = self.first_of(type_id)
             sprite = template.copy()
             template.original = False
         else:
@@ -295,8 +306,8 @@ class Play:
         else:
             sprite.moved_at = self.tick - 1 if kind.rank > self._walking else self.tick
         groups[type_id].append(sprite)
-        self._population += 1
-        self._counted = True
+        self.population += 1
+        self.counted = True
         self.born.append(sprite)
         self.touched.add(sprite)
         enter_first(self, sprite)
@@ -308,7 +319,7 @@ class Play:
             if not sprite.disabled:
                 sprite.disabled = True
                 self.disabled.append(sprite)
-                self._counted = True
+                self.counted = True
                 if sprite not in self.stale:
                     self.stale.append(sprite)
         else:
@@ -375,9 +386,23 @@ class Play:
         whole = snapshot(self)
         return whole if previous is None else changes(previous, whole)
 
+    # Copies.
+
+    def fork(self) -> Play:
+        """A play in the same state, to try things out in; it knows nothing of this one."""
+        return state.fork(self, Play.__new__(Play))
+
+    def key(self) -> tuple[Any, ...]:
+        """The state as a hashable value: plays with equal keys go on equally."""
+        return state.key(self)
+
+    def dump(self) -> bytes:
+        """The state as bytes, for `Game.load`."""
+        return state.dump(self)
+
     # How it begins.
 
-    def _first_of(self, type_id: int) -> Sprite:
+    def first_of(self, type_id: int) -> Sprite:
         """The first sprite of a type; the words that its class does not know are messages now."""
         kind = self.game.kinds[type_id]
         sprite_type = self.game.definition.types[type_id]
@@ -386,7 +411,7 @@ class Play:
             raise GameError(place, f"{kind.name!r} has no class, so no sprite can be made of it")
         for word in kind.unknown:
             self.warn(f"unknown field {word} of {kind.name}")
-        template = self._templates[type_id] = build(kind, self.block_size)
+        template = self.templates[type_id] = build(kind, self.block_size)
         return template
 
     def _find_avatar(self) -> Sprite | None:

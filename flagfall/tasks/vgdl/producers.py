@@ -4,13 +4,13 @@ from __future__ import annotations
 
 __all__ = ["produce", "produce_chosen", "produce_each", "produce_wandering"]
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flagfall.tasks.vgdl.movement import active
 from flagfall.tasks.vgdl.updates import DIRECTIONS, live
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Kind, Sprite, Update
@@ -21,22 +21,21 @@ class Spawner:
 
     __slots__ = ("chance", "rests", "total", "turn")
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, kind: Kind) -> None:
+        parameters = kind.parameters
         self.chance: float = parameters["prob"]
         self.total: int = parameters["total"]
         self.turn: tuple[float, float] = parameters["spawnorientation"]
-        self.rests: bool = parameters["is_static"] or parameters["only_active"]
+        self.rests = not kind.drifts and parameters["timeToLive"] < 0
 
     def update(self, play: Play, sprite: Sprite, children: Sequence[int]) -> None:
         """One draw, whatever comes; then perhaps children; then the life of any sprite."""
-        tick = play.tick
         if sprite.start < 0:
-            sprite.start = tick
-        drawn = play.random.next_float()
-        if drawn < self.chance and (sprite.start + tick) % sprite.cooldown == 0:
+            sprite.start = play.tick
+        if play.random.next_float() < self.chance and (sprite.start + play.tick) % sprite.cooldown == 0:
             for child in children:
                 self._spawn(play, sprite, child)
-        if sprite.ttl >= 0 or not self.rests:
+        if not self.rests:
             live(play, sprite)
         if sprite.made >= self.total > 0:
             play.kill(sprite)
@@ -55,7 +54,7 @@ class Spawner:
 
 def produce(kind: Kind) -> Update:
     """`SpawnPoint` and `Bomber`."""
-    spawner = Spawner(kind.parameters)
+    spawner = Spawner(kind)
     children = (kind.parameters["stype"],)
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
@@ -67,7 +66,7 @@ def produce(kind: Kind) -> Update:
 
 def produce_each(kind: Kind) -> Update:
     """`SpawnPointMultiSprite`: one of each type at a time."""
-    spawner = Spawner(kind.parameters)
+    spawner = Spawner(kind)
     children: tuple[int, ...] = kind.parameters["stypes"]
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
@@ -79,7 +78,7 @@ def produce_each(kind: Kind) -> Update:
 
 def produce_wandering(kind: Kind) -> Update:
     """`RandomBomber`: a random step first."""
-    spawner = Spawner(kind.parameters)
+    spawner = Spawner(kind)
     children = (kind.parameters["stype"],)
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
@@ -93,7 +92,7 @@ def produce_wandering(kind: Kind) -> Update:
 
 def produce_chosen(kind: Kind) -> Update:
     """`BomberRandomMissile`: draws what it will drop, whether it drops anything or not."""
-    spawner = Spawner(kind.parameters)
+    spawner = Spawner(kind)
     children: tuple[int, ...] = kind.parameters["stypeMissile"]
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:

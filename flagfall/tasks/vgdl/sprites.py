@@ -47,6 +47,7 @@ class Kind:
         singletons: for each type on its path of which one sprite is enough: the types to be counted.
         stationary: no active movement.
         passive: passive movement.
+        drifts: passive movement can ever lead anywhere.
         turns_first: asked to move another way than it looks, it turns.
         continuous: continuous physics.
         update: what its sprites do in a tick; `None` where that is nothing.
@@ -66,6 +67,7 @@ class Kind:
     singletons: tuple[tuple[int, ...], ...]
     stationary: bool
     passive: bool
+    drifts: bool
     turns_first: bool
     continuous: bool
     update: Update | None = None

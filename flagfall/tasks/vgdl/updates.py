@@ -10,7 +10,8 @@ __all__ = ["age_and_move", "burn", "fly", "fly_somewhere", "live", "spread"]
 from typing import TYPE_CHECKING
 
 from flagfall.tasks.vgdl.actions import VECTORS
-from flagfall.tasks.vgdl.movement import passive, place
+from flagfall.tasks.vgdl.cells import enter
+from flagfall.tasks.vgdl.movement import passive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,19 +42,27 @@ def fly(play: Play, sprites: Sequence[Sprite]) -> None:
     """What moves passively on the grid and lives for ever: as `age_and_move`, with less ado."""
     tick = play.tick
     block = play.block_size
+    moved = play.moved
+    speed = ox = oy = None
+    dx = dy = 0
     for sprite in sprites:
         if sprite.fresh:
             sprite.fresh = False
         elif sprite.cooldown <= tick - sprite.moved_at and sprite.oriented:
-            speed = sprite.speed
-            if speed == -1:
-                speed = 1
-            pixels = int(speed * block) or int(speed)
-            ox = sprite.ox
-            oy = sprite.oy
-            if pixels and (ox or oy):
-                place(play, sprite, sprite.x + int(ox * pixels), sprite.y + int(oy * pixels))
-                sprite.moved_at = tick
+            if sprite.speed is not speed or sprite.ox is not ox or sprite.oy is not oy:
+                speed, ox, oy = sprite.speed, sprite.ox, sprite.oy
+                pixels = int((1 if speed == -1 else speed) * block) or int(speed)
+                dx = int(ox * pixels)
+                dy = int(oy * pixels)
+                rests = pixels == 0 or not (ox or oy)
+            if rests:
+                continue
+            sprite.x = x = sprite.x + dx
+            sprite.y = y = sprite.y + dy
+            sprite.moved_at = tick
+            moved.add(sprite)
+            if not (sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom):
+                enter(play, sprite)
 
 
 def fly_somewhere(play: Play, sprites: Sequence[Sprite]) -> None:
