@@ -18,6 +18,7 @@ __all__ = [
     "full_screen_human",
     "key_human",
     "no_virtual_time",
+    "room_human",
 ]
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -156,7 +157,11 @@ class Human:
             self._tape.pay(turn.reward)
             seat.reply(None, turn.number)
         elif type(turn.observation) is not int:
-            raise AgentFault("crashed", f"a human plays byte tasks; this one showed {turn.observation!r}")
+            raise AgentFault(
+                "crashed",
+                "a human plays byte tasks, human-keys games, and human-room LangRoom; this one showed"
+                f" {turn.observation!r:.60}",
+            )
         else:
             self._open = turn.number
             self._wanted = self._talk.hear(turn.observation, turn.reward)
@@ -248,6 +253,17 @@ def key_human(**options: Any) -> Human:
     return KeyHuman(**options)
 
 
+def room_human(**options: Any) -> Human:
+    """A human in LangRoom; see `flagfall.agents.human_room.RoomHuman`.
+
+    Raises:
+        UsageError: there is no terminal, or urwid is not installed.
+    """
+    from flagfall.agents.human_room import RoomHuman  # noqa: PLC0415 - needs a package that is optional
+
+    return RoomHuman(**options)
+
+
 def no_virtual_time() -> Any:
     """Around waiting for a human: a virtual clock stands still meanwhile."""
     clock = trio.lowlevel.current_clock()
@@ -261,6 +277,7 @@ HUMANS: Final[Mapping[str, Callable[..., Human]]] = MappingProxyType(
         "human-dot": HaltOnDotHuman,
         "human-immediate": ImmediateHuman,
         "human-keys": key_human,
+        "human-room": room_human,
     }
 )
 """The human players by name; each is made with `stop` and sits in the event loop, one in a match."""

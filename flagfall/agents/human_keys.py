@@ -1,4 +1,4 @@
-"""A human who plays by single keys, from pictures or texts: games with a few numbered actions.
+"""A human who plays by single keys, from pictures or texts: games with a few actions.
 
 The game goes on by itself, so many steps a second; a step plays the newest key of its time, and nothing
 where none was pressed. Or it waits: then each key is a step.
@@ -18,6 +18,7 @@ import attrs
 from flagfall.agents.agent import AgentSeat
 from flagfall.agents.human import QUIT, Human, no_virtual_time
 from flagfall.agents.human_talk import EVERY_STEP, Tape
+from flagfall.agents.langroom_solver import is_langroom
 from flagfall.errors import AgentFault
 from flagfall.kernel.channels.envelope import Envelope
 
@@ -42,7 +43,6 @@ GAME_KEYS: Final[Mapping[str, int]] = MappingProxyType(
 )
 """What the keys play in VGDL games: arrows or WASD move, the space bar uses, a dot does nothing."""
 
-_NOTHING: Final = 0
 _PICTURE_DIMENSIONS: Final = 3
 
 
@@ -88,11 +88,17 @@ class KeyHuman(Human):
 
     Raises:
         UsageError: the standard input or output is no terminal, or urwid is not installed.
+
+    Attributes:
+        nothing: what is played where no key was pressed.
+        speed: steps a second at first, one of `SPEEDS`.
     """
 
     manner: ClassVar = EVERY_STEP
+    nothing: ClassVar[Any] = 0
+    speed: ClassVar[int] = USUAL_SPEED
 
-    def __init__(self, *, keys: Mapping[str, int] = GAME_KEYS, **options: Any) -> None:
+    def __init__(self, *, keys: Mapping[str, Any] = GAME_KEYS, **options: Any) -> None:
         from flagfall.agents.human_keys_screen import key_screen, require_terminal  # noqa: PLC0415 - optional
 
         require_terminal()
@@ -106,7 +112,21 @@ class KeyHuman(Human):
 
     def open_console(self, tape: Tape) -> AbstractAsyncContextManager[Any]:  # noqa: ARG002 - no bytes, no tape
         """The terminal: a `KeyConsole`."""
-        return self._screen(self.keys)
+        return self._screen(self.keys, self.speed)
+
+    def see(self, observation: Any) -> Shown:
+        """What to show of an observation.
+
+        Raises:
+            AgentFault: there is nothing that a human could see, or nothing to be played by these keys.
+        """
+        if is_langroom(observation):
+            raise AgentFault("crashed", "a human plays LangRoom as human-room")
+        return see(observation)
+
+    def play(self, key: str | None) -> Any:
+        """What a key plays; without one, nothing."""
+        return self.nothing if key is None else self.keys.get(key, self.nothing)
 
     async def _answer(self, seat: AgentSeat) -> bool:
         console: KeyConsole = cast("Any", self._console)
@@ -116,12 +136,12 @@ class KeyHuman(Human):
             return False
         if self._open is not None:
             number, self._open = self._open, None
-            seat.reply(_NOTHING if key is None else self.keys.get(key, _NOTHING), number)
+            seat.reply(self.play(key), number)
         return True
 
     def _take(self, seat: AgentSeat, turn: Envelope) -> None:
         reward = float(turn.reward or 0)
-        seen = self._shown if turn.observation is None else see(turn.observation)
+        seen = self._shown if turn.observation is None else self.see(turn.observation)
         self._shown = Shown(
             seen.picture,
             seen.text,

@@ -45,18 +45,18 @@ def require_terminal() -> None:
 
 
 @asynccontextmanager
-async def key_screen(keys: Mapping[str, int]) -> AsyncIterator[KeyConsole]:
+async def key_screen(keys: Mapping[str, Any], speed: int = USUAL_SPEED) -> AsyncIterator[KeyConsole]:
     """The terminal; when the context ends, it is as it was.
 
     Args:
         keys: which keys play something.
-
+        speed: steps a second at first, one of `SPEEDS`.
     """
     screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
     screen.set_input_timeouts(max_wait=0, complete_wait=0.02, resize_wait=0)
     screen.set_terminal_properties(colors=ALL_COLOURS)
     with screen.start():
-        console = KeyScreen(screen, keys)
+        console = KeyScreen(screen, keys, speed)
         async with trio.open_nursery() as nursery:
             for source in screen.get_input_descriptors():
                 nursery.start_soon(console.listen_to, source)
@@ -72,14 +72,15 @@ class KeyScreen:
     Args:
         screen: of urwid, started.
         keys: which keys play something.
+        speed: steps a second at first, one of `SPEEDS`.
     """
 
-    def __init__(self, screen: Any, keys: Mapping[str, int]) -> None:
+    def __init__(self, screen: Any, keys: Mapping[str, Any], speed: int) -> None:
         self._screen = screen
         self._keys = keys
         self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
         self._pressed = trio.Event()
-        self._speed = SPEEDS.index(USUAL_SPEED)
+        self._speed = SPEEDS.index(speed)
         self._shown = Shown()
 
     async def key(self) -> str | None:

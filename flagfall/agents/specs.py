@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flagfall.agents.human import Human
 
 
-_OTHERS: Final = ("human", "human-line", "human-dot", "human-immediate", "human-keys", "zmq")
+_OTHERS: Final = ("human", "human-line", "human-dot", "human-immediate", "human-keys", "human-room", "zmq")
 """Who else has a name; `flagfall.agents.human` and `zmq_host` have them."""
 
 

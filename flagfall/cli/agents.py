@@ -19,7 +19,7 @@ It is a class, an object or a function: reply(byte, reward), act(observation) or
 Agents of your own run in a process each; the samples run in the event loop (see --host).
 
 You yourself: --agent human (a full screen), human-line, human-dot or human-immediate (line by line), and in
-games with pictures human-keys (key by key).
+games with pictures human-keys, in LangRoom human-room (key by key).
 A learner of round 1, over ZeroMQ: --agent zmq:5556, and --learner-cmd to start it.
 """
 

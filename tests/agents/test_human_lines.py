@@ -388,4 +388,4 @@ def test_at_a_terminal_the_typed_line_is_not_shown_twice_and_the_width_is_the_te
 
 
 def test_the_names():
-    assert list(HUMANS) == ["human", "human-line", "human-dot", "human-immediate", "human-keys"]
+    assert list(HUMANS) == ["human", "human-line", "human-dot", "human-immediate", "human-keys", "human-room"]
