@@ -133,7 +133,7 @@ def first_difference(ours: Line, theirs: Line) -> str:
 
 def nearly(mine: object, other: object) -> bool:
     """Whether two numbers are the same to the recorded decimals."""
-    return isinstance(mine, float) and isinstance(other, int | float) and abs(mine - other) < 1e-4  # noqa: PLR2004
+    return isinstance(mine, float) and isinstance(other, int | float) and abs(mine - other) < 1e-4
 
 
 def table(outcomes: Iterable[Outcome]) -> Table:
@@ -141,7 +141,10 @@ def table(outcomes: Iterable[Outcome]) -> Table:
     shown = Table("recording", "level", "equal ticks", "then differs")
     for outcome in outcomes:
         shown.add_row(
-            f"{outcome.game} ({outcome.folder})", str(outcome.level), str(outcome.ticks), outcome.differs or "-"
+            f"{outcome.game} ({outcome.folder})",
+            str(outcome.level),
+            str(outcome.ticks),
+            outcome.differs or "-",
         )
     return shown
 

@@ -116,9 +116,7 @@ def flak(kind: Kind) -> Act:
     def act(play: Play, avatar: Sprite, action: str) -> None:
         if action != USE:
             walk(play, avatar, action)
-        elif weapon is not None and (
-            ammo is None or avatar.resource(ammo) > (least if least > -1 else 0)
-        ):
+        elif weapon is not None and (ammo is None or avatar.resource(ammo) > (least if least > -1 else 0)):
             shot = play.add(weapon, avatar.x, avatar.y)
             if shot is not None:
                 play.mark_fired(shot)

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Sprite
 
-Effect: TypeAlias = "Callable[[Play, Sprite, Sprite | None], int]"
-"""Does something to the first sprite and perhaps the second; gives what it adds to the score."""
+Effect: TypeAlias = Callable[..., int]
+"""Takes the play and two sprites, either of which may have to be there or not (`effects.py`); gives what it adds to
+the score."""
 
 Meeting: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
 """For two types: the bits of all pairs that a sprite of each makes due; the pairs in which that of the one type is

@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["CONTINUOUS_ACTS", "CONTINUOUS_UPDATES", "active", "passive"]
 
 from collections.abc import Callable, Mapping
-from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:

@@ -39,7 +39,11 @@ def run_edges(play: Play, width: int, height: int) -> None:
                 group = groups[type_id]
                 size = len(group)
                 for sprite in list(group):
-                    if is_outside(sprite, width, height) and sprite not in play.killed and not sprite.disabled:
+                    if (
+                        is_outside(sprite, width, height)
+                        and sprite not in play.killed
+                        and not sprite.disabled
+                    ):
                         play.score += effect(play, sprite, None)
                         if len(group) != size:
                             play.warn("an edge effect added to the sprites it was walking over")

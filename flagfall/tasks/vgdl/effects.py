@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Sprite
 
-Maker: TypeAlias = "Callable[[Mapping[str, Any], Game], Callable[..., int]]"
-"""Makes an effect from the parameters of its line. It takes the play and two sprites; the table below says
-which of them must be there. It gives what it adds to the score."""
+Maker: TypeAlias = "Callable[[Mapping[str, Any], Game], Effect]"
+"""Makes an effect from the parameters of its line."""
 
-_EFFECTS: Final[Mapping[str, Maker]] = (
-    POSITION_EFFECTS | KILLING_EFFECTS | MAKING_EFFECTS | HAVING_EFFECTS | CONTINUOUS_EFFECTS
-)
+_EFFECTS: Final[Mapping[str, Maker]] = {
+    **POSITION_EFFECTS,
+    **KILLING_EFFECTS,
+    **MAKING_EFFECTS,
+    **HAVING_EFFECTS,
+    **CONTINUOUS_EFFECTS,
+}
 
 _ALONE: Final = {
     *("undoAll", "killAll", "transformToAll", "removeScore"),
@@ -40,7 +43,14 @@ _ALONE: Final = {
 
 _NEEDS_BOTH: Final = {
     *("bounceForward", "pullWithIt", "align", "attractGaze", "teleportToExit"),
-    *("killBoth", "killIfOtherHasMore", "killIfFromAbove", "killIfFrontal", "killIfNotFrontal", "killIfAlive"),
+    *(
+        "killBoth",
+        "killIfOtherHasMore",
+        "killIfFromAbove",
+        "killIfFrontal",
+        "killIfNotFrontal",
+        "killIfAlive",
+    ),
     *("transformIfCount", "transformToSingleton"),
     *("spawnAbove", "spawnBelow", "spawnLeft", "spawnRight", "spawnBehind"),
     *("collectResource", "collectResourceIfHeld", "changeResource"),

@@ -68,14 +68,14 @@ def collect_resource_if_held(parameters: Mapping[str, Any], game: Game) -> Effec
 def change_resource(parameters: Mapping[str, Any], game: Game) -> Effect:
     """The first gains or loses a resource; the second may be used up by it."""
     score: int = parameters["scoreChange"]
-    resource: int = parameters["resource"]
+    resource: int | None = parameters["resource"]
     value: int = parameters["value"]
     kills: bool = parameters["killResource"]
     limit = game.definition.limits[resource] if resource is not None else 0
 
     def run(play: Play, first: Sprite, second: Sprite) -> int:
         amount = first.resource(resource)
-        if amount + value > limit:
+        if resource is None or amount + value > limit:
             return 0
         first.gain(resource, max(0, amount + value) - amount)
         if kills:

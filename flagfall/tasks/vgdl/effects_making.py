@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["MAKING_EFFECTS"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.collisions import overlaps

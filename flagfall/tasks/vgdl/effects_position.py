@@ -47,7 +47,9 @@ def undo_all(parameters: Mapping[str, Any], game: Game) -> Effect:
     """Everything back to where it was when the cycle began."""
     score: int = parameters["scoreChange"]
     spared = set(parameters["notStype"])
-    undone = [type_id in game.definition.order and type_id not in spared for type_id in range(len(game.kinds))]
+    undone = [
+        type_id in game.definition.order and type_id not in spared for type_id in range(len(game.kinds))
+    ]
 
     def run(play: Play, first: Sprite, second: Sprite | None) -> int:
         del first, second

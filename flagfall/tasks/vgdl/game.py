@@ -197,7 +197,9 @@ class Game:
     def _find_meetings(self) -> list[list[Meeting | None] | None]:
         """For each two types the pairs that they are part of, both ways round."""
         size = len(self.kinds)
-        found: list[list[tuple[list[int], list[int]]]] = [[([], []) for _ in range(size)] for _ in range(size)]
+        found: list[list[tuple[list[int], list[int]]]] = [
+            [([], []) for _ in range(size)] for _ in range(size)
+        ]
         for pair in self.pairs:
             if not pair.rules:
                 continue
@@ -206,7 +208,9 @@ class Game:
                     found[one][other][0].append(pair.index)
                     found[other][one][1].append(pair.index)
         return [
-            [_meeting(here, there) for here, there in row] if any(here or there for here, there in row) else None
+            [_meeting(here, there) for here, there in row]
+            if any(here or there for here, there in row)
+            else None
             for row in found
         ]
 

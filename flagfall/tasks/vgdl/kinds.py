@@ -79,7 +79,9 @@ def _kind(definition: GameDefinition, sprite_type: SpriteType, turned: Collectio
         category=category_of(parameters, is_avatar=is_avatar),
         subtypes=sprite_type.subtypes,
         singletons=tuple(
-            definition.types[above].subtypes for above in sprite_type.path if definition.types[above].singleton
+            definition.types[above].subtypes
+            for above in sprite_type.path
+            if definition.types[above].singleton
         ),
         stationary=parameters.get("stationary", False),
         passive=passive,

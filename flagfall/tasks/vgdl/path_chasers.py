@@ -53,6 +53,8 @@ def follow_by_path(kind: Kind) -> Update:
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
+            dx: float
+            dy: float
             quarry = sprite.quarry
             if quarry is None or covers(sprite, quarry):
                 quarry = choose(play, sprite)

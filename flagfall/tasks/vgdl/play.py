@@ -7,6 +7,7 @@ __all__ = ["LAST_TICK", "MAX_SPRITES", "Play"]
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from flagfall.tasks.vgdl import state
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
 from flagfall.tasks.vgdl.cells import Cells, enter_first, leave
 from flagfall.tasks.vgdl.collisions import collide, find_contacts
@@ -16,7 +17,6 @@ from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.mistakes import GameError
 from flagfall.tasks.vgdl.pathfinder import PathFinder
 from flagfall.tasks.vgdl.session import MAX_MESSAGES, Session
-from flagfall.tasks.vgdl import state
 from flagfall.tasks.vgdl.snapshot import Snapshot, changes, snapshot
 from flagfall.tasks.vgdl.sprites import FROM_AVATAR, Sprite, build
 from flagfall.tasks.vgdl.terminations import judge
@@ -71,18 +71,16 @@ class Play:
     """
 
     __slots__ = (
-        "aborted",
-        "counted",
         "_kills",
-        "population",
-        "templates",
         "_walking",
+        "aborted",
         "agenda",
         "avatar",
         "block_size",
         "born",
         "cells",
         "contacts",
+        "counted",
         "counters",
         "died",
         "disabled",
@@ -97,12 +95,14 @@ class Play:
         "near_edge",
         "over",
         "paths",
+        "population",
         "random",
         "score",
         "screen",
         "session",
         "shields",
         "stale",
+        "templates",
         "tick",
         "touched",
         "width",

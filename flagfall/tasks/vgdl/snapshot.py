@@ -51,7 +51,9 @@ def _avatar(play: Play) -> Snapshot | None:
         "oy": avatar.oy,
         "alive": not avatar.disabled,
         "hp": avatar.health,
-        "res": {play.game.kinds[resource].name: amount for resource, amount in sorted(avatar.resources.items())},
+        "res": {
+            play.game.kinds[resource].name: amount for resource, amount in sorted(avatar.resources.items())
+        },
     }
 
 

@@ -32,7 +32,6 @@ NOTHING: Final[dict[int, int]] = {}
 """The resources of a sprite that never had any; must not be written to."""
 
 
-
 @attrs.define(eq=False)
 class Kind:
     """What the sprites of one type have in common; compiled from the definition, and never changed.
@@ -88,6 +87,7 @@ def category_of(parameters: Mapping[str, Any], *, is_avatar: bool) -> int:
     return _MOVABLE
 
 
+@attrs.define(eq=False, weakref_slot=False)
 class Sprite:
     """One sprite: a rectangle in whole pixels, and what it remembers.
 
@@ -117,47 +117,45 @@ class Sprite:
         grounded: continuous physics: it stands on something.
     """
 
-    __slots__ = (
-        "age",
-        "aim_x",
-        "aim_y",
-        "bottom",
-        "category",
-        "cells",
-        "cooldown",
-        "disabled",
-        "fresh",
-        "grounded",
-        "h",
-        "health",
-        "id",
-        "kind",
-        "last_x",
-        "last_y",
-        "left",
-        "limit_health",
-        "made",
-        "max_health",
-        "moved_at",
-        "original",
-        "oriented",
-        "ox",
-        "oy",
-        "quarry",
-        "quarry_x",
-        "quarry_y",
-        "repeats",
-        "resources",
-        "right",
-        "speed",
-        "start",
-        "top",
-        "ttl",
-        "type",
-        "w",
-        "x",
-        "y",
-    )
+    kind: Kind
+    type: int
+    w: int
+    h: int
+    ox: float
+    oy: float
+    oriented: bool
+    speed: float
+    cooldown: int
+    category: int
+    health: int
+    max_health: int
+    limit_health: int
+    ttl: int
+    id: int = 0
+    x: int = 0
+    y: int = 0
+    last_x: int = 0
+    last_y: int = 0
+    moved_at: int = 0
+    fresh: bool = True
+    disabled: bool = False
+    resources: dict[int, int] = NOTHING
+    age: int = 0
+    aim_x: float = 0
+    aim_y: float = 0
+    repeats: int = 0
+    start: int = -1
+    made: int = 0
+    quarry: Sprite | None = None
+    quarry_x: int | None = None
+    quarry_y: int | None = None
+    original: bool = True
+    grounded: bool = False
+    cells: tuple[int, ...] = ()
+    left: int = 0
+    right: int = -1
+    top: int = 0
+    bottom: int = -1
 
     def copy(self) -> Sprite:
         """A sprite in the same state; nothing that can change is shared."""
@@ -221,36 +219,22 @@ def build(kind: Kind, block: int) -> Sprite:
         kind: its type.
         block: pixels a cell.
     """
-    parameters = kind.parameters
-    new = Sprite.__new__(Sprite)
-    new.id = new.x = new.y = new.last_x = new.last_y = 0
-    new.type = kind.id
-    new.kind = kind
-    new.w = int(block * parameters["wMult"])
-    new.h = int(block * parameters["hMult"])
-    new.ox, new.oy = parameters["orientation"]
-    new.oriented = parameters["is_oriented"] or parameters["orientation"] != (0, 0)
-    new.speed = parameters["speed"]
-    new.cooldown = max(1, parameters["cooldown"])
-    new.moved_at = 0
-    new.fresh = True
-    new.disabled = False
-    new.category = kind.category
-    new.resources = NOTHING
-    new.max_health = parameters["maxHealthPoints"] or parameters["healthPoints"]
-    new.health = min(parameters["healthPoints"], new.max_health)
-    new.limit_health = parameters["limitHealthPoints"]
-    new.ttl = parameters["timeToLive"]
-    new.age = 0
-    new.aim_x = new.aim_y = 0
-    new.repeats = 0
-    new.start = -1
-    new.made = 0
-    new.quarry = None
-    new.quarry_x = new.quarry_y = None
-    new.original = True
-    new.grounded = False
-    new.cells = ()
-    new.left = new.top = 0
-    new.right = new.bottom = -1
-    return new
+    given = kind.parameters
+    max_health = given["maxHealthPoints"] or given["healthPoints"]
+    ox, oy = given["orientation"]
+    return Sprite(
+        kind=kind,
+        type=kind.id,
+        w=int(block * given["wMult"]),
+        h=int(block * given["hMult"]),
+        ox=ox,
+        oy=oy,
+        oriented=given["is_oriented"] or (ox, oy) != (0, 0),
+        speed=given["speed"],
+        cooldown=max(1, given["cooldown"]),
+        category=kind.category,
+        health=min(given["healthPoints"], max_health),
+        max_health=max_health,
+        limit_health=given["limitHealthPoints"],
+        ttl=given["timeToLive"],
+    )

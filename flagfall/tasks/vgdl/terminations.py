@@ -81,7 +81,7 @@ def multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mappi
     def done(play: Play) -> bool:
         if not play.session.can_end or play.alive(types) != limit:
             return False
-        return kinds == sum([play.alive((subtype,)) > 0 for subtype in types])
+        return sum([play.alive((subtype,)) > 0 for subtype in types]) == int(kinds)
 
     return done
 
