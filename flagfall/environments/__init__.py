@@ -17,6 +17,7 @@ from typing import Any, Final
 import gymnasium
 
 _IDS: Final[dict[str, dict[str, Any]]] = {
+    "flagfall/CommAI-v0": {"entry_point": "flagfall.environments.commai:CommAIEnv"},
     "flagfall/LangRoom-v0": {
         "entry_point": "flagfall.environments.langroom:LangRoomEnv",
         "vector_entry_point": "flagfall.environments.langroom:LangRoomVectorEnv",

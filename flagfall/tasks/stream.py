@@ -1,0 +1,144 @@
+"""A whole match as one task: an episode is what a task scheduler makes of its tasks, from first to last."""
+
+from __future__ import annotations
+
+__all__ = ["StreamTask"]
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from flagfall.errors import UsageError
+from flagfall.kernel.requests import Choose, Notice
+from flagfall.kernel.roles import Outcome, SchedulerRole, StepResult
+from flagfall.kernel.script import match_script
+from flagfall.kernel.seeding import derive_seed
+from flagfall.tasks.task import Task
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space
+
+
+class StreamTask(Task):
+    """Task after task, as a match with this root seed has them; for one player.
+
+    In an episode with seed s the player meets what it would meet in `flagfall.play(..., seed=s)`: the same
+    tasks with the same seeds, and the same rewards. It is not told where a task ends. The episode is over
+    when there are no more tasks; with many schedulers there always are.
+
+    Args:
+        id: what it is called.
+        build: gives a task scheduler with new tasks; called for each episode.
+
+    Raises:
+        UsageError: a task is for several players, has other spaces than the first, or waits for real things
+            (in a step); or there is none at all.
+
+    Attributes:
+        outcomes: how the tasks of this episode went.
+    """
+
+    def __init__(self, id: str, build: Callable[[], SchedulerRole]) -> None:  # noqa: A002 - as everywhere
+        super().__init__()
+        self.id = id
+        self._build = build
+        self._scheduler: SchedulerRole | None = None
+        self._script: Generator[Any, Any, None]
+        self._request: Any = None
+        self._over = False
+        self._task = self._first_task()
+        self._action_space, self._observation_space = self._task.action_space, self._task.observation_space
+        self.nil_action = self._task.nil_action
+        self.outcomes: list[Outcome] = []
+
+    def _first_task(self) -> Task:
+        """A task to see the spaces of."""
+        scheduler = self._build()
+        try:
+            scheduler.set_seed(0)
+            task: Any = scheduler.next_task()
+        finally:
+            scheduler.close()
+        if task is None:
+            raise UsageError(f"{self.id}: its scheduler has no task")
+        if len(task.players) != 1:
+            raise UsageError(f"{self.id}: {task.id} seats {len(task.players)} players, and here is one")
+        return task  # type: ignore[no-any-return]  # whoever built the scheduler knows its tasks
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """That of all tasks."""
+        return self._action_space
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """That of all tasks."""
+        return self._observation_space
+
+    def is_legal(self, action: Any) -> bool:
+        """Whether the task that is played takes it."""
+        return self._task.is_legal(action)
+
+    def _reset(self, seed: int) -> Any:
+        self.close()
+        self._over, self.outcomes = False, []
+        self._scheduler = self._build()
+        self._scheduler.set_seed(derive_seed(seed, "scheduler"))
+        self._script = match_script(seed)
+        self._request = next(self._script)
+        return self._go_on().observation
+
+    def _step(self, action: Any) -> StepResult:
+        self._request = self._script.send(action)
+        return self._go_on()
+
+    def _go_on(self) -> StepResult:
+        """Answer the script up to the next turn, or to the end."""
+        paid = 0
+        while type(self._request) is not tuple:
+            request = self._request
+            if isinstance(request, Notice):  # nobody here answers it
+                paid += request.reward
+                self._request = self._script.send(None)
+            elif not isinstance(request, Choose):
+                raise UsageError(f"{self.id}: {self._task.id} waits for real things, which takes a match")
+            elif self._choose(request.outcome):
+                self._request = self._script.send(self._task)
+            else:
+                self._over = True
+                return StepResult(None, paid + request.owed, terminated=True)
+        observation, reward = self._request
+        return StepResult(observation, paid + reward)
+
+    def _choose(self, outcome: Outcome | None) -> bool:
+        """Take the next task, if there is one."""
+        assert self._scheduler is not None
+        if outcome is not None:
+            self.outcomes.append(outcome)
+            self._scheduler.report(outcome)
+        task: Any = self._scheduler.next_task()
+        if task is None:
+            return False
+        if (task.action_space, task.observation_space) != (self._action_space, self._observation_space):
+            raise UsageError(f"{self.id}: the spaces of {task.id} are not those of the first task")
+        self._task = task
+        return True
+
+    def reached_terminal_state(self) -> bool:
+        """Whether there are no more tasks."""
+        return self._over
+
+    def result(self) -> bool | None:
+        """The result of the only task; of several there is none in common."""
+        return self.outcomes[0].result if len(self.outcomes) == 1 else None
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of every task, and how many tasks were `played` and `solved`."""
+        solved = sum(outcome.result is True for outcome in self.outcomes)
+        return super().metrics() | {"played": len(self.outcomes), "solved": solved}
+
+    def close(self) -> None:
+        """Close the tasks of the episode."""
+        if self._scheduler is not None:
+            self._script.close()
+            self._scheduler.close()
+            self._scheduler = None
