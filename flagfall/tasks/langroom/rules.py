@@ -144,13 +144,11 @@ class Rules:
                 f"resolution={self.resolution}: with view={self.view} the picture has {self.cells} cells in a"
                 f" row, so take at least {self.cells}"
             )
-        left_over = self.resolution % self.cells
-        if left_over % 2:
+        if self.resolution % self.cells % 2:
             less, more = _padded_evenly(self.resolution, self.cells)
             raise UsageError(
-                f"resolution={self.resolution}: {self.cells} cells in a row (view={self.view}) leave"
-                f" {left_over} pixels over, which make no border of the same width on both sides:"
-                f" take {less} or {more}"
+                f"resolution={self.resolution}: {self.cells} cells of {self.cell} pixels (view={self.view})"
+                f" and the same border on both sides do not make it: take {less} or {more}"
             )
 
     @classmethod

@@ -38,7 +38,10 @@ from flagfall.tasks.langroom.world import Room
         ({"vocab_size": 2**31}, "from 15 to 2147483647"),
         ({"resolution": 0}, "resolution=0: resolution is a whole number, at least 1"),
         ({"resolution": 4}, "the picture has 5 cells in a row, so take at least 5"),
-        ({"resolution": 66}, "leave 1 pixels over, which make no border of the same width on both sides:"),
+        (
+            {"resolution": 66},
+            "resolution=66: 5 cells of 13 pixels (view=2) and the same border on both sides",
+        ),
         ({"resolution": 66}, "take 65 or 67"),
         ({"resolution": 6}, "take 5 or 7"),
         ({"view": 3, "resolution": 64}, "take 63 or 65"),
