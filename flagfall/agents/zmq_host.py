@@ -11,7 +11,6 @@ from __future__ import annotations
 
 __all__ = ["RemoteLearnerHost", "is_remote", "parse_remote"]
 
-import errno
 import shlex
 import shutil
 import socket
@@ -24,13 +23,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import trio
 
-from flagfall.agents.process_host import LAST_WORDS_SECONDS, end_process, keep_tail, with_stderr
+from flagfall.agents.guarded import LAST_WORDS_SECONDS, Guarded, open_guarded
+from flagfall.agents.isolation import NO_ISOLATION
 from flagfall.agents.zmq_wire import HELLO, byte_text, is_remote, read_reply, reward_text, shown
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
-from flagfall.timing import NowNs, TimeControl, process_cpu_clock
+from flagfall.timing import NowNs, TimeControl
 
 if TYPE_CHECKING:
     from flagfall.agents.zmq_link import PairLink
@@ -49,7 +49,6 @@ READ_LAST_SECONDS: Final = 0.05
 more would be waited in vain."""
 
 _MAX_PORT: Final = 65535
-_NO_PROGRAM: Final = {errno.ENOENT, errno.EACCES, errno.ENOEXEC}
 
 
 class RemoteLearnerHost:
@@ -241,46 +240,27 @@ async def _play_watched(talk: _Talk, *others: Callable[[], Awaitable[None]]) -> 
 
 async def _play_with_program(talk: _Talk, command: list[str]) -> AgentFault | HostFault | None:
     """Play with a learner that is started for it, and is gone afterwards."""
-    process = await _open_process(command)
-    tail = bytearray()
+    null = subprocess.DEVNULL
+    guarded = await open_guarded(command, NO_ISOLATION, stdin=null, stdout=null)
     try:
         if talk.seat.budget.control.clock == "cpu":
-            talk.cpu_clock = process_cpu_clock(process.pid)
-        fault = await _play_watched(
-            talk, partial(keep_tail, process, tail), partial(_expect_hello, process, talk.link)
-        )
+            talk.cpu_clock = guarded.cpu_clock()
+        fault = await _play_watched(talk, guarded.keep_tail, partial(_expect_hello, guarded, talk.link))
         if fault is not None:
-            with trio.move_on_after(LAST_WORDS_SECONDS):  # for an exit code of its own
-                await process.wait()
+            await guarded.has_ended(LAST_WORDS_SECONDS)  # for an exit code of its own
         elif talk.link.last_words:
-            with trio.move_on_after(READ_LAST_SECONDS):
-                await process.wait()
+            await guarded.has_ended(READ_LAST_SECONDS)
     finally:
-        await end_process(process, tail)
-    return with_stderr(fault, process, tail) if isinstance(fault, AgentFault) else fault
+        await guarded.end()
+        talk.seat.said = guarded.said
+    return guarded.with_last_words(fault) if isinstance(fault, AgentFault) else fault
 
 
-async def _expect_hello(process: trio.Process, link: PairLink) -> None:
+async def _expect_hello(guarded: Guarded, link: PairLink) -> None:
     """A learner that ends before it says hello will never say it."""
-    await process.wait()
+    await guarded.process.wait()
     if not link.heard:
         link.lose("its program ended before it said hello")
-
-
-async def _open_process(command: list[str]) -> trio.Process:
-    try:
-        return await trio.lowlevel.open_process(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except OSError as error:
-        what = f"the learner's program cannot be started: {command[0]}: {error.strerror}"
-        if error.errno in _NO_PROGRAM:
-            raise AgentFault("not started", what) from error
-        raise HostFault(what) from error  # no more processes, descriptors or memory: no agent pays for that
 
 
 # What is said on the command line.

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.process_host import STDERR_BYTES, ProcessHost
+from flagfall.agents.guarded import STDERR_BYTES
+from flagfall.agents.process_host import ProcessHost
 from flagfall.agents.specs import load_agent
 from flagfall.agents.thread_host import ThreadHost
 from flagfall.events import SeatReady

@@ -1,0 +1,302 @@
+"""A process of an agent as its host has it: under a guardian, its standard error kept, ended for good."""
+
+from __future__ import annotations
+
+__all__ = ["LAST_WORDS_SECONDS", "STDERR_BYTES", "Guarded", "open_guarded", "play_guarded"]
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from flagfall.agents import guardian
+from flagfall.agents.cgroups import make_group, usage_clock
+from flagfall.agents.isolation import Isolation
+from flagfall.agents.limits import Limits
+from flagfall.agents.sandbox import TMP, sandboxed
+from flagfall.errors import AgentFault, HostFault
+from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
+from flagfall.kernel.seat import Seat
+from flagfall.timing import NowNs, process_cpu_clock
+from flagfall.timing.units import S
+
+LAST_WORDS_SECONDS: Final = 0.1
+"""How long a process that broke down has to end by itself, so that its exit code is its own."""
+
+STDERR_BYTES: Final = 8 * 1024
+"""How much of what an agent wrote to its standard error is kept, the newest."""
+
+FREE_STDERR_BYTES: Final = 1024**2
+"""So much is read as fast as it comes. Who writes more is read `READ_BYTES` every `STDERR_PAUSE_SECONDS`,
+some 13 MB a second: a flood would take the event loop for itself."""
+
+STDERR_PAUSE_SECONDS: Final = 0.005
+
+_REST_READS: Final = 16
+"""A pipe holds one of these, or sixteen where somebody made it as large as Linux allows."""
+
+_AGAIN_SECONDS: Final = 0.005
+
+_PATIENCE_SECONDS: Final = guardian.KILL_SECONDS + 1
+"""How long a guardian may take to end what it guards. It could have been killed or stopped by its agent."""
+
+_RESOURCES: Final = {
+    "memory": resource.RLIMIT_DATA,
+    "address_space": resource.RLIMIT_AS,
+    "files": resource.RLIMIT_NOFILE,
+    "file_size": resource.RLIMIT_FSIZE,
+}
+
+
+async def open_guarded(
+    command: Sequence[str],
+    isolation: Isolation,
+    *,
+    shown: Sequence[str] = (),
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+) -> Guarded:
+    """Start a program under a guardian.
+
+    Args:
+        command: the program and its arguments.
+        isolation: how it is kept apart.
+        shown: what it can read in a sandbox besides the system, this Python and `isolation.readable`.
+        stdin: as for `subprocess.Popen`.
+        stdout: likewise.
+
+    Raises:
+        UsageError: a sandbox is asked for, and there can be none.
+        HostFault: no more processes, descriptors, memory or room for a folder: no agent pays for that.
+    """
+    limits = isolation.limits
+    words = [*command]
+    if isolation.kind == "sandbox":
+        words = sandboxed(words, [*shown, *isolation.readable], limits)
+    group = None if isolation.kind == "none" else make_group(limits)
+    folder = ""
+    try:
+        if isolation.kind == "process":
+            folder = tempfile.mkdtemp(prefix="flagfall-")
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-I", "-S", guardian.__file__, *_settings(limits, folder, group), "--", *words],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=isolation.environment(TMP if isolation.kind == "sandbox" else folder),
+        )
+    except BaseException as error:
+        _remove(folder, group)
+        if isinstance(error, OSError):
+            raise HostFault(f"no process for an agent: {error}") from error
+        raise
+    return Guarded(process, folder, group)
+
+
+async def play_guarded(
+    command: Sequence[str],
+    isolation: Isolation,
+    seat: Seat,
+    play: Callable[[Guarded, BytePipe], Awaitable[None]],
+    *,
+    shown: Sequence[str] = (),
+) -> None:
+    """Start a program, play with it, and see to it that it is gone afterwards.
+
+    Args:
+        command: as for `open_guarded`.
+        isolation: likewise.
+        seat: where it sits; gets what it wrote to its standard error.
+        play: is given the program, and its standard input and output as one pipe.
+        shown: as for `open_guarded`.
+
+    Raises:
+        AgentFault: as `play` raised it, with what the program said last.
+        HostFault: as `play` raised it, or the program could not be started.
+        UsageError: a sandbox is asked for, and there can be none.
+    """
+    guarded = await open_guarded(command, isolation, shown=shown)
+    fault: AgentFault | HostFault | None = None
+    try:
+        pipe = guarded.take_pipe()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(guarded.keep_tail)
+                try:
+                    await play(guarded, pipe)
+                except (AgentFault, HostFault) as caught:
+                    fault = caught
+                    if isinstance(caught, AgentFault) and caught.reason != "garbage":
+                        await guarded.has_ended(LAST_WORDS_SECONDS)
+                nursery.cancel_scope.cancel()
+        finally:
+            pipe.close()
+    finally:
+        await guarded.end()
+        seat.said = guarded.said
+    if isinstance(fault, AgentFault):
+        raise guarded.with_last_words(fault) from fault
+    if fault is not None:
+        raise fault
+
+
+def _settings(limits: Limits, folder: str, group: Path | None) -> list[str]:
+    most = {what: value for name, what in _RESOURCES.items() if (value := getattr(limits, name)) is not None}
+    if limits.cpu is not None:
+        most[resource.RLIMIT_CPU] = limits.cpu // S
+    said: dict[str, Any] = {
+        "folder": folder,
+        "cgroup": group,
+        "limits": ",".join(f"{what}:{value}" for what, value in most.items()),
+        "cores": ",".join(map(str, limits.cores or ())),
+        "processes": limits.processes,
+        "disk": limits.disk if folder else None,
+    }
+    return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in said.items() if value)]
+
+
+def _is_left(folder: str, group: Path | None) -> bool:
+    return bool(folder and Path(folder).exists()) or (group is not None and group.exists())
+
+
+def _remove(folder: str, group: Path | None) -> None:
+    if folder and Path(folder).exists():
+        guardian.remove_folder(folder)
+    end = time.monotonic() + guardian.KILL_SECONDS
+    while group is not None and group.exists() and time.monotonic() < end:
+        with suppress(OSError):  # those who were killed are a moment in it
+            group.rmdir()
+            return
+        time.sleep(_AGAIN_SECONDS)
+
+
+class Guarded:
+    """A program that runs under a guardian.
+
+    Args:
+        process: the guardian; it ends when the program has ended, and as that did.
+        folder: the private folder; empty where it has none.
+        group: the control group, where it has one.
+
+    Attributes:
+        process: as given.
+    """
+
+    def __init__(self, process: trio.Process, folder: str, group: Path | None) -> None:
+        self.process = process
+        self._folder = folder
+        self._group = group
+        self._tail = bytearray()
+
+    def take_pipe(self) -> BytePipe:
+        """Its standard input and output as one pipe; the streams of `process` are given up for it."""
+        process = self.process
+        assert isinstance(process.stdin, trio.lowlevel.FdStream)
+        assert isinstance(process.stdout, trio.lowlevel.FdStream)
+        pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+        process.stdin.close()
+        process.stdout.close()
+        return pipe
+
+    async def keep_tail(self) -> None:
+        """Read what it writes to its standard error, and keep the newest of it."""
+        assert self.process.stderr is not None
+        read = 0
+        async for chunk in self.process.stderr:
+            self._keep(chunk)
+            read += len(chunk)
+            if read > FREE_STDERR_BYTES:
+                await trio.sleep(STDERR_PAUSE_SECONDS)
+
+    def _keep(self, chunk: bytes | bytearray) -> None:
+        self._tail += chunk
+        del self._tail[:-STDERR_BYTES]
+
+    def cpu_clock(self) -> NowNs:
+        """The CPU time of the program and of all that it started.
+
+        Without a control group what ended between two looks is not in it.
+        """
+        if self._group is not None:
+            return usage_clock(self._group)
+        return _family_clock(self.process.pid)
+
+    async def has_ended(self, seconds: float) -> bool:
+        """Wait for its end, no longer than that."""
+        with trio.move_on_after(seconds):
+            await self.process.wait()
+        return self.process.returncode is not None
+
+    async def end(self) -> None:
+        """See to it that it is gone, with all that it started and left; not to be cancelled."""
+        process = self.process
+        with trio.CancelScope(shield=True):
+            try:
+                if process.returncode is None:
+                    _signal(process.pid, signal.SIGTERM)
+                    await self.has_ended(_PATIENCE_SECONDS)
+                await self._end_by_force()
+            finally:
+                if process.stderr is not None:
+                    self._take_rest(process.stderr)
+                    await process.stderr.aclose()
+
+    async def _end_by_force(self) -> None:
+        """What is left to do where the guardian could not do it: it was killed, or stopped."""
+        if self._group is not None and self._group.exists():
+            with suppress(OSError):
+                (self._group / "cgroup.kill").write_text("1")
+        if self.process.returncode is None:
+            left = guardian.descendants(self.process.pid)
+            for pid in (self.process.pid, *left):
+                _signal(pid, signal.SIGKILL)
+            await self.process.wait()
+        if _is_left(self._folder, self._group):
+            await trio.to_thread.run_sync(_remove, self._folder, self._group)
+
+    def _take_rest(self, stderr: trio.abc.ReceiveStream) -> None:
+        """What is in the pipe when the process is gone, without waiting for those who may hold it open."""
+        assert isinstance(stderr, trio.lowlevel.FdStream)
+        with suppress(OSError):  # BlockingIOError: there is no more
+            for _ in range(_REST_READS):
+                if not (chunk := os.read(stderr.fileno(), READ_BYTES)):
+                    break
+                self._keep(chunk)
+
+    @property
+    def said(self) -> str:
+        """The newest of what it wrote to its standard error."""
+        return self._tail.decode(errors="replace").strip()
+
+    def with_last_words(self, fault: AgentFault) -> AgentFault:
+        """The fault with what the process said last."""
+        code = self.process.returncode
+        ended = "" if code is None else f" (exit code {code})"
+        return AgentFault(fault.reason, fault.detail + ended + (f"\n{self.said}" if self.said else ""))
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _family_clock(pid: int) -> NowNs:
+    clocks: dict[int, NowNs] = {}
+
+    def used() -> int:
+        for member in guardian.descendants(pid):
+            if member not in clocks:
+                clocks[member] = process_cpu_clock(member)
+        return sum(clock() for clock in clocks.values())
+
+    return used

@@ -1,0 +1,91 @@
+"""How far a process of an agent is kept apart: a frozen value, and what its environment is.
+
+| kind | what the agent has |
+|---|---|
+| `none` | your environment, no limits; it is still killed with all that it started |
+| `process` | an environment of a few variables, limits, a private temporary folder |
+| `sandbox` | all that, and by bubblewrap: no network, a read-only system with nothing but its own code |
+"""
+
+from __future__ import annotations
+
+__all__ = ["NO_ISOLATION", "USUAL_ISOLATION", "Isolation", "IsolationKind"]
+
+import os
+import typing
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from flagfall.agents.limits import UNLIMITED, Limits
+from flagfall.errors import UsageError, nearest
+
+IsolationKind: TypeAlias = Literal["none", "process", "sandbox"]
+
+KINDS: Final[tuple[str, ...]] = typing.get_args(IsolationKind)
+
+_PASSED: Final = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM"),
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONHASHSEED", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "CUDA_VISIBLE_DEVICES", "CUDA_HOME"),
+    }
+)
+"""What programs need to be found and to run. Keys and tokens are not among them."""
+
+_PASSED_ENDS: Final = ("_NUM_THREADS",)
+_PASSED_STARTS: Final = ("LC_",)
+
+
+@attrs.frozen
+class Isolation:
+    """How a process is kept apart.
+
+    Attributes:
+        kind: `none`, `process` or `sandbox`, see above.
+        limits: what it may have; by default `Limits()`, and none with `none`.
+        env: variables of your environment that it gets besides the usual ones.
+        readable: files and folders that it can read in a sandbox, besides its own code.
+
+    Raises:
+        UsageError: an unknown kind; limits where there are none; a variable that is not set.
+    """
+
+    kind: IsolationKind = "process"
+    limits: Limits = attrs.field()
+    env: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+
+    @limits.default
+    def _usual_limits(self) -> Limits:
+        return UNLIMITED if self.kind == "none" else Limits()
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise UsageError(f"isolation {self.kind!r}{nearest(self.kind, KINDS)}")
+        if self.kind == "none" and self.limits != UNLIMITED:
+            raise UsageError("isolation none has no limits: take process or sandbox, or leave the limits out")
+        for name in self.env:
+            if name not in os.environ:
+                raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
+
+    def environment(self, folder: str) -> Mapping[str, str]:
+        """The variables of the agent.
+
+        Args:
+            folder: its private temporary folder, and in a sandbox its home, too.
+        """
+        if self.kind == "none":
+            return os.environ
+        passed = {name: value for name, value in os.environ.items() if self._passes(name)}
+        named = ("TMPDIR", "TMP", "TEMP", *(("HOME",) if self.kind == "sandbox" else ()))
+        return {**passed, **dict.fromkeys(named, folder)}
+
+    def _passes(self, name: str) -> bool:
+        usual = name in _PASSED or name.startswith(_PASSED_STARTS) or name.endswith(_PASSED_ENDS)
+        return usual or name in self.env
+
+
+USUAL_ISOLATION: Final = Isolation()
+NO_ISOLATION: Final = Isolation("none")
