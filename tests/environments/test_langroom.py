@@ -91,7 +91,7 @@ def test_what_is_given_out_is_the_callers_own():
     [
         ({"task": "answer"}, "task='answer': LangRoom has no such task; nearest: answer"),
         ({"resolution": 66}, "take 65 or 67"),
-        ({"vocab_size": 5}, "vocab_size is a whole number, from 15"),
+        ({"vocab_size": 5}, "vocab_size is a whole number from 15"),
         ({"views": 3}, "views=3: LangRoom has no such option; nearest: view"),
         ({"render_mode": "rgb"}, "render_mode='rgb': there is no such mode; nearest: rgb_array"),
     ],

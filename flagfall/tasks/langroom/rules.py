@@ -50,8 +50,11 @@ _DELTAS: Final = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
 TASKS: Final = ("answer-only", "answer-and-echo", "echo")
 """The three ways to be rewarded."""
 
-_MOST_WORDS: Final = 2**31 - 1
-"""`talk` is an int32."""
+_MOST: Final = 2**31 - 1
+"""Numbers of words and steps are held in 32 bits by those who learn."""
+
+_WIDEST_VIEW: Final = SIZE - 1
+"""From here on a wider view shows nothing but more wall."""
 
 
 def place_of(x: int, y: int) -> int:
@@ -101,14 +104,13 @@ _REWARDS: Final[Mapping[str, Callable[[int, int], float]]] = MappingProxyType(
 )
 
 
-def _whole_number(name: str, default: int, *, least: int, most: int | None = None) -> Any:
+def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:
     """A field that holds a whole number within limits; those of numpy become Python's."""
 
     def checked(value: Any) -> int:
         whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
-        if not whole or index(value) < least or (most is not None and index(value) > most):
-            limits = f"at least {least}" if most is None else f"from {least} to {most}"
-            raise UsageError(f"{name}={value!r}: {name} is a whole number, {limits}")
+        if not whole or not least <= index(value) <= most:
+            raise UsageError(f"{name}={value!r}: {name} is a whole number from {least} to {most}")
         return index(value)
 
     return attrs.field(default=default, converter=checked)
@@ -120,7 +122,7 @@ class Rules:
 
     Attributes:
         task: one of `TASKS`: what is rewarded.
-        view: how many cells the agent sees to each side of its own; at least 1.
+        view: how many cells the agent sees to each side of its own; 1 to 8.
         length: an episode is over so many steps after its reset; at least 1.
         resolution: width and height of the picture, in pixels. What its `2 * view + 1` cells leave over is
             a black border of the same width on all sides, so it must be even.
@@ -131,10 +133,10 @@ class Rules:
     """
 
     task: str = "answer-only"
-    view: int = _whole_number("view", 2, least=1)
-    length: int = _whole_number("length", 200, least=1)
-    resolution: int = _whole_number("resolution", 64, least=1)
-    vocab_size: int = _whole_number("vocab_size", len(WORDS), least=len(WORDS), most=_MOST_WORDS)
+    view: int = _whole_number("view", 2, least=1, most=_WIDEST_VIEW)
+    length: int = _whole_number("length", 200, least=1, most=_MOST)
+    resolution: int = _whole_number("resolution", 64, least=1, most=_MOST)
+    vocab_size: int = _whole_number("vocab_size", len(WORDS), least=len(WORDS), most=_MOST)
 
     def __attrs_post_init__(self) -> None:
         if self.task not in TASKS:
@@ -145,10 +147,10 @@ class Rules:
                 f" row, so take at least {self.cells}"
             )
         if self.resolution % self.cells % 2:
-            less, more = _padded_evenly(self.resolution, self.cells)
             raise UsageError(
                 f"resolution={self.resolution}: {self.cells} cells of {self.cell} pixels (view={self.view})"
-                f" and the same border on both sides do not make it: take {less} or {more}"
+                f" and the same border on both sides do not make it: take {self.resolution - 1} or"
+                f" {self.resolution + 1}"
             )
 
     @classmethod
@@ -202,9 +204,3 @@ class Rules:
         """The rewards by the current word and what was said; all words without a meaning share an entry."""
         reward = _REWARDS[self.task]
         return [[reward(word, talk) for talk in range(len(WORDS) + 1)] for word in range(len(WORDS))]
-
-
-def _padded_evenly(resolution: int, cells: int) -> tuple[int, int]:
-    """The nearest resolutions below and above that can be."""
-    fits = [n for n in range(cells, resolution + cells + 2) if n % cells % 2 == 0]
-    return max(n for n in fits if n < resolution), min(n for n in fits if n > resolution)
