@@ -47,6 +47,7 @@ _COMMANDS: Final = {
     "transcript": "Print what was said in a match, one JSON object a line.",
     "results": "Print the figures of a recorded match: rewards, times and trials.",
     "curriculum": "Let a byte agent learn task after task, and print which it learned and how soon.",
+    "gvgai": "GVGAI's learning track: train, validate, serve clients, hold a contest.",
     "tasks": "List the tasks.",
     "agents": "List the sample agents, and tell how to name your own.",
 }

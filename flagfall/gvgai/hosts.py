@@ -4,19 +4,19 @@ from __future__ import annotations
 
 __all__ = ["ConnectedHost", "ProgramHost", "split_command"]
 
+import os
 import shlex
 import shutil
 import socket
-from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
 
-from flagfall.agents.process_host import open_process, play_with
-from flagfall.errors import UsageError
+from flagfall.agents.guarded import LAST_WORDS_SECONDS, open_guarded
+from flagfall.agents.isolation import NO_ISOLATION
+from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.gvgai.talk import Capture, Talk
 from flagfall.kernel.channels.pipes import BytePipe
-from flagfall.timing import process_cpu_clock
 
 if TYPE_CHECKING:
     from flagfall.kernel.match import Briefing
@@ -82,16 +82,39 @@ class ProgramHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        process = await open_process(self._command)
-        if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = process_cpu_clock(process.pid)
-        await play_with(process, partial(self._play, process, seat))
+        guarded = await open_guarded(self._command, NO_ISOLATION)
+        fault: AgentFault | HostFault | None = None
+        try:
+            if seat.budget.control.clock == "cpu":
+                seat.cpu_clock = guarded.cpu_clock()
+            pipe = _pipe_of(guarded.process)
+            try:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(guarded.keep_tail)
+                    try:
+                        await _play(Talk(pipe, self._track, self._heard), seat)
+                        pipe.close()  # the end of its input, for a client that does not know `FINISH`
+                        await guarded.has_ended(GOODBYE_SECONDS)
+                    except (AgentFault, HostFault) as caught:
+                        fault = caught
+                        await guarded.has_ended(LAST_WORDS_SECONDS)  # for an exit code of its own
+                    nursery.cancel_scope.cancel()
+            finally:
+                pipe.close()
+        finally:
+            await guarded.end()
+            seat.said = guarded.said
+        if fault is not None:
+            raise guarded.with_last_words(fault) if isinstance(fault, AgentFault) else fault
 
-    async def _play(self, process: trio.Process, seat: Seat, pipe: BytePipe) -> None:
-        await _play(Talk(pipe, self._track, self._heard), seat)
-        pipe.close()
-        with trio.move_on_after(GOODBYE_SECONDS):
-            await process.wait()
+
+def _pipe_of(process: trio.Process) -> BytePipe:
+    assert isinstance(process.stdin, trio.lowlevel.FdStream)
+    assert isinstance(process.stdout, trio.lowlevel.FdStream)
+    pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+    process.stdin.close()
+    process.stdout.close()
+    return pipe
 
 
 async def _play(talk: Talk, seat: Seat) -> None:

@@ -80,6 +80,7 @@ async def visit(
     seed: int = 0,
     wait_seconds: float = 10.0,
     now: Callable[[], int] = time.perf_counter_ns,
+    report: VisitReport | None = None,
 ) -> VisitReport:
     """Play a session at a server of the original.
 
@@ -91,6 +92,7 @@ async def visit(
         seed: for the agent.
         wait_seconds: how long to try to connect.
         now: the clock that the agent is measured with, in nanoseconds.
+        report: is filled in as the session goes, and given back; a new one by default.
 
     Raises:
         UsageError: nobody listens there, or the agent is of no such kind.
@@ -98,7 +100,7 @@ async def visit(
     """
     stream = await _connect(host, port, wait_seconds)
     async with stream:
-        return await _Visit(agent, control, seed, now).play(stream)
+        return await _Visit(agent, control, seed, now, report or VisitReport()).play(stream)
 
 
 async def _connect(host: str, port: int, wait_seconds: float) -> trio.SocketStream:
@@ -119,16 +121,19 @@ class _Visit:
         control: likewise.
         seed: likewise.
         now: likewise.
+        report: likewise.
     """
 
-    def __init__(self, agent: Any, control: TimeControl, seed: int, now: Callable[[], int]) -> None:
+    def __init__(
+        self, agent: Any, control: TimeControl, seed: int, now: Callable[[], int], report: VisitReport
+    ) -> None:
         self._agent = agent
         self._control = control
         self._seed = seed
         self._now = now
         self._timer = ElapsedTimer(now)
         self._played: PlayedAgent | None = None
-        self._report = VisitReport()
+        self._report = report
         self._began_ns = 0
         self._score = 0.0
         self._validates = False

@@ -424,11 +424,11 @@ def test_several_clients_play_at_once_each_its_own_match(tmp_path):
 
 
 def test_mistakes_are_told_before_anybody_connects(tmp_path):
-    with pytest.raises(UsageError, match="no such game"):
-        TrackServer(TrackSetup(str(tmp_path / "none.txt")), GENEROUS)
+    with pytest.raises(UsageError, match="no file"):
+        TrackServer(TrackSetup(str(tmp_path / "nothing.txt")), GENEROUS)
     game = write_game(tmp_path)
     Path(game.replace(".txt", "_lvl4.txt")).unlink()
-    with pytest.raises(UsageError, match="lvl4"):
+    with pytest.raises(UsageError, match="corridor has no level 4"):
         TrackServer(TrackSetup(game), GENEROUS)
 
 

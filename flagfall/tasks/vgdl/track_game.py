@@ -14,6 +14,9 @@ import msgspec
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
 from flagfall.tasks.vgdl.game import Game
+from flagfall.tasks.vgdl.language import load_game
+from flagfall.tasks.vgdl.levels import load_level
+from flagfall.tasks.vgdl.library import game_path, level_path
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.tasks.vgdl.track import Track, TrackRules
 from flagfall.tasks.vgdl.vgdl_task import ACTION_NAMES, VgdlTask
@@ -87,7 +90,7 @@ class TrackSetup:
     """What makes the track of one game.
 
     Attributes:
-        game: its file or its name, see `flagfall.tasks.vgdl.task_id`.
+        game: its file or its name, see `flagfall.tasks.vgdl.library`.
         rules: the numbers of the plan.
     """
 
@@ -101,10 +104,13 @@ class TrackSetup:
             UsageError: there is no such game, it lacks a level, or it cannot be played.
         """
         needed = (*self.rules.training, *self.rules.validation, *self.rules.choices)
-        ids = [TaskId(self.game, str(number)) for number in range(max(needed) + 1)]
-        definition = ids[0].load()[0]
+        path = game_path(self.game)
+        definition = load_game(path)
         memory = Memory(definition) if self.rules.remembers else None
-        levels = [TrackTask(definition, chosen.load()[1], str(chosen), memory) for chosen in ids]
+        levels = []
+        for number in range(max(needed) + 1):
+            level = load_level(definition, level_path(path, number))
+            levels.append(TrackTask(definition, level, str(TaskId(self.game, str(number))), memory))
         return Track(levels, self.rules)
 
     def header(self) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""`flagfall gvgai contest`."""
+
+from __future__ import annotations
+
+__all__ = ["contest"]
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from flagfall.cli.gvgai_options import Agents, Seed, TrackOptions
+
+if TYPE_CHECKING:
+    from flagfall.errors import HostFault
+    from flagfall.gvgai.contest import Contest
+    from flagfall.gvgai.series import Fixture
+    from flagfall.gvgai.tracks import PlayedTrack
+
+_Flag = Parameter(negative="", show_default=False)
+_USUAL = TrackOptions()
+
+
+def contest(
+    *games: str,
+    agent: Agents,
+    options: TrackOptions = _USUAL,
+    clock: Literal["wall", "virtual"] = "wall",
+    think: str | None = None,
+    host: Literal["task", "thread", "process"] | None = None,
+    seed: Seed = 0,
+    journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
+    results: Path | None = None,
+    json: Annotated[bool, _Flag] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+) -> int:
+    """Play every agent on every game; rank them by wins, then score, then ticks, with points across games.
+
+    An agent that is disqualified gets no points for that game, and the contest goes on.
+
+    Args:
+        games: Files, or names of games that come with flagfall.
+        agent: Who plays; see `flagfall gvgai train --help`.
+        options: What the tracks may be told.
+        clock: `virtual`: only thinking takes time, and each act thinks for `--think`.
+        think: On the virtual clock, what each act takes, such as `10ms`.
+        host: Where agents run; by default the samples in the event loop, others in processes.
+        seed: Everything random derives from it; all agents face the same seed on a game.
+        journal: Record each match in this file, numbered.
+        results: Leave ranks, points and all figures in this file, as JSON.
+        json: Print them as one JSON object instead of tables.
+        quiet: Do not tell how far it is.
+    """
+    import trio
+
+    from flagfall.cli.gvgai_options import write_json
+    from flagfall.cli.gvgai_runs import run_until_interrupted
+    from flagfall.cli.output import print_json
+    from flagfall.gvgai.contest import Contest
+    from flagfall.gvgai.series import fixtures, play_series
+
+    times, rules = options.read(think)
+    planned = fixtures(games, agent, rules, seed, journal)
+    names = list(dict.fromkeys(fixture.name for fixture in planned))
+    standing = Contest(names)
+    matches: list[dict[str, Any]] = []
+    faults: list[HostFault] = []
+
+    def tell(fixture: Fixture, played: PlayedTrack | HostFault) -> None:
+        where = {"game": fixture.setup.game, "agent": fixture.name, "seed": fixture.seed}
+        if isinstance(played, Exception):
+            faults.append(played)
+            matches.append({**where, "fault": str(played)})
+        else:
+            matches.append({**where, **played.figures.as_data()})
+        if not quiet:
+            print(_line(fixture, played, len(planned)), file=sys.stderr, flush=True)
+
+    async def play(stop: trio.Event) -> None:
+        await play_series(planned, times, standing, host=host, stop=stop, tell=tell)
+
+    code = run_until_interrupted(play, virtual=clock == "virtual")
+    data = {**standing.as_data(), "matches": matches}
+    if results is not None:
+        write_json(results, data)
+    if json:
+        print_json(data)
+    else:
+        _print(standing)
+    if faults:
+        raise faults[0]
+    return code
+
+
+def _line(fixture: Fixture, played: PlayedTrack | HostFault, count: int) -> str:
+    """One match in a line."""
+    what = f"[{fixture.number + 1}/{count}] {fixture.setup.game}, {fixture.name}: "
+    if isinstance(played, Exception):
+        return f"{what}void: {played}"
+    figures = played.figures
+    if figures.disqualified:
+        return f"{what}disqualified: {figures.disqualified}"
+    games = figures.of("validation")
+    return (
+        f"{what}{sum(game.won for game in games)} of {len(games)} won in validation"
+        f" after {len(figures.of('training'))} games of training"
+    )
+
+
+def _print(standing: Contest) -> None:
+    """Print the ranks on each game, and across games."""
+    from flagfall.cli.output import harmless, number, print_table, table
+
+    rankings = standing.rankings
+    for ranking in rankings:
+        rows = table(
+            "place", "agent", numbers=("points", "wins", "games", "score", "ticks", "out"), title=ranking.game
+        )
+        for placing in ranking.placings:
+            counts = (placing.points, placing.wins, placing.games, placing.score, placing.ticks)
+            rows.add_row(
+                str(placing.place), harmless(placing.agent), *map(number, counts), placing.disqualified
+            )
+        print_table(rows)
+    rows = table("place", "agent", numbers=("points", "wins", "out", "places"), title="all games")
+    for one in standing.standings:
+        sums = map(number, (one.points, one.wins, one.disqualified))
+        rows.add_row(str(one.place), harmless(one.agent), *sums, " ".join(map(str, one.places)))
+    print_table(rows)

@@ -1,0 +1,35 @@
+"""`flagfall gvgai results`."""
+
+from __future__ import annotations
+
+__all__ = ["results"]
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def results(
+    file: Path, /, *, json: Annotated[bool, Parameter(negative="", show_default=False)] = False
+) -> None:
+    """Print the figures of a recorded track: wins, scores, ticks, times, and the curve of the training.
+
+    Args:
+        file: A journal.
+        json: Print one JSON object instead of tables.
+    """
+    from flagfall.cli.files import require_file
+    from flagfall.cli.gvgai_options import print_figures
+    from flagfall.cli.output import print_json
+    from flagfall.gvgai.figures import TrackSink
+    from flagfall.recording.journal import read_journal
+
+    require_file(file)
+    sink = TrackSink()
+    for event in read_journal(file):
+        sink(event)
+    if json:
+        print_json(sink.figures.as_data())
+    else:
+        print_figures(sink.figures)

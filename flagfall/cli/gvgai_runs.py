@@ -1,0 +1,57 @@
+"""How the commands of `flagfall gvgai` run: until they are done, or until somebody wants them to end."""
+
+from __future__ import annotations
+
+__all__ = ["run_until_interrupted"]
+
+import signal
+import sys
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from flagfall.cli.interrupts import interruptible
+from flagfall.timing import VirtualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+_SIGNALLED: Final = 128
+
+
+def run_until_interrupted(play: Callable[[trio.Event], Awaitable[None]], *, virtual: bool = False) -> int:
+    """Run in an event loop of its own.
+
+    Args:
+        play: is given an event that the first Ctrl-C sets; a second one cancels it.
+        virtual: on the virtual clock.
+
+    Returns:
+        An exit code: 0, or 128 and the number of the signal.
+    """
+    number = 0
+
+    async def main() -> None:
+        nonlocal number
+        try:
+            async with interruptible(_say) as interrupts:
+                try:
+                    await play(interrupts.stop)
+                finally:
+                    number = interrupts.number
+        except* KeyboardInterrupt:  # out of an agent that blocked the event loop
+            number = signal.SIGINT
+
+    try:
+        trio.run(main, clock=VirtualClock() if virtual else None)
+    except BaseExceptionGroup as group:
+        # One error in the groups of the nurseries around it is that error.
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        raise error from None
+    return _SIGNALLED + number if number else 0
+
+
+def _say(text: str) -> None:
+    print(f"flagfall: {text}", file=sys.stderr, flush=True)

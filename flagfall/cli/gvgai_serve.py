@@ -1,0 +1,117 @@
+"""`flagfall gvgai serve`."""
+
+from __future__ import annotations
+
+__all__ = ["serve"]
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from flagfall.cli.gvgai_options import Seed, TrackOptions
+
+if TYPE_CHECKING:
+    from flagfall.gvgai.server import Session
+
+_Flag = Parameter(negative="", show_default=False)
+_USUAL = TrackOptions()
+
+
+def serve(
+    *,
+    game: str,
+    port: int = 8080,
+    address: str = "127.0.0.1",
+    agents: int = 1,
+    options: TrackOptions = _USUAL,
+    seed: Seed = 0,
+    journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
+    results: Path | None = None,
+    json: Annotated[bool, _Flag] = False,
+) -> int:
+    """Let clients of the original, in Java, Python or anything else, connect and play a game.
+
+    Each client has a match and a clock of its own, and several may play at once. The server keeps the
+    clock: a late action is not played, and a client that breaks the protocol is out.
+
+    Args:
+        game: A file, or the name of a game that comes with flagfall.
+        port: Where clients connect, and what the original listens at.
+        address: The address to listen at; `0.0.0.0` lets in whoever can reach this machine.
+        agents: End when so many have played; 0 goes on until Ctrl-C.
+        options: What the track may be told.
+        seed: Everything random derives from it; the second client's match has a seed of its own.
+        journal: Record each match in this file, numbered where there are several.
+        results: Leave all figures in this file, as JSON.
+        json: Print the figures as one JSON object instead of tables.
+    """
+    from functools import partial
+
+    import trio
+
+    from flagfall.cli.gvgai_options import print_figures, write_json
+    from flagfall.cli.gvgai_runs import run_until_interrupted
+    from flagfall.cli.output import print_json
+    from flagfall.errors import UsageError
+    from flagfall.gvgai.server import TrackServer
+    from flagfall.tasks.vgdl.track_game import TrackSetup
+
+    if agents < 0:
+        raise UsageError(f"--agents {agents}: write a whole number, or 0 for no end")
+    times, rules = options.read()
+    server = TrackServer(
+        TrackSetup(game, rules),
+        times.control,
+        port=port,
+        address=address,
+        sessions=agents or None,
+        seed=seed,
+        journal=journal,
+        tell=_tell,
+    )
+
+    async def play(stop: trio.Event) -> None:
+        async with trio.open_nursery() as nursery:
+            bound = await nursery.start(partial(server.run, stop=stop))
+            _say(f"waiting for clients at {address}:{bound}")
+
+    code = run_until_interrupted(play)
+    data = {"sessions": [_data(session) for session in server.sessions]}
+    if results is not None:
+        write_json(results, data)
+    if json:
+        print_json(data)
+    else:
+        for session in server.sessions:
+            print(f"{session.name}, seed {session.seed}")
+            print_figures(session.sink.figures)
+    for session in server.sessions:
+        if session.fault is not None:
+            raise session.fault
+    return code
+
+
+def _data(session: Session) -> dict[str, object]:
+    journal = None if session.journal is None else str(session.journal)
+    return {
+        "client": session.number,
+        "seed": session.seed,
+        "journal": journal,
+    } | session.sink.figures.as_data()
+
+
+def _tell(session: Session) -> None:
+    if session.fault is not None:
+        _say(f"{session.name}: void: {session.fault}")
+    elif session.result is None:
+        _say(f"{session.name} has connected")
+    else:
+        fell = session.result.seats[0].fell
+        _say(f"{session.name} is through" if fell is None else f"{session.name} is out: {fell}")
+
+
+def _say(text: str) -> None:
+    import sys
+
+    print(f"flagfall: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,72 @@
+"""`flagfall gvgai train`."""
+
+from __future__ import annotations
+
+__all__ = ["train"]
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from flagfall.cli.gvgai_options import Seed, TrackOptions
+
+_Flag = Parameter(negative="", show_default=False)
+_USUAL = TrackOptions()
+
+
+def train(
+    game: str,
+    /,
+    *,
+    agent: Annotated[str, Parameter(name=["--agent", "-a"])],
+    options: TrackOptions = _USUAL,
+    clock: Literal["wall", "virtual"] = "wall",
+    think: str | None = None,
+    host: Literal["task", "thread", "process"] | None = None,
+    seed: Seed = 0,
+    journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
+    results: Path | None = None,
+    json: Annotated[bool, _Flag] = False,
+) -> int:
+    """Train an agent on levels 0, 1, 2 of a game, validate it on 3 and 4, and print how it did.
+
+    Args:
+        game: A file (`games/zelda.txt`, with `games/zelda_lvl0.txt` to `_lvl4.txt` beside it), or the name of
+            a game that comes with flagfall.
+        agent: Who plays: `random`, `q-learning`, `file.py:Name`, `package.module:Name`, or
+            `program:COMMAND` for a client of the original over its standard input and output.
+        options: What the track may be told.
+        clock: `virtual`: only thinking takes time, and each act thinks for `--think`.
+        think: On the virtual clock, what each act takes, such as `10ms`.
+        host: Where the agent runs; by default the samples in the event loop, others in processes.
+        seed: Everything random derives from it.
+        journal: Record the match in this file; `.zst` at its end compresses it.
+        results: Leave all figures in this file, as JSON.
+        json: Print the figures as one JSON object instead of tables.
+    """
+    import trio
+
+    from flagfall.cli.gvgai_options import print_figures, write_json
+    from flagfall.cli.gvgai_runs import run_until_interrupted
+    from flagfall.cli.output import print_json
+    from flagfall.gvgai.tracks import PlayedTrack, play_track
+    from flagfall.tasks.vgdl.track_game import TrackSetup
+
+    times, rules = options.read(think)
+    played: list[PlayedTrack] = []
+
+    async def play(stop: trio.Event) -> None:
+        setup = TrackSetup(game, rules)
+        played.append(await play_track(setup, agent, times, host=host, seed=seed, journal=journal, stop=stop))
+
+    code = run_until_interrupted(play, virtual=clock == "virtual")
+    for track in played:
+        figures = track.figures
+        if results is not None:
+            write_json(results, figures.as_data())
+        if json:
+            print_json(figures.as_data())
+        else:
+            print_figures(figures)
+    return code

@@ -1,0 +1,178 @@
+"""One agent on one game: a match with the track's plan and its clock, and what it came to."""
+
+from __future__ import annotations
+
+__all__ = ["PROGRAM", "PlayedTrack", "TrackTimes", "agent_label", "play_track", "seat_agent"]
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from flagfall.agents.specs import agent_name, load_agent
+from flagfall.errors import UsageError
+from flagfall.gvgai.figures import TrackFigures, TrackSink
+from flagfall.gvgai.hosts import ProgramHost, split_command
+from flagfall.gvgai.pondering import PonderingHost
+from flagfall.gvgai.samples import PLAYERS
+from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.playing import HostKind, host_agent
+from flagfall.recording.journal import Journal
+from flagfall.timing import TimeControl, VirtualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from flagfall.kernel.roles import Sink
+    from flagfall.tasks.vgdl.track import Track, TrackRules
+    from flagfall.tasks.vgdl.track_game import TrackSetup
+
+PROGRAM: Final = "program:"
+"""What comes before the command of a client of the original, among the names of agents."""
+
+
+@attrs.frozen
+class TrackTimes:
+    """How time is dealt with in a track.
+
+    Attributes:
+        control: the time control of the match, without its total: that is the time for training alone.
+        think_ns: on the virtual clock, what each act of an agent takes, so that time passes at all.
+    """
+
+    control: TimeControl
+    think_ns: int = 0
+
+    @classmethod
+    def of(
+        cls, rules: TrackRules, text: str | None = None, training_ns: int | None = None, think_ns: int = 0
+    ) -> tuple[TrackTimes, TrackRules]:
+        """The times, and the rules with the time for training.
+
+        Args:
+            rules: they name the time control to begin with.
+            text: the time control's text instead; its `total` is the time for training.
+            training_ns: the time for training, whatever the others say.
+            think_ns: see the class.
+
+        Raises:
+            UsageError: the text is no time control.
+        """
+        control = TimeControl.parse(text or rules.name)
+        if text is not None and control.total is not None:
+            rules = attrs.evolve(rules, training_ns=control.total)
+        if training_ns is not None:
+            rules = attrs.evolve(rules, training_ns=training_ns)
+        return cls(attrs.evolve(control, total=None, grace=None), think_ns), rules
+
+
+@attrs.frozen
+class PlayedTrack:
+    """A track that was played.
+
+    Attributes:
+        agent: its name.
+        game: its name.
+        seed: of the match.
+        journal: its file, if it was recorded.
+        result: how the match went.
+        figures: what it came to.
+    """
+
+    agent: str
+    game: str
+    seed: int
+    journal: Path | None
+    result: MatchResult
+    figures: TrackFigures
+
+
+async def play_track(
+    setup: TrackSetup,
+    agent: Any,
+    times: TrackTimes,
+    *,
+    host: HostKind | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    journal: Path | None = None,
+    sinks: Sequence[Sink] = (),
+    stop: trio.Event | None = None,
+) -> PlayedTrack:
+    """Play the whole track in the running event loop.
+
+    Args:
+        setup: the game and the plan.
+        agent: see `seat_agent`.
+        times: how time is dealt with.
+        host: where the agent runs.
+        name: the agent's, for tables.
+        seed: of the match.
+        journal: a file for its record.
+        sinks: get every event.
+        stop: ends the match before its next turn.
+
+    Raises:
+        UsageError: something cannot be; nothing was played.
+        HostFault: the game, a sink or the disk failed.
+    """
+    track = setup.build()
+    sink = TrackSink()
+    recorder = [] if journal is None else [Journal(journal)]
+    name = name or agent_label(agent)
+    result = await play_match(
+        track,
+        [seat_agent(agent, track, times, host, name)],
+        control=times.control,
+        seed=seed,
+        sinks=[*recorder, sink, *sinks],
+        stop=stop,
+        header={"flagfall": version("flagfall"), **setup.header()},
+    )
+    return PlayedTrack(name, setup.game, seed, journal, result, sink.figures)
+
+
+def agent_label(agent: Any) -> str:
+    """A short name for tables."""
+    if not isinstance(agent, str):
+        return getattr(agent, "__name__", None) or type(agent).__name__
+    if agent.startswith(PROGRAM):
+        return split_command(agent.removeprefix(PROGRAM))[-1].rpartition("/")[2]
+    return agent_name(agent)
+
+
+def seat_agent(agent: Any, track: Track, times: TrackTimes, host: HostKind | None, name: str) -> AgentHost:
+    """A host for an agent of the learning track, in the running event loop.
+
+    Args:
+        agent: the name of a sample (`flagfall.gvgai.samples.PLAYERS`), `program:COMMAND` for a client of the
+            original over its standard input and output, or whatever `flagfall.playing.play` takes.
+        track: what it will play.
+        times: how time is dealt with.
+        host: where it runs; by default samples and objects run in the event loop, and so does everything on
+            the virtual clock.
+        name: for tables.
+
+    Raises:
+        UsageError: there is no such agent, or it cannot run there.
+    """
+    if isinstance(agent, str) and agent.startswith(PROGRAM):
+        return ProgramHost(agent.removeprefix(PROGRAM), track, name)
+    virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+    if virtual and host is None:
+        host = "task"
+    if isinstance(agent, str) and agent in PLAYERS:
+        player = PLAYERS[agent]
+        if host == "process":
+            return host_agent(f"{player.__module__}:{player.__name__}", host, name)
+        agent = player
+    if virtual and not times.think_ns and track.rules.games is None:
+        raise UsageError(
+            "on the virtual clock only thinking takes time: say how long an agent thinks, or how many games"
+            " it trains"
+        )
+    if times.think_ns and host == "task":
+        return PonderingHost(load_agent(agent) if isinstance(agent, str) else agent, name, times.think_ns)
+    return host_agent(agent, host, name)
