@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition
-    from flagfall.tasks.vgdl.observation import Cell, StateObservation
+    from flagfall.tasks.vgdl.observation import Cell, Column, Grid, StateObservation
 
 EMPTY: Final = " "
 """A cell in which nothing is to be seen."""
@@ -61,10 +61,11 @@ class TextView:
         self._types = definition.types
         self._characters = characters(definition)
         self._height = {number: at for at, number in enumerate(definition.order)}
+        self._columns: list[tuple[Column | None, str, frozenset[int]]] = []
 
     def show(self, state: StateObservation) -> str:
         """A line of figures, the board, and what the characters on it mean."""
-        return "\n".join([self._status(state), *self.board(state), self._legend(state)])
+        return "\n".join([self._status(state), *self.board(state), self._legend()])
 
     def space(self, width: int, height: int) -> spaces.Text:
         """The space of the texts of a level of that size in cells."""
@@ -76,14 +77,28 @@ class TextView:
 
     def board(self, state: StateObservation) -> list[str]:
         """The rows of the level: in each cell the sprite that is drawn last."""
-        return [
-            "".join([self._top(cell) for cell in row]) for row in zip(*state.observation_grid, strict=True)
-        ]
+        return ["".join(row) for row in zip(*self._read(state.observation_grid), strict=True)]
+
+    def _read(self, grid: Grid) -> list[str]:
+        """The columns of the level as text; those that are what they were are not read again."""
+        if len(self._columns) != len(grid):
+            self._columns = [(None, "", frozenset())] * len(grid)
+        for at, column in enumerate(grid):
+            if self._columns[at][0] is not column:
+                text = "".join([self._top(cell) for cell in column])
+                self._columns[at] = (
+                    column,
+                    text,
+                    frozenset([seen.itype for cell in column for seen in cell]),
+                )
+        return [text for _, text, _ in self._columns]
 
     def _top(self, cell: Cell) -> str:
         if not cell:
             return EMPTY
-        return self._characters[max(cell, key=lambda seen: self._height[seen.itype]).itype]
+        height = self._height
+        top = cell[0] if len(cell) == 1 else max(cell, key=lambda seen: height[seen.itype])
+        return self._characters[top.itype]
 
     def _status(self, state: StateObservation) -> str:
         parts = [f"score {state.game_score:g}", f"tick {state.game_tick}"]
@@ -98,7 +113,9 @@ class TextView:
             )
         return "  ".join(parts)
 
-    def _legend(self, state: StateObservation) -> str:
-        present = {seen.itype for column in state.observation_grid for cell in column for seen in cell}
-        named = [f"{self._characters[number]} {self._types[number].name}" for number in sorted(present)]
-        return "  ".join(named)
+    def _legend(self) -> str:
+        """What the characters on the board that was read last mean."""
+        present = frozenset().union(*[types for _, _, types in self._columns])
+        return "  ".join(
+            [f"{self._characters[number]} {self._types[number].name}" for number in sorted(present)]
+        )

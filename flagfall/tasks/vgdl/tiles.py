@@ -95,11 +95,15 @@ def _given_colour(sprite_type: SpriteType) -> Colour | None:
 
 
 def _words(text: str) -> list[str]:
-    """The words of `bigRedDoor2_1`, also in the singular, and at last the longest known word inside it."""
+    """The words of `bigRedDoor2_1`, also in the singular, and the known ones inside, as in `stonewall`.
+
+    Of those, what ends last comes first: a stone wall is a wall.
+    """
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text)]
     words += [word.removesuffix("s") for word in words]
-    inside = [word for word in _WORDS if len(word) > _LEAST_LETTERS and word in text.lower()]
-    return words + sorted(inside, key=len, reverse=True)
+    whole = text.lower()
+    inside = [word for word in _WORDS if len(word) > _LEAST_LETTERS and word in whole]
+    return words + sorted(inside, key=lambda word: (whole.rindex(word) + len(word), len(word)), reverse=True)
 
 
 class TileSet:

@@ -137,7 +137,7 @@ def test_it_renders_whatever_it_shows() -> None:
         task.reset(3)
         task.step(RIGHT)
         picture = task.render("rgb")
-        assert (picture == zoo_task_after_a_step().render("rgb")).all()
+        assert np.array_equal(picture, zoo_task_after_a_step().render("rgb"))
         assert "score 0" in task.render("ansi")
     with pytest.raises(NotImplementedError, match="'braille'"):
         task.render("braille")
