@@ -9,13 +9,15 @@ A task of this package knows no Gymnasium but for its spaces; this is the other 
 
 from __future__ import annotations
 
-__all__ = ["TaskEnv"]
+__all__ = ["SEEDS", "TaskEnv", "end_of", "pictures_of"]
 
+from copy import deepcopy
 from typing import Any, Final
 
 import gymnasium
 
 from flagfall.errors import UsageError
+from flagfall.tasks.adapters.spaces import contains
 from flagfall.tasks.task import Task
 
 _RENDER_MODES: Final = {"rgb": "rgb_array"}
@@ -24,7 +26,7 @@ _RENDER_MODES: Final = {"rgb": "rgb_array"}
 _FRAMES_PER_SECOND: Final = 10
 """How fast a film of it is pleasant to watch; a task has no time of its own."""
 
-_SEEDS: Final = 2**63
+SEEDS: Final = 2**63
 """Episodes without a seed of their own draw one below this."""
 
 
@@ -33,6 +35,9 @@ class TaskEnv(gymnasium.Env[Any, Any]):
 
     A reset with a seed begins the episode that `task.reset` begins with it; later resets without one draw
     their seeds from a generator that began with it, so that a seed makes all episodes after it.
+
+    Observations are the caller's own. An action of the space that is not legal now (a mask forbids it) is
+    played as the task's NIL action, as in a match, and `info` says `illegal`.
 
     The last `info` of an episode has its `result` (`True`, `False` or `None`), its `metrics`, and
     `is_success` where there is a result. Where the task shows nothing more when it is over, the last
@@ -57,16 +62,13 @@ class TaskEnv(gymnasium.Env[Any, Any]):
                 f"{task.id} seats {len(task.players)} players, and a Gymnasium environment is for one;"
                 " flagfall.environments.pettingzoo is for several"
             )
-        pictures = {_RENDER_MODES.get(mode, mode): mode for mode in task.render_modes}
-        if render_mode is not None and render_mode not in pictures:
-            raise UsageError(
-                f"{task.id} has no render_mode {render_mode!r}; it has {', '.join(pictures) or 'none'}"
-            )
+        pictures = pictures_of(task, render_mode)
         self.metadata = {"render_fps": _FRAMES_PER_SECOND, **self.metadata, "render_modes": list(pictures)}
         self.task = task
         self.render_mode = render_mode
-        self.action_space = task.action_space
-        self.observation_space = task.observation_space
+        # Copies: whoever seeds the spaces of an environment seeds nobody else's.
+        self.action_space = deepcopy(task.action_space)
+        self.observation_space = deepcopy(task.observation_space)
         self._picture = None if render_mode is None else pictures[render_mode]
         self._shown: Any = None
 
@@ -76,9 +78,9 @@ class TaskEnv(gymnasium.Env[Any, Any]):
         """Begin an episode; see `gymnasium.Env.reset`. There are no options."""
         super().reset(seed=seed, options=options)
         if seed is None:
-            seed = int(self.np_random.integers(_SEEDS))
+            seed = int(self.np_random.integers(SEEDS))
         self._shown = self.task.reset(seed)
-        return self._shown, {}
+        return deepcopy(self._shown), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step; see `gymnasium.Env.step`.
@@ -87,15 +89,16 @@ class TaskEnv(gymnasium.Env[Any, Any]):
             UsageError: it is no action of the task.
         """
         task = self.task
-        if not task.is_legal(action):
-            raise UsageError(f"{action!r} is no action of {task.id}: it takes {task.action_space}")
-        result = task.step(action)
+        legal = task.is_legal(action)
+        if not legal and not contains(self.action_space, action):
+            raise UsageError(f"{action!r} is no action of {task.id}: it takes {self.action_space}")
+        result = task.step(action if legal else task.nil_action)
+        info = dict(result.info) if legal else {**result.info, "illegal": True}
         if result.observation is not None:
             self._shown = result.observation
-        info = dict(result.info)
         if result.done:
             info |= end_of(task)
-        return self._shown, float(result.reward), result.terminated, result.truncated, info
+        return deepcopy(self._shown), float(result.reward), result.terminated, result.truncated, info
 
     def render(self) -> Any:
         """The picture that `render_mode` says: an array, or a text."""
@@ -104,6 +107,20 @@ class TaskEnv(gymnasium.Env[Any, Any]):
     def close(self) -> None:
         """Close the task."""
         self.task.close()
+
+
+def pictures_of(task: Task, render_mode: str | None) -> dict[str, str]:
+    """What the task can render: its own names by Gymnasium's.
+
+    Raises:
+        UsageError: it cannot render what is asked for.
+    """
+    pictures = {_RENDER_MODES.get(mode, mode): mode for mode in task.render_modes}
+    if render_mode is not None and render_mode not in pictures:
+        raise UsageError(
+            f"{task.id} has no render_mode {render_mode!r}; it has {', '.join(pictures) or 'none'}"
+        )
+    return pictures
 
 
 def end_of(task: Task) -> dict[str, Any]:
