@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import USE, VECTORS
 from flagfall.tasks.vgdl.collisions import overlaps
-from flagfall.tasks.vgdl.movement import MOVED, STILL, active, unit_of_last_move
+from flagfall.tasks.vgdl.movement import MOVED, STILL, active, passive, unit_of_last_move
 from flagfall.tasks.vgdl.updates import live
 
 if TYPE_CHECKING:
@@ -21,20 +21,29 @@ _NO_WAY: Final = (0, 0)
 
 def walk(play: Play, avatar: Sprite, action: str) -> None:
     """`MovingAvatar` and its like: a step where the action says."""
-    if action in VECTORS:
+    if avatar.kind.continuous:
+        steer(play, avatar, action)
+    elif action in VECTORS:
         dx, dy = VECTORS[action]
         active(play, avatar, dx, dy, avatar.speed)
 
 
+def steer(play: Play, avatar: Sprite, action: str) -> int:
+    """The same by continuous physics: it flies on first, and a direction is a force. Tells whether it was one."""
+    passive(play, avatar)
+    dx, dy = VECTORS.get(action, _NO_WAY)
+    return active(play, avatar, dx, dy, avatar.speed)
+
+
 def walk_and_look(play: Play, avatar: Sprite, action: str) -> int:
     """`OrientedAvatar`: turns first, and then looks where it has really gone. Tells which it did."""
+    if avatar.kind.continuous:
+        return steer(play, avatar, action)
     if action not in VECTORS:
-        if avatar.kind.continuous:
-            return active(play, avatar, 0, 0, avatar.speed)
         return STILL
     dx, dy = VECTORS[action]
     outcome = active(play, avatar, dx, dy, avatar.speed)
-    if outcome == MOVED and not avatar.kind.continuous:
+    if outcome == MOVED:
         avatar.ox, avatar.oy = unit_of_last_move(avatar)
     return outcome
 
@@ -114,9 +123,10 @@ def flak(kind: Kind) -> Act:
     cost: int = kind.parameters["ammoCost"]
 
     def act(play: Play, avatar: Sprite, action: str) -> None:
+        walk(play, avatar, action)
         if action != USE:
-            walk(play, avatar, action)
-        elif weapon is not None and (ammo is None or avatar.resource(ammo) > (least if least > -1 else 0)):
+            return
+        if weapon is not None and (ammo is None or avatar.resource(ammo) > (least if least > -1 else 0)):
             shot = play.add(weapon, avatar.x, avatar.y)
             if shot is not None:
                 play.mark_fired(shot)

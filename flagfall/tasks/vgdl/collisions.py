@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
+from flagfall.tasks.vgdl.continuous import feel_ground
+
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Sprite
@@ -49,11 +51,13 @@ class Rule:
         name: the effect's.
         run: the effect.
         quiet: it changes no place but the first sprite's, and makes nothing.
+        at_once: it takes a sequence of all second sprites that a first one touches.
     """
 
     name: str
     run: Effect
     quiet: bool
+    at_once: bool
 
 
 @attrs.define(eq=False)
@@ -67,6 +71,7 @@ class Pair:
         second_ranks: the same for the second.
         rules: the effects.
         apart: no type is both first and second.
+        standing, solid: first types that may stand on something, and second types that can be stood on.
     """
 
     index: int
@@ -77,6 +82,8 @@ class Pair:
     several_firsts: bool
     several_seconds: bool
     apart: bool
+    standing: tuple[int, ...]
+    solid: tuple[int, ...]
     rules: list[Rule]
 
 
@@ -102,6 +109,11 @@ def collide(play: Play) -> None:
     for type_id in game.avatars:
         play.touched.update(play.groups[type_id])
     look_around(play, game.seekers)
+    for pair in game.standing:
+        for type_id in pair.standing:
+            if play.groups[type_id]:
+                play.agenda[pair.index].update(play.groups[type_id])
+                play.due |= 1 << pair.index
     pairs = game.pairs
     begun = 0
     while play.due:
@@ -185,21 +197,43 @@ def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
     while at < len(firsts):
         first = firsts[at]
         at += 1
-        if first.id >= newborn or first in killed:
+        if first.id >= newborn:
             continue
-        fresh = True
-        for second in touching(play, pair, first, newborn):
-            if fresh or (first not in killed and overlaps(first, second.x, second.y, second.w, second.h)):
-                fresh = False
-                gain = run(play, first, second)
-                if gain:
-                    play.score += gain
+        if pair.solid and first.kind.feels_ground:
+            find_ground(play, pair, first)
+        if rule.at_once:
+            seconds = touching(play, pair, first, newborn)
+            if seconds:
+                play.score += run(play, first, seconds)
+        elif first not in killed:
+            fresh = True
+            for second in touching(play, pair, first, newborn):
+                if fresh or (first not in killed and still_touch(first, second)):
+                    fresh = False
+                    gain = run(play, first, second)
+                    if gain:
+                        play.score += gain
         if looks_on and play.touched:
             look_around(play, play.game.meetings)
             if len(agenda) != known:
                 known = len(agenda)
                 firsts = in_order(agenda, pair.first_ranks, several=pair.several_firsts)
                 at = firsts.index(first) + 1
+
+
+def still_touch(first: Sprite, second: Sprite) -> bool:
+    """Whether two sprites overlap now, after another effect; a sprite that may stand feels for the ground, too."""
+    if first.kind.feels_ground:
+        feel_ground(first, second)
+    return overlaps(first, second.x, second.y, second.w, second.h)
+
+
+def find_ground(play: Play, pair: Pair, first: Sprite) -> None:
+    """Let a sprite that may stand feel for all that it could stand on."""
+    for type_id in pair.solid:
+        for second in play.groups[type_id]:
+            if second is not first:
+                feel_ground(first, second)
 
 
 def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite]:

@@ -1,25 +1,74 @@
-"""Continuous physics: speeds, masses and gravity; positions stay whole pixels (spec 4.6)."""
+"""Continuous physics: speeds, masses and gravity; positions stay whole pixels (spec 4.6).
+
+A sprite's velocity is its orientation times its speed, in pixels a tick. What the spec leaves out was read from
+the original's behaviour.
+"""
 
 from __future__ import annotations
 
-__all__ = ["CONTINUOUS_ACTS", "CONTINUOUS_UPDATES", "active", "passive"]
+__all__ = ["active", "feel_ground", "passive", "single"]
 
-from collections.abc import Callable, Mapping
+from math import sqrt
+from struct import pack, unpack
 from typing import TYPE_CHECKING, Final
+
+from flagfall.tasks.vgdl import movement
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
-    from flagfall.tasks.vgdl.sprites import Act, Kind, Sprite, Update
+    from flagfall.tasks.vgdl.sprites import Sprite
+
+GROUND_REACH: Final = 3
+"""A sprite stands on what is within so many pixels below it."""
+
+
+def single(value: float) -> float:
+    """A number cut to 32 bits, as the original stores a mass before it divides by it."""
+    number: float = unpack("f", pack("f", value))[0]
+    return number
 
 
 def passive(play: Play, sprite: Sprite) -> None:
-    """Placeholder."""
+    """Fly on, fall, and slow down; not in the first tick."""
+    if sprite.fresh:
+        sprite.fresh = False
+        return
+    if sprite.speed == 0:
+        return
+    parameters = sprite.kind.parameters
+    movement.move(play, sprite, sprite.ox, sprite.oy, int(sprite.speed))
+    mass: float = parameters["mass"]
+    if sprite.gravity > 0 and mass > 0 and not sprite.grounded:
+        active(sprite, 0, sprite.gravity * mass, 0)
+    sprite.speed *= 1 - parameters["friction"]
 
 
-def active(play: Play, sprite: Sprite, dx: float, dy: float, speed: float) -> int:
-    """Placeholder."""
-    return 0
+def active(sprite: Sprite, dx: float, dy: float, speed: float) -> int:
+    """Accelerate: add a force by mass to the velocity. It takes effect with the next passive movement."""
+    parameters = sprite.kind.parameters
+    if speed in {0, -1}:
+        speed = sprite.speed
+    mass = single(parameters["mass"])
+    vx = dx / mass + sprite.ox * speed
+    vy = dy / mass + sprite.oy * speed
+    length = sqrt(vx * vx + vy * vy)
+    sprite.ox, sprite.oy = (vx / length, vy / length) if length else (vx, vy)
+    most: float = parameters["max_speed"]
+    sprite.speed = length if most == -1 else min(length, most)
+    return movement.MOVED if dx or dy else movement.STILL
 
 
-CONTINUOUS_ACTS: Final[Mapping[str, Callable[[Kind], Act]]] = {}
-CONTINUOUS_UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {}
+def feel_ground(sprite: Sprite, other: Sprite) -> None:
+    """Note whether a falling sprite stands on another, if it does not stand already."""
+    if (
+        not sprite.grounded
+        and other.kind.parameters["solid"]
+        and sprite.y > sprite.last_y
+        and other.last_y > sprite.last_y + sprite.h // 2
+    ):
+        sprite.grounded = (
+            other.x < sprite.x + sprite.w
+            and sprite.x < other.x + other.w
+            and other.y < sprite.y + GROUND_REACH + sprite.h
+            and sprite.y + GROUND_REACH < other.y + other.h
+        )

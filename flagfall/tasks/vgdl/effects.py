@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
-from flagfall.tasks.vgdl.effects_continuous import CONTINUOUS_EFFECTS
+from flagfall.tasks.vgdl.effects_continuous import BATCH_EFFECTS, CONTINUOUS_EFFECTS
 from flagfall.tasks.vgdl.effects_having import HAVING_EFFECTS
 from flagfall.tasks.vgdl.effects_killing import KILLING_EFFECTS
 from flagfall.tasks.vgdl.effects_making import MAKING_EFFECTS
@@ -83,6 +83,16 @@ _LOUD: Final = {
 }
 
 
+def takes_all(rule: EffectRule) -> bool:
+    """Whether an effect is run once for all second sprites; one that cannot be does nothing then."""
+    return bool(rule.parameters["inBatch"]) or (rule.effect in BATCH_EFFECTS and "inBatch" not in rule.written)
+
+
+def can_take_all(rule: EffectRule) -> bool:
+    """Whether it can be."""
+    return rule.effect in BATCH_EFFECTS
+
+
 def is_quiet(name: str) -> bool:
     """Whether an effect changes no place but the first sprite's, and makes no sprite."""
     return name not in _LOUD
@@ -119,8 +129,11 @@ def compile_effect(rule: EffectRule, game: Game) -> Effect:
     counter: Any = rule.parameters["counter"]
     if any(counter) and rule.effect != "transformIfCount":
         effect = _counting(effect, counter)
+    batch = rule.effect in BATCH_EFFECTS
     if rule.context is not EffectContext.PAIR and rule.effect in _NEEDS_BOTH:
         return _complaining(rule)
+    if batch and "inBatch" in rule.written and not rule.parameters["inBatch"]:
+        return lambda play, first, second: effect(play, first, (second,))
     return effect
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["POSITION_EFFECTS"]
+__all__ = ["POSITION_EFFECTS", "put_flush"]
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -31,16 +31,23 @@ def step_back(parameters: Mapping[str, Any], game: Game) -> Effect:
         return score
 
     def flush(play: Play, first: Sprite, second: Sprite | None) -> int:
-        dx, dy = unit_of_last_move(first)
-        if second is None or (dx != 0) == (dy != 0):
+        if second is None:
             return back(play, first, second)
-        if dx:
-            place(play, first, second.x - first.w if dx > 0 else second.x + second.w, first.y)
-        else:
-            place(play, first, first.x, second.y - first.h if dy > 0 else second.y + second.h)
+        put_flush(play, first, second)
         return score
 
     return flush if parameters["pixelPerfect"] else back
+
+
+def put_flush(play: Play, first: Sprite, second: Sprite) -> None:
+    """Back just so far that it touches, if it has moved along one axis; else to where it was."""
+    dx, dy = unit_of_last_move(first)
+    if (dx != 0) == (dy != 0):
+        place(play, first, first.last_x, first.last_y)
+    elif dx:
+        place(play, first, second.x - first.w if dx > 0 else second.x + second.w, first.y)
+    else:
+        place(play, first, first.x, second.y - first.h if dy > 0 else second.y + second.h)
 
 
 def undo_all(parameters: Mapping[str, Any], game: Game) -> Effect:

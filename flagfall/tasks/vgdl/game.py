@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from flagfall.tasks.vgdl.collisions import Effect, Meeting, Pair, Rule
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition, LevelDefinition
-from flagfall.tasks.vgdl.effects import changed_by, compile_effect, is_quiet
+from flagfall.tasks.vgdl.effects import can_take_all, changed_by, compile_effect, is_quiet, takes_all
 from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.kinds import compile_kinds
 from flagfall.tasks.vgdl.mistakes import GameError
@@ -42,6 +42,7 @@ class Game:
         pairs: the pairs of types that have effects, in order.
         meetings: by type, then by other type, the pairs that a sprite of each makes due; `None` for none.
         seekers: the same for those that have to look around themselves when they move.
+        standing: pairs that tell a sprite whether it stands on something.
         edges: (types, effects) for each line about the edge of the screen.
         watched_edges: by type, whether the edge means anything to it.
         plans: the timers.
@@ -77,6 +78,7 @@ class Game:
             self._add_rule(rule)
         self.meetings = self._find_meetings()
         self.seekers = self._find_seekers()
+        self.standing = [pair for pair in self.pairs if pair.standing and pair.solid and pair.rules]
         self.edges = [(self.subtypes(type_id), self._edge_rules[type_id]) for type_id in self._edge_order]
         watched = {type_id for types, _ in self.edges for type_id in types}
         self.watched_edges = [type_id in watched for type_id in range(len(self.kinds))]
@@ -151,8 +153,9 @@ class Game:
         assert isinstance(repeat, int)
         for second in rule.seconds:
             pair = self._pair(rule.first, second)
-            if enabled:
-                pair.rules += [Rule(rule.effect, effect, is_quiet(rule.effect))] * repeat
+            at_once = takes_all(rule)
+            if enabled and (not at_once or can_take_all(rule)):
+                pair.rules += [Rule(rule.effect, effect, is_quiet(rule.effect), at_once)] * repeat
 
     def _add_timer(self, rule: EffectRule, *, enabled: bool) -> None:
         parameters = rule.parameters
@@ -185,6 +188,8 @@ class Game:
             several_firsts=len(firsts) > 1,
             several_seconds=len(seconds) > 1,
             apart=not set(firsts) & set(seconds),
+            standing=tuple([type_id for type_id in firsts if self.kinds[type_id].feels_ground]),
+            solid=tuple([type_id for type_id in seconds if self.kinds[type_id].parameters.get("solid")]),
             rules=[],
         )
         self.pairs.append(pair)

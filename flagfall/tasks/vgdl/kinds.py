@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from flagfall.tasks.vgdl.avatars import ACTS
-from flagfall.tasks.vgdl.continuous import CONTINUOUS_ACTS, CONTINUOUS_UPDATES
+from flagfall.tasks.vgdl.avatars_continuous import CONTINUOUS_ACTS
 from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
 from flagfall.tasks.vgdl.npcs import alternate, chase, chase_in_sight, sometimes_random, wander
 from flagfall.tasks.vgdl.path_chasers import chase_by_path, follow_by_path
@@ -16,6 +16,7 @@ from flagfall.tasks.vgdl.producers import produce, produce_chosen, produce_each,
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 from flagfall.tasks.vgdl.sprites import Kind, Update, category_of
 from flagfall.tasks.vgdl.updates import age_and_move, burn, fly, fly_somewhere, spread
+from flagfall.tasks.vgdl.walkers import walk, walk_and_jump
 
 _UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {
     "RandomMissile": lambda _: fly_somewhere,
@@ -36,9 +37,13 @@ _UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {
     "RandomAltChaser": lambda kind: sometimes_random(kind, alternate(kind)),
     "PathAltChaser": follow_by_path,
     "RandomPathAltChaser": lambda kind: sometimes_random(kind, follow_by_path(kind)),
-    **CONTINUOUS_UPDATES,
+    "RandomInertial": wander,
+    "Walker": walk,
+    "WalkerJumper": walk_and_jump,
 }
 """Sprite classes with an update of their own; all others move passively and live on."""
+
+_FEEL_GROUND: Final = {"PlatformerAvatar", "WizardAvatar", "WalkerJumper"}
 
 
 def compile_kinds(
@@ -85,6 +90,7 @@ def _kind(definition: GameDefinition, sprite_type: SpriteType, turned: Collectio
         ),
         stationary=parameters.get("stationary", False),
         passive=passive,
+        feels_ground=sprite_type.kind in _FEEL_GROUND,
         drifts=passive and (continuous or oriented or sprite_type.id in turned),
         turns_first=parameters.get("rotateInPlace", False),
         continuous=continuous,

@@ -63,11 +63,9 @@ def passive(play: Play, sprite: Sprite) -> None:
 def active(play: Play, sprite: Sprite, dx: float, dy: float, speed: float) -> int:
     """Move or turn on purpose; of speed zero, its own counts, or a whole cell. Tells which it did."""
     kind = sprite.kind
-    if kind.stationary:
-        return STILL
     if kind.continuous:
-        return continuous.active(play, sprite, dx, dy, speed)
-    if not (dx or dy):
+        return continuous.active(sprite, dx, dy, speed)
+    if kind.stationary or not (dx or dy):
         return STILL
     if kind.turns_first and sprite.oriented and (dx != sprite.ox or dy != sprite.oy):
         sprite.ox = dx

@@ -47,6 +47,7 @@ class Kind:
         stationary: no active movement.
         passive: passive movement.
         drifts: passive movement can ever lead anywhere.
+        feels_ground: it finds out whether it stands on something solid, by continuous physics.
         turns_first: asked to move another way than it looks, it turns.
         continuous: continuous physics.
         update: what its sprites do in a tick; `None` where that is nothing.
@@ -67,6 +68,7 @@ class Kind:
     stationary: bool
     passive: bool
     drifts: bool
+    feels_ground: bool
     turns_first: bool
     continuous: bool
     update: Update | None = None
@@ -114,7 +116,8 @@ class Sprite:
         original: it was built from the definition and not copied from another sprite.
         cells: where it is entered in the grid of cells; the rectangle may move between `left`, `right`, `top`
             and `bottom` without leaving them.
-        grounded: continuous physics: it stands on something.
+        grounded, gravity, rotation: continuous physics: whether it stands on something, how fast it falls, and
+            where it is turned to, in radians.
     """
 
     kind: Kind
@@ -151,6 +154,8 @@ class Sprite:
     quarry_y: int | None = None
     original: bool = True
     grounded: bool = False
+    gravity: float = 0
+    rotation: float = 0
     cells: tuple[int, ...] = ()
     left: int = 0
     right: int = -1
@@ -170,6 +175,8 @@ class Sprite:
         new.disabled = self.disabled
         new.fresh = self.fresh
         new.grounded = self.grounded
+        new.gravity = self.gravity
+        new.rotation = self.rotation
         new.h = self.h
         new.health = self.health
         new.id = self.id
@@ -206,10 +213,10 @@ class Sprite:
         return 0 if resource is None else self.resources.get(resource, 0)
 
     def gain(self, resource: int, amount: int) -> None:
-        """Add to what it has of something, or take from it."""
+        """Add to what it has of something, or take from it; nobody has less than nothing."""
         if self.resources is NOTHING:
             self.resources = {}
-        self.resources[resource] = self.resources.get(resource, 0) + amount
+        self.resources[resource] = max(0, self.resources.get(resource, 0) + amount)
 
 
 def build(kind: Kind, block: int) -> Sprite:
@@ -237,4 +244,5 @@ def build(kind: Kind, block: int) -> Sprite:
         max_health=max_health,
         limit_health=given["limitHealthPoints"],
         ttl=given["timeToLive"],
+        gravity=given["gravity"],
     )

@@ -22,14 +22,12 @@ class Termination:
 
     Attributes:
         done: the test.
-        wins: whether the game is won by it.
-        by_score: it is won by any score other than 0 instead.
+        won: whether the game is won when it is satisfied.
         by_tick: the test may change its mind though nothing was born and nothing died.
     """
 
     done: Test
-    wins: bool
-    by_score: bool
+    won: Test
     by_tick: bool
 
 
@@ -37,8 +35,7 @@ def compile_termination(definition: GameDefinition, rule: TerminationRule) -> Te
     """A line of the TerminationSet as a test."""
     return Termination(
         done=_TESTS[rule.kind](definition, rule.parameters),
-        wins=bool(rule.parameters["win"]),
-        by_score=bool(rule.parameters["count_score"]),
+        won=winning(rule),
         by_tick=rule.kind in {"Timeout", "StopCounter"},
     )
 
@@ -87,15 +84,24 @@ def multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mappi
 
 
 def timeout(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """So many ticks have passed; or the counters have reached their limits."""
+    """So many ticks have passed."""
     del definition
     limit = parameters["limit"]
-    if not parameters["use_counter"]:
-        return lambda play: play.tick >= limit
-    limits = [int(part) for part in str(parameters["limits"]).split(",")]
+    return lambda play: play.tick >= limit
+
+
+def winning(rule: TerminationRule) -> Test:
+    """Whether the game is won when a termination ends it; a `Timeout` may ask the counters."""
+    parameters: Mapping[str, Any] = rule.parameters
+    if parameters["count_score"]:
+        return lambda play: play.score != 0
+    if rule.kind != "Timeout" or not parameters["use_counter"]:
+        wins = bool(parameters["win"])
+        return lambda _: wins
     if parameters["compare"]:
-        return lambda play: len(set(play.counters)) <= 1
-    return lambda play: all(count >= wanted for count, wanted in zip(play.counters, limits, strict=False))
+        return lambda play: len(set(play.counters)) > 1
+    wanted = str(parameters["limits"]).split(",")[0]
+    return lambda play: len(play.counters) == 1 and str(play.counters[0]) == wanted
 
 
 def stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
@@ -131,5 +137,5 @@ def judge(play: Play, terminations: Sequence[Termination], *, counted: bool) -> 
     """
     for termination in terminations:
         if (counted or termination.by_tick) and termination.done(play):
-            return play.score != 0 if termination.by_score else termination.wins
+            return termination.won(play)
     return None
