@@ -22,6 +22,7 @@ _IDS: Final[dict[str, dict[str, Any]]] = {
         "entry_point": "flagfall.environments.langroom:LangRoomEnv",
         "vector_entry_point": "flagfall.environments.langroom:LangRoomVectorEnv",
     },
+    "flagfall/VGDL-v0": {"entry_point": "flagfall.environments.vgdl:VgdlEnv"},
 }
 """What is registered, by id: the arguments of `gymnasium.register`."""
 

@@ -13,11 +13,14 @@ from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
 from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom
 from flagfall.tasks.task import Task
+from flagfall.tasks.vgdl.catalog import CATALOG as VGDL_CATALOG
+from flagfall.tasks.vgdl.catalog import make_vgdl
 
 FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {
     "commai": commai.CATALOG,
     "original": COMMAI_CATALOG,
     "langroom": LANGROOM_CATALOG,
+    "vgdl": VGDL_CATALOG,
 }
 """Tasks by id, family by family: `commai` is round 1, `original` what it was made from."""
 
@@ -34,17 +37,11 @@ def _make_pettingzoo(text: str) -> Task:
     return make_pettingzoo_task(text)
 
 
-def _make_vgdl(text: str) -> Task:
-    from flagfall.tasks.vgdl.vgdl_task import make_vgdl  # noqa: PLC0415 - numpy takes a tenth of a second
-
-    return make_vgdl(text)
-
-
 WITH_OPTIONS: Final[Mapping[str, Callable[[str], Task]]] = {
     "langroom": make_langroom,
     "gym": _make_gymnasium,
     "pettingzoo": _make_pettingzoo,
-    "vgdl": _make_vgdl,
+    "vgdl": make_vgdl,
 }
 """What makes a task of an id with options, such as `langroom:echo:view=3`, by what is before the colon."""
 

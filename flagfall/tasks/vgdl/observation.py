@@ -163,6 +163,10 @@ class StateObservation(Struct, frozen=True):
     portals_positions: Rows
     from_avatar_sprites_positions: Rows
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> StateObservation:
+        """A state that shares nothing that can be changed."""
+        return msgspec.structs.replace(self, avatar_resources=dict(self.avatar_resources))
+
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> StateObservation:
         """A state from the mapping that it becomes on a wire or in a journal.

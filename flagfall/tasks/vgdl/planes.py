@@ -22,6 +22,10 @@ AVATAR_FACTS: Final = ("x", "y", "orientation x", "orientation y", "speed", "ali
 Then comes the amount of each resource."""
 
 
+MAX_FACT: Final = 1e6
+"""No fact is larger, nor its negative: what is, is cut."""
+
+
 class Planes(TypedDict):
     """What a learner gets.
 
@@ -63,7 +67,7 @@ class PlanesView:
         self.space = spaces.Dict(
             {
                 "planes": spaces.Box(0, 1, self._planes.shape, np.uint8),
-                "avatar": spaces.Box(-np.inf, np.inf, (facts,), np.float32),
+                "avatar": spaces.Box(-MAX_FACT, MAX_FACT, (facts,), np.float32),
             }
         )
 
@@ -82,7 +86,7 @@ class PlanesView:
     def _facts(self, state: StateObservation) -> NDArray[np.float32]:
         x, y = state.avatar_position
         amounts = state.avatar_resources
-        return np.array(
+        facts = np.array(
             [
                 x / state.block_size,
                 y / state.block_size,
@@ -94,3 +98,4 @@ class PlanesView:
             ],
             np.float32,
         )
+        return np.clip(facts, -MAX_FACT, MAX_FACT)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 __all__ = ["OBSERVATIONS", "PREFIX", "TaskId"]
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -18,6 +17,7 @@ import attrs
 from flagfall.errors import UsageError, nearest
 from flagfall.tasks.vgdl.language import load_game
 from flagfall.tasks.vgdl.levels import load_level
+from flagfall.tasks.vgdl.library import game_path, level_path
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
@@ -37,7 +37,6 @@ MAX_BLOCK: Final = 200
 """Pixels a cell, at most: pictures grow with the square of it."""
 
 _OWN_BLOCK: Final = "own"
-_FILE: Final = ".txt"
 
 
 def _is_observation(_task: TaskId, _field: Any, value: str) -> None:
@@ -110,20 +109,6 @@ class TaskId:
         Raises:
             UsageError: there is none of that name, or it cannot be played; names file, line and column.
         """
-        game = self._game_file()
-        level = (
-            Path(self.level)
-            if not self.level.isdecimal()
-            else game.with_name(f"{game.stem}_lvl{self.level}.txt")
-        )
-        for what, path in (("game", game), ("level", level)):
-            if not path.is_file():
-                found = (
-                    [other.name for other in path.parent.glob(f"*{_FILE}")] if path.parent.is_dir() else []
-                )
-                raise UsageError(f"{self}: no such {what} file: {path}{nearest(path.name, found)}")
+        game = game_path(self.game)
         definition = load_game(game)
-        return definition, load_level(definition, level)
-
-    def _game_file(self) -> Path:
-        return Path(self.game)
+        return definition, load_level(definition, level_path(game, self.level))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ACTION_NAMES", "StateSpace", "VgdlTask", "make_vgdl"]
+__all__ = ["ACTION_NAMES", "StateSpace", "VgdlTask"]
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -109,6 +109,23 @@ class VgdlTask(Task):
         self._observation = observation
         self._actions: spaces.Discrete[Any] = spaces.Discrete(len(ACTION_NAMES))
         self._begin(0)
+
+    @classmethod
+    def of(cls, chosen: TaskId) -> VgdlTask:
+        """The task that an id means.
+
+        Raises:
+            UsageError: there is no such game or level, or it cannot be played.
+        """
+        definition, level = chosen.load()
+        return cls(
+            definition,
+            level,
+            observation=chosen.observation,
+            block=chosen.block,
+            pixels=chosen.pixels,
+            task_id=str(chosen),
+        )
 
     def _begin(self, seed: int) -> None:
         self.play = self._start(seed)
@@ -227,21 +244,3 @@ _VIEWS: Final[Mapping[str, Callable[[VgdlTask], Callable[[], Any]]]] = {
     "image": VgdlTask._image_view,  # noqa: SLF001
     "text": VgdlTask._text_view,  # noqa: SLF001
 }
-
-
-def make_vgdl(text: str) -> VgdlTask:
-    """The task that an id means; see `flagfall.tasks.vgdl.task_id`.
-
-    Raises:
-        UsageError: there is none.
-    """
-    chosen = TaskId.parse(text)
-    definition, level = chosen.load()
-    return VgdlTask(
-        definition,
-        level,
-        observation=chosen.observation,
-        block=chosen.block,
-        pixels=chosen.pixels,
-        task_id=str(chosen),
-    )

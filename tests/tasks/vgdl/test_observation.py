@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -194,6 +195,15 @@ def test_resources_are_the_states_own() -> None:
     assert state.avatar_resources == {berry: 1}
     state.avatar_resources[berry] = 100
     assert observer.observe().avatar_resources == {berry: 1}
+
+
+def test_a_deep_copy_is_a_state_of_its_own() -> None:
+    state = Observer(zoo(0)).observe()
+    copy = deepcopy(state)
+    assert copy == state
+    assert copy.observation_grid is state.observation_grid
+    copy.avatar_resources[3] = 1
+    assert state.avatar_resources == {}
 
 
 def test_an_observation_has_the_protocols_figures() -> None:

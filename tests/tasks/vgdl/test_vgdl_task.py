@@ -12,9 +12,10 @@ import pytest
 from flagfall.cli import main
 from flagfall.errors import UsageError
 from flagfall.playing import run
-from flagfall.tasks.catalog import make_task
+from flagfall.tasks.catalog import make_task, task_ids
 from flagfall.tasks.vgdl.language import read_game
 from flagfall.tasks.vgdl.levels import read_level
+from flagfall.tasks.vgdl.library import game_ids
 from flagfall.tasks.vgdl.observation import StateObservation
 from flagfall.tasks.vgdl.task_id import OBSERVATIONS, TaskId
 from flagfall.tasks.vgdl.vgdl_task import ACTION_NAMES, VgdlTask
@@ -208,13 +209,21 @@ def test_tasks_by_id(folder) -> None:
     task.reset(0)
     assert task.step(RIGHT).terminated
     assert task.id == f"vgdl:{folder}/walk.txt#1"
-    with pytest.raises(UsageError, match=r"no such game file: .*wolk.txt; nearest: walk.txt"):
+    with pytest.raises(UsageError, match=r"no file .*wolk.txt.; nearest: walk.txt"):
         make_task(f"vgdl:{folder}/wolk.txt#1")
-    with pytest.raises(UsageError, match=r"no such level file: .*walk_lvl2.txt; nearest: walk_lvl"):
+    with pytest.raises(UsageError, match=r"walk has no level 2; it has 0, 1"):
         make_task(f"vgdl:{folder}/walk.txt#2")
     (folder / "walk.txt").write_text(WALK.replace("MovingAvatar", "MovngAvatar"))
     with pytest.raises(UsageError, match=r"walk.txt:6:18: .*'MovngAvatar'; nearest: MovingAvatar"):
         make_task(f"vgdl:{folder}/walk.txt#1")
+
+
+def test_the_games_that_come_with_flagfall_have_names() -> None:
+    tasks = [task_id for family, task_id in task_ids() if family == "vgdl"]
+    assert tasks == [f"vgdl:{game}#0" for game in game_ids()]
+    assert make_task(f"vgdl:{game_ids()[0]}#4").id == f"vgdl:{game_ids()[0]}#4"
+    with pytest.raises(UsageError, match="no game 'causway'; nearest: causeway"):
+        make_task("vgdl:causway#0")
 
 
 class RightGoer:

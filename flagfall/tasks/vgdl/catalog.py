@@ -1,0 +1,31 @@
+"""VGDL levels by name. Numpy is imported when the first one is made."""
+
+from __future__ import annotations
+
+__all__ = ["CATALOG", "make_vgdl"]
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
+from flagfall.tasks.task import Task
+from flagfall.tasks.vgdl.library import game_ids
+
+
+def make_vgdl(text: str) -> Task:
+    """The level that an id means, such as `vgdl:games/zelda.txt#3:observation=image`; see `task_id`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from flagfall.tasks.vgdl.task_id import TaskId  # noqa: PLC0415 - numpy takes a tenth of a second
+    from flagfall.tasks.vgdl.vgdl_task import VgdlTask  # noqa: PLC0415
+
+    return VgdlTask.of(TaskId.parse(text))
+
+
+CATALOG: Final[Mapping[str, Callable[[], Task]]] = MappingProxyType(
+    {name: partial(make_vgdl, name) for name in (f"vgdl:{game}#0" for game in game_ids())}
+)
+"""The first level of each game that comes with flagfall."""
