@@ -52,6 +52,7 @@ class Hello(Struct, frozen=True, array_like=True, tag=True):
         seats: how many there are.
         seed: a seed of the agent's own.
         time_control: text form.
+        arrays: observations may have arrays: whatever reads them is to be loaded before a clock runs.
     """
 
     version: int
@@ -60,6 +61,7 @@ class Hello(Struct, frozen=True, array_like=True, tag=True):
     seats: int
     seed: int
     time_control: str
+    arrays: bool = False
 
 
 class Ask(Struct, frozen=True, array_like=True, tag=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["ask_over", "come_up"]
 
+import sys
 from contextlib import suppress
 from typing import Final
 
@@ -39,7 +40,9 @@ async def come_up(pipe: FramedPipe, seat: Seat, briefing: Briefing, agent: str) 
     Raises:
         AgentFault: it could not be loaded, or it said something else.
     """
-    hello = Hello(WIRE_VERSION, agent, briefing.seat, briefing.seats, briefing.seed, briefing.time_control)
+    arrays = "numpy" in sys.modules  # a task that has arrays has loaded it here
+    said = briefing.seat, briefing.seats, briefing.seed, briefing.time_control
+    hello = Hello(WIRE_VERSION, agent, *said, arrays)
     await _send(pipe, hello)
     message = await _receive(pipe)
     if not isinstance(message, Ready):

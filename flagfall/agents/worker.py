@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = ["main", "serve"]
 
 import asyncio
+import importlib
 import inspect
 import os
 import sys
@@ -62,6 +63,8 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
     link = _Link(read_fd, write_fd)
     try:
         hello = _now(link.receive())
+        if hello.arrays:
+            importlib.import_module("numpy")  # or the first turn would pay for it
         agent = load(hello.agent)
         loop = _loop_of(agent)
         if loop == "asyncio":

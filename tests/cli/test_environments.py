@@ -13,7 +13,7 @@ from flagfall.recording.journal import read_journal
 FOUR = "--task pettingzoo:classic/connect_four_v3"
 
 PLAYERS = """
-import time
+import sys
 import trio
 
 def balance(observation):
@@ -26,8 +26,12 @@ async def slow(observation):
     await trio.sleep(0.05)
     return 6 - int(observation["action_mask"][::-1].argmax())
 
-def right(_observation):
-    return [1.0]
+class Ready:
+    def start(self, _briefing):
+        assert "numpy" in sys.modules  # before the first turn, though nobody here asks for it
+
+    def act(self, _observation):
+        return [1.0]
 """
 
 UNSEEDED = """
@@ -91,7 +95,7 @@ def test_a_recorded_difference_is_found(call):
 def test_agents_in_processes_and_threads_play_too(program):
     for host in ("process", "thread"):
         ended = program(
-            "run --task gym:Pendulum-v1 --agent players.py:right --steps 40 --journal j --json --host", host
+            "run --task gym:Pendulum-v1 --agent players.py:Ready --steps 40 --journal j --json --host", host
         )
         assert ended.code == 0, ended.err
         (match,) = ended.data()["matches"]
