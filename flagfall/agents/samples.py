@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver, is_langroom, langroom_action
 from flagfall.agents.learner import LearningAgent
+from flagfall.agents.q_learning import GAME_ACTIONS, QLearningAgent
 from flagfall.kernel.match import Briefing
 
 _SPACE: Final = 0x20
@@ -21,7 +22,7 @@ class RandomAgent:
     """Says any printable character of ASCII, each as likely as the others.
 
     In LangRoom it makes any move and says any word; where it is shown an `action_mask`, it takes any action
-    that this allows.
+    that this allows; where it is shown anything else that is no byte, any of the actions of VGDL games.
     """
 
     def start(self, briefing: Briefing) -> None:
@@ -29,11 +30,13 @@ class RandomAgent:
         self._random = Random(briefing.seed)
 
     def reply(self, byte: Any, reward: float) -> Any:  # noqa: ARG002 - it does not listen
-        """Any printable character; or in LangRoom, or with a mask, any action."""
+        """Any printable character; or where no byte is heard, any action."""
         if is_langroom(byte):
             return langroom_action(self._random.randrange(5), self._random.choice(LANGROOM_WORDS))
         if type(byte) is dict and "action_mask" in byte:
             return self._random.choice([action for action, may in enumerate(byte["action_mask"]) if may])
+        if not isinstance(byte, int):
+            return self._random.randrange(GAME_ACTIONS)
         return _PRINTABLE[int(self._random.random() * len(_PRINTABLE))]
 
 
@@ -86,6 +89,7 @@ SAMPLES: Final[Mapping[str, Any]] = {
     "repeating": RepeatingAgent,
     "memorizing": MemorizingAgent,
     "learner": LearningAgent,
+    "q-learning": QLearningAgent,
     "langroom-solver": LangRoomSolver,
 }
 """The agents that come with flagfall, by the name under which the command line knows them."""
