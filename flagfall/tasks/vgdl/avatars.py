@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["ACTS"]
 
 from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import USE, VECTORS
@@ -70,9 +71,7 @@ def shooting(kind: Kind) -> Callable[[Play, Sprite], None]:
         for at, weapon in enumerate(weapons):
             needed = ammo[at] if at < len(ammo) else None
             if needed is None or avatar.resource(needed) > 0:
-                x = avatar.x + avatar.ox * avatar.w
-                y = avatar.y + avatar.oy * avatar.h
-                shot = fire(play, avatar, weapon, x, y)
+                shot = fire(play, avatar, weapon)
                 if shot is not None and needed is not None:
                     avatar.gain(needed, -1)
                 return
@@ -80,13 +79,18 @@ def shooting(kind: Kind) -> Callable[[Play, Sprite], None]:
     return shoot
 
 
-def fire(play: Play, avatar: Sprite, weapon: int, x: float, y: float) -> Sprite | None:
-    """Make a shot that flies where the avatar looks."""
-    shot = play.add(weapon, x, y)
+def fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
+    """Make a shot one sprite's length ahead, that flies where the avatar looks."""
+    ox, oy = avatar.ox, avatar.oy
+    length = sqrt(ox * ox + oy * oy)
+    if length not in {0, 1}:
+        ox /= length
+        oy /= length
+    shot = play.add(weapon, avatar.x + ox * avatar.w, avatar.y + oy * avatar.h)
     if shot is not None:
         if shot.oriented:
-            shot.ox = avatar.ox
-            shot.oy = avatar.oy
+            shot.ox = ox
+            shot.oy = oy
         play.mark_fired(shot)
     return shot
 
@@ -165,9 +169,7 @@ def shoot_every_way(kind: Kind) -> Act:
         needed = ammo[at] if at < len(ammo) else None
         if needed is not None and avatar.resource(needed) <= 0:
             return
-        x = avatar.x + avatar.ox * avatar.w
-        y = avatar.y + avatar.oy * avatar.h
-        if fire(play, avatar, weapons[at], x, y) is not None and needed is not None:
+        if fire(play, avatar, weapons[at]) is not None and needed is not None:
             avatar.gain(needed, -1)
 
     return act

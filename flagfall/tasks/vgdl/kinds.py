@@ -43,7 +43,7 @@ _UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {
 }
 """Sprite classes with an update of their own; all others move passively and live on."""
 
-_FEEL_GROUND: Final = {"PlatformerAvatar", "WizardAvatar", "WalkerJumper"}
+_FEEL_GROUND: Final = {"PlatformerAvatar", "WizardAvatar", "Walker", "WalkerJumper"}
 
 
 def compile_kinds(

@@ -136,7 +136,7 @@ _add("RandomAltChaser", "AlternateChaser", {"epsilon": number(0.0)})
 _add("PathAltChaser", "AlternateChaser", {"randomTarget": switch()})
 _add("RandomPathAltChaser", "PathAltChaser", {"epsilon": number(0.0)})
 _add("RandomInertial", "RandomNPC", {"physicstype": 1}, continuous=True)
-_add("Walker", "Missile", {"airsteering": switch(), "max_speed": 5.0}, continuous=True)
+_add("Walker", "Missile", {"airsteering": switch(), "speed": 5.0, "max_speed": 5.0}, continuous=True)
 _add("WalkerJumper", "Walker", {"probability": number(0.1), "jump_strength": 10.0}, continuous=True)
 
 _CROSS: Final = ("LEFT", "RIGHT", "DOWN", "UP")
@@ -165,7 +165,7 @@ _RUN: Final[Changes] = {
     "jump_strength": 10.0,
     "max_speed": 30.0,
 }
-_CAST: Final[Changes] = {**_JUMP, "ground_speedup_factor": number(2.0), "jump_strength": 15.0, "speed": 0.0}
+_CAST: Final[Changes] = {**_JUMP, "ground_speedup_factor": number(1.0), "jump_strength": 15.0, "speed": 0.0}
 _add("AimedAvatar", "ShootAvatar", {**_AIM, "stationary": True}, ("USE", "DOWN", "UP"), continuous=True)
 _add("PlatformerAvatar", "MovingAvatar", _RUN, ("LEFT", "RIGHT", "USE"), continuous=True)
 _add(

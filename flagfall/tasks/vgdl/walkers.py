@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["jump", "walk", "walk_and_jump", "whim"]
+__all__ = ["jump", "walk", "walk_and_jump"]
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.movement import active, move, passive
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Kind, Sprite, Update
 
-_JUMP_PIXELS = 5
+_JUMP_PIXELS: Final = 5
+_SIDES: Final = (-1, 1)
 
 
 def whim(play: Play, sprite: Sprite) -> float:
@@ -36,15 +37,19 @@ def jump(play: Play, sprite: Sprite) -> None:
 
 
 def walk(kind: Kind) -> Update:
-    """`Walker`: goes on where it looks when it is stuck."""
-    steers = kind.parameters["airsteering"]
+    """`Walker`: always at full speed; where it is stuck it goes on where it looks, or draws a side."""
+    steers: bool = kind.parameters["airsteering"]
+    pace: float = kind.parameters["max_speed"]
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
             if steers or sprite.x == sprite.last_x:
-                way = (sprite.ox > 0) - (sprite.ox < 0) or (1 if whim(play, sprite) < 1 / 2 else -1)
-                active(play, sprite, way, 0, sprite.speed)
+                way = (sprite.ox > 0) - (sprite.ox < 0) or _SIDES[play.random.next_int(2)]
+                sprite.ox, sprite.oy = way, 0
+                active(play, sprite, way, 0, pace)
+            sprite.speed = pace
+            sprite.grounded = False
 
     return update
 
