@@ -10,7 +10,8 @@ from cyclopts import Parameter
 
 _OTHERS: Final = """\
 gym:ID, such as gym:CartPole-v1, is any Gymnasium environment; pettingzoo:FAMILY/NAME, such as
-pettingzoo:classic/connect_four_v3, any of PettingZoo. Options follow a question mark: gym:ID?name=value"""
+pettingzoo:classic/connect_four_v3, any of PettingZoo. Options follow a question mark: gym:ID?name=value
+vgdl:GAME#LEVEL, such as vgdl:causeway#3 or vgdl:my/game.txt#0:observation=image, is a level of a VGDL game"""
 
 
 def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
