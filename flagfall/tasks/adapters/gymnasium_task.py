@@ -73,17 +73,18 @@ class GymnasiumTask(Task):
         self._result: bool | None = None
 
     def _choose_nil(self, nil: Any) -> Any:
+        space = self._action_space
         if nil is not None:
-            if not contains(self._action_space, nil):
-                raise UsageError(f"{self.id}: nil={nil!r} is no action of {self._action_space}")
-            return read(self._action_space, nil)
+            if not contains(space, nil):
+                raise UsageError(f"{self.id}: nil={nil!r} is no action of {space}")
+            return kept(read(space, nil))
         meanings: list[str] = getattr(self.env.unwrapped, "get_action_meanings", list)()
         if _NOOP in meanings:
-            return meanings.index(_NOOP)
+            return int(getattr(space, "start", 0)) + meanings.index(_NOOP)
         if has_mask(self._observation_space):
             return None  # whatever is the lowest that is allowed then
         try:
-            return lowest(self._action_space)
+            return kept(lowest(space))
         except NotOfSpace as error:
             raise UsageError(f"{self.id}: {error}; add nil=, for an agent that is late") from None
 

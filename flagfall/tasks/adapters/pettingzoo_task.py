@@ -222,7 +222,9 @@ class AECTask(PettingZooTask):
     def _next(self) -> Asked:
         """Who acts next; those who have died are passed by, as PettingZoo wants it, with `None`."""
         env = self.env
-        while env.agents:
+        for _ in range(len(self.players) + 1):
+            if not env.agents:
+                return {}
             player = env.agent_selection
             observation, reward, terminated, truncated, info = env.last()
             self._owe(player, reward, terminated)
@@ -230,7 +232,7 @@ class AECTask(PettingZooTask):
                 return {player: (observation, info)}
             self._see(player, observation, info)
             env.step(None)
-        return {}
+        raise RuntimeError(f"{self.id}: agents that have died do not leave it")
 
 
 class ParallelTask(PettingZooTask):

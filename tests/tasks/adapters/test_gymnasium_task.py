@@ -105,8 +105,8 @@ def test_seeds_reach_the_environment_in_a_size_that_all_take(seed: int):
     [
         (Reused, {}, -1),
         (Reused, {"nil": 1}, 1),
-        (WithNoop, {}, 1),
-        (WithNoop, {"nil": 0}, 0),
+        (WithNoop, {}, 0),
+        (WithNoop, {"nil": 1}, 1),
         (Masked, {"action_mask": True}, None),
         (partial(gymnasium.make, "Pendulum-v1"), {}, [0.0]),
         (partial(gymnasium.make, "Pendulum-v1"), {"nil": [1.5]}, [1.5]),

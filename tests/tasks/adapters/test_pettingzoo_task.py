@@ -12,7 +12,7 @@ import pytest
 import trio
 from gymnasium import spaces
 
-from flagfall.errors import UsageError
+from flagfall.errors import HostFault, UsageError
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.playing import rebuild, run
 from flagfall.recording import read_journal
@@ -271,6 +271,15 @@ def test_the_result_tells_all_how_it_ended(tmp_path: Any):
     assert told.keys() == {0, 1, 2}
     assert [seat.tally.reward for seat in result.seats] == list(end.metrics["rewards"].values())
     assert min(reward for _, reward in told.values()) == -1, "who lost is told so"
+
+
+def test_the_dead_who_do_not_leave_hang_nobody():
+    class Undead(Countdown):
+        def _was_dead_step(self, action: Any) -> None:
+            del action
+
+    with pytest.raises(HostFault, match="pettingzoo:countdown_v0: agents that have died do not"):
+        run(AECTask(Undead(heap=1, players=2)), [lambda _heap: 1] * 2, clock="virtual")
 
 
 # Seeds, and what cannot be.
