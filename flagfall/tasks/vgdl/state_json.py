@@ -36,7 +36,7 @@ class StateWriter:
 
     def __init__(self) -> None:
         self._sprites: dict[int, tuple[Observation, str]] = {}
-        self._columns: list[tuple[Column, str, int]] = []
+        self._columns: list[tuple[Column, list[str], str, int]] = []
         self._rows: dict[int, tuple[Row, str]] = {}
 
     def write(
@@ -95,17 +95,26 @@ class StateWriter:
     def _grid(self, grid: Grid) -> str:
         kept = self._columns
         if len(kept) != len(grid):
-            kept = self._columns = [((), "", 0)] * len(grid)
+            kept = self._columns = [((), [], "", 0)] * len(grid)
         for at, column in enumerate(grid):
             if kept[at][0] is not column:
-                text = f"[{','.join([self._cell(cell) for cell in column])}]"
-                kept[at] = (column, text, max(map(len, column), default=0))
+                texts = self._cells(column, *kept[at][:2])
+                kept[at] = (column, texts, f"[{','.join(texts)}]", max(map(len, column), default=0))
         rows = len(grid[0]) if grid else 0
-        longest = max([length for _, _, length in kept], default=0)
+        longest = max([length for _, _, _, length in kept], default=0)
         return (
-            f',"observationGrid":[{",".join([text for _, text, _ in kept])}]'
+            f',"observationGrid":[{",".join([text for _, _, text, _ in kept])}]'
             f',"observationGridNum":{len(grid)},"observationGridMaxRow":{rows},"observationGridMaxCol":{longest}'
         )
+
+    def _cells(self, column: Column, before: Column, texts: list[str]) -> list[str]:
+        """The texts of a column's cells, those of its unchanged cells as they were."""
+        if len(column) != len(before):
+            return [self._cell(cell) for cell in column]
+        return [
+            text if cell is old else self._cell(cell)
+            for cell, old, text in zip(column, before, texts, strict=True)
+        ]
 
     def _list(self, name: str, rows: Rows) -> str:
         positions = f',"{name}Positions":[{",".join([self._row(row) for row in rows])}]' if rows else ""
@@ -131,10 +140,18 @@ class StateWriter:
             return kept[1]
         if len(self._sprites) >= MAX_KEPT:
             self._sprites.clear()
+        x, y = sprite.x, sprite.y
+        square = (x + 1) ** 2 + (y + 1) ** 2
+        if square < _PLAIN_BELOW:  # as all are that are not far off the screen
+            numbers = f'"x":{x}.0,"y":{y}.0}},"reference":{{"x":-1.0,"y":-1.0}},"sqDist":{square}.0'
+        else:
+            numbers = (
+                f'"x":{java_double(x)},"y":{java_double(y)}}},'
+                f'"reference":{{"x":-1.0,"y":-1.0}},"sqDist":{java_double(square)}'
+            )
         text = (
             f'{{"category":{sprite.category},"itype":{sprite.itype},"obsID":{sprite.obs_id},'
-            f'"position":{{"x":{java_double(sprite.x)},"y":{java_double(sprite.y)}}},'
-            f'"reference":{{"x":-1.0,"y":-1.0}},"sqDist":{java_double(sprite.sq_dist)}}}'
+            f'"position":{{{numbers}}}'
         )
         self._sprites[sprite.obs_id] = (sprite, text)
         return text
