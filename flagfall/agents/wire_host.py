@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["ask_over", "come_up"]
 
+import itertools
 import sys
 from contextlib import suppress
 from typing import Final
@@ -32,6 +33,13 @@ from flagfall.timing import NEVER_NS
 
 CLOSE_SECONDS: Final = 0.5
 """How long an agent has to close and end by itself after the match."""
+
+
+MAX_HEARD_AT_ONCE: Final = 100
+"""After so many messages that answer nothing the rest of the loop runs; each takes some microseconds."""
+
+FLOOD_PAUSE_SECONDS: Final = 0.002
+"""For so long: whoever says more than that is held up himself, by a pipe that is full."""
 
 
 async def come_up(pipe: FramedPipe, seat: Seat, briefing: Briefing, agent: str) -> None:
@@ -72,7 +80,7 @@ async def ask_over(pipe: FramedPipe, seat: Seat) -> None:
 
 async def _hear(pipe: FramedPipe, seat: Seat, number: int) -> None:
     """Hand on what the agent says until it has dealt with this envelope."""
-    while True:
+    for heard in itertools.count(1):
         message = await _receive(pipe)
         if isinstance(message, Answer):
             seat.reply(message.action, message.number)
@@ -80,6 +88,8 @@ async def _hear(pipe: FramedPipe, seat: Seat, number: int) -> None:
             raise AgentFault("garbage", f"expected Answer, got {type(message).__name__}")
         if message.number == number:
             return
+        if heard % MAX_HEARD_AT_ONCE == 0:
+            await trio.sleep(FLOOD_PAUSE_SECONDS)
 
 
 async def _hear_the_end(pipe: FramedPipe) -> None:

@@ -1,0 +1,359 @@
+"""The matrix: every bad agent on every host where the notion applies, and what becomes of it.
+
+Each is played beside `HONEST` honest agents, on one task with a turn for all at once. What those got must be,
+to the last verdict and reward, what they get where the bad one is not. And when the match is over, no
+process, file, descriptor or control group may be left of it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["HONEST", "PLACES", "ROWS", "Finding", "Place", "Row", "matrix_rows", "run_matrix", "run_row"]
+
+import os
+import socket
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+import trio
+
+from flagfall.agents.isolation import Isolation
+from flagfall.agents.limits import Limits
+from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.process_host import ProcessHost
+from flagfall.agents.specs import load_agent
+from flagfall.agents.thread_host import ThreadHost
+from flagfall.events import Event, ReplyDropped, SeatFell, TurnPlayed
+from flagfall.kernel.match import AgentHost, play_match
+from flagfall.kernel.roles import StepResult
+from flagfall.tasks.policies import parse_policy
+from flagfall.testing.bad_agents import DONE, HOSTS_PORT, OPPONENTS_FILE, REFUSED, TURN
+from flagfall.timing import TimeControl
+
+Place: TypeAlias = Literal["task", "thread", "process", "sandbox"]
+
+PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox")
+"""Where agents run: the hosts, the process host with a sandbox too."""
+
+HONEST: Final = 16
+"""How many honest agents sit beside the bad one."""
+
+CONTROL: Final = TimeControl.parse("start=20s init=2s act=50ms/250ms result=2s")
+LIMITS: Final = Limits.parse("memory=300MB processes=64 files=128 file_size=20MB disk=8MB")
+STEPS: Final = 12
+"""So many that one who does not answer meets the hard limit: honest agents answer at once."""
+
+PATIENCE_S: Final = 60.0
+"""What is not over by then hangs."""
+
+GONE_S: Final = 1.0
+"""How long to look before something counts as left: a thread that was told to end takes a moment."""
+
+_MARK: Final = "FLAGFALL_MATRIX"
+_AGENTS: Final = "flagfall.testing.bad_agents"
+
+
+@attrs.frozen
+class Row:
+    """A bad agent, and what ought to become of it.
+
+    Attributes:
+        does: what it does, in words.
+        agent: its name in `flagfall.testing.bad_agents`.
+        verdicts: what may become of it, by place; where it is not named, the notion does not apply.
+        stays: in a thread it stays there for a while, or for good: nobody can stop a thread.
+    """
+
+    does: str
+    agent: str
+    verdicts: Mapping[Place, Sequence[str]]
+    stays: bool = False
+
+
+@attrs.frozen
+class Finding:
+    """What became of a bad agent.
+
+    Attributes:
+        row: which it was.
+        place: where it ran.
+        verdict: `out: REASON`, `late`, `dropped: WHY`, `could`, `could not` or `played on`.
+        detail: what its author is shown.
+        after_ns: how long after its turn began it was judged.
+        lost: what the honest ones lost by it; empty where that is nothing.
+        left: what is left of it; empty where that is nothing.
+    """
+
+    row: Row
+    place: Place
+    verdict: str
+    detail: str
+    after_ns: int
+    lost: str
+    left: str
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether it is as it ought to be."""
+        clean = not self.left or (self.row.stays and self.place == "thread")
+        return self.verdict in self.row.verdicts[self.place] and not self.lost and clean
+
+
+def _everywhere(*verdicts: str) -> dict[Place, Sequence[str]]:
+    return dict.fromkeys(PLACES, verdicts)
+
+
+def _in_processes(*verdicts: str) -> dict[Place, Sequence[str]]:
+    return {"process": verdicts, "sandbox": verdicts}
+
+
+ROWS: Final = (
+    Row("is late by a little", "late_by_a_little", _everywhere("late")),
+    Row("is late by a lot", "late_by_a_lot", _everywhere("out: late")),
+    Row("never answers", "never_answers", _everywhere("out: late"), stays=True),
+    Row("answers twice", "answers_twice", _everywhere("dropped: double")),
+    Row("answers an old turn", "AnswersAnOldTurn", _everywhere("dropped: stale", "dropped: double")),
+    Row("writes garbage bytes", "garbage", _in_processes("out: garbage")),
+    Row("writes half a message", "half_a_message", _in_processes("out: late")),
+    Row("writes a message of 100 MB", "huge_message", _in_processes("out: garbage")),
+    Row("floods its standard output", "floods_stdout", _in_processes("out: late")),
+    Row("floods its standard error", "floods_stderr", _in_processes("out: late")),
+    Row("floods the wire with answers", "floods_the_wire", _in_processes("out: late")),
+    Row("spins", "spins", _in_processes("out: late")),
+    Row("blocks its loop", "blocks", _everywhere("out: late")),
+    Row("sleeps in C", "sleeps_in_c", _in_processes("out: late")),
+    Row("ignores SIGTERM", "ignores_sigterm", _in_processes("out: late")),
+    Row("stops itself", "stops_itself", _in_processes("out: late")),
+    Row("leaves children in sessions of their own", "leaves_children", _in_processes("out: gone")),
+    Row("forks without end", "fork_bomb", _in_processes("out: gone", "out: crashed", "out: late")),
+    Row("eats memory", "eats_memory", _in_processes("out: crashed", "out: gone", "out: late")),
+    Row("fills its disk", "fills_the_disk", _in_processes("out: gone", "out: crashed")),
+    Row("writes a huge file", "writes_a_huge_file", _in_processes("out: crashed", "out: gone")),
+    Row("opens ten thousand files", "opens_many_files", _in_processes("out: crashed")),
+    Row("closes its pipes", "closes_its_pipes", _in_processes("out: gone")),
+    Row("exits with 0", "exits_with_0", _in_processes("out: gone")),
+    Row("raises SystemExit", "raises_system_exit", _everywhere("out: crashed")),
+    Row("segfaults", "segfaults", _in_processes("out: gone")),
+    Row("kills its parent", "kills_its_parent", _in_processes("out: gone", "out: late")),
+    Row("raises in start", "RaisesInStart", _everywhere("out: not started")),
+    Row("raises in init", "RaisesInInit", _everywhere("out: crashed")),
+    Row("raises in act", "RaisesInAct", _everywhere("out: crashed")),
+    Row("raises in result", "RaisesInResult", _everywhere("out: crashed")),
+    Row("raises in close", "RaisesInClose", _everywhere("out: crashed")),
+    Row("swallows its cancellation", "swallows_cancellation", {"task": ("out: late",)}),
+    Row("has a task that does", "ChildSwallowsCancellation", {"task": ("out: crashed",)}),
+    Row(
+        "reads its opponent's files",
+        "reads_its_opponents_files",
+        {"process": ("could",), "sandbox": ("could not",)},
+    ),
+    Row("opens a socket", "opens_a_socket", {"process": ("could",), "sandbox": ("could not",)}),
+)
+"""All of them. The time limit of a turn may come before a limit of the machine, where that is slow."""
+
+
+def matrix_rows(places: Sequence[Place] = PLACES) -> Iterator[tuple[Row, Place]]:
+    """Every row at every of these places where it applies."""
+    return ((row, place) for row in ROWS for place in places if place in row.verdicts)
+
+
+class _Turns:
+    """A task with a turn for all at once: shows its number, and pays each player what it answered."""
+
+    id = "turns"
+    continuous = False
+    nil_action = -1
+
+    def __init__(self, players: int) -> None:
+        self.players = [f"player_{number}" for number in range(players)]
+        self._turn = 0
+
+    def is_legal(self, action: Any) -> bool:
+        return type(action) is int
+
+    def reset(self, seed: int) -> dict[str, int]:
+        del seed
+        self._turn = 0
+        return self._shown()
+
+    def step(self, action: dict[str, int]) -> StepResult:
+        self._turn += 1
+        return StepResult(self._shown(), dict(action), terminated=self._turn == STEPS)
+
+    def _shown(self) -> dict[str, int]:
+        return dict.fromkeys(self.players, self._turn)
+
+    def result(self) -> None:
+        return None
+
+    def metrics(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+class _Honest:
+    """Answers at once."""
+
+    def act(self, observation: int) -> int:
+        return observation
+
+
+async def _play(*bad: AgentHost) -> list[Event]:
+    hosts = [*bad, *(LoopHost(_Honest, f"honest {number}") for number in range(HONEST))]
+    events: list[Event] = []
+    with trio.fail_after(PATIENCE_S):
+        scheduler = parse_policy("sequential:1", [_Turns(len(hosts))])  # type: ignore[list-item]  # a role will do
+        await play_match(scheduler, hosts, control=CONTROL, sinks=[events.append])
+    return events
+
+
+def _got(events: Sequence[Event], first: int) -> list[tuple[int, int, str, Any, Any]]:
+    """What the seats from this one on got: turn, seat, verdict, action and reward."""
+    return sorted(
+        (e.turn, e.seat - first, e.verdict, e.action, e.reward)
+        for e in events
+        if isinstance(e, TurnPlayed) and e.seat >= first
+    )
+
+
+async def run_row(row: Row, place: Place) -> Finding:
+    """Play one bad agent at one place.
+
+    Raises:
+        UsageError: there are no sandboxes here, and one is asked for.
+        trio.TooSlowError: the match hangs.
+    """
+    usual = _got(await _play(), 0)
+    with _surroundings() as names:
+        before = _Left.now()
+        events = await _play(_host(row.agent, place, names))
+        left = await _what_is_left(before)
+    lost = Counter(usual)
+    lost.subtract(_got(events, 1))
+    missing = [what for what, count in lost.items() if count]
+    verdict, detail, after_ns = _judge(events)
+    return Finding(row, place, verdict, detail, after_ns, str(missing[0]) if missing else "", left)
+
+
+def _host(agent: str, place: Place, names: tuple[str, ...]) -> AgentHost:
+    spec = f"{_AGENTS}:{agent}"
+    if place == "task":
+        return LoopHost(load_agent(spec), agent)
+    if place == "thread":
+        return ThreadHost(load_agent(spec), agent)
+    return ProcessHost(spec, agent, Isolation(place, LIMITS, env=names))
+
+
+def _judge(events: Sequence[Event]) -> tuple[str, str, int]:
+    """What became of seat 0: the verdict, its detail, and how long after its turn began."""
+    began_ns = 0
+    verdict, detail, after_ns = "played on", "", 0
+    for event in events:
+        if isinstance(event, SeatFell) and event.seat == 0:
+            return f"out: {event.reason}", event.detail, event.at_ns - began_ns
+        if isinstance(event, ReplyDropped) and verdict == "played on":
+            verdict = f"dropped: {event.why}"
+        if not isinstance(event, TurnPlayed) or event.seat != 0:
+            continue
+        if event.verdict == "late" and event.turn == TURN:
+            verdict, after_ns = "late", event.spent_ns
+        if event.turn == TURN and event.action in {DONE, REFUSED}:
+            verdict = "could" if event.action == DONE else "could not"
+        began_ns = event.at_ns if event.verdict == "on time" else began_ns
+    return verdict, detail, after_ns
+
+
+# What is left.
+
+
+@contextmanager
+def _surroundings() -> Iterator[tuple[str, ...]]:
+    """A file of an opponent, a port at which somebody listens, a mark on all processes; their variables.
+
+    Temporary files go to a folder of their own meanwhile, where nobody else's are.
+    """
+    usual = tempfile.gettempdir()
+    with (
+        tempfile.TemporaryDirectory(prefix="flagfall-matrix-") as folder,
+        socket.create_server(("127.0.0.1", 0)) as listening,
+    ):
+        file = Path(folder) / "opponents-plans.txt"
+        file.write_text("how to win")
+        variables = {
+            OPPONENTS_FILE: str(file),
+            HOSTS_PORT: str(listening.getsockname()[1]),
+            _MARK: uuid.uuid4().hex,
+        }
+        os.environ.update(variables)
+        tempfile.tempdir = folder
+        try:
+            yield tuple(variables)
+        finally:
+            tempfile.tempdir = usual
+            for name in variables:
+                del os.environ[name]
+
+
+@attrs.frozen
+class _Left:
+    """What there is now, as names.
+
+    Attributes:
+        processes: those that have the mark.
+        files: temporary files and control groups of agents.
+        descriptors: how many this process has.
+    """
+
+    processes: frozenset[str]
+    files: frozenset[str]
+    descriptors: int
+
+    @classmethod
+    def now(cls) -> _Left:
+        temporary = Path(tempfile.gettempdir()).iterdir()
+        groups = Path("/sys/fs/cgroup").glob(f"**/flagfall-{os.getpid()}-*")
+        return cls(
+            frozenset(_marked(os.environ[_MARK])),
+            frozenset(map(str, (*temporary, *groups))),
+            len(list(Path("/proc/self/fd").iterdir())),
+        )
+
+    def beyond(self, before: _Left) -> str:
+        """What there is more than before, in words."""
+        said = [
+            *(f"process {name}" for name in sorted(self.processes - before.processes)),
+            *sorted(self.files - before.files),
+        ]
+        if self.descriptors > before.descriptors:
+            said.append(f"{self.descriptors - before.descriptors} descriptors")
+        return ", ".join(said)
+
+
+def _marked(mark: str) -> Iterator[str]:
+    """The processes of this machine that have the mark in their environment, but not this one."""
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if environment.parent.name != str(os.getpid()) and mark.encode() in environment.read_bytes():
+                yield environment.parent.name
+
+
+async def _what_is_left(before: _Left) -> str:
+    end = time.monotonic() + GONE_S
+    while (left := _Left.now().beyond(before)) and time.monotonic() < end:  # noqa: ASYNC110 - no event tells
+        await trio.sleep(0.01)
+    return left
+
+
+def run_matrix(places: Sequence[Place] = PLACES) -> Iterator[Finding]:
+    """Play all of it, one after another, each in an event loop of its own."""
+    for row, place in matrix_rows(places):
+        yield trio.run(partial(run_row, row, place))

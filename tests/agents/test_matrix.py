@@ -1,0 +1,64 @@
+"""The matrix of bad agents: whatever one does, it gets its verdict, the others lose nothing, and nothing is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flagfall.agents.sandbox import check_sandbox
+from flagfall.errors import UsageError
+from flagfall.testing import bad_agents
+from flagfall.testing.matrix import PLACES, ROWS, Finding, Place, Row, matrix_rows, run_row
+
+QUICK_IN_SANDBOX = {
+    "reads_its_opponents_files",
+    "opens_a_socket",
+    "fills_the_disk",
+    "fork_bomb",
+    "leaves_children",
+    "spins",
+}
+
+
+def cases() -> list[Any]:
+    """Every row at every place; what a sandbox does as a process does is left to the slow tests."""
+    return [
+        pytest.param(
+            row,
+            place,
+            id=f"{row.agent}-{place}",
+            marks=[pytest.mark.slow] if place == "sandbox" and row.agent not in QUICK_IN_SANDBOX else [],
+        )
+        for row, place in matrix_rows()
+    ]
+
+
+@pytest.mark.parametrize(("row", "place"), cases())
+async def test_every_bad_agent_gets_its_verdict_and_leaves_nothing(row: Row, place: Place):
+    if place == "sandbox":
+        try:
+            check_sandbox()
+        except UsageError as error:
+            pytest.skip(str(error))
+    finding = await run_row(row, place)
+    assert finding.verdict in row.verdicts[place], finding.detail
+    assert finding.lost == ""
+    assert finding.as_expected, finding.left
+
+
+def test_every_row_names_an_agent_and_places_that_are_there():
+    for row in ROWS:
+        assert hasattr(bad_agents, row.agent)
+        assert set(row.verdicts) <= set(PLACES)
+    assert len({row.agent for row in ROWS}) == len({row.does for row in ROWS}) == len(ROWS)
+
+
+def test_what_is_lost_left_or_unexpected_is_not_as_expected():
+    row = Row("is late", "late", {"process": ("late",), "thread": ("late",)})
+    good = Finding(row, "process", "late", "", 1, "", "")
+    assert good.as_expected
+    assert not Finding(row, "process", "played on", "", 1, "", "").as_expected
+    assert not Finding(row, "process", "late", "", 1, "a reward", "").as_expected
+    assert not Finding(row, "process", "late", "", 1, "", "process 7").as_expected
+    assert not Finding(row, "thread", "late", "", 1, "", "3 descriptors").as_expected
