@@ -103,6 +103,16 @@ def test_agents_in_processes_and_threads_play_too(program):
         assert program("verify j").code == 0
 
 
+@pytest.mark.slow
+def test_connect_four_between_processes(program):
+    ended = program(f"run {FOUR} --agent players.py:lowest --agent players.py:slow --journal j.zst --json")
+    assert ended.code == 0, ended.err
+    (match,) = ended.data()["matches"]
+    assert sorted(seat["reward"] for seat in match["seats"]) == [-1, 1]
+    assert {seat["illegal"] for seat in match["seats"]} == {0}
+    assert program("verify j.zst").code == 0
+
+
 def test_connect_four_is_played_recorded_and_verified(call):
     ended = call(f"run {FOUR} --agent random --agent random --clock virtual --journal j --json --seed 5")
     assert ended.code == 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
+from pettingzoo.utils.conversions import parallel_to_aec
 
 from flagfall.environments.pettingzoo import TaskParallelEnv
 from flagfall.errors import UsageError
@@ -19,14 +20,14 @@ from flagfall.testing import check_task
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # its tests import its games in its own old way
-    from pettingzoo.test import parallel_api_test, parallel_seed_test
+    from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
 
 
 class Auction(Task):
     """Two players bid; who bids more gets the difference less. In odd rounds only the second may bid."""
 
     id = "auction"
-    players = ("left", "right")
+    players = ("bidder_0", "bidder_1")
     max_steps = 6
     nil_action = 0
     action_space = Discrete(10)
@@ -72,6 +73,13 @@ def test_what_came_in_goes_out(text: str):
         parallel_api_test(TaskParallelEnv(make_task(text)), num_cycles=100)
 
 
+def test_it_converts_to_the_other_interface():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "The base environment `auction` does not have a `render_mode`")
+        api_test(parallel_to_aec(TaskParallelEnv(Auction(), "ansi")), num_cycles=30)
+
+
 def test_and_what_went_out_comes_in():
     check_task(lambda: ParallelTask(TaskParallelEnv(Auction()), "auction"))
 
@@ -80,22 +88,22 @@ def test_who_is_not_asked_sees_the_same_again_and_is_not_heard():
     auction = Auction()
     env = TaskParallelEnv(auction)
     first, infos = env.reset(seed=3)
-    assert infos == {"left": {"asked": True}, "right": {"asked": True}}
-    second, rewards, terminated, truncated, infos = env.step({"left": 4, "right": 5})
-    assert rewards == {"left": 4, "right": 5}
-    assert infos == {"left": {"asked": False}, "right": {"asked": True}}
-    assert second["left"].tolist() == first["left"].tolist()
-    assert second["right"][0] == 1
-    env.step({"left": 9, "right": 6})
-    assert auction.bids == [{"left": 4, "right": 5}, {"right": 6}]
+    assert infos == {"bidder_0": {"asked": True}, "bidder_1": {"asked": True}}
+    second, rewards, terminated, truncated, infos = env.step({"bidder_0": 4, "bidder_1": 5})
+    assert rewards == {"bidder_0": 4, "bidder_1": 5}
+    assert infos == {"bidder_0": {"asked": False}, "bidder_1": {"asked": True}}
+    assert second["bidder_0"].tolist() == first["bidder_0"].tolist()
+    assert second["bidder_1"][0] == 1
+    env.step({"bidder_0": 9, "bidder_1": 6})
+    assert auction.bids == [{"bidder_0": 4, "bidder_1": 5}, {"bidder_1": 6}]
     for _ in range(4):
-        assert env.agents == ["left", "right"]
-        _, _, terminated, truncated, infos = env.step({"left": 0, "right": 0})
+        assert env.agents == ["bidder_0", "bidder_1"]
+        _, _, terminated, truncated, infos = env.step({"bidder_0": 0, "bidder_1": 0})
     assert env.agents == []
-    assert terminated == {"left": False, "right": False}
-    assert truncated == {"left": True, "right": True}
-    assert infos["left"]["metrics"]["ep_length"] == 6
-    assert infos["left"]["result"] is None
+    assert terminated == {"bidder_0": False, "bidder_1": False}
+    assert truncated == {"bidder_0": True, "bidder_1": True}
+    assert infos["bidder_0"]["metrics"]["ep_length"] == 6
+    assert infos["bidder_0"]["result"] is None
 
 
 def test_in_a_game_of_turns_the_other_sees_zeros_at_first():
@@ -115,8 +123,8 @@ def test_in_a_game_of_turns_the_other_sees_zeros_at_first():
 
 def test_seeds():
     env = TaskParallelEnv(Auction())
-    first = [env.reset(seed=2)[0]["left"][1], *(env.reset()[0]["left"][1] for _ in range(4))]
-    again = [env.reset(seed=2)[0]["left"][1], *(env.reset()[0]["left"][1] for _ in range(4))]
+    first = [env.reset(seed=2)[0]["bidder_0"][1], *(env.reset()[0]["bidder_0"][1] for _ in range(4))]
+    again = [env.reset(seed=2)[0]["bidder_0"][1], *(env.reset()[0]["bidder_0"][1] for _ in range(4))]
     assert first == again
     assert len(set(first)) > 2
 
@@ -124,7 +132,7 @@ def test_seeds():
 def test_pictures():
     env = TaskParallelEnv(Auction(), "ansi")
     env.reset(seed=0)
-    env.step({"left": 0, "right": 0})
+    env.step({"bidder_0": 0, "bidder_1": 0})
     assert env.render() == "1 bids"
     assert TaskParallelEnv(Auction()).render() is None
     with pytest.raises(UsageError, match="auction has no render_mode 'rgb_array'; it has ansi"):
@@ -138,7 +146,7 @@ def test_what_cannot_be_says_so():
         TaskParallelEnv(make_task("micro1"))
     env = TaskParallelEnv(Auction())
     env.reset(seed=0)
-    with pytest.raises(UsageError, match="auction: right was asked, and there is no action of it"):
-        env.step({"left": 1})
-    with pytest.raises(UsageError, match=r"11 is no action of right in auction: it takes Discrete\(10\)"):
-        env.step({"left": 1, "right": 11})
+    with pytest.raises(UsageError, match="auction: bidder_1 was asked, and there is no action of it"):
+        env.step({"bidder_0": 1})
+    with pytest.raises(UsageError, match=r"11 is no action of bidder_1 in auction: it takes Discrete\(10\)"):
+        env.step({"bidder_0": 1, "bidder_1": 11})

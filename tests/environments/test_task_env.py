@@ -28,6 +28,7 @@ from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.configs import config_of
 from flagfall.tasks.policies import parse_policy
 from flagfall.tasks.stream import StreamTask
+from flagfall.tasks.task_schedulers import SequentialTaskScheduler
 from flagfall.testing import check_task
 
 COMMAI = "flagfall/CommAI-v0"
@@ -149,6 +150,8 @@ def test_the_dialogue_is_shown():
     assert env.render() == "teacher h.\nlearner hx\nreward  +-"
     env.reset()
     assert env.render() == "teacher h\nlearner\nreward"
+    with pytest.raises(NotImplementedError, match="task greets has no picture 'rgb'"):
+        greeting().render("rgb")
 
 
 def test_no_more_is_shown_than_fits():
@@ -216,6 +219,31 @@ def test_a_stream_takes_tasks_for_one_player_with_the_same_spaces():
     mixed.step(1)
     with pytest.raises(UsageError, match="mixed: the spaces of langroom are not those of the first task"):
         mixed.step(1)
+
+
+class Waits(Greets):
+    """Runs in an actor of its own."""
+
+    id = "waits"
+
+    async def run(self, stage: Any) -> None:
+        await stage.exchange(32)
+
+
+class Empty(SequentialTaskScheduler):
+    """Has tasks, and gives none."""
+
+    def next_task(self, force_advance_scene: bool = False) -> Task | None:
+        del force_advance_scene
+        return None
+
+
+def test_a_stream_of_nothing_and_of_what_must_wait_is_refused():
+    with pytest.raises(UsageError, match="empty: its scheduler has no task"):
+        StreamTask("empty", lambda: Empty([Greets()]))
+    stream = StreamTask("waiting", lambda: parse_policy("sequential", [Waits()]))
+    with pytest.raises(UsageError, match="waiting: waits waits for real things, which takes a match"):
+        stream.reset(0)
 
 
 # Any task.

@@ -174,6 +174,38 @@ def test_players_have_spaces_of_their_own():
     assert [seat.tally.illegal for seat in result.seats] == [1, 0, 0]
 
 
+def test_the_spaces_of_the_task_are_the_first_players_and_any_may_be_asked_about():
+    task = ParallelTask(Hunt())
+    assert task.action_space == task.action_space_of("hunter_0") == spaces.Discrete(2)
+    assert task.observation_space == task.observation_space_of("hunter_2")
+    assert [task.is_legal(action) for action in (1, 3, 4)] == [True, True, False]
+
+
+def test_the_nil_action_may_be_named():
+    task = ParallelTask(Hunt(players=2), nil=1)
+    assert task.nil_action == 1
+    task.reset(0)
+    assert task.step({"hunter_0": 1, "hunter_1": 1}).reward == {"hunter_1": 11}
+    with pytest.raises(UsageError, match=r"nil=2 is no action of hunter_0, Discrete\(2\)"):
+        ParallelTask(Hunt(), nil=2)
+
+
+def test_without_a_lowest_action_one_must_be_named():
+    class Odd(spaces.Space[int]):
+        def sample(self, *_args: Any, **_kwargs: Any) -> int:
+            return 7
+
+        def contains(self, value: Any) -> bool:
+            return bool(value == 7)
+
+    env = Hunt(players=2)
+    sevens: Any = Odd()
+    env.moves = dict.fromkeys(env.possible_agents, sevens)
+    with pytest.raises(UsageError, match="pettingzoo:hunt_v0: Odd has no lowest value; add nil="):
+        pettingzoo_task(env)
+    assert pettingzoo_task(env, nil=7).nil_action == 7
+
+
 # Matches.
 
 
