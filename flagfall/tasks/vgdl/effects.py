@@ -37,7 +37,7 @@ _EFFECTS: Final[Mapping[str, Maker]] = {
 
 _ALONE: Final = {
     *("undoAll", "killAll", "transformToAll", "removeScore"),
-    *("setSpeedForAll", "increaseSpeedToAll", "decreaseSpeedToAll", "updateSpawnType"),
+    *("setSpeedForAll", "increaseSpeedToAll", "decreaseSpeedToAll"),
 }
 """They work without any sprite."""
 
@@ -54,7 +54,8 @@ _NEEDS_BOTH: Final = {
     *("transformIfCount", "transformToSingleton"),
     *("spawnAbove", "spawnBelow", "spawnLeft", "spawnRight", "spawnBehind"),
     *("collectResource", "collectResourceIfHeld", "changeResource"),
-    *("wallStop", "wallBounce", "wallReverse", "bounceDirection"),
+    *("wallStop", "wallBounce", "wallReverse", "bounceDirection", "killIfSlow", "killIfFast"),
+    "updateSpawnType",
 }
 """Without a second sprite they log a message and do nothing, and their score counts all the same."""
 
@@ -64,16 +65,15 @@ _CHANGE_NO_SPRITE: Final = {
     *("stepBack", "undoAll"),  # what has not moved is changed by neither
     *("transformTo", "transformIfCount", "transformToAll", "transformToRandomChild", "transformToSingleton"),
     *("cloneSprite", "spawn", "spawnIfHasLess", "spawnAbove", "spawnBelow", "spawnLeft", "spawnRight"),
-    *("spawnBehind", "spawnIfCounterSubTypes", "shieldFrom", "removeScore"),
+    *("spawnBehind", "spawnIfCounterSubTypes", "shieldFrom", "removeScore", "updateSpawnType"),
 }
 """They kill and make sprites, and leave those that stand where they stand as they are."""
 
 _CHANGE_SECOND: Final = {"collectResource", "collectResourceIfHeld", "killIfOtherHasMore"}
 _CHANGE_TYPE: Final = {
     *("setSpeedForAll", "increaseSpeedToAll", "decreaseSpeedToAll", "subtractHealthPoints"),
-    "updateSpawnType",
 }
-_CHANGE_SPEED: Final = {"setSpeedForAll", "increaseSpeedToAll", "decreaseSpeedToAll", "updateSpawnType"}
+_CHANGE_SPEED: Final = {"setSpeedForAll", "increaseSpeedToAll", "decreaseSpeedToAll"}
 
 _LOUD: Final = {
     *("undoAll", "transformTo", "transformIfCount", "transformToAll", "transformToRandomChild"),
@@ -85,7 +85,9 @@ _LOUD: Final = {
 
 def takes_all(rule: EffectRule) -> bool:
     """Whether an effect is run once for all second sprites; one that cannot be does nothing then."""
-    return bool(rule.parameters["inBatch"]) or (rule.effect in BATCH_EFFECTS and "inBatch" not in rule.written)
+    return bool(rule.parameters["inBatch"]) or (
+        rule.effect in BATCH_EFFECTS and "inBatch" not in rule.written
+    )
 
 
 def can_take_all(rule: EffectRule) -> bool:

@@ -96,8 +96,12 @@ def sides_of(first: Sprite, box: Box) -> tuple[bool, bool]:
     if sideways or upright:
         return sideways, upright
     vx, vy = first.ox * first.speed, first.oy * first.speed
-    far_x = abs(first.last_x - x) if vx == 0 else (first.last_x + first.w - x if vx > 0 else x + w - first.last_x)
-    far_y = abs(first.last_y - y) if vy == 0 else (first.last_y + first.h - y if vy > 0 else first.last_y - y - h)
+    far_x = (
+        abs(first.last_x - x) if vx == 0 else (first.last_x + first.w - x if vx > 0 else x + w - first.last_x)
+    )
+    far_y = (
+        abs(first.last_y - y) if vy == 0 else (first.last_y + first.h - y if vy > 0 else first.last_y - y - h)
+    )
     time_x, time_y = ratio(far_x, vx), ratio(far_y, vy)
     return time_x < time_y, time_y < time_x
 

@@ -277,6 +277,49 @@ def spawn_behind(parameters: Mapping[str, Any], game: Game) -> Effect:
     return run
 
 
+def spawn_if_counter_sub_types(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """One new sprite where something is there so many times, of so many types; else perhaps another."""
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    otherwise: int | None = parameters["estype"]
+    counted = game.subtypes(parameters["stypeCount"])
+    limit: int = parameters["limit"]
+    kinds: int = parameters["subTypesNum"]
+
+    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
+        del second
+        present = sum([play.alive(game.subtypes(subtype)) > 0 for subtype in counted])
+        if play.alive(counted) == limit and present // 2 == kinds:  # the original halves it
+            play.add(stype, first.x, first.y)
+            return score
+        if otherwise is not None:
+            play.add(otherwise, first.x, first.y)
+        return 0
+
+    return run
+
+
+def update_spawn_type(parameters: Mapping[str, Any], game: Game) -> Effect:
+    """Spawners make another type from now on; one that chooses does so in place of the second's type."""
+    score: int = parameters["scoreChange"]
+    stype: int = parameters["stype"]
+    spawners = game.subtypes(parameters["spawnPoint"])
+
+    def run(play: Play, first: Sprite, second: Sprite) -> int:
+        del first
+        for type_id in spawners:
+            for sprite in play.groups[type_id]:
+                kinds = list(sprite.products)
+                if len(kinds) == 1:
+                    sprite.products = (stype,)
+                elif "stypeMissile" in sprite.kind.parameters and second.type in kinds:
+                    kinds[kinds.index(second.type)] = stype
+                    sprite.products = tuple(kinds)
+        return score
+
+    return run
+
+
 MAKING_EFFECTS: Final[Mapping[str, Maker]] = {
     "transformTo": transform_to,
     "transformIfCount": transform_if_count,
@@ -292,4 +335,6 @@ MAKING_EFFECTS: Final[Mapping[str, Maker]] = {
     "spawnLeft": spawn_beside(-1, 0),
     "spawnRight": spawn_beside(1, 0),
     "spawnBehind": spawn_behind,
+    "spawnIfCounterSubTypes": spawn_if_counter_sub_types,
+    "updateSpawnType": update_spawn_type,
 }

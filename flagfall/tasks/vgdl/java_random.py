@@ -1,4 +1,4 @@
-"""`java.util.Random`: the published 48-bit linear congruential generator, bit for bit, with a count of its draws.
+"""`java.util.Random`: the published 48-bit linear congruential generator, bit for bit, with a count of draws.
 
 The original engine draws everything from one such generator, so a play is known by its seed and its actions.
 """
@@ -12,7 +12,9 @@ from typing import Final
 _MULTIPLIER: Final = 0x5DEECE66D
 _INCREMENT: Final = 0xB
 _MASK: Final = (1 << 48) - 1
-_INT_LIMIT: Final = 1 << 31
+_INT_BITS: Final = 31
+_INT_SHIFT: Final = 48 - _INT_BITS
+_INT_LIMIT: Final = 1 << _INT_BITS
 
 
 class JavaRandom:
@@ -38,15 +40,15 @@ class JavaRandom:
 
     def next_int(self, bound: int) -> int:
         """A whole number in `range(bound)`; one draw, and rarely more where `bound` is no power of two."""
-        while True:
-            self.draws += 1
-            self.state = state = (self.state * _MULTIPLIER + _INCREMENT) & _MASK
-            bits = state >> 17
-            if bound & (bound - 1) == 0:
-                return (bound * bits) >> 31
-            value = bits % bound
-            if bits - value + (bound - 1) < _INT_LIMIT:
-                return value
+        self.draws += 1
+        self.state = state = (self.state * _MULTIPLIER + _INCREMENT) & _MASK
+        bits = state >> _INT_SHIFT
+        if bound & (bound - 1) == 0:
+            return (bound * bits) >> _INT_BITS
+        value = bits % bound
+        if bits - value + (bound - 1) >= _INT_LIMIT:
+            return self.next_int(bound)
+        return value
 
     def next_float(self) -> float:
         """A number in [0, 1) with 24 bits; one draw."""

@@ -12,7 +12,7 @@ from flagfall.tasks.vgdl.avatars_continuous import CONTINUOUS_ACTS
 from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
 from flagfall.tasks.vgdl.npcs import alternate, chase, chase_in_sight, sometimes_random, wander
 from flagfall.tasks.vgdl.path_chasers import chase_by_path, follow_by_path
-from flagfall.tasks.vgdl.producers import produce, produce_chosen, produce_each, produce_wandering
+from flagfall.tasks.vgdl.producers import produce, produce_chosen, produce_wandering, products_of
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 from flagfall.tasks.vgdl.sprites import Kind, Update, category_of
 from flagfall.tasks.vgdl.updates import age_and_move, burn, fly, fly_somewhere, spread
@@ -27,7 +27,7 @@ _UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {
     "Bomber": produce,
     "RandomBomber": produce_wandering,
     "BomberRandomMissile": produce_chosen,
-    "SpawnPointMultiSprite": produce_each,
+    "SpawnPointMultiSprite": produce,
     "RandomNPC": wander,
     "Chaser": chase,
     "Fleeing": chase,
@@ -95,6 +95,7 @@ def _kind(definition: GameDefinition, sprite_type: SpriteType, turned: Collectio
         turns_first=parameters.get("rotateInPlace", False),
         continuous=continuous,
         actions=sprite_class.actions if sprite_class is not None else (),
+        products=products_of(sprite_type.kind or "", parameters),
         unknown=sprite_type.unknown,
     )
 

@@ -44,8 +44,10 @@ def random_step(play: Play, sprite: Sprite, repeat: int) -> Direction:
 def wander(kind: Kind) -> Update:
     """`RandomNPC`."""
     repeat = kind.parameters["cons"]
+    hasty = is_hasty(kind)
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
+        tick = play.tick
         for sprite in sprites:
             if kind.drifts:
                 passive(play, sprite)
@@ -54,19 +56,19 @@ def wander(kind: Kind) -> Update:
             else:
                 sprite.repeats = 0
                 sprite.aim_x, sprite.aim_y = DIRECTIONS[play.random.next_int(4)]
-            step(play, sprite, sprite.aim_x, sprite.aim_y)
+            if hasty or sprite.cooldown <= tick - sprite.moved_at:
+                active(play, sprite, sprite.aim_x, sprite.aim_y, sprite.speed)
 
     return update
 
 
-def step(play: Play, sprite: Sprite, dx: float, dy: float) -> None:
-    """An active movement; most often the sprite has not rested enough, and there is nothing to do."""
-    if sprite.cooldown <= play.tick - sprite.moved_at or sprite.kind.turns_first or sprite.kind.continuous:
-        active(play, sprite, dx, dy, sprite.speed)
+def is_hasty(kind: Kind) -> bool:
+    """Whether an active movement may do something though the sprite has not rested enough."""
+    return kind.turns_first or kind.continuous
 
 
-def distance(play: Play, sprite: Sprite, x: int, y: int, other: Sprite) -> float:
-    """From a corner (x, y) to another sprite's, in pixels: along the axes, or straight in continuous physics."""
+def distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
+    """From a corner (x, y) to another sprite's, in pixels: along the axes; straight in continuous physics."""
     dx = x - other.x
     dy = y - other.y
     if sprite.kind.continuous:
@@ -76,22 +78,22 @@ def distance(play: Play, sprite: Sprite, x: int, y: int, other: Sprite) -> float
 
 
 def targets_of(play: Play, sprite: Sprite, wanted: int) -> Sequence[Sprite]:
-    """The nearest sprites of a type, or of its subtypes where it has none itself; all that are equally near."""
+    """The nearest sprites of a type, or of its subtypes where it has none itself; all equally near ones."""
     groups = play.groups
     candidates: Sequence[Sprite] = groups[wanted]
     if len(candidates) == 1:
         return candidates
     if not candidates:
         candidates = [other for subtype in play.game.kinds[wanted].subtypes for other in groups[subtype]]
-    return nearest(play, sprite, candidates)
+    return nearest(sprite, candidates)
 
 
-def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
+def nearest(sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
     """Those that share the smallest distance, in order."""
     best = float("inf")
     chosen: list[Sprite] = []
     for other in candidates:
-        far = distance(play, sprite, sprite.x, sprite.y, other)
+        far = distance(sprite, sprite.x, sprite.y, other)
         if far < best:
             best = far
             chosen = [other]
@@ -100,17 +102,17 @@ def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sp
     return chosen
 
 
-def steps_towards(play: Play, sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
+def steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
     """The directions in which one pixel brings it nearer to the target (or farther away)."""
     x, y = sprite.x, sprite.y
     if not sprite.kind.continuous:
         dx = target.x - x
         dy = target.y - y
         return (_AWAY if away else _TOWARDS)[(dx > 0) - (dx < 0)][(dy > 0) - (dy < 0)]
-    here = distance(play, sprite, x, y, target)
+    here = distance(sprite, x, y, target)
     if away:
-        return [way for way in DIRECTIONS if distance(play, sprite, x + way[0], y + way[1], target) > here]
-    return [way for way in DIRECTIONS if distance(play, sprite, x + way[0], y + way[1], target) < here]
+        return [way for way in DIRECTIONS if distance(sprite, x + way[0], y + way[1], target) > here]
+    return [way for way in DIRECTIONS if distance(sprite, x + way[0], y + way[1], target) < here]
 
 
 def _steps_by_signs(*, away: bool) -> list[list[tuple[Direction, ...]]]:
@@ -134,32 +136,29 @@ def chase(kind: Kind) -> Update:
     farthest = kind.parameters["maxDistance"]
     away = kind.parameters["fleeing"]
     repeat = kind.parameters["cons"]
+    hasty = is_hasty(kind)
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
+        tick = play.tick
         for sprite in sprites:
             if kind.drifts:
                 passive(play, sprite)
             targets = targets_of(play, sprite, wanted)
             if farthest != -1:
                 x, y = sprite.x, sprite.y
-                targets = [target for target in targets if distance(play, sprite, x, y, target) <= farthest]
-            steps = steps_to_all(play, sprite, targets, away=away)
+                targets = [target for target in targets if distance(sprite, x, y, target) <= farthest]
+            if len(targets) == 1:
+                steps = steps_towards(sprite, targets[0], away=away)
+            else:
+                steps = [way for target in targets for way in steps_towards(sprite, target, away=away)]
             if steps:
                 dx, dy = steps[play.random.next_int(len(steps))]
             else:
                 dx, dy = random_step(play, sprite, repeat)
-            step(play, sprite, dx, dy)
+            if hasty or sprite.cooldown <= tick - sprite.moved_at:
+                active(play, sprite, dx, dy, sprite.speed)
 
     return update
-
-
-def steps_to_all(
-    play: Play, sprite: Sprite, targets: Sequence[Sprite], *, away: bool = False
-) -> Sequence[Direction]:
-    """The steps towards each target, one after another."""
-    if len(targets) == 1:
-        return steps_towards(play, sprite, targets[0], away=away)
-    return [way for target in targets for way in steps_towards(play, sprite, target, away=away)]
 
 
 def in_sight(sprite: Sprite, other: Sprite) -> bool:
@@ -173,7 +172,7 @@ def in_sight(sprite: Sprite, other: Sprite) -> bool:
 
 
 def chase_in_sight(kind: Kind) -> Update:
-    """`LOSChaser`: a chaser that sees only straight ahead, and gives up at the first target it does not see."""
+    """`LOSChaser`: a chaser that sees only straight ahead; it gives up at the first target it does not see."""
     wanted = kind.parameters["stype"]
     farthest = kind.parameters["maxDistance"]
     away = kind.parameters["fleeing"]
@@ -184,22 +183,22 @@ def chase_in_sight(kind: Kind) -> Update:
             passive(play, sprite)
             steps: list[Direction] = []
             for target in targets_of(play, sprite, wanted):
-                if farthest != -1 and distance(play, sprite, sprite.x, sprite.y, target) > farthest:
+                if farthest != -1 and distance(sprite, sprite.x, sprite.y, target) > farthest:
                     continue
                 if not in_sight(sprite, target):
                     break
-                steps += steps_towards(play, sprite, target, away=away)
+                steps += steps_towards(sprite, target, away=away)
             if steps:
                 dx, dy = steps[play.random.next_int(len(steps))]
             else:
                 dx, dy = random_step(play, sprite, repeat)
-            step(play, sprite, dx, dy)
+            active(play, sprite, dx, dy, sprite.speed)
 
     return update
 
 
 def doubled(play: Play, wanted: Sequence[int]) -> list[Sprite]:
-    """What the `AlternateChaser` family may be after: each sprite twice, as in the original's walk over types.
+    """What the `AlternateChaser` family may be after: each sprite twice, as the original walks types.
 
     The original picks one of several types by an unseeded generator; the first that has sprites stands for
     it here, so that a play stays repeatable.
@@ -220,9 +219,10 @@ def alternate(kind: Kind) -> Update:
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            ways = steps_to_all(play, sprite, nearest(play, sprite, doubled(play, wanted))) or DIRECTIONS
+            targets = nearest(sprite, doubled(play, wanted))
+            ways = [way for target in targets for way in steps_towards(sprite, target)] or DIRECTIONS
             dx, dy = ways[play.random.next_int(len(ways))]
-            step(play, sprite, dx, dy)
+            active(play, sprite, dx, dy, sprite.speed)
 
     return update
 

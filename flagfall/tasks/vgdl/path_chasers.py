@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float] | None:
-    """The first direction on the way from a sprite to a place; `None` where there is no way, or none to go."""
+    """The first direction on the way from a sprite to a place; `None` where there is none, or no need."""
     if play.paths is None:
         return None
     block = play.block_size
@@ -46,7 +46,7 @@ def chase_by_path(kind: Kind) -> Update:
 
 
 def follow_by_path(kind: Kind) -> Update:
-    """`PathAltChaser`: keeps after one target, even a dead one, until it covers it; then a random step at worst."""
+    """`PathAltChaser`: keeps after one target, even a dead one, until it covers it; then chooses another."""
     wanted: tuple[int, ...] = kind.parameters["stype1"]
     at_random: bool = kind.parameters["randomTarget"]
 
@@ -71,7 +71,7 @@ def follow_by_path(kind: Kind) -> Update:
             return None
         if at_random:
             return candidates[play.random.next_int(len(candidates))]
-        return nearest(play, sprite, candidates)[0]
+        return nearest(sprite, candidates)[0]
 
     return update
 

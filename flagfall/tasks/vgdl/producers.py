@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["produce", "produce_chosen", "produce_each", "produce_wandering"]
+__all__ = ["produce", "produce_chosen", "produce_wandering", "products_of"]
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.movement import active
 from flagfall.tasks.vgdl.updates import DIRECTIONS, live
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Kind, Sprite, Update
+
+_LISTS: Final[Mapping[str, str]] = {"BomberRandomMissile": "stypeMissile", "SpawnPointMultiSprite": "stypes"}
+"""Classes that make several types, and the parameter that lists them."""
 
 
 class Spawner:
@@ -53,25 +57,12 @@ class Spawner:
 
 
 def produce(kind: Kind) -> Update:
-    """`SpawnPoint` and `Bomber`."""
+    """`SpawnPoint`, `Bomber`, and `SpawnPointMultiSprite`, which makes one of each type at a time."""
     spawner = Spawner(kind)
-    children = (kind.parameters["stype"],)
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in list(sprites):
-            spawner.update(play, sprite, children)
-
-    return update
-
-
-def produce_each(kind: Kind) -> Update:
-    """`SpawnPointMultiSprite`: one of each type at a time."""
-    spawner = Spawner(kind)
-    children: tuple[int, ...] = kind.parameters["stypes"]
-
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
-        for sprite in list(sprites):
-            spawner.update(play, sprite, children)
+            spawner.update(play, sprite, sprite.products)
 
     return update
 
@@ -79,13 +70,12 @@ def produce_each(kind: Kind) -> Update:
 def produce_wandering(kind: Kind) -> Update:
     """`RandomBomber`: a random step first."""
     spawner = Spawner(kind)
-    children = (kind.parameters["stype"],)
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in list(sprites):
             dx, dy = DIRECTIONS[play.random.next_int(4)]
             active(play, sprite, dx, dy, sprite.speed)
-            spawner.update(play, sprite, children)
+            spawner.update(play, sprite, sprite.products)
 
     return update
 
@@ -93,11 +83,17 @@ def produce_wandering(kind: Kind) -> Update:
 def produce_chosen(kind: Kind) -> Update:
     """`BomberRandomMissile`: draws what it will drop, whether it drops anything or not."""
     spawner = Spawner(kind)
-    children: tuple[int, ...] = kind.parameters["stypeMissile"]
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in list(sprites):
-            chosen = children[play.random.next_int(len(children))]
+            chosen = sprite.products[play.random.next_int(len(sprite.products))]
             spawner.update(play, sprite, (chosen,))
 
     return update
+
+
+def products_of(name: str, parameters: Mapping[str, Any]) -> tuple[int, ...]:
+    """The types that the sprites of a class make, as its parameters say."""
+    listed: tuple[int, ...] = parameters.get(_LISTS.get(name, ""), ())
+    one = parameters.get("stype")
+    return listed or ((one,) if isinstance(one, int) else ())

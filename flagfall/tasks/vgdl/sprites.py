@@ -55,6 +55,7 @@ class Kind:
         actions: what it can be asked to do as the avatar.
         rank: its turn among the updates of a tick; `None` where it has none, and so never ages either.
         fixed: no sprite of it changes once it is made, so plays can share it.
+        products: what types its sprites make.
         unknown: words of its definition that its class does not know: messages when the first is made.
     """
 
@@ -76,6 +77,7 @@ class Kind:
     actions: tuple[str, ...] = ()
     rank: int | None = None
     fixed: bool = False
+    products: tuple[int, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -111,7 +113,7 @@ class Sprite:
         ttl: updates left to live; negative for ever.
         age: a flicker's updates.
         aim_x, aim_y, repeats: an NPC's last random direction, and how often it was taken again.
-        start, made: when a spawner began, and how many it made.
+        start, made, products: when a spawner began, how many it made, and what types it makes.
         quarry, quarry_x, quarry_y: what a path chaser is after, and where it once stood.
         original: it was built from the definition and not copied from another sprite.
         cells: where it is entered in the grid of cells; the rectangle may move between `left`, `right`, `top`
@@ -149,6 +151,7 @@ class Sprite:
     repeats: int = 0
     start: int = -1
     made: int = 0
+    products: tuple[int, ...] = ()
     quarry: Sprite | None = None
     quarry_x: int | None = None
     quarry_y: int | None = None
@@ -186,6 +189,7 @@ class Sprite:
         new.left = self.left
         new.limit_health = self.limit_health
         new.made = self.made
+        new.products = self.products
         new.max_health = self.max_health
         new.moved_at = self.moved_at
         new.original = self.original
@@ -245,4 +249,5 @@ def build(kind: Kind, block: int) -> Sprite:
         limit_health=given["limitHealthPoints"],
         ttl=given["timeToLive"],
         gravity=given["gravity"],
+        products=kind.products,
     )

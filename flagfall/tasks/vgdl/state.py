@@ -212,6 +212,7 @@ def _sprite(game: Game, row: list[Any]) -> Sprite:
     sprite.resources = row[-2] or NOTHING
     sprite.quarry = None
     sprite.cells = ()
+    sprite.products = tuple(sprite.products)
     return sprite
 
 
