@@ -269,8 +269,6 @@ def test_any_task_for_one_player_is_an_environment(text: str):
     env = TaskEnv(make_task(text))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "The environment .* is different from the unwrapped")
-        warnings.filterwarnings("ignore", ".*env.spec.*|.*not checked", UserWarning)
         check_env(env, skip_render_check=True)
 
 
