@@ -24,16 +24,21 @@ __all__ = [
     "TaskEnded",
     "TaskStarted",
     "TurnPlayed",
+    "TurnsPlayed",
     "Verdict",
 ]
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, count
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-SCHEMA = 1
-"""The version of these records. A reader refuses a newer one."""
+SCHEMA = 2
+"""The version of a journal's records. A reader takes older ones, and refuses a newer one.
+
+1: an event a line. 2: plain turns stand together (`TurnsPlayed`).
+"""
 
 ON_TIME: Final = "on time"
 """The usual verdict. One object for all: a default is left out of a record only where it is this very one."""
@@ -145,6 +150,34 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
     verdict: Verdict = ON_TIME
     credit_ns: int = 0
     answers: int | None = None
+
+
+class TurnsPlayed(Struct, frozen=True, tag_field="event", tag="turns"):
+    """Plain turns, one after another: columns in place of events.
+
+    A turn is plain where the only seat of a match at lock-step pace was on time, nothing was credited, and
+    observation and action are whole numbers.
+
+    Attributes:
+        turn: the number of the first; each other one has the next number.
+        at_ns: the time of the first as in an `Event`; of each other one, how long after the one before.
+        observation: as in `TurnPlayed`, as are `reward`, `action` and `spent_ns`. All have one length.
+    """
+
+    turn: int
+    at_ns: Sequence[int]
+    observation: Sequence[int]
+    reward: Sequence[Any]
+    action: Sequence[int]
+    spent_ns: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.at_ns)
+
+    def events(self) -> Sequence[TurnPlayed]:
+        """Each turn as an event; where columns differ in length, as far as the shortest goes."""
+        columns = (self.observation, self.reward, self.action, self.spent_ns)
+        return list(map(TurnPlayed, accumulate(self.at_ns), count(self.turn), *columns))
 
 
 class ReplyDropped(Event, frozen=True, tag="dropped"):

@@ -1,27 +1,35 @@
-"""The order of a match's records, where several seats act at once.
+"""What a match tells its sinks, in which order, and in which form.
 
-Records of one turn come in seat order, whoever was first. An incident (a dropped reply, a fallen seat, a
-stall) is recorded when time has moved on, those of one moment in seat order. So the journal does not depend
-on the order in which the loop runs its tasks. With one seat there is nothing to order.
+Where several seats act at once, records of one turn come in seat order, whoever was first. An incident (a
+dropped reply, a fallen seat, a stall) is recorded when time has moved on, those of one moment in seat order.
+So the journal does not depend on the order in which the loop runs its tasks. With one seat there is
+nothing to order; plain turns are held back then for sinks that take many at a time.
 """
 
 from __future__ import annotations
 
-__all__ = ["Incident", "Records"]
+__all__ = ["HELD_TURNS", "HELD_VALUES", "Incident", "Records"]
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from operator import sub
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from flagfall.events import Event, ReplyDropped, SeatFell, StallSeen, TurnPlayed
-from flagfall.kernel.sinks import PlainTurn, all_events, all_plain_turns
+from flagfall.events import Event, ReplyDropped, SeatFell, StallSeen, TurnPlayed, TurnsPlayed
+from flagfall.kernel.roles import Sink, TurnsSink
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagfall.kernel.roles import Sink
-
 Incident: TypeAlias = ReplyDropped | SeatFell | StallSeen
+
+HELD_TURNS: Final = 64
+"""So many plain turns are held back at most: to pass them on then adds 0.1 us to each."""
+
+_FIELDS: Final = 6
+
+HELD_VALUES: Final = HELD_TURNS * _FIELDS
+"""The length at which `Records.held` must be handed over."""
 
 
 class Records:
@@ -29,45 +37,80 @@ class Records:
 
     Args:
         sinks: take every event.
+        origin_ns: when the match began, on its clock.
         solo: there is one seat only.
+        paced: the match is at real-time pace.
 
     Attributes:
         sink_failed: called with what a sink raised.
-        plain_turn: with one seat, tells a plain turn at once, without `sink_failed`: whoever calls it on
-            each turn saves a call. `None` where nobody looks.
+        looked_at: there are sinks.
+        watched: there are sinks that take every turn as an event, when it is played.
+        held: the plain turns that are held back, six values each: time on the match's clock, number,
+            observation, reward, action, time spent. Whoever adds one calls `hand_over` when it is
+            `HELD_VALUES` long. `None` where no turn is held back.
     """
 
-    def __init__(self, sinks: Sequence[Sink], *, solo: bool) -> None:
+    def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
         self.sink_failed: Callable[[Exception], None] = lambda _error: None
-        self.plain_turn: PlainTurn | None = all_plain_turns(sinks) if sinks else None
-        self._emit = all_events(sinks) if sinks else None
+        self.looked_at = bool(sinks)
+        self._origin_ns = origin_ns
         self._solo = solo
+        self._sinks = tuple(sinks)
+        takers = [sink for sink in sinks if solo and not paced and isinstance(sink, TurnsSink)]
+        self._takers = tuple(sink.take_turns for sink in takers)
+        self._watchers = tuple(sink for sink in sinks if not any(sink is taker for taker in takers))
+        self.watched = bool(self._watchers)
+        self.held: list[Any] | None = [] if takers else None
+        for taker in takers:
+            taker.may_ask(self.hand_over)
         self._turn: dict[int, TurnPlayed] = {}
         self._incidents: list[Incident] = []
 
     def tell(self, event: Event) -> None:
         """Give an event to whoever looks; a failure of theirs goes to the environment."""
-        if self._emit is not None:
+        if self.held:
+            self.hand_over()
+        self._give(self._sinks, event)
+
+    def _give(self, takers: Sequence[Callable[[Any], None]], what: Any) -> None:
+        for take in takers:
             try:
-                self._emit(event)
+                take(what)
             except Exception as error:  # noqa: BLE001 - it must not strike the agent whose turn it is
                 self.sink_failed(error)
+
+    def hand_over(self) -> None:
+        """Give the turns that are held back to those who take many at a time."""
+        held = self.held
+        if held:
+            times = held[0::_FIELDS]
+            at_ns = (times[0] - self._origin_ns, *map(sub, times[1:], times))
+            turns = TurnsPlayed(held[1], at_ns, *(held[field::_FIELDS] for field in range(2, _FIELDS)))
+            held.clear()
+            self._give(self._takers, turns)
 
     def note(self, incident: Incident) -> None:
         """Record an incident, at its place."""
         if self._solo:
             self.tell(incident)
-        elif self._emit is not None:
+        elif self.looked_at:
             self._incidents.append(incident)
 
-    def hold(self, record: TurnPlayed) -> None:
-        """Keep the record of one of several seats until the turn is complete; one alone completes it."""
-        if self._solo:
+    def add(self, record: TurnPlayed, *, held: bool) -> None:
+        """Record a turn of one seat; of several seats when the turn is complete.
+
+        Args:
+            record: what to tell.
+            held: it is among those that are held back.
+        """
+        if not self._solo:
+            self._turn[record.seat] = record
+            if self._incidents:
+                self.flush(record.at_ns)
+        elif held:
+            self._give(self._watchers, record)
+        else:
             self.tell(record)
-            return
-        self._turn[record.seat] = record
-        if self._incidents:
-            self.flush(record.at_ns)
 
     def tell_turn(self) -> None:
         """The turn is complete."""

@@ -5,14 +5,14 @@ Everything here is a value or a contract; this file knows no clock, no channel a
 
 from __future__ import annotations
 
-__all__ = ["Outcome", "Player", "SchedulerRole", "Sink", "StepResult", "TaskRole", "TurnSink"]
+__all__ = ["Outcome", "Player", "SchedulerRole", "Sink", "StepResult", "TaskRole", "TurnsSink"]
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from flagfall.events import Event
+from flagfall.events import Event, TurnsPlayed
 
 Player: TypeAlias = str
 Sink: TypeAlias = Callable[[Event], None]
@@ -20,23 +20,21 @@ Sink: TypeAlias = Callable[[Event], None]
 
 
 @runtime_checkable
-class TurnSink(Protocol):
-    """A sink that takes plain turns as bare values: making an event of each costs more than all else it does.
+class TurnsSink(Protocol):
+    """A sink that takes plain turns many at a time: an event of each would cost more than all else about it.
 
-    A turn is plain where the only seat of a match was on time and there is nothing more to tell: all
-    fields of `TurnPlayed` after `spent_ns` have their usual values.
+    Everything else it is called with, in its order. Plain turns are held back until there are
+    `flagfall.kernel.records.HELD_TURNS` of them, or another event comes.
     """
 
     def __call__(self, event: Event) -> None:
-        """Take one event, of whatever kind; never blocks."""
+        """Take one event; never blocks."""
 
-    def plain_turn(
-        self, at_ns: int, turn: int, observation: Any, reward: Any, action: Any, spent_ns: int
-    ) -> None:
-        """Take the first six fields of a `TurnPlayed` in its place; never blocks.
+    def take_turns(self, turns: TurnsPlayed) -> None:
+        """Take plain turns; never blocks."""
 
-        Of two plain turns with no event between them, the second has the next number.
-        """
+    def may_ask(self, hand_over: Callable[[], None]) -> None:
+        """The match begins; `hand_over` gives at once what turns are held back, if any are."""
 
 
 class StepResult(NamedTuple):

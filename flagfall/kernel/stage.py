@@ -25,7 +25,7 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wai
 
 from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
-from flagfall.kernel.records import Records
+from flagfall.kernel.records import HELD_VALUES, Records
 from flagfall.kernel.requests import Actions, EndOfMatch, Expired, Notice, Offer, Pause, Request, Stop, added
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NEVER_NS, Appointment
@@ -85,8 +85,9 @@ class Stage(Appointment):
         self.play_until_ns, self.result_until_ns = NEVER_NS, 0
         self._solo, self._in_play = agents == 1, agents
         self._keeper, self._now = keeper, keeper.now
-        self.records = Records(sinks, solo=self._solo)
-        self._plain_turn = self.records.plain_turn
+        records = Records(sinks, self.origin_ns, solo=self._solo, paced=tick_ns is not None)
+        self.records, self._held = records, records.held
+        self._looked_at, self._watched = records.looked_at, records.watched
         self._tick_ns, self._steps = tick_ns, NEVER_NS if steps is None else steps
         self._nil: Any = None
         self._is_legal: Callable[[Any], bool] = lambda _action: True
@@ -101,6 +102,7 @@ class Stage(Appointment):
         self._offers: dict[int, Offer] = {}
         self._late: dict[int, Late] = {}
         # What happens when it is complete.
+        self._settled: Callable[[], None] = self._turn_over if self._solo else self._all_settled
         self._then: Callable[[], None] = self._hand_answers
         self._send: Callable[[Actions], Request] = lambda _actions: None
         self._parked: Task | None = None
@@ -415,26 +417,26 @@ class Stage(Appointment):
             seat.budget.charge("act", spent_ns)
         if credit_ns:
             self._note_credit(seat, now_ns, credit_ns)
-        if self._plain_turn is not None:
-            at_ns, turn = now_ns - self.origin_ns, self.turns
-            if self._solo and verdict == ON_TIME and not credit_ns and answers is None:
-                try:
-                    self._plain_turn(at_ns, turn, self._observation, self._reward, action, spent_ns)
-                except Exception as error:  # noqa: BLE001 - a sink must not strike the agent whose turn it is
-                    self.records.sink_failed(error)
+        held = self._held
+        if held is not None:
+            numbers = type(action) is type(self._observation) is int
+            if numbers and verdict == ON_TIME and not credit_ns:
+                held += (now_ns, self.turns, self._observation, self._reward, action, spent_ns)
+                if len(held) >= HELD_VALUES:
+                    self.records.hand_over()
             else:
-                (shown, paid), place = self._shown_to(seat), seat.number
-                record = (at_ns, turn, shown, paid, action, spent_ns, place, verdict, credit_ns, answers)
-                self.records.hold(TurnPlayed(*record))
-        self._waiting -= 1
+                held = None  # it is told at once: what is no number may be changed by its owner
+        if self._watched or (held is None and self._looked_at):
+            (shown, paid), at_ns, place = self._shown_to(seat), now_ns - self.origin_ns, seat.number
+            record = (at_ns, self.turns, shown, paid, action, spent_ns, place, verdict, credit_ns, answers)
+            self.records.add(TurnPlayed(*record), held=held is not None)
         if self._solo:
             self._action = action
-            if self._waiting == 0:
-                self._turn_over()
-            return
-        self._answers[seat.number] = action
+        else:
+            self._answers[seat.number] = action
+        self._waiting -= 1
         if self._waiting == 0:
-            self._complete("act")
+            self._settled()
 
     def _note_credit(self, seat: Seat, now_ns: int, credit_ns: int) -> None:
         seat.tally.credit_ns += credit_ns
@@ -445,12 +447,15 @@ class Stage(Appointment):
 
     def _complete(self, phase: Phase) -> None:
         if phase == "act":
-            self.records.tell_turn()
-            self._turn_over()
+            self._settled()
         elif self._in_play:
             self._then()
         else:
             self.stop("seats")
+
+    def _all_settled(self) -> None:
+        self.records.tell_turn()
+        self._turn_over()
 
     def _turn_over(self) -> None:
         self.turns += 1

@@ -1,8 +1,8 @@
 """The record of a match, written while it is played; how it stands in the file, `layout` tells.
 
-Events come inside timed turns, so taking one is an append to a list: 64 of them are encoded, hashed and
-sealed at a time, and an actor of its own writes them, in a thread. What is waiting for the disk
-is bounded: beyond a limit the match waits between turns, where no clock runs. Nothing is ever dropped.
+Events come inside timed turns, so plain turns come 64 at a time, and are encoded, hashed and sealed
+together. An actor of its own writes them, in a thread. What is waiting for the disk is bounded: beyond a
+limit the match waits between turns, where no clock runs. Nothing is ever dropped.
 
 Where batches end depends on the events alone under the virtual clock, so equal matches have equal files.
 On the wall clock a batch that has waited for `FLUSH_SECONDS` is closed as it is.
@@ -25,15 +25,14 @@ __all__ = [
 import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import attrs
 import trio
-from msgspec import Raw
 from msgspec.structs import replace
 
 from flagfall.errors import HostFault
-from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed
+from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed, TurnsPlayed
 from flagfall.recording.disk import disk
 from flagfall.recording.files import JournalFile, check_writable, is_compressed
 from flagfall.recording.layout import (
@@ -42,7 +41,6 @@ from flagfall.recording.layout import (
     MAX_LINE_BYTES,
     Sealer,
     encode,
-    encode_lines,
     writable,
 )
 from flagfall.recording.reading import JournalError, JournalTruncated, read_journal
@@ -55,10 +53,10 @@ FLUSH_SECONDS: Final = 0.25
 """What was recorded is given to the system after so long at most: a killed process loses no more."""
 
 WRITE_BYTES: Final = 512 * 1024
-"""So much is written at once. A trip to the thread costs the loop some 0.2 ms, and 5,000 turns share it."""
+"""So much is written at once. A trip to the thread costs the loop some 0.2 ms, and 20,000 turns share it."""
 
 MAX_WAITING_BYTES: Final = 2 * 1024 * 1024
-"""When more than this waits for the disk, the match waits too (some 20,000 turns of bytes)."""
+"""When more than this waits for the disk, the match waits too (some 90,000 turns of bytes)."""
 
 RESUME_BYTES: Final = MAX_WAITING_BYTES // 4
 """With no more than this left the match goes on, so that it does not stop and go turn by turn."""
@@ -86,7 +84,9 @@ class JournalStatistics:
 
 
 class Journal:
-    """A sink that writes a match to a file (`flagfall.kernel.match.WritingSink`). For one match.
+    """A sink that writes a match to a file. For one match.
+
+    It is a `WritingSink` (`flagfall.kernel.match`), and a `TurnsSink` (`flagfall.kernel.roles`).
 
     Args:
         path: the file; it is created, or made empty, when the first event comes. A name that ends in
@@ -99,12 +99,13 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = self.check(path)
         self._pause: Callable[[], None] = lambda: None
+        self._hand_over: Callable[[], None] = lambda: None
         self._real_work: Callable[[], AbstractContextManager[None]] = nullcontext
         self._virtual = False
-        # Not yet encoded, but for what may change.
-        self._pending: list[Event | Raw] = []
-        self._pending_bytes = 0
-        # Encoded and not yet written.
+        # The open batch.
+        self._lines: list[bytes] = []
+        self._lines_bytes = self._lines_events = 0
+        # Closed and not yet written.
         self._sealer = Sealer()
         self._ready: list[bytes] = []
         self._ready_bytes = 0
@@ -144,24 +145,24 @@ class Journal:
         Raises:
             HostFault: it cannot be written as JSON, and is left out.
         """
-        # Whole numbers cannot change any more, so encoding them can wait; everything else is encoded now,
-        # because a task may use its arrays, and an agent its lists, again.
-        if type(event) is TurnPlayed and type(event.observation) is type(event.action) is int:
-            pending = self._pending
-            pending.append(event)
-            if len(pending) >= BATCH_EVENTS:
-                self._close_batch()
-        else:
-            self._take_now(event)
+        self._add(self._encoded(event), 1)
 
-    def _take_now(self, event: Event) -> None:
-        line = self._encoded(event)
-        self._pending.append(Raw(line))
-        self._pending_bytes += len(line)
-        if len(self._pending) >= BATCH_EVENTS or self._pending_bytes >= BATCH_BYTES:
+    def take_turns(self, turns: TurnsPlayed) -> None:
+        """Take plain turns; never blocks.
+
+        Raises:
+            HostFault: as a call does.
+        """
+        self._add(self._encoded(turns), len(turns))
+
+    def _add(self, line: bytes, events: int) -> None:
+        self._lines += (line, b"\n")
+        self._lines_bytes += len(line)
+        self._lines_events += events
+        if self._lines_events >= BATCH_EVENTS or self._lines_bytes >= BATCH_BYTES:
             self._close_batch()
 
-    def _encoded(self, event: Event) -> bytes:
+    def _encoded(self, event: Event | TurnsPlayed) -> bytes:
         if type(event) is MatchStarted:
             self._virtual = event.clock == "virtual"
             self._wake.set()
@@ -179,17 +180,13 @@ class Journal:
         return line
 
     def _close_batch(self, *, last: bool = False) -> None:
-        """Encode the batch, and queue it for the writer."""
-        pending, self._pending, self._pending_bytes = self._pending, [], 0
-        if self._fault is not None or self._closed:
-            return
-        try:
-            lines = encode_lines(pending)
-        except ValueError as error:
-            self._fail(f"{_place(pending[0])} or one soon after cannot be written: {error}", error)
-            raise self._fault from error  # type: ignore[misc]  # it was set in the line before
-        self._events += len(pending)
-        self._queue(lines + self._sealer.seal(lines, len(pending), last=last))
+        """Seal the batch, and queue it for the writer."""
+        lines, self._lines = self._lines, []
+        events, self._lines_events, self._lines_bytes = self._lines_events, 0, 0
+        if self._fault is None and not self._closed:
+            self._events += events
+            text = b"".join(lines)
+            self._queue(text + self._sealer.seal(text, len(lines) // 2, last=last))
 
     def _queue(self, batch: bytes) -> None:
         length = len(batch)
@@ -215,9 +212,13 @@ class Journal:
         """There will be no more events: seal the whole."""
         if not self._finished:
             self._finished = True
-            if self._pending or self._events:
+            if self._lines or self._events:
                 self._close_batch(last=True)
         self._wake.set()
+
+    def may_ask(self, hand_over: Callable[[], None]) -> None:
+        """The match begins; see `flagfall.kernel.roles.TurnsSink`."""
+        self._hand_over = hand_over
 
     async def drain(self) -> None:
         """Wait until there is room again. Cancelling it leaves everything as it is.
@@ -246,7 +247,7 @@ class Journal:
         """
         try:
             await self._wake.wait()
-            if self._pending or self._ready:
+            if self._lines or self._ready:
                 await self._write_all()
         except OSError as error:
             self._fail(f"cannot be written: {error.strerror or error}", error)
@@ -274,8 +275,10 @@ class Journal:
         else:
             with trio.move_on_after(FLUSH_SECONDS) as patience:
                 await self._wake.wait()
-            if patience.cancelled_caught and self._pending and not self._finished:
-                self._close_batch()
+            if patience.cancelled_caught and not self._finished:
+                self._hand_over()
+                if self._lines:
+                    self._close_batch()
         self._wake = trio.Event()
 
     async def _write_ready(self, *, last: bool) -> None:
@@ -325,5 +328,7 @@ class Journal:
         self._wake.set()
 
 
-def _place(event: Any) -> str:
+def _place(event: Event | TurnsPlayed) -> str:
+    if isinstance(event, TurnsPlayed):
+        return f"one of the turns {event.turn} to {event.turn + len(event) - 1}"
     return f"turn {event.turn}" if isinstance(event, TurnPlayed) else f"a {type(event).__name__}"

@@ -21,7 +21,7 @@ from flagfall.recording.layout import (
     MAX_LINE_BYTES,
     SEAL_PREFIX,
     SHORT_DIGITS,
-    decode_event,
+    decode_events,
     schema_of,
     seal_line,
 )
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Generator, Iterator
 
-_MAX_BATCH_BYTES: Final = 4 * BATCH_BYTES
-"""Before its last line no batch is longer: even 32 turns with the longest whole numbers that Python reads
-(4300 digits) stay below it."""
+_MAX_BATCH_BYTES: Final = 16 * BATCH_BYTES
+"""Before its last line no batch is longer: even 64 turns with the longest whole numbers that Python reads
+(4300 digits) stay below it, which schema 1 took together."""
 
 
 class JournalError(UsageError):
@@ -64,7 +64,7 @@ class Batch:
 
     Attributes:
         line: the number in the file of the first of them, from 1.
-        lines: one event each, with the line's end.
+        lines: an event or many turns each, with the line's end.
         state: `sealed`; `last` (the seal of the whole); `damaged` (the seal is wrong or missing); `torn`
             (the file ends in the middle of it). Nothing comes after the last three.
         what: for `damaged` and `torn`: what is wrong.
@@ -177,10 +177,11 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
 def _events(path: Path, batch: Batch, turn: int | None) -> Iterator[Event]:
     for line, text in enumerate(batch.lines, batch.line):
         try:
-            event = decode_event(text)
+            events = decode_events(text)
         except CodecError as error:
             raise JournalError(path, line, turn, f"no event: {error}") from None
-        if (type(event) is MatchStarted) is not (line == 1):
-            raise JournalError(path, line, turn, "a match begins in line 1 and nowhere else")
-        turn = event.turn if type(event) is TurnPlayed else turn
-        yield event
+        for event in events:
+            if (type(event) is MatchStarted) is not (line == 1):
+                raise JournalError(path, line, turn, "a match begins in line 1 and nowhere else")
+            turn = event.turn if type(event) is TurnPlayed else turn
+            yield event

@@ -12,7 +12,7 @@ import attrs
 
 from flagfall.events import Event, MatchStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.recording.layout import decode_event
+from flagfall.recording.layout import decode_events
 from flagfall.recording.reading import Batch, batches, check_schema
 from flagfall.recording.rerun import Different, NotRepeatable, Rerun
 
@@ -143,24 +143,27 @@ class _Verifier:
         turn = self._turn()
         seal = f" ({batch.what})" if batch.state == "damaged" else ""
         try:
-            event = decode_event(text)
-            if type(event) is not TurnPlayed:
-                turn = self._seen
-            if line == 1:
-                self._begin(event, text, batch)
-            elif self._rerun is not None and self._not_repeatable is None:
-                self._rerun.take(event)
-            if type(event) is TurnPlayed:
-                self._seen = event.turn
+            for event in decode_events(text):
+                turn = self._turn() if type(event) is TurnPlayed else self._seen
+                self._take(event, line, text, batch)
         except CodecError as error:
             return Difference(line, turn, turn, None, f"this is no event: {error}{seal}")
         except Different as found:
             return Difference(
                 line, turn, turn, found.seat, found.what, found.expected, f"{found.found}{seal}"
             )
-        except NotRepeatable as why:
-            self._not_repeatable = str(why)
         return None
+
+    def _take(self, event: Event, line: int, text: bytes, batch: Batch) -> None:
+        if line == 1:
+            self._begin(event, text, batch)
+        elif self._rerun is not None and self._not_repeatable is None:
+            try:
+                self._rerun.take(event)
+            except NotRepeatable as why:
+                self._not_repeatable = str(why)
+        if type(event) is TurnPlayed:
+            self._seen = event.turn
 
     def _begin(self, event: Event, text: bytes, batch: Batch) -> None:
         sound = batch.state != "damaged"

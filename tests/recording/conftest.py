@@ -2,6 +2,7 @@
 
 import json
 from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -203,27 +204,42 @@ def run(*args, virtual=True, **options):
 
 def sealed(events):
     """The text of a journal of these lines (bytes or dicts), with true seals."""
-    text, held = b"", []
+    text, held, count = b"", [], 0
     lines = [
         line if isinstance(line, bytes) else json.dumps(line, separators=(",", ":")).encode() + b"\n"
         for line in events
     ]
     for number, line in enumerate(lines, 1):
         held.append(line)
+        event = json.loads(line)
+        count += len(event["at_ns"]) if event["event"] == "turns" else 1
         last = number == len(lines)
-        if len(held) == BATCH_EVENTS or last:
+        if count >= BATCH_EVENTS or last:
             text += b"".join(held)
             digits = sha256(text).hexdigest()
             digits = digits if last else digits[:16]
             text += b'{"event":"seal","lines":%d,"sha256":"%s"}\n' % (len(held), digits.encode())
-            held = []
+            held, count = [], 0
     return text
 
 
 def lines_of(path: Path):
-    """The event lines of a journal as dicts."""
+    """The events of a journal as dicts, as they stand in lines of their own."""
     events = [json.loads(line) for line in path.read_bytes().splitlines()]
-    return [event for event in events if event["event"] != "seal"]
+    return [one for event in events if event["event"] != "seal" for one in alone(event)]
+
+
+def alone(event):
+    """Turns that stand together, each by itself; anything else as it is."""
+    if event["event"] != "turns":
+        return [event]
+    columns = {**event, "at_ns": list(accumulate(event["at_ns"]))}
+    names = ["at_ns", "observation", "reward", "action", "spent_ns"]
+    rows = zip(*(columns[name] for name in names), strict=True)
+    return [
+        {"event": "turn", "turn": event["turn"] + number, **dict(zip(names, row, strict=True))}
+        for number, row in enumerate(rows)
+    ]
 
 
 @pytest.fixture
@@ -234,6 +250,7 @@ def lab():
         Echo=Echo,
         Grid=Grid,
         Duel=Duel,
+        SLOW=TimeControl.parse("act=20s/30s start=20s"),
         Waiting=Waiting,
         Repeater=Repeater,
         Guesser=Guesser,
@@ -243,4 +260,5 @@ def lab():
         run=run,
         sealed=sealed,
         lines_of=lines_of,
+        alone=alone,
     )

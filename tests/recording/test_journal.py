@@ -16,8 +16,9 @@ import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, MatchStarted, SeatFell, TurnPlayed
+from flagfall.kernel.records import HELD_TURNS
 from flagfall.recording import Journal, JournalTruncated, files, journal, layout, read_journal
-from flagfall.recording.layout import BATCH_BYTES, BATCH_EVENTS
+from flagfall.recording.layout import BATCH_BYTES
 
 NAMES = ["match.jsonl", "match.jsonl.zst"]
 
@@ -86,24 +87,43 @@ def test_what_is_read_is_what_was_emitted(lab, tmp_path, name, virtual):
     assert len(emitted) == 60
 
 
-def test_a_file_ends_in_a_seal_and_has_one_every_batch(lab, tmp_path):
+@pytest.mark.parametrize(("name", "at"), [("Echo", [5, 7, 9, 13]), ("Duel", [65, 130, 195, 260, 311])])
+def test_a_file_ends_in_a_seal_and_has_one_every_batch(lab, tmp_path, name, at):
     path = tmp_path / "j"
-    lab.run(Journal(path), lab.Tasks(lab.Echo(200)))
+    duel = name == "Duel"
+    agents = [lab.Repeater, lab.Repeater] if duel else [lab.Repeater]
+    lab.run(Journal(path), lab.Tasks(getattr(lab, name)(200)), *agents)
     lines = path.read_bytes().splitlines()
     seals = [number for number, line in enumerate(lines, 1) if line.startswith(b'{"event":"seal"')]
-    assert seals == [65, 130, 195, len(lines)]
+    assert seals == at
     assert path.read_bytes() == lab.sealed(line + b"\n" for line in lines if b'"seal"' not in line)
 
 
+def test_plain_turns_stand_together(lab, tmp_path):
+    path = tmp_path / "j"
+    emitted: list[Any] = []
+    lab.run(Journal(path), lab.Tasks(lab.Echo(20_000)), sinks=[emitted.append])
+    assert list(read_journal(path)) == emitted
+    assert path.stat().st_size < 20 * 20_000
+
+
+def test_whoever_else_looks_the_file_is_the_same(lab, tmp_path):
+    for number, sinks in enumerate([[], [lambda _event: None]]):
+        lab.run(Journal(tmp_path / str(number)), lab.Tasks(lab.Echo(90)), lab.Dreamer, sinks=sinks)
+    assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_the_same_seed_gives_the_same_bytes_however_fast_the_disk_is(lab, tmp_path, name, monkeypatch):
+@pytest.mark.parametrize("seats", [1, 2])
+def test_the_same_seed_gives_the_same_bytes_however_fast_the_disk_is(lab, tmp_path, name, seats, monkeypatch):
     texts: set[bytes] = set()
     monkeypatch.setattr(journal, "WRITE_BYTES", 5_000)
     for repetition in range(25):
         path = tmp_path / f"{repetition}-{name}"
         shake = random.Random(repetition)
         with slow_disk(monkeypatch, lambda shake=shake: shake.random() / 500):
-            lab.run(Journal(path), lab.Tasks(lab.Duel(40), rounds=6), lab.Dreamer, lab.Dreamer, seed=11)
+            task = lab.Duel(40) if seats == 2 else lab.Echo(40)
+            lab.run(Journal(path), lab.Tasks(task, rounds=6), *[lab.Dreamer] * seats, seed=11)
         texts.add(path.read_bytes())
     assert len(texts) == 1
     assert len(texts.pop()) > 1_000
@@ -141,6 +161,25 @@ async def test_on_the_wall_clock_a_batch_does_not_wait_to_be_full(tmp_path):
     assert len(list(read_journal(tmp_path / "j"))) == 4
 
 
+async def test_on_the_wall_clock_turns_that_are_held_back_do_not_wait_either(lab, tmp_path):
+    path = tmp_path / "j"
+    shown = 0
+
+    async def act(_shown):
+        nonlocal shown
+        shown += 1
+        if shown == 6:
+            with trio.fail_after(10):
+                while not path.exists() or b'"turns"' not in path.read_bytes():  # noqa: ASYNC110 - a thread
+                    await trio.sleep(0.02)
+        return 97
+
+    await lab.match(Journal(path), lab.Tasks(lab.Echo(8)), act, control=lab.SLOW)
+    seen = [event.turn for event in read_journal(path) if type(event) is TurnPlayed]
+    assert seen == list(range(8))
+    assert path.read_bytes().count(b'"turns"') >= 2
+
+
 def test_killed_writer_leaves_a_readable_prefix(tmp_path):
     for name in NAMES:
         path = tmp_path / name
@@ -170,9 +209,9 @@ def test_killed_writer_leaves_a_readable_prefix(tmp_path):
 
 
 def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "MAX_WAITING_BYTES", 20_000)
-    monkeypatch.setattr(journal, "RESUME_BYTES", 5_000)
-    monkeypatch.setattr(journal, "WRITE_BYTES", 4_000)
+    monkeypatch.setattr(journal, "MAX_WAITING_BYTES", 8_000)
+    monkeypatch.setattr(journal, "RESUME_BYTES", 2_000)
+    monkeypatch.setattr(journal, "WRITE_BYTES", 1_500)
     emitted: list[Any] = []
     for virtual in (True, False):
         emitted.clear()
@@ -180,7 +219,7 @@ def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
         with slow_disk(monkeypatch, 0.01):
             result = lab.run(
                 record,
-                lab.Tasks(lab.Echo(2_000)),
+                lab.Tasks(lab.Echo(4_000)),
                 sinks=[emitted.append],
                 virtual=virtual,
             )
@@ -188,7 +227,7 @@ def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
         assert result.reason == "finished"
         assert result.seats[0].tally.late == 0
         assert statistics.pauses > 3
-        assert statistics.peak_waiting_bytes < 20_000 + 8_000  # a batch or so
+        assert statistics.peak_waiting_bytes < 8_000 + 3_000  # a batch or so
         assert statistics.waiting_bytes == 0
         assert statistics.written_bytes == (tmp_path / "j").stat().st_size
         assert statistics.events == len(emitted)
@@ -222,19 +261,20 @@ def test_memory_is_flat_over_a_million_byte_steps(lab, tmp_path):
     assert max(abs(size - settled) for size in sizes[2:]) <= 5_000_000
 
 
-def test_work_for_a_batch_is_done_once(tmp_path, monkeypatch):
-    calls: list[int] = []
-    encode_lines = layout.encode_lines
+def test_plain_turns_are_encoded_together(lab, tmp_path, monkeypatch):
+    calls: list[str] = []
 
-    def counted(lines):
-        calls.append(len(lines))
-        return encode_lines(lines)
+    def counted(event):
+        calls.append(type(event).__name__)
+        return layout.encode(event)
 
-    monkeypatch.setattr(journal, "encode_lines", counted)
-    record = Journal(tmp_path / "j")
-    for event in [HEADER, *turns(0, 3 * BATCH_EVENTS)]:
-        record(event)
-    assert calls == [BATCH_EVENTS] * 3
+    monkeypatch.setattr(journal, "encode", counted)
+    lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo(3 * HELD_TURNS)))
+    assert calls == [
+        *("MatchStarted", "SeatReady", "TaskStarted"),
+        *["TurnsPlayed"] * 3,
+        *("TaskEnded", "MatchEnded"),
+    ]
 
 
 # Faults of the disk.

@@ -1,7 +1,9 @@
+import json
+
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, TurnPlayed
+from flagfall.events import SCHEMA, Event, TurnPlayed
 from flagfall.recording import Journal, JournalError, JournalTruncated, read_journal
 
 
@@ -10,6 +12,11 @@ def small(lab, tmp_path):
     path = tmp_path / "j"
     lab.run(Journal(path), lab.Tasks(lab.Echo(12), lab.Echo(14), lab.Echo(9)))
     return path
+
+
+def events_in(lab, lines):
+    """The events that stand in some lines."""
+    return [one for line in lines if b'"seal"' not in line for one in lab.alone(json.loads(line))]
 
 
 def read(path):
@@ -22,7 +29,7 @@ def read(path):
     return seen, None
 
 
-def test_cut_anywhere_it_gives_what_is_whole_and_says_that_it_is_cut(small):
+def test_cut_anywhere_it_gives_what_is_whole_and_says_that_it_is_cut(lab, small):
     text = small.read_bytes()
     whole, error = read(small)
     assert error is None
@@ -32,11 +39,10 @@ def test_cut_anywhere_it_gives_what_is_whole_and_says_that_it_is_cut(small):
         # Before the first line is whole, nobody can say what the file is.
         assert type(error) is (JournalTruncated if b"\n" in text[:length] else JournalError)
         assert seen == whole[: len(seen)]
-        kept = [line for line in text[:length].split(b"\n")[:-1] if b'"seal"' not in line]
-        assert len(seen) == len(kept)
+        assert len(seen) == len(events_in(lab, text[:length].split(b"\n")[:-1]))
 
 
-def test_changed_anywhere_it_gives_no_batch_that_was_changed(small):
+def test_changed_anywhere_it_gives_no_batch_that_was_changed(lab, small):
     text = small.read_bytes()
     whole, _ = read(small)
     for at in range(0, len(text), 7):
@@ -45,17 +51,17 @@ def test_changed_anywhere_it_gives_no_batch_that_was_changed(small):
         assert error is not None
         assert str(error).startswith(f"{small}: line {error.line}")
         assert seen == whole[: len(seen)]
-        assert len(seen) <= text[:at].count(b"\n")
+        assert len(seen) <= len(events_in(lab, text[:at].split(b"\n")[:-1]))
 
 
 def test_the_error_names_file_line_and_turn(lab, tmp_path):
     path = tmp_path / "j"
     lab.run(Journal(path), lab.Tasks(lab.Echo(100)))
-    path.write_bytes(path.read_bytes().replace(b'"turn":83,', b'"turn":84,'))
-    with pytest.raises(JournalError, match=r"line 66 \(after turn 60\): the seal in line 1\d\d") as caught:
+    path.write_bytes(path.read_bytes().replace(b'"turn":64,', b'"turn":65,'))
+    with pytest.raises(JournalError, match=r"line 6 \(after turn 63\): the seal in line 9 does") as caught:
         list(read_journal(path))
     assert isinstance(caught.value, UsageError)
-    assert (caught.value.path, caught.value.line, caught.value.turn) == (path, 66, 60)
+    assert (caught.value.path, caught.value.line, caught.value.turn) == (path, 6, 63)
 
 
 def test_something_after_the_end_is_an_error(small):
@@ -66,9 +72,31 @@ def test_something_after_the_end_is_an_error(small):
 
 def test_a_newer_schema_is_refused(lab, small):
     lines = lab.lines_of(small)
-    lines[0]["schema"] = 2
+    lines[0]["schema"] = SCHEMA + 1
     small.write_bytes(lab.sealed(lines))
-    with pytest.raises(JournalError, match="a newer flagfall wrote this journal: its schema is 2"):
+    with pytest.raises(
+        JournalError, match=f"a newer flagfall wrote this journal: its schema is {SCHEMA + 1}"
+    ):
+        list(read_journal(small))
+
+
+def test_a_journal_with_a_line_for_each_turn_reads_alike(lab, small):
+    before = list(read_journal(small))
+    lines = lab.lines_of(small)
+    lines[0]["schema"] = 1
+    small.write_bytes(lab.sealed(lines))
+    assert list(read_journal(small))[1:] == before[1:]
+
+
+@pytest.mark.parametrize("column", ["at_ns", "observation", "reward", "action", "spent_ns"])
+@pytest.mark.parametrize("length", [0, 11, 13])
+def test_columns_of_different_lengths_are_an_error(lab, small, column, length):
+    lines = [line + b"\n" for line in small.read_bytes().splitlines() if b'"seal"' not in line]
+    turns = json.loads(lines[3])
+    assert len(turns[column]) == 12
+    lines[3] = json.dumps({**turns, column: (turns[column] * 2)[:length]}).encode() + b"\n"
+    small.write_bytes(lab.sealed(lines))
+    with pytest.raises(JournalError, match="line 4: no event: the columns"):
         list(read_journal(small))
 
 
