@@ -86,9 +86,13 @@ def recorded(call, folder: Path) -> tuple[Path, list[bytes]]:
 @pytest.mark.parametrize("turn", [0, 57, 199])
 def test_a_changed_observation_is_found_with_its_line_and_turn(call, folder, turn):
     path, lines = recorded(call, folder)
-    place, old = next((n, line) for n, line in enumerate(lines) if b'"turn":%d,' % turn in line)
-    was = json.loads(old)["observation"]
-    lines[place] = old.replace(b'"observation":%d' % was, b'"observation":%d' % (was ^ 1))
+    place, turns = next(
+        (number, event)
+        for number, event in enumerate(map(json.loads, lines))
+        if event["event"] == "turns" and 0 <= turn - event["turn"] < len(event["at_ns"])
+    )
+    turns["observation"][turn - turns["turn"]] ^= 1
+    lines[place] = json.dumps(turns, separators=(",", ":")).encode() + b"\n"
     path.write_bytes(b"".join(lines))
     ended = call("verify run.jsonl")
     assert ended.code == 1
@@ -110,7 +114,7 @@ def test_a_flipped_bit_anywhere_is_found(call, folder):
 
 def test_a_journal_that_is_cut_off_is_found(call, folder):
     path, lines = recorded(call, folder)
-    path.write_bytes(b"".join(lines[:100]))
+    path.write_bytes(b"".join(lines[:-3]))
     ended = call("verify run.jsonl --quiet")
     assert ended.code == 1
     assert ended.out.startswith("DIFFERENT  run.jsonl: line ")
@@ -145,7 +149,7 @@ def test_a_transcript_in_a_file_is_the_same(call, folder):
 
 def test_a_damaged_journal_gives_no_file(call, folder):
     path, lines = recorded(call, folder)
-    path.write_bytes(b"".join(lines[:100]))
+    path.write_bytes(b"".join(lines[:-3]))
     (folder / "said.jsonl").write_text("before")
     ended = call("transcript run.jsonl -o said.jsonl")
     assert ended.code == 2
@@ -156,7 +160,7 @@ def test_a_damaged_journal_gives_no_file(call, folder):
 
 def test_what_stands_in_a_journal_that_is_cut_off_is_told(call, folder):
     path, lines = recorded(call, folder)
-    path.write_bytes(b"".join(lines[:100]))
+    path.write_bytes(b"".join(lines[:-3]))
     ended = call("transcript run.jsonl")
     assert ended.code == 2
     assert len(ended.out.splitlines()) > 90
