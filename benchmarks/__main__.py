@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import kernel, langroom, round1
+from benchmarks import gvgai, kernel, langroom, round1
 
-SUITES = {"kernel": kernel.main, "round1": round1.main, "langroom": langroom.main}
+SUITES = {"kernel": kernel.main, "round1": round1.main, "langroom": langroom.main, "gvgai": gvgai.main}
 
 
 def main() -> None:

@@ -8,7 +8,8 @@
 
 Every method may be plain or async. A method or function that takes one argument more than its
 observation gets the timer of the turn (`flagfall.timing.ElapsedTimer`): the time left, and what became of
-a turn that was late.
+a turn that was late. A `result` whose second argument has `timer` in its name gets it instead of the reward,
+as agents of GVGAI have it.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> Played
     if callable(getattr(agent, "init", None)):
         phases["init"] = _with_timer(agent.init, 1, timer, _observation)
     if callable(getattr(agent, "result", None)):
-        phases["result"] = _with_timer(agent.result, 2, timer, _observation_and_reward)
+        shown = (1, _observation) if _wants_timer_only(agent.result) else (2, _observation_and_reward)
+        phases["result"] = _with_timer(agent.result, shown[0], timer, shown[1])
     wants = frozenset(getattr(agent, "wants", ())) | phases.keys() | {"act"}
     asked = getattr(agent, "act", None) or getattr(agent, "reply", None) or agent
     return PlayedAgent(
@@ -191,6 +193,15 @@ def _as_byte(said: Any) -> Any:
     if isinstance(said, str | bytes) and len(said) == 1:
         return ord(said)
     return said
+
+
+def _wants_timer_only(result: Callable[..., Any]) -> bool:
+    """Whether the method takes its observation and the timer, and no reward."""
+    try:
+        names = list(inspect.signature(result).parameters)
+    except (TypeError, ValueError):  # a built-in that does not tell
+        return False
+    return len(names) == 2 and "timer" in names[1].lower()  # noqa: PLR2004 - these two
 
 
 def _positional(method: Callable[..., Any]) -> int:

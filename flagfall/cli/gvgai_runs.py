@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["run_until_interrupted"]
+__all__ = ["check_players", "run_until_interrupted"]
 
 import signal
 import sys
@@ -10,13 +10,32 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from flagfall.agents.specs import is_human
 from flagfall.cli.interrupts import interruptible
+from flagfall.cli.preflight import check_agents
+from flagfall.gvgai.samples import PLAYERS
+from flagfall.gvgai.tracks import PROGRAM, agent_label
 from flagfall.timing import VirtualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
 _SIGNALLED: Final = 128
+
+
+def check_players(agents: Iterable[str]) -> None:
+    """Whether there are such agents: those of the user's own are imported, each in a process.
+
+    Raises:
+        UsageError: one is missing or cannot be imported.
+    """
+    own = []
+    for agent in agents:
+        agent_label(agent)  # a program's command is looked at for it
+        if agent not in PLAYERS and not agent.startswith(PROGRAM) and not is_human(agent):
+            own.append(agent)
+    if own:
+        run_until_interrupted(lambda _stop: check_agents(own))
 
 
 def run_until_interrupted(play: Callable[[trio.Event], Awaitable[None]], *, virtual: bool = False) -> int:

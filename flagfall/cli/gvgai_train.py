@@ -48,12 +48,13 @@ def train(
     import trio
 
     from flagfall.cli.gvgai_options import print_figures, write_json
-    from flagfall.cli.gvgai_runs import run_until_interrupted
+    from flagfall.cli.gvgai_runs import check_players, run_until_interrupted
     from flagfall.cli.output import print_json
     from flagfall.gvgai.tracks import PlayedTrack, play_track
     from flagfall.tasks.vgdl.track_game import TrackSetup
 
     times, rules = options.read(think)
+    check_players([agent])
     played: list[PlayedTrack] = []
 
     async def play(stop: trio.Event) -> None:

@@ -76,6 +76,9 @@ class TrackServer:
         sinks: give, for a session, functions that get every event of its match.
         tell: called with each session when it begins and when it is over.
 
+    Raises:
+        UsageError: there is no such game, it cannot be played, or clients cannot be timed like that.
+
     Attributes:
         sessions: all that there were.
     """
@@ -94,6 +97,11 @@ class TrackServer:
         sinks: Callable[[int], Sequence[Sink]] = lambda _number: (),
         tell: Callable[[Session], None] = lambda _session: None,
     ) -> None:
+        if control.clock == "cpu":
+            raise UsageError(
+                "clock=cpu cannot time clients that somebody else started: use clock=wall, or start them here"
+                " with program:COMMAND"
+            )
         self.sessions: list[Session] = []
         self._setup = setup
         self._control = control
@@ -122,7 +130,7 @@ class TrackServer:
         Raises:
             UsageError: the port cannot be bound.
         """
-        stop = stop or trio.Event()
+        stop = trio.Event() if stop is None else stop
         try:
             listeners = await trio.open_tcp_listeners(self._port, host=self._address)
         except OSError as error:

@@ -430,6 +430,8 @@ def test_mistakes_are_told_before_anybody_connects(tmp_path):
     Path(game.replace(".txt", "_lvl4.txt")).unlink()
     with pytest.raises(UsageError, match="corridor has no level 4"):
         TrackServer(TrackSetup(game), GENEROUS)
+    with pytest.raises(UsageError, match="clock=cpu cannot time clients"):
+        TrackServer(TrackSetup("cinders"), TimeControl.parse("act=40ms clock=cpu"))
 
 
 def test_port_that_is_taken_is_told(tmp_path):

@@ -1,0 +1,90 @@
+"""Ticks a second of the learning track end to end: a client in a process of its own, over TCP, on the clock.
+
+The client parses every state as JSON; the match is recorded. The games are three of those that come with
+flagfall; with `VGDL_GAMES=FOLDER`, public ones in that folder, beside what the original's server and its own
+Python client made of them, measured once on a machine of two cores.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from benchmarks.measure import Row, show
+from flagfall.gvgai.server import TrackServer
+from flagfall.gvgai.tracks import TrackTimes
+from flagfall.tasks.vgdl.track import TrackRules
+from flagfall.tasks.vgdl.track_game import TrackSetup
+
+BASELINES: Final = {
+    "aliens": 23,
+    "zelda": 21,
+    "sokoban": 19,
+    "boulderdash": 17,
+    "frogs": 12,
+    "survivezombies": 16,
+}
+"""Ticks a second of the original, as its client sees them."""
+
+OWN: Final = ("windfall", "cinders", "glacier")
+SECONDS: Final = 5
+ROUNDS: Final = 3
+CLIENT: Final = Path(__file__).with_name("gvgai_client.py")
+
+
+async def _session(game: str, seconds: float, journal: Path | None) -> dict[str, Any]:
+    times, rules = TrackTimes.of(TrackRules(), training_ns=round(seconds * 1e9))
+    server = TrackServer(TrackSetup(game, rules), times.control, port=0, journal=journal)
+    async with trio.open_nursery() as nursery:
+        port = await nursery.start(server.run)
+        client = await trio.run_process([sys.executable, str(CLIENT), str(port)], capture_stdout=True)
+    result = server.sessions[0].result
+    assert result is not None
+    assert result.reason == "finished", result.seats[0].detail
+    told: dict[str, Any] = json.loads(client.stdout)
+    return told | {"late": result.seats[0].tally.late}
+
+
+def track(scale: int) -> Iterator[Row]:
+    """Sessions with and without a journal."""
+    folder = os.environ.get("VGDL_GAMES")
+    public = {str(Path(folder) / f"{name}.txt"): rate for name, rate in BASELINES.items()} if folder else {}
+    for game, baseline in (public or dict.fromkeys(OWN, 0)).items():
+        for recorded in (True, False):
+            best: dict[str, Any] = {}
+            for _ in range(ROUNDS):
+                with tempfile.TemporaryDirectory() as folder:
+                    journal = Path(folder) / "track.jsonl" if recorded else None
+                    told = trio.run(_session, game, SECONDS / scale, journal)
+                best = max(best, told, key=lambda one: one["ticks"] / one["seconds"] if one else 0.0)
+            rate = best["ticks"] / best["seconds"]
+            size = best["bytes"] / best["ticks"] / 1000
+            name = Path(game).stem if recorded else "  the same without a journal"
+            yield Row(
+                f"{name}, {size:.0f} kB a state" if recorded else name,
+                f"{rate:,.0f}/s",
+                f"{baseline}/s" if baseline else "",
+                f"{rate / baseline:.0f}" if baseline else "",
+                "≥ 50" if baseline and recorded else "",
+            )
+
+
+def main(*, quick: bool = False, only: str = "") -> None:
+    """Print the table of this suite.
+
+    Args:
+        quick: do a tenth of the work.
+        only: leave out the groups whose name does not contain this text.
+    """
+    groups = (track,)
+    rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))
+    show("GVGAI's learning track over TCP, ticks a second", rows)

@@ -1,0 +1,291 @@
+"""Whole tracks: samples and agents in the seed's names, on both clocks, with journals."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from flagfall.errors import UsageError
+from flagfall.events import TaskEnded, TurnPlayed
+from flagfall.gvgai.contest import Contest
+from flagfall.gvgai.figures import TrackSink
+from flagfall.gvgai.series import fixtures, play_series
+from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, play_track
+from flagfall.playing import rebuild
+from flagfall.recording.journal import read_journal
+from flagfall.recording.verify import verify
+from flagfall.tasks.vgdl.track import RULES, TrackRules
+from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.timing import MS, S, VirtualClock
+from flagfall.timing.units import MINUTE
+from tests.gvgai.games import DRUM, write_game
+
+OWN_GAMES = ["cinders", "windfall", "underdig"]
+SHORT = RULES["gvgai-document"]
+
+
+def on_the_virtual_clock(
+    game: str,
+    agent: Any,
+    rules: TrackRules = SHORT,
+    think_ns: int = 10 * MS,
+    text: str | None = None,
+    **more: Any,
+) -> PlayedTrack:
+    times, rules = TrackTimes.of(rules, text, think_ns=think_ns)
+    return trio.run(partial(play_track, TrackSetup(game, rules), agent, times, **more), clock=VirtualClock())
+
+
+def wins(track: PlayedTrack, phase: str = "validation") -> int:
+    return sum(game.won for game in track.figures.of(phase))
+
+
+def score(track: PlayedTrack) -> float:
+    return sum(game.score for game in track.figures.of("validation"))
+
+
+# Our own games.
+
+
+@pytest.mark.parametrize("game", OWN_GAMES)
+def test_ten_minutes_of_training_on_our_own_games(game, tmp_path):
+    for agent in ("random", "q-learning"):
+        path = tmp_path / f"{agent}.jsonl"
+        # Acts of 390 ms make ten minutes of 1,539 turns.
+        track = on_the_virtual_clock(game, agent, think_ns=390 * MS, text="act=1s", journal=path, seed=3)
+        assert track.result.reason == "finished"
+        training = track.figures.of("training")
+        assert [one.level for one in training[:3]] == [0, 1, 2]
+        assert 10 * MINUTE <= training[-1].at_ns < 10 * MINUTE + 390 * MS
+        assert training[-1].ended in {"time", "finished"}
+        assert [one.level for one in track.figures.of("validation")] == [3, 4]
+        assert verify(path, rebuild).ok
+        sink = TrackSink()
+        for event in read_journal(path):
+            sink(event)
+        assert sink.figures == track.figures, "from the journal and from the match"
+
+
+def test_learner_is_better_than_random_in_validation():
+    rules = attrs.evolve(SHORT, rounds=10, training_ns=1 * MINUTE)
+    played = {
+        agent: on_the_virtual_clock("cinders", agent, rules, seed=1) for agent in ("random", "q-learning")
+    }
+    assert wins(played["q-learning"]) >= wins(played["random"]) + 5
+    assert score(played["q-learning"]) > score(played["random"])
+
+
+def test_on_the_wall_clock_the_budget_is_real_time(tmp_path):
+    times, rules = TrackTimes.of(SHORT, training_ns=1 * S)
+    path = tmp_path / "wall.jsonl"
+    track = trio.run(partial(play_track, TrackSetup("cinders", rules), "q-learning", times, journal=path))
+    assert track.result.reason == "finished"
+    training = track.figures.of("training")
+    assert training[-1].at_ns >= 1 * S
+    assert all(game.at_ns < 1 * S for game in training[:-1])
+    assert [one.level for one in track.figures.of("validation")] == [3, 4]
+    assert verify(path, rebuild).ok
+
+
+def test_samples_play_in_processes_as_well(tmp_path):
+    times, rules = TrackTimes.of(attrs.evolve(SHORT, games=3), "start=20s act=10s")
+    setup = TrackSetup(write_game(tmp_path), rules)
+    for agent in ("random", "q-learning"):
+        track = trio.run(partial(play_track, setup, agent, times, host="process"))
+        assert track.result.reason == "finished", track.result.seats[0].detail
+        assert len(track.figures.games) == 5
+
+
+# Agents in the seed's names.
+
+
+class Seed:
+    """As the competition's document has agents, in Python's spelling."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def init(self, sso: Any, elapsed_timer: Any) -> None:
+        self.told.append(("init", sso.game_tick, elapsed_timer.remaining_ms))
+
+    def act(self, sso: Any, elapsed_timer: Any) -> str:
+        self.told.append(("act", sso.game_tick, elapsed_timer.remaining_ms))
+        return "ACTION_RIGHT" if len(sso.available_actions) == 4 else "ACTION_NIL"
+
+    def result(self, sso: Any, elapsed_timer: Any) -> int:
+        self.told.append(("result", sso.game_winner, elapsed_timer.remaining_ms))
+        return 2
+
+
+def test_agent_in_the_seeds_names(tmp_path):
+    agent = Seed()
+    rules = attrs.evolve(SHORT, games=4, training_ns=30 * S)
+    track = on_the_virtual_clock(write_game(tmp_path), agent, rules)
+    assert [(g.phase[0], g.level, g.winner) for g in track.figures.games] == [
+        *[("t", 0, 1), ("t", 1, 0), ("t", 2, 0), ("t", 2, 0)],
+        *[("v", 3, 1), ("v", 4, 0)],
+    ]
+    assert agent.told[:3] == [("init", 0, 1000), ("act", 0, 30), ("act", 1, 30)]
+    first = next(what for what in agent.told if what[0] == "result")
+    assert first == ("result", "PLAYER_WINS", 29_950), "all the training there is left"
+    assert agent.told[-1][0::2] == ("result", 1000), "in validation a second"
+
+
+class Aborting:
+    """Gives up each game in its third tick."""
+
+    def __init__(self) -> None:
+        self.ends: list[Any] = []
+
+    def act(self, sso: Any) -> str:
+        return "ACTION_ESCAPE" if sso.game_tick == 2 else "ACTION_NIL"
+
+    def result(self, sso: Any) -> int:
+        self.ends.append((sso.game_winner, sso.is_game_over, sso.game_tick))
+        return 0
+
+
+def test_escape_aborts_a_game_and_its_result_is_heard(tmp_path):
+    agent = Aborting()
+    track = on_the_virtual_clock(write_game(tmp_path), agent, attrs.evolve(SHORT, games=3))
+    assert [(g.winner, g.ticks, g.ended) for g in track.figures.games] == [(-1, 2, "finished")] * 5
+    assert agent.ends == [("NO_WINNER", False, 2)] * 5
+
+
+class Late:
+    """Late by 5 ms on every third turn, and remembers what it is told of that."""
+
+    def __init__(self) -> None:
+        self.turn = -1
+        self.told: list[int] = []
+
+    async def act(self, sso: Any, timer: Any) -> str:
+        self.turn += 1
+        if timer.late is not None:
+            self.told.append(timer.late.turn)
+            assert sso.avatar_last_action == "NIL"
+        await trio.sleep(0.045 if self.turn % 3 == 2 else 0.01)
+        return "RIGHT"
+
+
+def test_late_by_five_milliseconds_is_nil_in_exactly_those_turns_and_is_told(tmp_path):
+    agent = Late()
+    events: list[Any] = []
+    track = on_the_virtual_clock(
+        write_game(tmp_path), agent, attrs.evolve(SHORT, games=3), think_ns=0, sinks=[events.append]
+    )
+    turns = [event for event in events if isinstance(event, TurnPlayed)]
+    late = [turn.turn for turn in turns if turn.verdict == "late"]
+    assert late == [number for number in range(len(turns)) if number % 3 == 2]
+    assert all(turns[number].action == "NIL" for number in late)
+    assert all(turn.action == "RIGHT" for turn in turns if turn.verdict == "on time")
+    assert agent.told == [number for number in late if number + 1 < len(turns)]
+    assert sum(game.late for game in track.figures.games) == len(late)
+    assert track.result.seats[0].fell is None
+
+
+class Slow:
+    """Takes 1.2 s for its fifth turn."""
+
+    turn = 0
+
+    async def act(self, _sso: Any) -> str:
+        self.turn += 1
+        await trio.sleep(1.2 if self.turn == 5 else 0.01)
+        return "RIGHT"
+
+
+def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
+    rules = attrs.evolve(SHORT, games=3)
+    times, rules = TrackTimes.of(rules, think_ns=10 * MS)
+    game = write_game(tmp_path)
+    slow = f"{__file__}:Slow"
+    contest = Contest(["random", "Slow", "q-learning"])
+    planned = fixtures([game, "cinders"], ["random", slow, "q-learning"], rules)
+    told: list[Any] = []
+    trio.run(
+        partial(play_series, planned, times, contest, tell=lambda fixture, _p: told.append(fixture.name)),
+        clock=VirtualClock(),
+    )
+    assert told == ["random", "Slow", "q-learning"] * 2
+    for ranking in contest.rankings:
+        out = ranking.placings[-1]
+        assert (out.agent, out.disqualified, out.points, out.games) == ("Slow", "late", 0, 0)
+        assert {placing.games for placing in ranking.placings[:-1]} == {2}
+    last = contest.standings[-1]
+    assert (last.agent, last.points, last.disqualified) == ("Slow", 0, 2)
+
+
+# Rules.
+
+
+def test_public_program_remembers_timers_from_level_to_level(tmp_path):
+    game = write_game(tmp_path, "drum", DRUM)
+
+    def scores(name: str) -> list[float]:
+        rules = attrs.evolve(RULES[name], games=3, rounds=1)
+        return [one.score for one in on_the_virtual_clock(game, Aborts(), rules).figures.games]
+
+    class Aborts:
+        def act(self, _sso: Any) -> str:
+            return "NIL"
+
+    assert scores("gvgai-document") == [1.0] * 5
+    assert scores("gvgai-2017")[0] == 1.0
+    assert scores("gvgai-2017")[1:] == [0.0] * 4, "its next stroke is due after the level has ended"
+
+
+def test_time_control_says_how_long_training_is():
+    times, rules = TrackTimes.of(SHORT, "gvgai-document total=30s act=80ms/2s")
+    assert rules.training_ns == 30 * S
+    assert str(times.control) == "start=1s init=1s act=80ms/2s result=1s"
+    assert TrackTimes.of(SHORT)[1].training_ns == 10 * MINUTE
+    assert TrackTimes.of(RULES["gvgai-2017"])[1].training_ns == 5 * MINUTE
+    assert str(TrackTimes.of(RULES["gvgai-2017"])[0].control) == "start=1s init=1s act=40ms/50ms result=1s"
+    assert TrackTimes.of(SHORT, "total=30s", training_ns=1 * S)[1].training_ns == 1 * S
+
+
+def test_time_that_never_passes_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="only thinking takes time"):
+        on_the_virtual_clock(write_game(tmp_path), "random", think_ns=0)
+
+
+@pytest.mark.parametrize(
+    ("games", "agents", "message"),
+    [
+        ([], ["random"], "name at least one game"),
+        (["cinders"], [], "name at least one agent"),
+        (["cinders"], ["random", "random"], "agent 'random' is named twice"),
+        (["cinder"], ["random"], "no game 'cinder'; nearest: cinders"),
+    ],
+)
+def test_mistakes_of_a_contest_are_told_before_it_begins(games, agents, message):
+    with pytest.raises(UsageError, match=message):
+        fixtures(games, agents, SHORT)
+
+
+def test_damaged_header_is_told():
+    with pytest.raises(UsageError, match="damaged"):
+        TrackSetup.from_config('{"gvgai":{"game":"cinders","rules":{"rounds":"many"}}}')
+    assert TrackSetup.from_config('{"tasks":[]}') is None
+    assert TrackSetup.from_config("no JSON") is None
+
+
+def test_header_builds_the_same_track(tmp_path):
+    for rules in RULES.values():
+        setup = TrackSetup(write_game(tmp_path), attrs.evolve(rules, games=7))
+        assert TrackSetup.from_config(setup.header()["config"]) == setup
+
+
+def test_end_by_time_is_recorded_as_such(tmp_path):
+    events: list[Any] = []
+    rules = attrs.evolve(SHORT, training_ns=100 * MS)
+    on_the_virtual_clock(write_game(tmp_path), Seed(), rules, sinks=[events.append])
+    ends = [event for event in events if isinstance(event, TaskEnded)]
+    assert [(end.ended, end.steps) for end in ends[:2]] == [("finished", 5), ("time", 5)]
+    assert Path(ends[0].task.partition("#")[0]).stem == "corridor"
