@@ -27,6 +27,7 @@ from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlay
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
 from flagfall.kernel.records import HELD_VALUES, Records
 from flagfall.kernel.requests import Actions, EndOfMatch, Expired, Notice, Offer, Pause, Request, Stop, added
+from flagfall.kernel.rules import Rules
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NEVER_NS, Appointment
 
@@ -63,7 +64,7 @@ class Stage(Appointment):
         stopped: why the match was ended early, if it was.
         catch_up: waits for those who record the match.
         play_until_ns: on the keeper's clock, when the task's time is up.
-        result_until_ns: likewise, until when agents may think about its result, whatever the time control says.
+        result_until_ns: likewise, until when agents may think of its result, whatever the time control says.
     """
 
     def __init__(
@@ -89,10 +90,7 @@ class Stage(Appointment):
         self.records, self._held = records, records.held
         self._looked_at, self._watched = records.looked_at, records.watched
         self._tick_ns, self._steps = tick_ns, NEVER_NS if steps is None else steps
-        self._nil: Any = None
-        self._is_legal: Callable[[Any], bool] = lambda _action: True
-        self._is_legal_for: Callable[[str, Any], bool] | None = None
-        self._players: tuple[str, ...] = ()
+        self._rules = Rules()
         # The open request.
         self._notices = self._waiting = self._first_turn = 0
         self._observation: Any = None
@@ -115,9 +113,7 @@ class Stage(Appointment):
 
     def give_to(self, task: TaskRole) -> None:
         """From now on the turns belong to this task."""
-        self._nil = task.nil_action
-        self._is_legal, self._is_legal_for = task.is_legal, getattr(task, "is_legal_for", None)
-        self._players = tuple(task.players)
+        self._rules = Rules.of(task)
         self._offers.clear()
         self._first_turn = self.turns
         self.play_until_ns = self.origin_ns + getattr(task, "play_until_ns", NEVER_NS)
@@ -233,7 +229,7 @@ class Stage(Appointment):
                 self._arm_tick(now_ns)
             seat.post(Envelope(self.turns, observation, reward, "act", late), now_ns)
             return
-        asked = [self.seats[self._players.index(player)] for player in observation]
+        asked = [self.seats[self._rules.players.index(player)] for player in observation]
         if self._tick_ns is None and not any(seat.out is None for seat in asked):
             # Nobody to wait for. So that many such turns neither pile up calls nor hold up the loop, each
             # comes from the environment.
@@ -242,7 +238,7 @@ class Stage(Appointment):
                 return
             self._pumped = False
         for player, paid in reward.items() if isinstance(reward, Mapping) else ():
-            self.seats[self._players.index(player)].tally.reward += paid
+            self.seats[self._rules.players.index(player)].tally.reward += paid
         self._ask(asked, self.turns, "act")
 
     def _ask(self, asked: list[Seat], number: int, phase: Phase) -> None:
@@ -263,17 +259,10 @@ class Stage(Appointment):
         for seat in asked:
             if seat.out is not None and phase == "act":
                 seat.tally.absent += 1
-                self._settle(seat, self._nil, "absent", now_ns)
+                self._settle(seat, self._rules.nil, "absent", now_ns)
 
     def _shown_to(self, seat: Seat) -> tuple[Any, Any]:
-        shown, paid = self._observation, self._reward
-        if self._solo or not self._players:
-            return shown, paid
-        player = self._players[seat.number]
-        return (
-            shown.get(player) if isinstance(shown, Mapping) else shown,
-            paid.get(player, 0) if isinstance(paid, Mapping) else 0,
-        )
+        return self._rules.share_of(seat.number, self._observation, self._reward)
 
     # Back from the seats (called by them).
 
@@ -293,7 +282,7 @@ class Stage(Appointment):
         elif self._tick_ns is not None:
             self._offers[seat.number] = Offer(action, envelope.number, now_ns, spent_ns, credit_ns)
         elif verdict == ON_TIME:
-            if self._legal(seat, action):
+            if self._rules.legal(seat.number, action):
                 self._settle(seat, action, ON_TIME, now_ns, spent_ns, credit_ns)
             else:
                 self._refuse(seat, now_ns, spent_ns, credit_ns)
@@ -325,8 +314,8 @@ class Stage(Appointment):
         now_ns = self._now()
         by_ns = max(0, spent_ns - seat.limit_ns)
         seat.tally.late += 1
-        self._late[seat.number] = Late(self.turns, "late", self._nil, by_ns)
-        self._settle(seat, self._nil, "late", now_ns, spent_ns, credit_ns)
+        self._late[seat.number] = Late(self.turns, "late", self._rules.nil, by_ns)
+        self._settle(seat, self._rules.nil, "late", now_ns, spent_ns, credit_ns)
 
     def fell(self, seat: Seat, reason: str, detail: str = "") -> None:
         """A seat is out from now on; whatever it was asked is answered for it."""
@@ -346,7 +335,7 @@ class Stage(Appointment):
         if owed == "act" and before:
             self._fell_before(seat, now_ns)
         elif owed == "act":
-            self._settle(seat, self._nil, "fallen", now_ns)
+            self._settle(seat, self._rules.nil, "fallen", now_ns)
         elif owed is not None:
             self._waiting -= 1
             if self._waiting == 0:
@@ -358,7 +347,7 @@ class Stage(Appointment):
             self.stop("seats")
             return
         seat.tally.absent += 1
-        self._settle(seat, self._nil, "absent", now_ns)
+        self._settle(seat, self._rules.nil, "absent", now_ns)
 
     def _owes(self, seat: Seat) -> Phase | None:
         """In which phase the seat is being waited for, if it is."""
@@ -383,19 +372,10 @@ class Stage(Appointment):
         if self._waiting == 0:
             self._complete(phase)
 
-    def _legal(self, seat: Seat, action: Any) -> bool:
-        judge = self._is_legal_for
-        try:
-            return self._is_legal(action) if judge is None else judge(self._players[seat.number], action)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # noqa: BLE001 - an action that breaks the task's own check is no action of it
-            return False
-
     def _refuse(self, seat: Seat, now_ns: int, spent_ns: int, credit_ns: int) -> None:
         seat.tally.illegal += 1
-        self._late[seat.number] = Late(self.turns, "illegal", self._nil)
-        self._settle(seat, self._nil, "illegal", now_ns, spent_ns, credit_ns)
+        self._late[seat.number] = Late(self.turns, "illegal", self._rules.nil)
+        self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns)
 
     def _settle(
         self,
@@ -469,7 +449,7 @@ class Stage(Appointment):
     def _actions(self) -> Actions:
         if self._solo:
             return self._action
-        return {self._players[number]: self._answers[number] for number in sorted(self._answers)}
+        return {self._rules.players[number]: self._answers[number] for number in sorted(self._answers)}
 
     def _advance(self) -> None:
         try:
@@ -511,7 +491,7 @@ class Stage(Appointment):
             seat.expire()
             if offer is None or offer.at_ns >= tick_at_ns:
                 self.overdue(seat, 0, 0)
-            elif not self._legal(seat, offer.action):
+            elif not self._rules.legal(seat.number, offer.action):
                 del self._offers[seat.number]
                 self._refuse(seat, now_ns, offer.spent_ns, offer.credit_ns)
             else:
