@@ -11,7 +11,7 @@ from __future__ import annotations
 
 __all__ = ["Painter"]
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -26,28 +26,18 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.sprites import Sprite
 
 MAX_KEPT: Final = 10_000
-"""So many looks of cells are kept; 3 MB of them with 10 pixels a cell."""
+"""So many looks of cells are kept (3 MB of them with 10 pixels a cell), and so many places."""
 
 
-class Mark(NamedTuple):
-    """All that a sprite's looks depend on; marks sort as they are drawn.
+Mark: TypeAlias = tuple[int, int, int, int, int, int, int, tuple[int, int]]
+"""All that a sprite's looks depend on: the rank of its type in the drawing order, its number, its type, x and
+y, width and height in the play's pixels, its main direction. Marks sort as they are drawn."""
 
-    Attributes:
-        rank: of its type in the drawing order.
-        number: the sprite's.
-        type: its type.
-        x, y, width, height: its rectangle, in the play's pixels.
-        facing: the main direction of its orientation.
-    """
+Looks: TypeAlias = tuple[tuple[int, int, int, int, int, tuple[int, int]], ...]
+"""All that a cell's looks depend on: types, x and y from its corner, width, height, directions; as drawn."""
 
-    rank: int
-    number: int
-    type: int
-    x: int
-    y: int
-    width: int
-    height: int
-    facing: tuple[int, int]
+Place: TypeAlias = tuple[tuple[int, int], ...]
+"""Cells of the screen, as (column, row)."""
 
 
 class Painter:
@@ -72,7 +62,7 @@ class Painter:
             if not definition.types[type_id].parameters.get("invisible")
         }
         self._restless = [kind.id for kind in play.game.kinds if kind.id in self._ranks and not kind.fixed]
-        self._looks: dict[tuple[tuple[int, ...], ...], NDArray[np.uint8]] = {}
+        self._looks: dict[Looks, NDArray[np.uint8]] = {}
         self._tick: int | None = None
         self._clear()
 
@@ -80,7 +70,8 @@ class Painter:
         height, width = self._play.height, self._play.width
         self._canvas = np.empty((height * self._block, width * self._block, 3), np.uint8)
         self._canvas[:] = BACKDROP
-        self._marks: dict[int, Mark] = {}
+        self._marks: dict[int, tuple[Mark, Place]] = {}
+        self._places: dict[tuple[int, int, int, int], Place] = {}
         self._cells: dict[tuple[int, int], dict[int, Mark]] = {}
         self._stale: set[tuple[int, int]] = set()
 
@@ -104,48 +95,55 @@ class Painter:
 
     def _look_at(self, sprites: Iterable[Sprite]) -> None:
         """Note what sprites look like now."""
-        marks = self._marks
         for sprite in sprites:
+            number = sprite.id
             rank = self._ranks.get(sprite.type)
+            known = self._marks.get(number)
             if rank is None or sprite.disabled:
-                self._take_out(sprite.id)
+                self._take_out(number)
                 continue
-            ox, oy = sprite.ox, sprite.oy
+            ox, oy, x, y = sprite.ox, sprite.oy, sprite.x, sprite.y
             facing = (-1 if ox < 0 else 1, 0) if abs(ox) >= abs(oy) else (0, -1 if oy < 0 else 1)
-            mark = Mark(rank, sprite.id, sprite.type, sprite.x, sprite.y, sprite.w, sprite.h, facing)
-            if marks.get(sprite.id) != mark:
-                self._take_out(sprite.id)
-                self._put_in(mark)
-
-    def _put_in(self, mark: Mark) -> None:
-        self._marks[mark.number] = mark
-        for cell in self._cells_of(mark):
-            self._cells.setdefault(cell, {})[mark.number] = mark
-            self._stale.add(cell)
+            mark = (rank, number, sprite.type, x, y, sprite.w, sprite.h, facing)
+            if known is not None and known[0] == mark:
+                continue
+            place = self._place(x, y, sprite.w, sprite.h)
+            if known is not None and known[1] != place:
+                self._take_out(number)
+            self._marks[number] = (mark, place)
+            for cell in place:
+                self._cells.setdefault(cell, {})[number] = mark
+            self._stale.update(place)
 
     def _take_out(self, number: int) -> None:
-        mark = self._marks.pop(number, None)
-        if mark is not None:
-            for cell in self._cells_of(mark):
+        known = self._marks.pop(number, None)
+        if known is not None:
+            for cell in known[1]:
                 del self._cells[cell][number]
-                self._stale.add(cell)
+            self._stale.update(known[1])
 
-    def _cells_of(self, mark: Mark) -> list[tuple[int, int]]:
-        """The cells of the screen that it touches, as (column, row)."""
-        block = self._play.block_size
-        columns = range(
-            max(0, mark.x // block), min(self._play.width, (mark.x + mark.width - 1) // block + 1)
-        )
-        rows = range(max(0, mark.y // block), min(self._play.height, (mark.y + mark.height - 1) // block + 1))
-        return [(column, row) for column in columns for row in rows]
+    def _place(self, x: int, y: int, wide: int, high: int) -> Place:
+        """The cells of the screen that a rectangle touches."""
+        known = self._places.get((x, y, wide, high))
+        if known is not None:
+            return known
+        play = self._play
+        block = play.block_size
+        columns = range(max(0, x // block), min(play.width, (x + wide - 1) // block + 1))
+        rows = range(max(0, y // block), min(play.height, (y + high - 1) // block + 1))
+        if len(self._places) >= MAX_KEPT:
+            self._places.clear()
+        place = tuple([(column, row) for column in columns for row in rows])
+        self._places[x, y, wide, high] = place
+        return place
 
     def _paint_cell(self, cell: tuple[int, int]) -> None:
         column, row = cell
         left, top = column * self._play.block_size, row * self._play.block_size
         looks = tuple(
             [
-                (mark.type, mark.x - left, mark.y - top, mark.width, mark.height, *mark.facing)
-                for mark in sorted(self._cells[cell].values())
+                (type_id, x - left, y - top, width, height, facing)
+                for _, _, type_id, x, y, width, height, facing in sorted(self._cells[cell].values())
             ]
         )
         painted = self._looks.get(looks)
@@ -156,14 +154,14 @@ class Painter:
         block = self._block
         self._canvas[row * block : (row + 1) * block, column * block : (column + 1) * block] = painted
 
-    def _draw(self, looks: tuple[tuple[int, ...], ...]) -> NDArray[np.uint8]:
+    def _draw(self, looks: Looks) -> NDArray[np.uint8]:
         """What a cell looks like."""
         play_block, block = self._play.block_size, self._block
         picture = np.empty((block, block, 3), np.uint8)
         picture[:] = BACKDROP
-        for type_id, x, y, width, height, look_x, look_y in looks:
+        for type_id, x, y, width, height, facing in looks:
             left, top = x * block // play_block, y * block // play_block
             wide = max(1, (x + width) * block // play_block - left)
             high = max(1, (y + height) * block // play_block - top)
-            self._tiles.tile(type_id, wide, high, (look_x, look_y)).lay(picture, left, top)
+            self._tiles.tile(type_id, wide, high, facing).lay(picture, left, top)
         return picture
