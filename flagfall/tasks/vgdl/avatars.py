@@ -30,7 +30,7 @@ def walk(play: Play, avatar: Sprite, action: str) -> None:
 
 
 def steer(play: Play, avatar: Sprite, action: str) -> int:
-    """The same by continuous physics: it flies on first, and a direction is a force. Tells whether it was one."""
+    """The same by continuous physics: it flies on first, and a direction is a force. Tells whether it did."""
     passive(play, avatar)
     dx, dy = VECTORS.get(action, _NO_WAY)
     return active(play, avatar, dx, dy, avatar.speed)
@@ -141,7 +141,7 @@ def flak(kind: Kind) -> Act:
 
 
 def go_on_and_wall(kind: Kind) -> Act:
-    """`OngoingTurningAvatar`: turns at right angles only, and leaves something in each place that it has left."""
+    """`OngoingTurningAvatar`: turns at right angles only, and leaves something where it has been."""
     wall: int | None = kind.parameters["spawnBehind"]
 
     def act(play: Play, avatar: Sprite, action: str) -> None:

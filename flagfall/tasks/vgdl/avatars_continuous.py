@@ -45,6 +45,14 @@ def thrust(play: Play, avatar: Sprite, angle: float, speed: float) -> None:
     active(play, avatar, cos(angle), sin(angle), speed)
 
 
+def go_to_and_fro(play: Play, avatar: Sprite, action: str) -> None:
+    """Accelerate forwards or backwards."""
+    if action == UP:
+        thrust(play, avatar, avatar.rotation, avatar.speed)
+    elif action == DOWN:
+        thrust(play, avatar, avatar.rotation + pi, avatar.speed)
+
+
 def land(play: Play, avatar: Sprite, action: str) -> None:
     """`LanderAvatar`: turns, and fires its engine upwards."""
     drift(play, avatar)
@@ -73,10 +81,7 @@ def fly_in_space(kind: Kind) -> Act:
             shoot(play, avatar)
             shoot(play, avatar)
         aim(avatar, action)
-        if action == UP:
-            thrust(play, avatar, avatar.rotation, avatar.speed)
-        elif action == DOWN:
-            thrust(play, avatar, avatar.rotation + pi, avatar.speed)
+        go_to_and_fro(play, avatar, action)
 
     def shoot(play: Play, avatar: Sprite) -> None:
         for at, weapon in enumerate(weapons):
@@ -110,10 +115,7 @@ def aim_and_shoot(kind: Kind) -> Act:
         avatar.ox = ox * cos(angle) - oy * sin(angle)
         avatar.oy = ox * sin(angle) + oy * cos(angle)
         avatar.rotation = atan2(avatar.oy, avatar.ox)
-        if action == UP:
-            thrust(play, avatar, avatar.rotation, avatar.speed)
-        elif action == DOWN:
-            thrust(play, avatar, avatar.rotation + pi, avatar.speed)
+        go_to_and_fro(play, avatar, action)
 
     return act
 

@@ -4,8 +4,8 @@ A sprite is entered in all cells that its rectangle touches. It may stay entered
 until it touches one that it is not entered in: one that falls and is pushed back each tick costs nothing
 here. So a cell tells who *may* be there; rectangles decide.
 
-Cells go on beyond the screen; a sprite entered in one of those is noted as perhaps outside. A cell's value is a
-tuple, so a copy of the grid shares it.
+Cells go on beyond the screen; a sprite entered in one of those is noted as perhaps outside. A cell's value is
+a tuple, so a copy of the grid shares it.
 """
 
 from __future__ import annotations
@@ -41,11 +41,14 @@ def enter(play: Play, sprite: Sprite) -> None:
     sprite.right = end_column * block - w
     sprite.bottom = end_row * block - h
     game = play.game
-    if game.watched_edges[sprite.type] and (
-        column < 0 or row < 0 or end_column > play.width or end_row > play.height
-    ):
+    on_screen = column >= 0 and row >= 0 and end_column <= play.width and end_row <= play.height
+    if not on_screen and game.watched_edges[sprite.type]:
         play.near_edge.add(sprite)
-    if game.meetings[sprite.type] is None:
+    if not game.entered[sprite.type]:
+        if on_screen:
+            sprite.left = sprite.top = 0
+            sprite.right = play.screen[0] - w
+            sprite.bottom = play.screen[1] - h
         return
     first = row * _STRIDE + column
     if end_column == column + 1 and end_row == row + 1:
@@ -69,7 +72,7 @@ def enter(play: Play, sprite: Sprite) -> None:
 def enter_first(play: Play, sprite: Sprite) -> None:
     """Enter a new sprite, if it matters to anything where it stands."""
     game = play.game
-    if game.meetings[sprite.type] is not None or game.watched_edges[sprite.type]:
+    if game.entered[sprite.type] or game.watched_edges[sprite.type]:
         enter(play, sprite)
     else:
         sprite.left = sprite.top = -_ANYWHERE

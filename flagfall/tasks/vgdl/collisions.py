@@ -5,7 +5,8 @@ Here a pair of types is looked at only where two of its sprites touch:
 
 Rule 1: two sprites that touch were found when the later of them moved or was born, or have touched since.
     So it is enough to look around what moved (`play.touched`) and what touched before (`play.contacts`).
-    Avatars look around in every tick, so whoever can only meet avatars need not.
+    Avatars look around in every tick, so whoever can only meet avatars need not; and of those, types that
+    keep moving are not even entered in cells, but asked as a whole (`Game.asked`).
 Rule 2: what is found there makes a pair of types *due*, with the sprites that are to be its first.
 Rule 3: a due pair is run exactly as in the original: first sprites in the order of types and births, all that
     each touches now, and again a look before each effect.
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.sprites import Sprite
 
 Effect: TypeAlias = Callable[..., int]
-"""Takes the play and two sprites, either of which may have to be there or not (`effects.py`); gives what it adds to
-the score."""
+"""Takes the play and two sprites, either of which may have to be there or not (`effects.py`); gives what it
+adds to the score."""
 
 Meeting: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""For two types: the bits of all pairs that a sprite of each makes due; the pairs in which that of the one type is
-first; and those in which that of the other is."""
+"""For two types: the bits of all pairs that a sprite of each makes due; the pairs in which that of the one
+type is first; and those in which that of the other is."""
 
 Meetings: TypeAlias = "Sequence[Sequence[Meeting | None] | None]"
 """By type, then by the other type; `None` for types that have no effects on each other."""
@@ -136,7 +137,7 @@ def find_contacts(play: Play) -> None:
         firsts.clear()
 
 
-def look_around(play: Play, meetings: Meetings) -> None:
+def look_around(play: Play, meetings: Meetings) -> None:  # noqa: C901 - calls would cost a third
     """Find what the touched sprites touch, and put their pairs on the agenda."""
     cells = play.cells
     agenda = play.agenda
@@ -172,6 +173,35 @@ def look_around(play: Play, meetings: Meetings) -> None:
                         agenda[index].add(other)
     play.due = due
     play.touched.clear()
+    if play.game.crowds:
+        look_at_crowds(play)
+
+
+def look_at_crowds(play: Play) -> None:
+    """The same for avatars and the types that are asked as a whole."""
+    groups = play.groups
+    agenda = play.agenda
+    for type_id, crowd, meeting in play.game.crowds:
+        for avatar in groups[type_id]:
+            for other in touched_of(avatar, groups[crowd]):
+                play.due |= meeting[0]
+                for index in meeting[1]:
+                    agenda[index].add(avatar)
+                for index in meeting[2]:
+                    agenda[index].add(other)
+
+
+def touched_of(sprite: Sprite, group: Sequence[Sprite]) -> list[Sprite]:
+    """Those of a group that touch a sprite."""
+    x = sprite.x
+    y = sprite.y
+    right = x + sprite.w
+    bottom = y + sprite.h
+    return [
+        other
+        for other in group
+        if other.x < right and x < other.x + other.w and other.y < bottom and y < other.y + other.h
+    ]
 
 
 def run_pair(play: Play, pair: Pair) -> None:
@@ -188,9 +218,7 @@ def run_pair(play: Play, pair: Pair) -> None:
 def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
     """One effect over all its first sprites, and for each all that it touches."""
     newborn = play.session.next_id
-    killed = play.killed
     looks_on = not (pair.apart and rule.quiet)
-    run = rule.run
     firsts = in_order(agenda, pair.first_ranks, several=pair.several_firsts)
     known = len(agenda)
     at = 0
@@ -201,18 +229,7 @@ def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
             continue
         if pair.solid and first.kind.feels_ground:
             find_ground(play, pair, first)
-        if rule.at_once:
-            seconds = touching(play, pair, first, newborn)
-            if seconds:
-                play.score += run(play, first, seconds)
-        elif first not in killed:
-            fresh = True
-            for second in touching(play, pair, first, newborn):
-                if fresh or (first not in killed and still_touch(first, second)):
-                    fresh = False
-                    gain = run(play, first, second)
-                    if gain:
-                        play.score += gain
+        run_for(play, pair, rule, first, newborn)
         if looks_on and play.touched:
             look_around(play, play.game.meetings)
             if len(agenda) != known:
@@ -221,8 +238,25 @@ def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
                 at = firsts.index(first) + 1
 
 
+def run_for(play: Play, pair: Pair, rule: Rule, first: Sprite, newborn: int) -> None:
+    """One effect for one first sprite."""
+    killed = play.killed
+    if rule.at_once:
+        seconds = touching(play, pair, first, newborn)
+        if seconds:
+            play.score += rule.run(play, first, seconds)
+    elif first not in killed:
+        fresh = True
+        for second in touching(play, pair, first, newborn):
+            if fresh or (first not in killed and still_touch(first, second)):
+                fresh = False
+                gain = rule.run(play, first, second)
+                if gain:
+                    play.score += gain
+
+
 def still_touch(first: Sprite, second: Sprite) -> bool:
-    """Whether two sprites overlap now, after another effect; a sprite that may stand feels for the ground, too."""
+    """Whether two sprites overlap now, after another effect; who may stand feels for the ground, too."""
     if first.kind.feels_ground:
         feel_ground(first, second)
     return overlaps(first, second.x, second.y, second.w, second.h)
@@ -258,7 +292,10 @@ def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite
                     and y < other.y + other.h
                     and other.id < newborn
                 ):
-                    found.append(other)
+                    found.append(other)  # noqa: PERF401 - as a list it takes longer
+    for type_id in play.game.asked[first.type]:
+        if ranks[type_id] is not None:
+            found += [other for other in touched_of(first, play.groups[type_id]) if other.id < newborn]
     if len(found) > 1:
         return in_order(set(found), ranks, several=pair.several_seconds)
     return found

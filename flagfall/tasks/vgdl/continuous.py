@@ -1,7 +1,6 @@
 """Continuous physics: speeds, masses and gravity; positions stay whole pixels (spec 4.6).
 
-A sprite's velocity is its orientation times its speed, in pixels a tick. What the spec leaves out was read from
-the original's behaviour.
+A sprite's velocity is its orientation times its speed, in pixels a tick.
 """
 
 from __future__ import annotations

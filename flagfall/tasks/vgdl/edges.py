@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def check_edges(play: Play) -> None:
     """Run the edge effects, if a sprite that they are for is not wholly on the screen."""
     width, height = play.screen
-    if any([is_outside(sprite, width, height) for sprite in play.near_edge]):
+    if any(is_outside(sprite, width, height) for sprite in play.near_edge):
         run_edges(play, width, height)
     play.near_edge = {sprite for sprite in play.near_edge if may_be_outside(sprite, width, height)}
 

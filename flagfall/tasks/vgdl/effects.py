@@ -5,10 +5,12 @@ The effects themselves stand in the `effects_*` files, by the sections of the la
 
 from __future__ import annotations
 
-__all__ = ["Maker", "changed_by", "compile_effect", "is_quiet"]
+__all__ = ["Changes", "Maker", "can_take_all", "compile_effect", "find_changes", "is_quiet", "takes_all"]
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import attrs
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
 from flagfall.tasks.vgdl.effects_continuous import BATCH_EFFECTS, CONTINUOUS_EFFECTS
@@ -100,13 +102,36 @@ def is_quiet(name: str) -> bool:
     return name not in _LOUD
 
 
-def changed_by(definition: GameDefinition, rule: EffectRule) -> tuple[Set[int], Set[int], Set[int]]:
-    """Types whose speed a line can change, that it can make oriented, and whose sprites it can change at all."""
+@attrs.frozen
+class Changes:
+    """What a game's effects can do to sprites that do nothing by themselves.
+
+    Attributes:
+        sped: types whose speed they can change.
+        turned: types that they can make oriented.
+        changed: types whose sprites they can change in any way.
+    """
+
+    sped: set[int] = attrs.field(factory=set)
+    turned: set[int] = attrs.field(factory=set)
+    changed: set[int] = attrs.field(factory=set)
+
+
+def find_changes(definition: GameDefinition) -> Changes:
+    """What all effects of a game can do."""
+    changes = Changes()
+    for rule in definition.rules:
+        note_changes(definition, rule, changes)
+        if rule.inner is not None:
+            note_changes(definition, rule.inner, changes)
+    return changes
+
+
+def note_changes(definition: GameDefinition, rule: EffectRule, changes: Changes) -> None:
+    """Add what one effect can do."""
     types = definition.types
     name = rule.effect
-    sped: set[int] = set()
-    turned: set[int] = set()
-    changed: set[int] = set()
+    sped, turned, changed = changes.sped, changes.turned, changes.changed
     if name in _CHANGE_SECOND:
         changed.update(*(types[second].subtypes for second in rule.seconds))
     elif name not in _CHANGE_NO_SPRITE:
@@ -117,10 +142,6 @@ def changed_by(definition: GameDefinition, rule: EffectRule) -> tuple[Set[int], 
             sped.update(types[stype].subtypes)
     if name == "transformToSingleton" and isinstance(stype := rule.parameters["stype"], int):
         turned.update(types[stype].subtypes)
-    if rule.inner is not None:
-        for own, inner in zip((sped, turned, changed), changed_by(definition, rule.inner), strict=True):
-            own |= inner
-    return sped, turned, changed
 
 
 def compile_effect(rule: EffectRule, game: Game) -> Effect:
@@ -167,7 +188,7 @@ def _counting(effect: Effect, counter: tuple[int, ...]) -> Effect:
 
 
 def _add_timer(rule: EffectRule, game: Game) -> Effect:
-    """`addTimer`: something will happen later, once for every collision now; the score is given both times."""
+    """`addTimer`: something will happen later, once for every collision; the score is given both times."""
     score: Any = rule.parameters["scoreChange"]
     period: Any = rule.parameters["timer"]
     inner: Effect = _complaining(rule) if rule.inner is None else compile_inner(rule.inner, game)

@@ -70,18 +70,18 @@ def wall_stop(parameters: Mapping[str, Any], game: Game) -> Effect:
 
 
 def obstacle_of(first: Sprite, seconds: Sequence[Sprite]) -> tuple[int, Box]:
-    """What a sprite runs into: two in a line are one wall; of others it is the nearest. And how many these are."""
+    """How many sprites are run into, and where: two in a line are one wall; of others it is the nearest."""
     if len(seconds) == 2:  # noqa: PLR2004
         (x, y, w, h), (other_x, other_y, other_w, other_h) = map(box_of, seconds)
         if x + w / 2 == other_x + other_w / 2:
             return 2, (x, min(y, other_y), w, h * 2)
         if y + h / 2 == other_y + other_h / 2:
             return 2, (min(x, other_x), y, w * 2, h)
-    x, y = centre((first.last_x, first.last_y, first.w, first.h))
+    from_x, from_y = centre((first.last_x, first.last_y, first.w, first.h))
 
     def distance(second: Sprite) -> float:
         other_x, other_y = centre((second.last_x, second.last_y, second.w, second.h))
-        return sqrt((x - other_x) ** 2 + (y - other_y) ** 2)
+        return sqrt((from_x - other_x) ** 2 + (from_y - other_y) ** 2)
 
     return 1, box_of(min(seconds, key=distance))
 

@@ -203,7 +203,7 @@ HAVING_EFFECTS: Final[Mapping[str, Maker]] = {
     "addHealthPoints": add_health_points,
     "addHealthPointsToMax": add_health_points_to_max,
     "subtractHealthPoints": subtract_health_points,
-    "setSpeedForAll": setting_speed(lambda speed, value: value),
+    "setSpeedForAll": setting_speed(lambda _, value: value),
     "increaseSpeedToAll": setting_speed(lambda speed, value: speed + value),
     "decreaseSpeedToAll": setting_speed(lambda speed, value: max(0.0, speed - value)),
     "shieldFrom": shield_from,

@@ -68,7 +68,7 @@ def transform_to(parameters: Mapping[str, Any], game: Game) -> Effect:
 
 
 def transform_if_count(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The first becomes one type where the count of something is in a range, and perhaps another elsewhere."""
+    """The first becomes one type where the count of something is in a range, and perhaps another if not."""
     score: int = parameters["scoreChange"]
     stype: int = parameters["stype"]
     otherwise: int | None = parameters["estype"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from flagfall.tasks.vgdl.collisions import Effect, Meeting, Pair, Rule
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition, LevelDefinition
-from flagfall.tasks.vgdl.effects import can_take_all, changed_by, compile_effect, is_quiet, takes_all
+from flagfall.tasks.vgdl.effects import can_take_all, compile_effect, find_changes, is_quiet, takes_all
 from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.kinds import compile_kinds
 from flagfall.tasks.vgdl.mistakes import GameError
@@ -42,6 +42,9 @@ class Game:
         pairs: the pairs of types that have effects, in order.
         meetings: by type, then by other type, the pairs that a sprite of each makes due; `None` for none.
         seekers: the same for those that have to look around themselves when they move.
+        entered: by type, whether its sprites are entered in cells.
+        asked: by type, the types that it may meet of which either is not.
+        crowds: (type of avatars, type that is not, meeting).
         standing: pairs that tell a sprite whether it stands on something.
         edges: (types, effects) for each line about the edge of the screen.
         watched_edges: by type, whether the edge means anything to it.
@@ -52,13 +55,7 @@ class Game:
 
     def __init__(self, definition: GameDefinition) -> None:
         self.definition = definition
-        sped: set[int] = set()
-        turned: set[int] = set()
-        changed: set[int] = set()
-        for rule in definition.rules:
-            for own, more in zip((sped, turned, changed), changed_by(definition, rule), strict=True):
-                own |= more
-        self.kinds = compile_kinds(definition, sped, turned, changed)
+        self.kinds = compile_kinds(definition, find_changes(definition))
         self.walk: list[tuple[int, int, Update]] = sorted(
             [
                 (kind.rank, kind.id, kind.update)
@@ -78,6 +75,15 @@ class Game:
             self._add_rule(rule)
         self.meetings = self._find_meetings()
         self.seekers = self._find_seekers()
+        crowds = self._find_crowds()
+        self.entered = [row is not None and number not in crowds for number, row in enumerate(self.meetings)]
+        self.asked = self._ask(crowds)
+        self.crowds = [
+            (kind.id, other, meeting)
+            for kind, row in zip(self.kinds, self.meetings, strict=True)
+            for other, meeting in enumerate(row or ())
+            if kind.is_avatar and other in crowds and meeting is not None
+        ]
         self.standing = [pair for pair in self.pairs if pair.standing and pair.solid and pair.rules]
         self.edges = [(self.subtypes(type_id), self._edge_rules[type_id]) for type_id in self._edge_order]
         watched = {type_id for types, _ in self.edges for type_id in types}
@@ -227,6 +233,21 @@ class Game:
             and (kind.is_avatar or any(row[other.id] for other in self.kinds if not other.is_avatar))
             else None
             for kind, row in zip(self.kinds, self.meetings, strict=True)
+        ]
+
+    def _find_crowds(self) -> set[int]:
+        """Types that keep moving and meet nobody but avatars: not worth their cells."""
+        return {
+            kind.id
+            for kind, row, seeks in zip(self.kinds, self.meetings, self.seekers, strict=True)
+            if row is not None and seeks is None and kind.update is not None and (kind.drifts or kind.walks)
+        }
+
+    def _ask(self, crowds: set[int]) -> list[tuple[int, ...]]:
+        """By type: whom it may meet without finding them in cells."""
+        return [
+            tuple([other for other, meeting in enumerate(row or ()) if meeting and {number, other} & crowds])
+            for number, row in enumerate(self.meetings)
         ]
 
     def _avatar_types(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""From a game's sprite types to compiled kinds: what updates which type, and which types need no update at all."""
+"""From a game's sprite types to compiled kinds: what updates which type, and which need no update at all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final
 from flagfall.tasks.vgdl.avatars import ACTS
 from flagfall.tasks.vgdl.avatars_continuous import CONTINUOUS_ACTS
 from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
+from flagfall.tasks.vgdl.effects import Changes
 from flagfall.tasks.vgdl.npcs import alternate, chase, chase_in_sight, sometimes_random, wander
 from flagfall.tasks.vgdl.path_chasers import chase_by_path, follow_by_path
 from flagfall.tasks.vgdl.producers import produce, produce_chosen, produce_wandering, products_of
@@ -46,26 +47,22 @@ _UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {
 _FEEL_GROUND: Final = {"PlatformerAvatar", "WizardAvatar", "Walker", "WalkerJumper"}
 
 
-def compile_kinds(
-    definition: GameDefinition, sped: Collection[int], turned: Collection[int], touched: Collection[int]
-) -> tuple[Kind, ...]:
+def compile_kinds(definition: GameDefinition, changes: Changes) -> tuple[Kind, ...]:
     """All types of a game.
 
     Args:
         definition: the game.
-        sped: types whose speed effects can change.
-        turned: types that effects can make oriented.
-        touched: types whose sprites effects can change in any way.
+        changes: what its effects can do to them.
     """
-    kinds = tuple(_kind(definition, sprite_type, turned) for sprite_type in definition.types)
+    kinds = tuple(_kind(definition, sprite_type, changes.turned) for sprite_type in definition.types)
     ranks = {type_id: rank for rank, type_id in enumerate(reversed(definition.order))}
     for kind, sprite_type in zip(kinds, definition.types, strict=True):
         if kind.is_avatar:
             kind.act = {**ACTS, **CONTINUOUS_ACTS}[sprite_type.kind or ""](kind)
         elif sprite_type.kind is not None:
             kind.rank = ranks.get(kind.id)
-            kind.update = _update(kind, sprite_type.kind, sped=kind.id in sped)
-            kind.fixed = kind.update is None and kind.id not in touched
+            kind.update = _update(kind, sprite_type.kind, sped=kind.id in changes.sped)
+            kind.fixed = kind.update is None and kind.id not in changes.changed
     return kinds
 
 
@@ -90,6 +87,7 @@ def _kind(definition: GameDefinition, sprite_type: SpriteType, turned: Collectio
         ),
         stationary=parameters.get("stationary", False),
         passive=passive,
+        walks=bool(parameters.get("is_npc")),
         feels_ground=sprite_type.kind in _FEEL_GROUND,
         drifts=passive and (continuous or oriented or sprite_type.id in turned),
         turns_first=parameters.get("rotateInPlace", False),

@@ -172,7 +172,7 @@ def in_sight(sprite: Sprite, other: Sprite) -> bool:
 
 
 def chase_in_sight(kind: Kind) -> Update:
-    """`LOSChaser`: a chaser that sees only straight ahead; it gives up at the first target it does not see."""
+    """`LOSChaser`: a chaser that sees only straight ahead; it stops at the first target it does not see."""
     wanted = kind.parameters["stype"]
     farthest = kind.parameters["maxDistance"]
     away = kind.parameters["fleeing"]

@@ -274,7 +274,8 @@ class Play:
 
         Args:
             type_id: its type.
-            x, y: its upper left corner in pixels; cut to whole ones.
+            x: the left of its rectangle in pixels; cut to whole ones.
+            y: the top of it, the same.
             forced: even where its type is a singleton that there is already.
 
         Raises:
@@ -287,7 +288,7 @@ class Play:
         kind = self.game.kinds[type_id]
         if not forced:
             for types in kind.singletons:
-                if any([groups[other] for other in types]):
+                if any(groups[other] for other in types):
                     return None
         template = self.templates[type_id]
         if template is None:

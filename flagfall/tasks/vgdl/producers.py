@@ -45,11 +45,11 @@ class Spawner:
             play.kill(sprite)
 
     def _spawn(self, play: Play, sprite: Sprite, child: int) -> None:
-        """Make one child here, that looks where it is told to or, with no mind of its own, where this looks."""
+        """Make one child here, that looks where it is told to or, without an own way, where this looks."""
         born = play.add(child, sprite.x, sprite.y)
         if born is not None:
             sprite.made += 1
-            if self.turn != (0, 0):
+            if any(self.turn):
                 born.ox, born.oy = self.turn
             elif not (born.ox or born.oy):
                 born.ox = sprite.ox

@@ -1,7 +1,7 @@
 """What outlives a play: in the learning track a game is read once and played level after level.
 
-The original keeps, between levels, what lies in its parsed game and not in its level (spec 9, Q6). All of it is
-here, so a play that starts with a fresh session starts like the first one.
+The original keeps, between levels, what lies in its parsed game and not in its level (spec 9, Q6). All of it
+is here, so a play that starts with a fresh session starts like the first one.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ Update: TypeAlias = "Callable[[Play, Sequence[Sprite]], None]"
 """What all sprites of a type do in a tick, one after another."""
 
 Act: TypeAlias = "Callable[[Play, Sprite, str], object]"
-"""What the avatar does in a tick, asked for one of its actions or `NIL`; what it gives back is of no account."""
+"""What the avatar does in a tick, asked for one of its actions or `NIL`; what it gives back is not used."""
 
 FROM_AVATAR: Final = 5
 """The category of what the avatar has fired."""
@@ -47,6 +47,7 @@ class Kind:
         stationary: no active movement.
         passive: passive movement.
         drifts: passive movement can ever lead anywhere.
+        walks: it is of a class that moves on purpose.
         feels_ground: it finds out whether it stands on something solid, by continuous physics.
         turns_first: asked to move another way than it looks, it turns.
         continuous: continuous physics.
@@ -69,6 +70,7 @@ class Kind:
     stationary: bool
     passive: bool
     drifts: bool
+    walks: bool
     feels_ground: bool
     turns_first: bool
     continuous: bool
@@ -116,10 +118,10 @@ class Sprite:
         start, made, products: when a spawner began, how many it made, and what types it makes.
         quarry, quarry_x, quarry_y: what a path chaser is after, and where it once stood.
         original: it was built from the definition and not copied from another sprite.
-        cells: where it is entered in the grid of cells; the rectangle may move between `left`, `right`, `top`
-            and `bottom` without leaving them.
-        grounded, gravity, rotation: continuous physics: whether it stands on something, how fast it falls, and
-            where it is turned to, in radians.
+        cells: where it is entered in the grid of cells.
+        left, right, top, bottom: its x and y may move between these without leaving its cells.
+        grounded, gravity, rotation: continuous physics: whether it stands on something, how fast it falls,
+            and where it is turned to, in radians.
     """
 
     kind: Kind

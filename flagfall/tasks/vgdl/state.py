@@ -1,7 +1,7 @@
 """The state of a play: copied for a search, compared, written down and read again.
 
-Sprites of fixed kinds never change once they stand, so plays that were forked from each other share them; what
-dies in one of them is only taken out of that one's groups and cells.
+Sprites of fixed kinds never change once they stand, so plays that were forked from each other share them;
+what dies in one of them is only taken out of that one's groups and cells.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 __all__ = ["age_and_move", "burn", "fly", "fly_somewhere", "live", "spread"]
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import VECTORS
 from flagfall.tasks.vgdl.cells import enter
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Kind, Sprite, Update
 
-DIRECTIONS = tuple(VECTORS.values())
+_SPREADS_AT: Final = 2
+
+DIRECTIONS: Final = tuple(VECTORS.values())
 
 
 def live(play: Play, sprite: Sprite) -> None:
@@ -88,7 +90,7 @@ def burn(kind: Kind) -> Update:
 
 
 def spread(kind: Kind) -> Update:
-    """`Spreader`: a flicker that in its second update sets fire to its neighbours; four draws, whatever comes."""
+    """`Spreader`: a flicker that in its second update sets fire around it; four draws, whatever comes."""
     burn_one = burn(kind)
     chance = kind.parameters["spreadprob"]
     child = kind.id if kind.parameters["stype"] is None else kind.parameters["stype"]
@@ -96,7 +98,7 @@ def spread(kind: Kind) -> Update:
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in list(sprites):
             burn_one(play, (sprite,))
-            if sprite.age == 2:
+            if sprite.age == _SPREADS_AT:
                 for dx, dy in DIRECTIONS:
                     if play.random.next_double() < chance:
                         play.add(child, sprite.last_x + dx * sprite.w, sprite.last_y + dy * sprite.h)

@@ -22,8 +22,8 @@ _SIDES: Final = (-1, 1)
 def whim(play: Play, sprite: Sprite) -> float:
     """A number in [0, 1) that costs no draw.
 
-    The original rolls it from a generator without a seed; here it depends on the play, the sprite and the tick,
-    so that a play can be repeated.
+    The original rolls it from a generator without a seed; here it depends on the play, the sprite and the
+    tick, so that a play can be repeated.
     """
     return JavaRandom(play.random.state ^ (sprite.id << 20) ^ play.tick).next_double()
 
