@@ -35,6 +35,8 @@ PURE = [
     "kernel/channels/codecs.py",
     "kernel/channels/envelope.py",
     "kernel/channels/framing.py",
+    "kernel/channels/lines.py",
+    "kernel/spaces.py",
     "timing/agenda.py",
     "timing/budget.py",
     "timing/control.py",

@@ -18,8 +18,8 @@ import trio
 from flagfall.agents.guarded import Guarded, play_guarded
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.sandbox import check_sandbox, shown_for
-from flagfall.agents.wire_host import CLOSE_SECONDS, ask_over, come_up
-from flagfall.kernel.channels.pipes import BytePipe, FramedPipe
+from flagfall.agents.wire_host import CLOSE_SECONDS, Wire, WireTalk
+from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 
@@ -55,11 +55,11 @@ class ProcessHost:
         await play_guarded(WORKER, self._isolation, seat, partial(self._play, seat, briefing), shown=shown)
 
     async def _play(self, seat: Seat, briefing: Briefing, guarded: Guarded, pipe: BytePipe) -> None:
-        frames = FramedPipe(pipe)
-        await come_up(frames, seat, briefing, self._spec)
+        wire, talk = Wire(PayloadPipe(pipe)), WireTalk(seat, briefing, self._spec)
+        await talk.come_up(wire)
         if seat.budget.control.clock == "cpu":
             seat.cpu_clock = guarded.cpu_clock()
-        await ask_over(frames, seat)
+        await talk.ask(wire)
         pipe.close()
         await guarded.has_ended(CLOSE_SECONDS)
 

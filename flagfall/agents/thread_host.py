@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 import trio
 
-from flagfall.agents.wire_host import CLOSE_SECONDS, ask_over, come_up
+from flagfall.agents.wire_host import CLOSE_SECONDS, Wire, WireTalk
 from flagfall.agents.worker import serve
 from flagfall.errors import HostFault
-from flagfall.kernel.channels.pipes import BytePipe, FramedPipe
+from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing.clocks import clock_of
@@ -46,20 +46,20 @@ class ThreadHost:
         except trio.EndOfChannel:
             return
         ours, theirs = socket.socketpair()
-        pipe = FramedPipe(BytePipe(ours.detach()))
+        wire, talk = Wire(PayloadPipe(BytePipe(ours.detach()))), WireTalk(seat, briefing)
         gone = trio.Event()
         token = trio.lowlevel.current_trio_token()
         thread = threading.Thread(target=self._serve, args=(theirs, token, gone), daemon=True, name=self.name)
         try:
             _start(thread, theirs)
-            await come_up(pipe, seat, briefing, "")
+            await talk.come_up(wire)
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
                 seat.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
-            await ask_over(pipe, seat)
+            await talk.ask(wire)
             with trio.move_on_after(CLOSE_SECONDS):
                 await gone.wait()
         finally:
-            pipe.close()
+            wire.close()
 
     def _serve(self, theirs: socket.socket, token: trio.lowlevel.TrioToken, gone: trio.Event) -> None:
         with theirs:

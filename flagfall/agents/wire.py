@@ -1,15 +1,23 @@
-"""The messages between a host and an agent at the other end of a wire, as MessagePack.
+"""The messages between a host and an agent at the other end of a wire: one protocol, two encodings.
 
     host                          agent
-    Hello(version, agent, ...)  ->
-                                <- Ready(wants), or Failed(reason, detail) and the end
-    Ask(envelope, limit)        ->
-                                <- Answer(number, action), or Skip(number) to see the newest turn instead
+                                <- join(token)      over a network only
+    hello(version, spaces, ...) ->
+                                <- ready(wants, encoding), or failed(reason, detail) and the end
+    ask(number, ..., limit_ns)  ->
+                                <- answer(number, action), or skip(number) to see the newest turn instead
     ...
-    Bye()                       ->     the agent closes, and ends
+    bye()                       ->     the agent closes, and ends
 
 The host asks again only when the last ask was answered or skipped, so an agent that is late finds the
-newest turn next, and a host never fills the pipe of an agent that does not read.
+newest turn next, and a host never fills the pipe of an agent that does not read. `docs/protocol.md` is for
+who writes an agent.
+
+Messages are mappings with a `type`. They come as lines of JSON, up to and with `ready`; there the agent may
+choose MessagePack for the rest, in frames (`flagfall.kernel.channels.framing`). Our own agents in processes
+speak the same, and choose MessagePack. They had messages of their own before, arrays without names: on a
+quiet core names cost 2 µs of a round trip of 48, and hello and ready as JSON nothing that can be seen. That
+is a low price for one protocol that every test and every fuzzer of either kind holds.
 """
 
 from __future__ import annotations
@@ -19,10 +27,13 @@ __all__ = [
     "Answer",
     "Ask",
     "Bye",
+    "Encoding",
     "Failed",
     "FromAgent",
     "Hello",
+    "Join",
     "Ready",
+    "Refused",
     "Skip",
     "ToAgent",
     "decode_from_agent",
@@ -30,106 +41,200 @@ __all__ = [
     "encode",
 ]
 
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from flagfall.errors import AgentFault
-from flagfall.kernel.channels.arrays import msgpack_decoder, msgpack_encoder
-from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.arrays import (
+    json_decoder,
+    json_encoder,
+    msgpack_decoder,
+    msgpack_encoder,
+    restore_arrays,
+)
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.kernel.channels.envelope import Envelope, Late, Phase
+from flagfall.kernel.spaces import Spaces
 
 WIRE_VERSION: Final = 1
 
+MAX_DETAIL_CHARS: Final = 8 * 1024
+"""So much of what an agent says of its failure is kept, the last."""
 
-class Hello(Struct, frozen=True, array_like=True, tag=True):
-    """The first message.
+Encoding: TypeAlias = Literal["json", "msgpack"]
+
+_Text: TypeAlias = Annotated[str, Meta(max_length=1024)]
+
+
+class _Message(Struct, frozen=True, tag_field="type", tag=str.lower):
+    """What all messages are."""
+
+
+class Hello(_Message, frozen=True):
+    """The first message of a host.
 
     Attributes:
-        version: of these messages.
-        agent: what to load; empty where the other end has it already.
+        version: of this protocol.
         seat: the number of the seat.
         seats: how many there are.
-        seed: a seed of the agent's own.
+        seed: a seed of the agent's own, 0 to 2**63 - 1.
         time_control: text form.
-        arrays: observations may have arrays: whatever reads them is to be loaded before a clock runs.
+        spaces: what the first task shows and takes; `None` where that is not known yet.
+        resumed: the match has begun; the agent had come up before, on a line that was lost.
+        agent: what to load; empty where the other end has it already.
     """
 
     version: int
-    agent: str
     seat: int
     seats: int
     seed: int
     time_control: str
-    arrays: bool = False
+    spaces: Spaces | None = None
+    resumed: bool = False
+    agent: str = ""
 
 
-class Ask(Struct, frozen=True, array_like=True, tag=True):
-    """A turn, with the time left for it in nanoseconds."""
+class Ask(_Message, frozen=True):
+    """A turn.
 
-    envelope: Envelope
-    limit_ns: int
+    Attributes:
+        number: see `flagfall.kernel.channels.envelope.Envelope`; likewise the next three.
+        phase: what is asked.
+        observation: what is shown.
+        reward: for an earlier action.
+        limit_ns: the time left for the answer in nanoseconds; `None` for no limit.
+        late: of a turn that was late or illegal, once.
+        spaces: where they are others than those that were told last.
+    """
+
+    number: int
+    phase: Phase
+    observation: Any
+    reward: Any
+    limit_ns: int | None
+    late: Late | UnsetType = UNSET
+    spaces: Spaces | UnsetType = UNSET
+
+    @property
+    def envelope(self) -> Envelope:
+        """The same as the kernel has it."""
+        late = None if self.late is UNSET else self.late
+        return Envelope(self.number, self.observation, self.reward, self.phase, late)
 
 
-class Bye(Struct, frozen=True, array_like=True, tag=True):
+class Bye(_Message, frozen=True):
     """There will be no more turns."""
 
 
-class Ready(Struct, frozen=True, array_like=True, tag=True):
-    """The agent is up, and wants to be asked in these phases."""
-
-    wants: list[str]
-
-
-class Failed(Struct, frozen=True, array_like=True, tag=True):
-    """The agent broke down, and why; the last message."""
+class Refused(_Message, frozen=True):
+    """Whoever joined does not play, and why; the line is closed."""
 
     reason: str
-    detail: str
+    detail: str = ""
 
 
-class Answer(Struct, frozen=True, array_like=True, tag=True):
-    """The answer to the envelope of that number."""
+class Join(_Message, frozen=True):
+    """Over a network: who is there."""
+
+    token: _Text = ""
+
+
+class Ready(_Message, frozen=True):
+    """The agent is up.
+
+    Attributes:
+        wants: the phases that it wants to be asked in; `act` always.
+        encoding: of all messages that follow.
+        version: of the protocol that it speaks.
+    """
+
+    wants: Annotated[tuple[Phase, ...], Meta(max_length=8)] = ("act",)
+    encoding: Encoding = "json"
+    version: int = WIRE_VERSION
+
+
+class Failed(_Message, frozen=True):
+    """The agent broke down, and why; the last message."""
+
+    reason: _Text
+    detail: str = ""
+
+
+class Answer(_Message, frozen=True):
+    """The answer to the ask of that number."""
 
     number: int
-    action: Any
+    action: Any = None
 
 
-class Skip(Struct, frozen=True, array_like=True, tag=True):
-    """The agent does not answer that envelope; it wants the newest."""
+class Skip(_Message, frozen=True):
+    """The agent does not answer that ask; it wants the newest."""
 
     number: int
 
 
-ToAgent: TypeAlias = Hello | Ask | Bye
-FromAgent: TypeAlias = Ready | Failed | Answer | Skip
+ToAgent: TypeAlias = Hello | Ask | Bye | Refused
+FromAgent: TypeAlias = Join | Ready | Failed | Answer | Skip
 
-_encoder = msgpack_encoder()
-_decode_from_agent = msgpack_decoder(FromAgent)
-_decode_to_agent = msgpack_decoder(ToAgent)
+_ENCODE: Final[Mapping[Encoding, Callable[[Any], bytes]]] = {
+    "json": json_encoder().encode,
+    "msgpack": msgpack_encoder().encode,
+}
+_FROM_AGENT: Final[Mapping[Encoding, Callable[[bytes], Any]]] = {
+    "json": json_decoder(FromAgent),
+    "msgpack": msgpack_decoder(FromAgent),
+}
+_TO_AGENT: Final[Mapping[Encoding, Callable[[bytes], Any]]] = {
+    "json": json_decoder(ToAgent),
+    "msgpack": msgpack_decoder(ToAgent),
+}
 
 
-def encode(message: ToAgent | FromAgent) -> bytes:
-    """The bytes of a message.
+def encode(message: ToAgent | FromAgent, encoding: Encoding) -> bytes:
+    """The bytes of a message, without the end of a line or the head of a frame.
 
     Raises:
-        TypeError: an action or observation holds something that has no place in MessagePack.
+        CodecError: an action or observation holds something that has no place in the encoding.
     """
-    return _encoder.encode(message)
+    try:
+        return _ENCODE[encoding](message)
+    except CodecError:
+        raise
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise CodecError(str(error)) from error
 
 
-def decode_from_agent(data: bytes) -> FromAgent:
+def decode_from_agent(data: bytes, encoding: Encoding) -> FromAgent:
     """The message in these bytes.
 
     Raises:
         AgentFault: they are no message of an agent.
     """
     try:
-        return _decode_from_agent(data)  # type: ignore[no-any-return]  # the decoder was made for it
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise AgentFault("garbage", f"no message: {error}") from error
+        message: FromAgent = _FROM_AGENT[encoding](data)
+        if encoding == "json" and isinstance(message, Answer) and isinstance(message.action, dict | list):
+            return Answer(message.number, restore_arrays(message.action))
+    except CodecError as error:
+        raise AgentFault("garbage", f"no message: {error}; it begins {data[:40]!r}") from error
+    if isinstance(message, Failed) and len(message.detail) > MAX_DETAIL_CHARS:
+        return Failed(message.reason, message.detail[-MAX_DETAIL_CHARS:])
+    return message
 
 
-def decode_to_agent(data: bytes) -> ToAgent:
-    """The message in these bytes; for the agent's end, which trusts its host."""
-    return _decode_to_agent(data)  # type: ignore[no-any-return]  # the decoder was made for it
+def decode_to_agent(data: bytes, encoding: Encoding) -> ToAgent:
+    """The message in these bytes; for the agent's end.
+
+    Raises:
+        CodecError: they are no message of a host.
+    """
+    message: ToAgent = _TO_AGENT[encoding](data)
+    if encoding == "json" and isinstance(message, Ask):
+        return msgspec.structs.replace(
+            message,
+            observation=restore_arrays(message.observation),
+            reward=restore_arrays(message.reward),
+        )
+    return message

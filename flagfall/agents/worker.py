@@ -1,7 +1,8 @@
 """The agent's end of a wire: loads an agent, and plays it in the kind of loop that it is written for.
 
-`python -m flagfall.agents` speaks frames over its standard input and output. What the agent
-prints goes to the standard error instead. `--check SPEC` only loads the agent, and says whether it could.
+`python -m flagfall.agents` speaks the wire (`flagfall.agents.wire`) over its standard input and output. What
+the agent prints goes to the standard error instead. `--check SPEC` only loads the agent, and says whether it
+could.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -32,14 +33,17 @@ from flagfall.agents.wire import (
     Hello,
     Ready,
     Skip,
+    ToAgent,
     decode_to_agent,
     encode,
 )
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
+from flagfall.kernel.channels.lines import LineReader
 from flagfall.kernel.channels.pipes import READ_BYTES
 from flagfall.kernel.match import Briefing
+from flagfall.kernel.spaces import has_arrays
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import NEVER_NS, ElapsedTimer
 
@@ -63,7 +67,8 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
     link = _Link(read_fd, write_fd)
     try:
         hello = _now(link.receive())
-        if hello.arrays:
+        assert isinstance(hello, Hello)
+        if hello.spaces is None or has_arrays(hello.spaces.observation):
             importlib.import_module("numpy")  # or the first turn would pay for it
         agent = load(hello.agent)
         loop = _loop_of(agent)
@@ -86,9 +91,9 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
 async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
     seat = _WireSeat(link)
     played = adapt(agent, seat.timer)
-    await settled(played.start(Briefing(hello.seat, hello.seats, hello.seed, hello.time_control)))
-    link.tell(Ready(sorted(played.wants)))
-    link.ready = True
+    briefing = Briefing(hello.seat, hello.seats, hello.seed, hello.time_control, lambda: hello.spaces)
+    await settled(played.start(briefing))
+    link.tell_ready(played.wants)
     try:
         await play_seat(played, seat)
     except trio.EndOfChannel:
@@ -102,12 +107,13 @@ class _HostGone(Exception):
 
 
 class _Link:
-    """Frames over descriptors, for whatever loop waits."""
+    """Messages over descriptors, for whatever loop waits: lines of JSON, then frames of MessagePack."""
 
     def __init__(self, read_fd: int, write_fd: int, wait: Readable | None = None) -> None:
         self.ready = False
         self.fds = read_fd, write_fd
         self._wait = wait
+        self._lines = LineReader(MAX_FRAME_BYTES)
         self._framer = Framer()
 
     def with_wait(self, wait: Readable) -> _Link:
@@ -115,24 +121,41 @@ class _Link:
         self._wait = wait
         return self
 
-    async def receive(self) -> Any:
+    async def receive(self) -> ToAgent:
+        if not self.ready:
+            while (line := self._lines.next_line()) is None:
+                self._lines.feed(await self._read())
+            return decode_to_agent(line, "json")
         while (payload := self._framer.next_frame()) is NEED_MORE:
-            if self._wait is not None:
-                await self._wait(self.fds[0])
-            try:
-                data = os.read(self.fds[0], READ_BYTES)
-            except ConnectionError:  # a socket that was closed while something was under way
-                data = b""
-            if not data:
-                raise _HostGone
-            self._framer.feed(data)
-        return decode_to_agent(payload)
+            self._framer.feed(await self._read())
+        return decode_to_agent(payload, "msgpack")
+
+    async def _read(self) -> bytes:
+        if self._wait is not None:
+            await self._wait(self.fds[0])
+        data = b""
+        with suppress(ConnectionError):  # a socket that was closed while something was under way
+            data = os.read(self.fds[0], READ_BYTES)
+        if not data:
+            raise _HostGone
+        return data
 
     def tell(self, message: FromAgent) -> None:
-        data = memoryview(frame(encode(message)))
-        while data:
+        if self.ready:
+            self._write(frame(encode(message, "msgpack")))
+        else:
+            self._write(encode(message, "json") + b"\n")
+
+    def tell_ready(self, wants: Iterable[Any]) -> None:
+        self.tell(Ready(tuple(sorted(wants)), "msgpack"))
+        self._framer.feed(self._lines.take_rest())
+        self.ready = True
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
             try:
-                data = data[os.write(self.fds[1], data) :]
+                left = left[os.write(self.fds[1], left) :]
             except ConnectionError:
                 raise _HostGone from None
 
@@ -166,10 +189,10 @@ class _WireSeat:
         assert isinstance(message, Ask)
         timer = self.timer
         timer.started_ns = time.perf_counter_ns()
-        timer.limit_ns = message.limit_ns
-        timer.late = message.envelope.late
-        self._taken = message.envelope
-        return message.envelope
+        timer.limit_ns = NEVER_NS if message.limit_ns is None else message.limit_ns
+        envelope = self._taken = message.envelope
+        timer.late = envelope.late
+        return envelope
 
     def reply(self, action: Any = None, number: int | None = None) -> None:
         if number is None:

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from flagfall.gvgai.lines import LineError
+from flagfall.kernel.channels.lines import LineError
 from flagfall.tasks.vgdl.observation import Cell, Grid, Observation, Rows, StateObservation
 
 _ACTION: Final = "ACTION_"

@@ -25,8 +25,6 @@ __all__ = [
     "MAX_REPLY_BYTES",
     "Asker",
     "Drop",
-    "LineError",
-    "LineReader",
     "Message",
     "Replier",
 ]
@@ -35,7 +33,7 @@ import re
 from collections import Counter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from flagfall.errors import FlagfallError
+from flagfall.kernel.channels.lines import LineError, LineReader
 
 MAX_REPLY_BYTES: Final = 4 * 1024
 """The longest reply that is read; those of the original's clients have some forty bytes."""
@@ -54,51 +52,6 @@ Drop: TypeAlias = Literal["malformed", "stale", "future"]
 """Why a line was dropped."""
 
 _NUMBER: Final = re.compile(rb"\s*[+-]?\d{1,18}\s*", re.ASCII)
-
-
-class LineError(FlagfallError):
-    """The other end does not keep to the protocol so badly that it cannot be read on."""
-
-
-class LineReader:
-    """Cuts a byte stream into lines; a carriage return before the line feed belongs to the end.
-
-    Args:
-        max_bytes: the longest line that is taken, its end not counted.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._buffer = bytearray()
-        self._seen = 0  # so much of the buffer is known to hold no end of line
-
-    @property
-    def buffered_bytes(self) -> int:
-        """How much input is held; what is left at the end of the stream is half a line."""
-        return len(self._buffer)
-
-    def feed(self, data: bytes) -> None:
-        """Add input, cut anyhow."""
-        self._buffer += data
-
-    def next_line(self) -> bytes | None:
-        """The next line without its end, or `None` while there is no whole one.
-
-        Raises:
-            LineError: it is too long, or will be.
-        """
-        end = self._buffer.find(b"\n", self._seen)
-        if end < 0:
-            self._seen = len(self._buffer)
-            if self._seen > self._max_bytes + 1:
-                raise LineError(f"a line of {self._seen} bytes and more; {self._max_bytes} is the limit")
-            return None
-        line = bytes(self._buffer[:end]).removesuffix(b"\r")
-        del self._buffer[: end + 1]
-        self._seen = 0
-        if len(line) > self._max_bytes:
-            raise LineError(f"a line of {len(line)} bytes; {self._max_bytes} is the limit")
-        return line
 
 
 class Asker:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from flagfall.errors import AgentFault, HostFault
-from flagfall.gvgai.lines import Asker, Drop, LineError
+from flagfall.gvgai.lines import Asker, Drop
 from flagfall.gvgai.states import StateLines
 from flagfall.gvgai.words import (
     FINISH,
@@ -31,6 +31,7 @@ from flagfall.gvgai.words import (
     read_action,
     read_choice,
 )
+from flagfall.kernel.channels.lines import LineError
 from flagfall.tasks.vgdl.observation import StateObservation
 from flagfall.timing import NEVER_NS
 

@@ -22,7 +22,7 @@ from flagfall.agents.agent import PlayedAgent, adapt
 from flagfall.agents.playing import settled
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.arrival import Arrived, read_state
-from flagfall.gvgai.lines import LineError, Message, Replier
+from flagfall.gvgai.lines import Message, Replier
 from flagfall.gvgai.words import (
     END_OVERSPENT,
     FINISH,
@@ -33,6 +33,7 @@ from flagfall.gvgai.words import (
     action_word,
 )
 from flagfall.kernel.channels.envelope import Envelope, Phase
+from flagfall.kernel.channels.lines import LineError
 from flagfall.kernel.match import Briefing
 from flagfall.tasks.vgdl.track import END_OF_ROUND
 from flagfall.timing import NEVER_NS, ElapsedTimer, TimeControl

@@ -47,6 +47,7 @@ from flagfall.kernel.scheduler import schedule
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.spaces import spaces_of
 from flagfall.kernel.stage import Stage
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper, timekeeping
@@ -293,7 +294,13 @@ class _Environment:
 
     def _briefing(self, seat: Seat) -> Briefing:
         seed = derive_seed(self._seed, "seat", seat.number)
-        return Briefing(seat.number, len(self._hosts), seed, str(self._control))
+        return Briefing(
+            seat.number,
+            len(self._hosts),
+            seed,
+            str(self._control),
+            lambda: None if seat.task is None else spaces_of(seat.task, seat.number),
+        )
 
     def _abandon(self, seat: Seat) -> None:
         if (scope := self._scopes.get(seat.number)) is not None:
@@ -343,6 +350,9 @@ class _Environment:
         return answers if isinstance(answers, Stop) else script.send(answers)
 
     async def _start_seats(self) -> Mapping[int, Any] | Stop:
+        tasks = getattr(self._scheduler, "tasks", ())
+        if isinstance(tasks, Sequence) and tasks and isinstance(tasks[0], TaskRole):
+            self._show(tasks[0])
         answers = await self._stage.notify(Notice("start"))
         if not isinstance(answers, Stop):
             for seat, host in zip(self._stage.seats, self._hosts, strict=True):
@@ -380,8 +390,13 @@ class _Environment:
             if len(task.players) != len(self._hosts):
                 raise UsageError(f"it seats {len(task.players)} agents, and {len(self._hosts)} are here")
             self._stage.give_to(task)
+            self._show(task)
             self._tell(TaskStarted, task.id, request.index, request.seed)
         return task
+
+    def _show(self, task: TaskRole) -> None:
+        for seat in self._stage.seats:
+            seat.task = task
 
     def _note(self, outcome: Outcome) -> Outcome:
         """Book and record how a task went; gives it with its time."""

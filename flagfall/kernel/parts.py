@@ -15,6 +15,7 @@ from flagfall.events import Event
 if TYPE_CHECKING:
     from flagfall.kernel.roles import Outcome
     from flagfall.kernel.seat import Seat, SeatTally
+    from flagfall.kernel.spaces import Spaces
 
 
 @attrs.frozen
@@ -32,6 +33,12 @@ class Briefing:
     seats: int
     seed: int
     time_control: str
+    _look_up_spaces: Callable[[], Spaces | None] = attrs.field(default=lambda: None, repr=False, eq=False)
+
+    @property
+    def spaces(self) -> Spaces | None:
+        """What the first task shows and takes, where the match knows its tasks before it begins."""
+        return self._look_up_spaces()
 
 
 class AgentHost(Protocol):

@@ -146,7 +146,11 @@ class TaskRole(Protocol):
 
 
 class SchedulerRole(Protocol):
-    """Decides which task comes next, from the outcomes so far."""
+    """Decides which task comes next, from the outcomes so far.
+
+    A sequence `tasks` may be there: then agents can know what the first of them shows and takes before they
+    are up (`flagfall.kernel.spaces`).
+    """
 
     def set_seed(self, seed: int) -> None:
         """Called once, before the first task is asked for."""

@@ -25,6 +25,7 @@ from flagfall.timing.stalls import STALL_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.channels.envelope import Envelope, Phase
+    from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.stage import Stage
     from flagfall.timing import NowNs, Timekeeper
 
@@ -96,6 +97,7 @@ class Seat(Appointment):
         phase: what it was asked last.
         limit_ns: how long that may take before it is late.
         cpu_clock: on the CPU clock, what the agent has used; set by its host.
+        task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
         own_stalls_ns: how long this agent held up the event loop (kept by the ledger).
     """
 
@@ -134,6 +136,7 @@ class Seat(Appointment):
         "phase",
         "said",
         "tally",
+        "task",
         "timer",
         "wants",
     )
@@ -149,6 +152,7 @@ class Seat(Appointment):
         self.out: str | None = None
         self.out_detail = ""
         self.said = ""
+        self.task: TaskRole | None = None
         self.own_stalls_ns = 0
         self.cpu_clock: NowNs | None = None
         self._stage = stage

@@ -10,12 +10,11 @@ from flagfall.gvgai.lines import (
     MAX_DROPPED,
     MAX_REPLY_BYTES,
     Asker,
-    LineError,
-    LineReader,
     Message,
     Replier,
 )
 from flagfall.gvgai.words import END_WORDS, Overspent, action_word, read_action, read_choice
+from flagfall.kernel.channels.lines import LineError, LineReader
 from flagfall.tasks.vgdl.track import END_OF_ROUND
 
 

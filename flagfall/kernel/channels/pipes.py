@@ -1,18 +1,19 @@
-"""Bytes and frames over a pair of file descriptors, for the event loop's end of a pipe or socket."""
+"""Bytes, lines and frames over a pair of file descriptors, for the event loop's end of a pipe or socket."""
 
 from __future__ import annotations
 
-__all__ = ["READ_BYTES", "BytePipe", "FramedPipe"]
+__all__ = ["READ_BYTES", "BytePipe", "Bytes", "PayloadPipe"]
 
 import os
 import socket
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 from trio.lowlevel import notify_closing, wait_readable, wait_writable
 
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
+from flagfall.kernel.channels.lines import LineReader
 
 READ_BYTES: Final = 64 * 1024
 """What a Linux pipe holds, so that one read empties it."""
@@ -78,35 +79,69 @@ class BytePipe:
             os.close(fd)
 
 
-class FramedPipe:
-    """Sends and receives whole frames over a pipe of bytes, which is closed with it."""
+class Bytes(Protocol):
+    """A stream of bytes each way, such as a `BytePipe`; the methods are as there."""
 
-    def __init__(self, pipe: BytePipe, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+    async def write(self, data: bytes) -> None:
+        """Write all of it."""
+
+    async def read(self) -> bytes:
+        """What there is; nothing when the other end has closed."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class PayloadPipe:
+    """Sends and receives payloads over bytes, which are closed with it: lines, then frames if wanted.
+
+    Args:
+        pipe: the bytes.
+        max_bytes: the longest payload that is let in.
+    """
+
+    def __init__(self, pipe: Bytes, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._pipe = pipe
-        self._framer = Framer(max_frame_bytes)
+        self._lines: LineReader | None = LineReader(max_bytes)
+        self._framer = Framer(max_bytes)
+
+    def use_frames(self) -> None:
+        """From now on payloads are frames, both ways; what was read already, too."""
+        assert self._lines is not None
+        self._framer.feed(self._lines.take_rest())
+        self._lines = None
 
     async def send(self, payload: bytes) -> None:
-        """Write one frame. If it is cancelled, part of the frame may be out: close the pipe then.
+        """Write one. If it is cancelled, part of it may be out: close the pipe then.
 
         Raises:
             trio.BrokenResourceError: the other end is gone.
+            FrameError: a frame would be too long.
         """
-        await self._pipe.write(frame(payload))
+        await self._pipe.write(frame(payload) if self._lines is None else payload + b"\n")
 
     async def receive(self) -> bytes:
-        """The next frame. If it is cancelled, nothing was taken.
+        """The next one. If it is cancelled, nothing was taken.
 
         Raises:
-            trio.EndOfChannel: the other end closed, perhaps in the middle of a frame.
+            trio.EndOfChannel: the other end closed, perhaps in the middle of one.
             FrameError: a frame is longer than allowed.
+            LineError: a line is.
         """
-        while (payload := self._framer.next_frame()) is NEED_MORE:
-            data = await self._pipe.read()
-            if not data:
-                raise trio.EndOfChannel
-            self._framer.feed(data)
-        return payload
+        if self._lines is None:
+            while (payload := self._framer.next_frame()) is NEED_MORE:
+                self._framer.feed(await self._read())
+            return payload
+        while (line := self._lines.next_line()) is None:
+            self._lines.feed(await self._read())
+        return line
+
+    async def _read(self) -> bytes:
+        data = await self._pipe.read()
+        if not data:
+            raise trio.EndOfChannel
+        return data
 
     def close(self) -> None:
-        """Close both descriptors."""
+        """Close the bytes."""
         self._pipe.close()

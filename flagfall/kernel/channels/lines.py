@@ -1,0 +1,61 @@
+"""Lines on a byte stream. Pure: bytes in, lines out."""
+
+from __future__ import annotations
+
+__all__ = ["LineError", "LineReader"]
+
+from flagfall.errors import FlagfallError
+
+
+class LineError(FlagfallError):
+    """The other end does not keep to the protocol so badly that it cannot be read on."""
+
+
+class LineReader:
+    """Cuts a byte stream into lines; a carriage return before the line feed belongs to the end.
+
+    Lines are taken before more is fed, so that it holds one line and one chunk at most.
+
+    Args:
+        max_bytes: the longest line that is taken, its end not counted.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._buffer = bytearray()
+        self._seen = 0  # so much of the buffer is known to hold no end of line
+
+    @property
+    def buffered_bytes(self) -> int:
+        """How much input is held; what is left at the end of the stream is half a line."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> None:
+        """Add input, cut anyhow."""
+        self._buffer += data
+
+    def next_line(self) -> bytes | None:
+        """The next line without its end, or `None` while there is no whole one.
+
+        Raises:
+            LineError: it is too long, or will be.
+        """
+        end = self._buffer.find(b"\n", self._seen)
+        if end < 0:
+            self._seen = len(self._buffer)
+            if self._seen > self._max_bytes + 1:
+                raise LineError(f"a line of {self._seen} bytes and more; {self._max_bytes} is the limit")
+            return None
+        line = bytes(self._buffer[:end]).removesuffix(b"\r")
+        del self._buffer[: end + 1]
+        self._seen = 0
+        if len(line) > self._max_bytes:
+            raise LineError(f"a line of {len(line)} bytes; {self._max_bytes} is the limit")
+        return line
+
+    def take_rest(self) -> bytes:
+        """What follows the last line that was taken, where no more lines are to come."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._seen = 0
+        return rest

@@ -1,0 +1,156 @@
+"""What observations and actions look like, in plain values that any language reads. Pure.
+
+| `type` | what else it says | a value |
+|---|---|---|
+| `discrete` | `n`, `start` | a whole number from `start` to `start + n - 1` |
+| `box` | `shape`, `dtype`, `low`, `high`: one bound for all, a flat list, or `null` | an array |
+| `multi_binary` | `shape` | an array of 0 and 1 |
+| `multi_discrete` | `shape`, `nvec` (flat) | an array; each element below its `nvec` |
+| `text` | `min_length`, `max_length`, `characters` | a text of these characters |
+| `tuple` | `spaces`: a list | a list with a value for each |
+| `one_of` | `spaces`: a list | a pair: the number of one of them, and its value |
+| `dict` | `spaces`: by key | an object with a value for each key |
+| `sequence` | `space` | a list of values |
+| `other` | `text` | whatever the text says |
+"""
+
+from __future__ import annotations
+
+__all__ = ["Spaces", "describe_space", "has_arrays", "spaces_of"]
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+if TYPE_CHECKING:
+    from flagfall.kernel.roles import TaskRole
+
+MAX_TOLD_BOUNDS: Final = 64
+"""So many bounds of a box are told one by one; a picture has thousands, and they are all alike."""
+
+MAX_TEXT_CHARS: Final = 200
+
+
+@attrs.frozen
+class Spaces:
+    """What a task shows to a player, and what it takes.
+
+    Attributes:
+        observation: the description of its observations; `{}` where the task does not say.
+        action: likewise of its actions.
+        nil: the action that is played for an agent that gives none.
+    """
+
+    observation: dict[str, Any]
+    action: dict[str, Any]
+    nil: Any = None
+
+
+def spaces_of(task: TaskRole, seat: int) -> Spaces:
+    """What a task says of the player on this seat; tasks need not have spaces."""
+    players = task.players
+    player = players[seat] if seat < len(players) else None
+    return Spaces(_of(task, "observation_space", player), _of(task, "action_space", player), task.nil_action)
+
+
+def _of(task: Any, name: str, player: str | None) -> dict[str, Any]:
+    by_player = getattr(task, f"{name}_of", None)
+    try:
+        space = getattr(task, name, None) if by_player is None or player is None else by_player(player)
+    except NotImplementedError:  # a task that says nothing of what it shows
+        return {}
+    return {} if space is None else describe_space(space)
+
+
+def has_arrays(described: Any) -> bool:
+    """Whether values of a described space have arrays in them."""
+    match described:
+        case {"type": "box" | "multi_binary" | "multi_discrete"}:
+            return True
+        case dict():
+            return any(map(has_arrays, described.values()))
+        case list():
+            return any(map(has_arrays, described))
+        case _:
+            return False
+
+
+def describe_space(space: Any) -> dict[str, Any]:
+    """The description of a Gymnasium space, see above."""
+    for kind in type(space).__mro__:
+        if kind.__name__ in _DESCRIBED:
+            return _DESCRIBED[kind.__name__](space)
+    return {"type": "other", "text": str(space)[:MAX_TEXT_CHARS]}
+
+
+def _discrete(space: Any) -> dict[str, Any]:
+    return {"type": "discrete", "n": int(space.n), "start": int(space.start)}
+
+
+def _box(space: Any) -> dict[str, Any]:
+    return {
+        "type": "box",
+        "shape": list(space.shape),
+        "dtype": space.dtype.newbyteorder("<").str,
+        "low": _bound(space.low),
+        "high": _bound(space.high),
+    }
+
+
+def _bound(values: Any) -> Any:
+    flat = values.reshape(-1)
+    if not flat.size or (flat == flat[0]).all():
+        return _finite(flat[0].item()) if flat.size else None
+    return [_finite(value) for value in flat.tolist()] if flat.size <= MAX_TOLD_BOUNDS else None
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+def _multi_binary(space: Any) -> dict[str, Any]:
+    return {"type": "multi_binary", "shape": list(space.shape)}
+
+
+def _multi_discrete(space: Any) -> dict[str, Any]:
+    return {
+        "type": "multi_discrete",
+        "shape": list(space.shape),
+        "nvec": [int(count) for count in space.nvec.reshape(-1)],
+    }
+
+
+def _text(space: Any) -> dict[str, Any]:
+    return {
+        "type": "text",
+        "min_length": int(space.min_length),
+        "max_length": int(space.max_length),
+        "characters": "".join(sorted(space.character_set)),
+    }
+
+
+def _several(name: str) -> Callable[[Any], dict[str, Any]]:
+    return lambda space: {"type": name, "spaces": [describe_space(part) for part in space.spaces]}
+
+
+def _dict(space: Any) -> dict[str, Any]:
+    return {"type": "dict", "spaces": {str(key): describe_space(part) for key, part in space.spaces.items()}}
+
+
+def _sequence(space: Any) -> dict[str, Any]:
+    return {"type": "sequence", "space": describe_space(space.feature_space)}
+
+
+_DESCRIBED: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+    "Discrete": _discrete,
+    "Box": _box,
+    "MultiBinary": _multi_binary,
+    "MultiDiscrete": _multi_discrete,
+    "Text": _text,
+    "Tuple": _several("tuple"),
+    "OneOf": _several("one_of"),
+    "Dict": _dict,
+    "Sequence": _sequence,
+}
+"""By the names of Gymnasium's classes: the kernel does not import it."""

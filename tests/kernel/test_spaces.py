@@ -1,0 +1,84 @@
+"""Spaces in plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from flagfall.kernel.spaces import describe_space, has_arrays, spaces_of
+from flagfall.tasks.catalog import make_task
+from tests.fakes import CountTask
+
+DESCRIBED = [
+    (spaces.Discrete(5, start=-2), {"type": "discrete", "n": 5, "start": -2}, False),
+    (
+        spaces.Box(0, 255, (2, 3), np.uint8),
+        {"type": "box", "shape": [2, 3], "dtype": "|u1", "low": 0, "high": 255},
+        True,
+    ),
+    (
+        spaces.Box(np.array([-1.0, -np.inf]), np.array([1.0, np.inf]), dtype=np.float64),
+        {"type": "box", "shape": [2], "dtype": "<f8", "low": [-1.0, None], "high": [1.0, None]},
+        True,
+    ),
+    (spaces.MultiBinary(4), {"type": "multi_binary", "shape": [4]}, True),
+    (spaces.MultiDiscrete([2, 3]), {"type": "multi_discrete", "shape": [2], "nvec": [2, 3]}, True),
+    (
+        spaces.Text(5, charset="ba"),
+        {"type": "text", "min_length": 1, "max_length": 5, "characters": "ab"},
+        False,
+    ),
+    (
+        spaces.Tuple([spaces.Discrete(2), spaces.MultiBinary(1)]),
+        {
+            "type": "tuple",
+            "spaces": [{"type": "discrete", "n": 2, "start": 0}, {"type": "multi_binary", "shape": [1]}],
+        },
+        True,
+    ),
+    (
+        spaces.Dict({"a": spaces.Discrete(2)}),
+        {"type": "dict", "spaces": {"a": {"type": "discrete", "n": 2, "start": 0}}},
+        False,
+    ),
+    (
+        spaces.Sequence(spaces.Discrete(2)),
+        {"type": "sequence", "space": {"type": "discrete", "n": 2, "start": 0}},
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("space", "expected", "arrays"), DESCRIBED, ids=lambda value: type(value).__name__)
+def test_every_kind(space: spaces.Space[Any], expected: dict[str, Any], arrays: bool):
+    described = describe_space(space)
+    assert described == expected
+    assert has_arrays(described) is arrays
+    assert msgspec.json.decode(msgspec.json.encode(described)) == expected
+
+
+def test_bounds_that_are_many_are_not_told_one_by_one():
+    low = np.zeros((50, 50))
+    low[0, 0] = -1
+    assert describe_space(spaces.Box(low, 1.0, dtype=np.float64))["low"] is None
+
+
+def test_a_space_of_ones_own():
+    class Odd(spaces.Discrete[Any]):
+        pass
+
+    class Strange(spaces.Space[Any]):
+        pass
+
+    assert describe_space(Odd(3))["type"] == "discrete"
+    assert describe_space(Strange())["type"] == "other"
+
+
+def test_what_a_task_says():
+    assert spaces_of(make_task("micro1"), 0).action == {"type": "discrete", "n": 256, "start": 0}
+    assert spaces_of(make_task("micro1"), 0).nil == 32
+    assert spaces_of(CountTask(), 0).observation == {}
