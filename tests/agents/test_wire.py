@@ -18,11 +18,13 @@ from flagfall.agents.wire import (
     Bye,
     Encoding,
     Failed,
+    FromAgent,
     Hello,
     Join,
     Ready,
     Refused,
     Skip,
+    ToAgent,
     decode_from_agent,
     decode_to_agent,
     encode,
@@ -35,7 +37,7 @@ from flagfall.kernel.spaces import Spaces
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 encodings = pytest.mark.parametrize("encoding", ENCODINGS)
 
-FROM_AGENT = [
+FROM_AGENT: list[FromAgent] = [
     Join("secret"),
     Ready(),
     Ready(("act", "result"), "msgpack", 1),
@@ -44,7 +46,7 @@ FROM_AGENT = [
     Answer(-2),
     Skip(7),
 ]
-TO_AGENT = [
+TO_AGENT: list[ToAgent] = [
     Hello(
         1, 0, 2, 2**63 - 1, "act=1s", Spaces({"type": "discrete", "n": 2, "start": 0}, {}, 0), False, "a:B"
     ),
@@ -136,8 +138,28 @@ values = st.recursive(
 )
 types = st.sampled_from(["join", "ready", "failed", "answer", "skip", "hello", "ask", "bye", "refused", "?"])
 fields = st.sampled_from(
-    "number action wants encoding version reason detail token $ndarray shape seat seats seed time_control"
-    " spaces phase observation reward limit_ns late".split()
+    [
+        "number",
+        "action",
+        "wants",
+        "encoding",
+        "version",
+        "reason",
+        "detail",
+        "token",
+        "$ndarray",
+        "shape",
+        "seat",
+        "seats",
+        "seed",
+        "time_control",
+        "spaces",
+        "phase",
+        "observation",
+        "reward",
+        "limit_ns",
+        "late",
+    ]
 )
 near_messages = st.builds(
     lambda kind, rest: {"type": kind, **rest}, types, st.dictionaries(fields, values, max_size=6)
