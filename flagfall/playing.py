@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import trio
 
+from flagfall.agents.isolation import USUAL_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.loop_host import LoopHost
 from flagfall.agents.process_host import ProcessHost
 from flagfall.agents.specs import agent_name, is_human, is_sample, load_agent, make_human
@@ -54,6 +55,7 @@ async def play(
     scheduler: str | None = None,
     time_control: str | TimeControl = DEFAULT_TIME_CONTROL,
     host: HostKind | None = None,
+    isolation: Isolation | IsolationKind = USUAL_ISOLATION,
     seed: int = 0,
     steps: int | None = None,
     tick_ns: int | None = None,
@@ -73,6 +75,8 @@ async def play(
         time_control: a `TimeControl` or its text, such as `act=40ms/1s`.
         host: where agents run. By default agents given as objects and the samples run in the event
             loop, and agents named by file or module in processes of their own.
+        isolation: how agents in processes are kept apart: `none`, `process`, `sandbox`, or with limits of
+            your own an `Isolation` (`flagfall.agents.isolation`).
         seed: the root seed; everything random derives from it.
         steps: the match ends after so many turns.
         tick_ns: real-time pace: the world moves every so many nanoseconds, and takes each agent's newest
@@ -88,9 +92,10 @@ async def play(
     control = time_control if isinstance(time_control, TimeControl) else TimeControl.parse(time_control)
     built, header = build_scheduler(tasks, scheduler, steps)
     virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+    kept = isolation if isinstance(isolation, Isolation) else Isolation(isolation)
     several = isinstance(agents, Sequence) and not isinstance(agents, str)
     hosts = [
-        host_agent(agent, "task" if virtual and host is None else host)
+        host_agent(agent, "task" if virtual and host is None else host, isolation=kept)
         for agent in (agents if several else [agents])
     ]
     recorder = [] if journal is None else [Journal(journal)]
@@ -172,8 +177,13 @@ def _refuse_python(config: str) -> None:
             )
 
 
-def host_agent(agent: Any, kind: HostKind | None = None, name: str | None = None) -> AgentHost:
-    """A host for an agent; see the arguments `agents` and `host` of `play`."""
+def host_agent(
+    agent: Any,
+    kind: HostKind | None = None,
+    name: str | None = None,
+    isolation: Isolation = USUAL_ISOLATION,
+) -> AgentHost:
+    """A host for an agent; see the arguments `agents`, `host` and `isolation` of `play`."""
     if hasattr(agent, "kind") and hasattr(agent, "run") and hasattr(agent, "name"):
         return agent  # type: ignore[no-any-return]  # a host already
     if isinstance(agent, str):
@@ -185,7 +195,7 @@ def host_agent(agent: Any, kind: HostKind | None = None, name: str | None = None
                 raise UsageError(f"{agent}: a human plays in the event loop, with host task")
             return HumanHost(make_human(agent), name)
         if kind == "process" or (kind is None and not is_sample(agent)):
-            return ProcessHost(agent, name)
+            return ProcessHost(agent, name, isolation)
         agent = load_agent(agent)
     elif kind == "process":
         raise UsageError(f"a process needs an agent named by file or module, not {agent!r}")

@@ -13,7 +13,7 @@ __all__ = ["NO_ISOLATION", "USUAL_ISOLATION", "Isolation", "IsolationKind"]
 
 import os
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -69,6 +69,16 @@ class Isolation:
         for name in self.env:
             if name not in os.environ:
                 raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
+
+    @classmethod
+    def told(cls, kind: IsolationKind | None, limits: str | None, env: Sequence[str] | None) -> Isolation:
+        """From what somebody said of it, texts for instance; what was not said is as by default.
+
+        Raises:
+            UsageError: something cannot be.
+        """
+        kept = cls(kind or "process", env=tuple(env or ()))
+        return kept if limits is None else attrs.evolve(kept, limits=Limits.parse(limits))
 
     def environment(self, folder: str) -> Mapping[str, str]:
         """The variables of the agent.

@@ -5,7 +5,7 @@ Exit codes, of every command:
 | code | meaning |
 |---|---|
 | 0 | it was done. Agents that were late, illegal or out are results, not errors |
-| 1 | the host failed (a task, the disk, this program), or `verify` found a difference |
+| 1 | the host failed (a task, the disk, this program), or `verify` or a check found something |
 | 2 | what was asked for cannot be; nothing was played or written |
 | 128 + n | ended by signal n: 130 for Ctrl-C, 143 for SIGTERM; what was played is printed and recorded |
 """
@@ -50,6 +50,8 @@ _COMMANDS: Final = {
     "gvgai": "GVGAI's learning track: train, validate, serve clients, hold a contest.",
     "tasks": "List the tasks.",
     "agents": "List the sample agents, and tell how to name your own.",
+    "check-agent": "Examine an agent: how fast it is, whether it lasts, whether it plays by the rules.",
+    "check-host": "Play agents that do what none should, and print what becomes of them on this machine.",
 }
 
 
@@ -102,7 +104,8 @@ def _app(called: Sequence[str]) -> App:
     )
     for order, (command, line) in enumerate(_COMMANDS.items()):
         short = None if command in called else line
-        app.command(f"flagfall.cli.{command}:{command}", name=command, help=short, sort_key=order)
+        function = command.replace("-", "_")
+        app.command(f"flagfall.cli.{function}:{function}", name=command, help=short, sort_key=order)
     return app
 
 

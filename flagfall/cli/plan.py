@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
+from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.specs import agent_name, is_human, is_sample
 from flagfall.agents.zmq_wire import is_remote
 from flagfall.cli.configs import TaskOptions, choose_tasks
@@ -79,6 +80,7 @@ class Plan:
         virtual: whether time is virtual.
         hosts: where each agent runs, by the text that names it.
         matches: in the order in which they are played.
+        isolation: how agents in processes are kept apart.
     """
 
     tasks: tuple[str, ...] | TaskSetup
@@ -89,6 +91,7 @@ class Plan:
     virtual: bool
     hosts: Mapping[str, AgentHost]
     matches: tuple[PlannedMatch, ...]
+    isolation: Isolation = USUAL_ISOLATION
 
     @property
     def in_processes(self) -> list[str]:
@@ -117,6 +120,7 @@ def make_plan(
     time_control: str | None = None,
     clock: Literal["wall", "virtual"] = "wall",
     host: HostKind | None = None,
+    isolation: Isolation = USUAL_ISOLATION,
     journal: Path | None = None,
     results: Path | None = None,
     repeats: int = 1,
@@ -148,7 +152,7 @@ def make_plan(
             f"the scheduler {scheduler or config!r} goes on until it is stopped, so only the first of"
             f" {count} matches would be played: add --steps"
         )
-    hosts = _hosts(agents, host, learner_command, virtual=clock == "virtual")
+    hosts = _hosts(agents, host, isolation, learner_command, virtual=clock == "virtual")
     _refuse_crowd(agents, seatings)
     seeds = [seed, *(derive_seed(seed, "repeat", number) for number in range(1, repeats))]
     matches = tuple(
@@ -171,9 +175,8 @@ def make_plan(
     if results is not None and results == journal:
         raise UsageError(f"--results {results}: the journal has this name already")
     told = ids if setup is None else setup
-    return Plan(
-        told, None if setup else scheduler, control, steps, tick_ns, clock == "virtual", hosts, matches
-    )
+    policy = None if setup else scheduler
+    return Plan(told, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
 
 
 def _at_least_one(option: str, value: int | None) -> None:
@@ -241,12 +244,21 @@ def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> N
 
 
 def _hosts(
-    specs: Sequence[str], kind: HostKind | None, learner_command: str | None, *, virtual: bool
+    specs: Sequence[str],
+    kind: HostKind | None,
+    isolation: Isolation,
+    learner_command: str | None,
+    *,
+    virtual: bool,
 ) -> dict[str, AgentHost]:
     if virtual and kind not in {None, "task"}:
         raise UsageError(
             f"--clock virtual takes only agents in the event loop, and --host {kind} lives in real time:"
             " leave --host out, or take --clock wall"
+        )
+    if isolation != USUAL_ISOLATION and (virtual or kind in {"task", "thread"}):
+        raise UsageError(
+            "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock out"
         )
     distinct = list(dict.fromkeys(specs))
     names = Counter(agent_name(spec) for spec in distinct)
@@ -259,7 +271,7 @@ def _hosts(
 
             made[spec] = parse_remote(spec, learner_command, name)
         else:
-            made[spec] = host_agent(spec, "task" if virtual else kind, name)
+            made[spec] = host_agent(spec, "task" if virtual else kind, name, isolation)
     return made
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["CHECK_SECONDS", "check_agents"]
+__all__ = ["CHECK_SECONDS", "check_agents", "check_now"]
 
 import os
-import signal
 import subprocess
-import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import trio
 
+from flagfall.agents.guarded import open_guarded
+from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process_host import WORKER
+from flagfall.agents.sandbox import shown_for
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,15 +22,16 @@ if TYPE_CHECKING:
 CHECK_SECONDS: Final = 60.0
 """What importing an agent may take here; what it may take in a match, its time control says."""
 
-STDERR_BYTES: Final = 8 * 1024
-"""How much is shown of what an agent wrote while it was imported, the newest; as in a match."""
 
-_TAIL_SECONDS: Final = 0.2
-"""How long to wait for the end of its output, which a child of its own may keep open."""
-
-
-async def check_agents(specs: Iterable[str], seconds: float = CHECK_SECONDS) -> None:
+async def check_agents(
+    specs: Iterable[str], isolation: Isolation = USUAL_ISOLATION, seconds: float = CHECK_SECONDS
+) -> None:
     """Import each agent in a process of its own, as many at a time as there are processors.
+
+    Args:
+        specs: what names the agents.
+        isolation: how they are kept apart; as in the match.
+        seconds: what each may take.
 
     Raises:
         UsageError: some agents cannot be imported; has what each of them said.
@@ -39,7 +41,7 @@ async def check_agents(specs: Iterable[str], seconds: float = CHECK_SECONDS) -> 
 
     async def check(spec: str) -> None:
         async with limiter:
-            if fault := await _check(spec, seconds):
+            if fault := await _check(spec, isolation, seconds):
                 faults[spec] = fault
 
     distinct = list(dict.fromkeys(specs))
@@ -50,34 +52,32 @@ async def check_agents(specs: Iterable[str], seconds: float = CHECK_SECONDS) -> 
         raise UsageError("\n".join(faults[spec] for spec in distinct if spec in faults))
 
 
-async def _check(spec: str, seconds: float) -> str:
+def check_now(specs: Iterable[str], isolation: Isolation) -> None:
+    """The same for programs without an event loop; Ctrl-C comes out of it as itself, not in a group."""
+    try:
+        trio.run(check_agents, specs, isolation)
+    except BaseExceptionGroup as group:
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        raise KeyboardInterrupt from None
+
+
+async def _check(spec: str, isolation: Isolation, seconds: float) -> str:
     """What is wrong with an agent; empty where nothing is."""
-    process = await trio.lowlevel.open_process(
-        [sys.executable, "-m", "flagfall.agents", "--check", spec],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
+    null = subprocess.DEVNULL
+    guarded = await open_guarded(
+        [*WORKER, "--check", spec], isolation, shown=shown_for(spec), stdin=null, stdout=null
     )
-    tail = bytearray()
-    told = trio.Event()
+    code: int | None = None
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_keep_tail, process, tail, told)
-            with trio.move_on_after(seconds):
-                await process.wait()
-            with trio.move_on_after(_TAIL_SECONDS):
-                await told.wait()
+            nursery.start_soon(guarded.keep_tail)
+            await guarded.has_ended(seconds)
+            code = guarded.process.returncode
             nursery.cancel_scope.cancel()
     finally:
-        code = process.returncode
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with trio.CancelScope(shield=True):
-            await process.wait()
-            if process.stderr is not None:
-                await process.stderr.aclose()
-    return _fault(spec, seconds, code, tail.decode(errors="replace").strip())
+        await guarded.end()
+    return _fault(spec, seconds, code, guarded.said)
 
 
 def _fault(spec: str, seconds: float, code: int | None, said: str) -> str:
@@ -91,11 +91,3 @@ def _fault(spec: str, seconds: float, code: int | None, said: str) -> str:
 
 _REFUSED: Final = 2
 """With this exit code the worker says why it refuses an agent."""
-
-
-async def _keep_tail(process: trio.Process, tail: bytearray, told: trio.Event) -> None:
-    assert process.stderr is not None
-    async for chunk in process.stderr:
-        tail += chunk
-        del tail[:-STDERR_BYTES]
-    told.set()

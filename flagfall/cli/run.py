@@ -34,6 +34,9 @@ def run(
     no_timeout: Annotated[bool, _Flag] = False,
     clock: Literal["wall", "virtual"] = "wall",
     host: Literal["task", "thread", "process"] | None = None,
+    isolation: Literal["none", "process", "sandbox"] | None = None,
+    limits: str | None = None,
+    pass_env: Annotated[list[str] | None, _List] = None,
     tick: str | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     results: Path | None = None,
@@ -75,6 +78,11 @@ def run(
         clock: `virtual`: waiting takes no time, and the same seed gives the same journal, byte by byte.
         host: Where agents run. By default samples in the event loop, and agents of your own in processes;
             under the virtual clock all in the loop.
+        isolation: How agents in processes are kept apart: `process` (limits, few variables of the
+            environment, temporary files of their own), `sandbox` (and no network, and a read-only system of
+            which they see little; needs bubblewrap), or `none`.
+        limits: What each of them may have, such as `memory=512MB processes=64 cpu=10m disk=1GB cores=0-1`.
+        pass_env: Variables of the environment that they get besides the usual ones, such as a key.
         tick: Real-time pace: the world moves every so often (`20ms`) and takes each agent's newest action.
         journal: Record the match in this file; `.zst` at its end compresses it. In a series each match has
             its own, with its number: `run-0.jsonl`, `run-1.jsonl`, ...
@@ -93,6 +101,7 @@ def run(
     """
     import trio
 
+    from flagfall.agents.isolation import Isolation
     from flagfall.cli.configs import TaskOptions
     from flagfall.cli.plan import make_plan
     from flagfall.cli.session import Session
@@ -110,6 +119,7 @@ def run(
         time_control=time_control,
         clock=clock,
         host=host,
+        isolation=Isolation.told(isolation, limits, pass_env),
         journal=journal,
         results=results,
         repeats=matches,
@@ -117,7 +127,9 @@ def run(
         timed=not no_timeout,
     )
     if plan.in_processes:
-        _check(plan.in_processes)
+        from flagfall.cli.preflight import check_now
+
+        check_now(plan.in_processes, plan.isolation)
     if log_level is not None:
         from flagfall.recording.logs import configure_logging
 
@@ -140,20 +152,6 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
         raise UsageError("--learner-cmd, --learner-port and --learner-address go with one --agent zmq")
     text = f"zmq://{address or '127.0.0.1'}:{5556 if port is None else port}"
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
-
-
-def _check(agents: list[str]) -> None:
-    """Check agents in processes; Ctrl-C comes out of there as itself, not in a group."""
-    import trio
-
-    from flagfall.cli.preflight import check_agents
-
-    try:
-        trio.run(check_agents, agents)
-    except BaseExceptionGroup as group:
-        if group.subgroup(KeyboardInterrupt) is None:
-            raise
-        raise KeyboardInterrupt from None
 
 
 def _report(session: Session, *, json: bool, quiet: bool) -> None:

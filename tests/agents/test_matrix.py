@@ -1,4 +1,4 @@
-"""The matrix of bad agents: whatever one does, it gets its verdict, the others lose nothing, and nothing is left."""
+"""The matrix of bad agents: each gets its verdict, the others lose nothing, and nothing is left."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from flagfall.cli.preflight import STDERR_BYTES, check_agents
+from flagfall.agents.guarded import STDERR_BYTES
+from flagfall.cli.preflight import check_agents
 from flagfall.errors import UsageError
 
 
@@ -16,7 +17,7 @@ async def test_there_is_a_time_limit(folder):
     (folder / "heavy.py").write_text("import time\ntime.sleep(60)\n")
     began = time.monotonic()
     with pytest.raises(UsageError, match=r"heavy.py:Bot was not imported within 0.5 s while it was checked"):
-        await check_agents(["heavy.py:Bot"], 0.5)
+        await check_agents(["heavy.py:Bot"], seconds=0.5)
     assert time.monotonic() - began < 5
 
 
@@ -30,6 +31,6 @@ async def test_what_it_says_is_bounded_and_what_it_starts_does_not_hold_it_up(fo
     )
     began = time.monotonic()
     with pytest.raises(UsageError, match=r"ended its process \(7\)") as caught:
-        await check_agents(["loud.py:Bot"], 30)
+        await check_agents(["loud.py:Bot"], seconds=30)
     assert time.monotonic() - began < 10
     assert len(str(caught.value)) < STDERR_BYTES + 200

@@ -1,0 +1,412 @@
+"""What keeps a process of an agent apart: its limits, its environment, its guardian, its sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagfall.agents import guarded, guardian, sandbox
+from flagfall.agents.guarded import STDERR_BYTES, open_guarded
+from flagfall.agents.isolation import NO_ISOLATION, Isolation
+from flagfall.agents.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
+from flagfall.agents.process_host import ProcessHost
+from flagfall.errors import UsageError
+from flagfall.timing.units import MS, S
+from tests.fakes import CountTask, play_here
+
+CONTROL = "start=20s init=5s act=5s/20s result=5s"
+
+TELLS = """
+import json, os, resource, sys
+fds = [int(name) for name in os.listdir("/proc/self/fd")]
+told = {
+    "env": dict(os.environ),
+    "fds": [fd for fd in fds if os.path.exists(f"/proc/self/fd/{fd}")],
+    "cores": sorted(os.sched_getaffinity(0)),
+    "session": os.getsid(0) == os.getpid(),
+    "data": resource.getrlimit(resource.RLIMIT_DATA)[0],
+    "as": resource.getrlimit(resource.RLIMIT_AS)[0],
+    "cpu": resource.getrlimit(resource.RLIMIT_CPU)[0],
+    "files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+    "fsize": resource.getrlimit(resource.RLIMIT_FSIZE)[0],
+    "core": resource.getrlimit(resource.RLIMIT_CORE)[0],
+    "oom": int(open("/proc/self/oom_score_adj").read()),
+    "folder": os.listdir(os.environ["TMPDIR"]) if os.environ.get("TMPDIR") else None,
+}
+sys.stderr.write(json.dumps(told))
+"""
+
+
+async def ran(code: str, isolation: Isolation, seconds: float = 20, **options: Any) -> tuple[int | None, str]:
+    """Run some Python under a guardian; gives its exit code, and what it said."""
+    null = subprocess.DEVNULL
+    running = await open_guarded([sys.executable, "-c", code], isolation, stdin=null, stdout=null, **options)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(running.keep_tail)
+        await running.has_ended(seconds)
+        nursery.cancel_scope.cancel()
+    code_ = running.process.returncode
+    await running.end()
+    return code_, running.said
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process lives; a zombie does not."""
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+def is_file(path: str) -> bool:
+    """Whether there is such a file or folder."""
+    return Path(path).exists()
+
+
+def wait_until(what: Callable[[], bool], seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while not what() and time.monotonic() < end:
+        time.sleep(0.01)
+    return what()
+
+
+# Limits.
+
+SIZES = st.none() | st.integers(1, 10**13)
+LIMITS = st.builds(
+    Limits,
+    memory=SIZES,
+    address_space=SIZES,
+    cpu=st.none() | st.integers(1, 10**6).map(lambda seconds: seconds * S),
+    processes=st.none() | st.integers(1, 10**6),
+    files=st.none() | st.integers(1, 10**6),
+    file_size=SIZES,
+    disk=SIZES,
+    cores=st.none() | st.sets(st.integers(0, 200), min_size=1).map(lambda cores: tuple(sorted(cores))),
+)
+
+
+@given(LIMITS)
+def test_limits_have_a_text_form(limits: Limits):
+    assert Limits.parse(str(limits)) == limits
+
+
+@given(st.integers(0, 10**15 - 1))
+def test_sizes_have_a_text_form(size: int):
+    assert parse_size(format_size(size)) == size
+
+
+def test_what_limits_say():
+    assert Limits.parse("memory=512MB, cpu=1m cores=0-2+5") == Limits(
+        memory=512_000_000, cpu=60 * S, cores=(0, 1, 2, 5)
+    )
+    assert Limits.parse("") == Limits.parse("default") == Limits()
+    assert Limits.parse("none") == UNLIMITED
+    assert Limits.parse("processes=none").processes is None
+    assert [parse_size(f"2{unit}") for unit in ("B", "kb", "MiB")] == [2, 2000, 2 * 1024**2]
+    assert max(UNITS.values()) == 1024**4
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("memory=512", "no size"),
+        ("memory=-1MB", "no size"),
+        ("memroy=5MB", "nearest: memory"),
+        ("memory", "memory=512MB"),
+        ("memory=1MB memory=2MB", "second time"),
+        ("processes=0", "no count"),
+        ("cpu=1", "no unit"),
+        ("cpu=1500ms", "whole seconds"),
+        ("cores=a", "no cores"),
+        ("memory=0MB", "above 0"),
+    ],
+)
+def test_limits_that_cannot_be(text: str, said: str):
+    with pytest.raises(UsageError, match=said):
+        Limits.parse(text)
+
+
+def test_isolation_that_cannot_be():
+    with pytest.raises(UsageError, match="nearest: sandbox"):
+        Isolation("sandbx")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="has no limits"):
+        Isolation("none", Limits(memory=10**9))
+    with pytest.raises(UsageError, match="NOT_SET"):
+        Isolation(env=("NOT_SET",))
+
+
+# What the agent has.
+
+
+async def test_a_process_has_few_variables_no_open_files_and_its_limits(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SOME_KEY", "s")
+    monkeypatch.setenv("WANTED_KEY", "w")
+    limits = Limits.parse("memory=500MB address_space=2GB cpu=7s files=77 file_size=5MB")
+    leaked = os.open(os.devnull, os.O_RDONLY)
+    os.set_inheritable(leaked, True)
+    try:
+        code, said = await ran(TELLS, Isolation("process", limits, env=("WANTED_KEY",)))
+    finally:
+        os.close(leaked)
+    told = json.loads(said)
+    assert code == 0
+    assert told["fds"] == [0, 1, 2]
+    assert "SOME_KEY" not in told["env"]
+    assert told["env"]["WANTED_KEY"] == "w"
+    assert told["env"]["PATH"] == os.environ["PATH"]
+    assert told["folder"] == []
+    assert not is_file(told["env"]["TMPDIR"])
+    wanted = {"data": 5 * 10**8, "as": 2 * 10**9, "cpu": 7, "files": 77, "fsize": 5 * 10**6, "core": 0}
+    assert {name: told[name] for name in wanted} == wanted
+    assert told["oom"] == 1000
+    assert told["session"]
+
+
+async def test_without_isolation_it_has_your_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SOME_KEY", "s")
+    told = json.loads((await ran(TELLS, NO_ISOLATION))[1])
+    assert told["env"]["SOME_KEY"] == "s"
+    assert told["data"] == -1
+
+
+async def test_it_can_be_pinned_to_cores():
+    core = max(os.sched_getaffinity(0))
+    told = json.loads((await ran(TELLS, Isolation(limits=Limits(cores=(core,)))))[1])
+    assert told["cores"] == [core]
+
+
+async def test_an_agent_over_its_cpu_time_is_ended_by_the_system():
+    code, _ = await ran("while True: pass", Isolation(limits=Limits.parse("cpu=1s")))
+    assert code in {-signal.SIGXCPU, -signal.SIGKILL}
+
+
+async def test_what_it_wrote_is_kept_with_the_match_though_it_did_not_fall(tmp_path: Path):
+    (tmp_path / "bot.py").write_text(
+        "import sys\ndef act(observation):\n    print('thought', observation, file=sys.stderr)\n"
+        "    sys.stderr.flush()\n    return observation\n"
+    )
+    played = await play_here(CountTask(3), ProcessHost(f"{tmp_path}/bot.py:act", "bot"), control=CONTROL)
+    assert played.fell == []
+    assert played.result is not None
+    assert played.result.seats[0].said.splitlines() == ["thought 0", "thought 1", "thought 2"]
+
+
+async def test_of_a_flood_the_newest_is_kept():
+    code, said = await ran("import sys\nsys.stderr.write('x' * 3_000_000 + 'end')", Isolation())
+    assert code == 0
+    assert said.endswith("xend")
+    assert len(said) == STDERR_BYTES
+
+
+# The guardian.
+
+LEAVES_A_CHILD = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        sys.stderr.write(str(os.getpid()))
+        sys.stderr.flush()
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+time.sleep({seconds})
+"""
+
+
+async def test_what_went_into_a_session_of_its_own_goes_with_its_agent():
+    code, said = await ran(LEAVES_A_CHILD.format(seconds=0), Isolation())
+    assert code == 0
+    assert not is_there(int(said))
+
+
+async def test_exit_codes_and_signals_are_the_commands_own():
+    assert (await ran("import sys; sys.exit(5)", Isolation()))[0] == 5
+    assert (await ran("import os; os.kill(os.getpid(), 11)", Isolation()))[0] == -signal.SIGSEGV
+    running = await open_guarded(["/no/such/program"], Isolation())
+    assert await running.has_ended(20)
+    await running.end()
+    assert running.process.returncode == 127
+    assert "/no/such/program cannot be started" in running.said
+
+
+async def test_a_folder_that_was_made_unreadable_is_removed():
+    code, said = await ran(
+        "import os, sys\nfolder = os.environ['TMPDIR']\nos.makedirs(f'{folder}/a/b')\n"
+        "open(f'{folder}/a/b/c', 'w').close()\nos.chmod(f'{folder}/a/b', 0)\nos.chmod(f'{folder}/a', 0)\n"
+        "sys.stderr.write(folder)",
+        Isolation(),
+    )
+    assert code == 0
+    assert not is_file(said)
+
+
+async def test_when_the_guardian_is_killed_its_agent_is_gone_and_nothing_is_left():
+    running = await open_guarded([sys.executable, "-c", "while True: pass"], Isolation())
+    while not (below := guardian.descendants(running.process.pid)):  # noqa: ASYNC110 - no event tells
+        await trio.sleep(0.01)
+    mine = running._folder
+    os.kill(running.process.pid, signal.SIGKILL)
+    await running.end()
+    assert wait_until(lambda: not any(map(is_there, below)))
+    assert not is_file(mine)
+
+
+async def test_a_guardian_that_was_stopped_cannot_save_its_agent(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("flagfall.agents.guarded._PATIENCE_SECONDS", 0.2)
+    running = await open_guarded([sys.executable, "-c", "while True: pass"], Isolation())
+    while not (below := guardian.descendants(running.process.pid)):  # noqa: ASYNC110 - no event tells
+        await trio.sleep(0.01)
+    os.kill(running.process.pid, signal.SIGSTOP)
+    await running.end()
+    assert wait_until(lambda: not any(map(is_there, below)))
+    assert not is_file(running._folder)
+
+
+KILLED_HOST = """
+import sys, tempfile, trio
+from flagfall.agents.isolation import Isolation
+from flagfall.agents.process_host import ProcessHost
+from tests.fakes import CountTask, play_here
+tempfile.tempdir = sys.argv[2]
+trio.run(lambda: play_here(CountTask(5), ProcessHost(sys.argv[1], "bot"), control="start=20s act=60s"))
+"""
+
+
+def test_an_agent_that_spins_dies_with_a_kill_9_of_its_host(tmp_path: Path):
+    (tmp_path / "bot.py").write_text(
+        "import os, pathlib, time\ndef act(observation):\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n        os.setsid()\n        time.sleep(60)\n"
+        f"    pathlib.Path('{tmp_path}/pids').write_text(f'{{os.getpid()}} {{pid}}')\n"
+        "    while True:\n        pass\n"
+    )
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-c", KILLED_HOST, f"{tmp_path}/bot.py:act", str(tmp_path / "tmp")]
+    host = subprocess.Popen(command)
+    pids = tmp_path / "pids"
+    try:
+        assert wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2, 30)
+    finally:
+        host.kill()
+        host.wait()
+    for pid in map(int, pids.read_text().split()):
+        assert wait_until(lambda pid=pid: not is_there(pid)), pid  # type: ignore[misc]
+    assert wait_until(lambda: not list((tmp_path / "tmp").iterdir()))
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+async def test_the_cpu_time_of_what_it_started_counts(grouped: bool):
+    code = "import os, time\nif os.fork() == 0:\n    while True: pass\ntime.sleep(60)"
+    running = await open_guarded([sys.executable, "-c", code], Isolation())
+    try:
+        clock = running.cpu_clock() if grouped else guarded._family_clock(running.process.pid)
+        with trio.fail_after(20):
+            while clock() < 100 * MS:  # noqa: ASYNC110 - a clock tells by no event
+                await trio.sleep(0.01)
+    finally:
+        await running.end()
+    assert clock() >= 100 * MS  # it stands still when everybody is gone
+
+
+# The sandbox.
+
+
+@pytest.fixture
+def bubblewrap() -> None:
+    try:
+        sandbox.check_sandbox()
+    except UsageError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("bubblewrap")
+async def test_in_a_sandbox_an_agent_sees_its_own_folder_and_little_else(tmp_path: Path):
+    own, other = tmp_path / "own", tmp_path / "other"
+    own.mkdir()
+    other.mkdir()
+    (other / "bot.py").write_text("secret")
+    (own / "helper.py").write_text(
+        "def tries(what):\n    try:\n        what()\n    except OSError:\n        return 0\n    return 1\n"
+    )
+    (own / "bot.py").write_text(
+        "import os, pathlib, socket\nfrom helper import tries\n"
+        "def act(observation):\n"
+        "    return [\n"
+        f"        tries(lambda: pathlib.Path('{other}/bot.py').read_text()),\n"
+        f"        tries(lambda: pathlib.Path('{own}/new').write_text('')),\n"
+        "        tries(lambda: pathlib.Path('/usr/new').write_text('')),\n"
+        "        tries(lambda: pathlib.Path('/new').write_text('')),\n"
+        "        tries(lambda: pathlib.Path('/etc/passwd').read_text()),\n"
+        "        tries(lambda: socket.create_connection(('1.1.1.1', 53), timeout=1)),\n"
+        "        len(list(pathlib.Path('/proc').glob('[0-9]*'))) < 9,\n"
+        f"        tries(lambda: pathlib.Path('{own}/bot.py').read_text()),\n"
+        "        tries(lambda: (pathlib.Path(os.environ['TMPDIR']) / 'x').write_text('')),\n"
+        "    ][observation]\n"
+    )
+    spec = f"{own}/bot.py:act"
+    played = await play_here(CountTask(9), ProcessHost(spec, "bot", Isolation("sandbox")), control=CONTROL)
+    assert played.fell == []
+    assert played.actions() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.usefixtures("bubblewrap")
+async def test_more_can_be_shown_in_a_sandbox(tmp_path: Path):
+    book = tmp_path / "book.txt"
+    book.write_text("e4")
+    code = f"import sys; sys.stderr.write(open('{book}').read())"
+    assert "e4" not in (await ran(code, Isolation("sandbox")))[1].split()
+    assert (await ran(code, Isolation("sandbox", readable=(str(book),))))[1] == "e4"
+
+
+def test_what_holds_an_agents_code(tmp_path: Path):
+    assert sandbox.shown_for("random") == ()
+    assert sandbox.shown_for("unknown") == ()
+    assert sandbox.shown_for("no_such_module:Bot") == ()
+    assert sandbox.shown_for(f"{tmp_path}/bot.py:Bot") == (str(tmp_path),)
+    assert sandbox.shown_for(f"{tempfile.gettempdir()}/bot.py:Bot") == (f"{tempfile.gettempdir()}/bot.py",)
+    assert sandbox.shown_for("json.tool:Bot") == (str(Path(json.__file__).parent),)
+
+
+def test_where_there_is_no_bubblewrap_a_sandbox_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    sandbox.check_sandbox.cache_clear()
+    try:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(UsageError, match="needs bubblewrap: install it"):
+            ProcessHost("random", "random", Isolation("sandbox"))
+        broken = tmp_path / "bwrap"
+        broken.write_text("#!/bin/sh\necho no namespaces >&2\nexit 1\n")
+        broken.chmod(0o755)
+        with pytest.raises(UsageError, match="does not work here: no namespaces"):
+            ProcessHost("random", "random", Isolation("sandbox"))
+    finally:
+        sandbox.check_sandbox.cache_clear()
+
+
+def test_sizes_of_folders_and_descendants_are_found(tmp_path: Path):
+    assert guardian.descendants(2**22 + 1) == []
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").write_bytes(bytes(100_000))
+    assert 100_000 <= guardian._size_of(str(tmp_path)) < 200_000
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        assert child.pid in guardian.descendants(os.getpid())
+    finally:
+        with suppress(OSError):
+            child.kill()
+        child.wait()

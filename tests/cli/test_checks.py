@@ -1,0 +1,63 @@
+"""`check-agent` and `check-host`, and what `run` says of isolation."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_an_agent_that_passes_its_examination(call):
+    ended = call("check-agent", "bots.py:Echo", "--task", "micro1")
+    assert ended.code == 0
+    assert "lasts in a long game" in ended.out
+    assert "NO" not in ended.out
+
+
+def test_an_agent_that_fails_it_is_told_why(call):
+    ended = call("check-agent", "bots.py:Crash", "--host", "thread", "--task", "micro1")
+    assert ended.code == 1
+    assert "out: crashed" in ended.out
+    assert "ValueError: enough" in ended.out
+    assert "\x1b" not in ended.out
+    data = call("check-agent", "bots.py:Crash", "--host", "thread", "--task", "micro1", "--json").data()
+    assert data["passed"] is False
+    assert {mark["question"]: mark["passed"] for mark in data["marks"]}["lasts in a long game"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check-agent", "human"], "starts its agent itself"),
+        (["check-agent", "nobody"], "unknown agent"),
+        (["check-agent", "random", "--limits", "memroy=1MB"], "nearest: memory"),
+        (["check-agent", "random", "--host", "task", "--isolation", "sandbox"], "leave --host out"),
+        (["run", "-t", "micro1", "-a", "random", "--host", "task", "--limits", "disk=1MB"], "--limits"),
+        (["run", "-t", "micro1", "-a", "bots.py:Echo", "--pass-env", "NOT_SET"], "is not set"),
+        (
+            ["run", "-t", "micro1", "-a", "bots.py:Echo", "--isolation", "none", "--limits", "disk=1MB"],
+            "no limits",
+        ),
+    ],
+)
+def test_what_cannot_be(call, words: list[str], said: str):
+    ended = call(*words)
+    assert ended.code == 2
+    assert said in ended.err
+    assert ended.out == ""
+
+
+def test_limits_hold_in_a_match(call, folder):
+    (folder / "hungry.py").write_text("def act(observation):\n    return len(b'x' * 500_000_000) and 32\n")
+    words = ["run", "-t", "micro1", "-a", "hungry.py:act", "--steps", "2", "--json"]
+    seat = call(*words, "--limits", "memory=300MB").data()["matches"][0]["seats"][0]
+    assert seat["fell"] == "crashed"
+    assert "MemoryError" in seat["detail"]
+
+
+def test_the_matrix_as_a_table_and_as_data(call):
+    ended = call("check-host", "--place", "task")
+    assert ended.code == 0
+    assert "swallows its cancellation" in ended.out
+    assert ended.out.splitlines()[-1].endswith("agents, all as expected")
+    rows = call("check-host", "--place", "task", "--json").data()["rows"]
+    assert {row["place"] for row in rows} == {"task"}
+    assert all(row["as_expected"] for row in rows)
