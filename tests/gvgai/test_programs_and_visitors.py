@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 from functools import partial
@@ -317,6 +318,22 @@ def test_serve_and_play_on_understand_each_other(tmp_path):
     assert [game["score"] for game in games] == [score for _, _, score, _ in report["games"]]
     again = flagfall("results", str(tmp_path / "j.jsonl"), "--json")
     assert json.loads(again.stdout)["games"] == games
+
+
+def test_interrupted_server_lets_go_and_says_what_was_played(tmp_path):
+    command = [sys.executable, "-m", "flagfall", "gvgai", "serve", "--agents", "0", "--json"]
+    with subprocess.Popen(
+        [*command, "--game", write_game(tmp_path), "--port", str(free_port())],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stderr is not None
+        assert "waiting for clients" in server.stderr.readline()
+        server.send_signal(signal.SIGINT)
+        said, _ = server.communicate(timeout=30)
+    assert server.returncode == 130
+    assert json.loads(said) == {"sessions": []}
 
 
 def test_train_and_contest_on_the_command_line(tmp_path):

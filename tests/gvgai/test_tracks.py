@@ -21,6 +21,7 @@ from flagfall.recording.journal import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.vgdl.track import RULES, TrackRules
 from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.testing import check_task
 from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.units import MINUTE
 from tests.gvgai.games import DRUM, write_game
@@ -80,16 +81,30 @@ def test_learner_is_better_than_random_in_validation():
     assert score(played["q-learning"]) > score(played["random"])
 
 
-def test_on_the_wall_clock_the_budget_is_real_time(tmp_path):
-    times, rules = TrackTimes.of(SHORT, training_ns=1 * S)
+@pytest.mark.parametrize("game", OWN_GAMES)
+@pytest.mark.parametrize("agent", ["random", "q-learning"])
+def test_on_the_wall_clock_the_budget_is_real_time(game, agent, tmp_path):
+    times, rules = TrackTimes.of(SHORT, "start=20s init=20s act=10s result=20s", training_ns=300 * MS)
     path = tmp_path / "wall.jsonl"
-    track = trio.run(partial(play_track, TrackSetup("cinders", rules), "q-learning", times, journal=path))
+    track = trio.run(partial(play_track, TrackSetup(game, rules), agent, times, journal=path))
     assert track.result.reason == "finished"
     training = track.figures.of("training")
-    assert training[-1].at_ns >= 1 * S
-    assert all(game.at_ns < 1 * S for game in training[:-1])
+    assert training[-1].at_ns >= 300 * MS
+    assert all(one.at_ns < 300 * MS for one in training[:-1])
     assert [one.level for one in track.figures.of("validation")] == [3, 4]
     assert verify(path, rebuild).ok
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_levels_of_a_track_keep_the_contract_of_tasks(rules, tmp_path):
+    game = write_game(tmp_path)
+
+    def level() -> Any:
+        task = TrackSetup(game, rules).build().next_task()
+        assert task is not None
+        return task
+
+    check_task(level, remembers=rules.remembers)
 
 
 def test_samples_play_in_processes_as_well(tmp_path):

@@ -143,6 +143,18 @@ def test_journal_of_a_scheduler_that_goes_by_the_clock_verifies(tmp_path, until_
     assert found.turns == until_ns // (10 * MS)
 
 
+def test_journal_of_several_seats_that_ran_out_of_time_verifies(tmp_path):
+    def tasks() -> ListScheduler:
+        return ListScheduler([timed(TogetherTask(2, 100), play_until_ns=25 * MS), TogetherTask(2, 3)])
+
+    path = tmp_path / "match.jsonl"
+    agents = [Hearer(0.01), Hearer(0.001)]
+    trio.run(partial(play_here, tasks(), *agents, sinks=[Journal(path)]), clock=VirtualClock())
+    found = verify(path, lambda _header: tasks())
+    assert found.ok, str(found)
+    assert found.turns == 6
+
+
 def test_verifying_finds_an_end_by_time_that_came_too_early(tmp_path):
     path = tmp_path / "match.jsonl"
     trio.run(partial(play_here, Until(50 * MS), Hearer(0.01), sinks=[Journal(path)]), clock=VirtualClock())

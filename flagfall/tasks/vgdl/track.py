@@ -147,8 +147,7 @@ class TrackLevel:
         return None if render is None else render()
 
     def close(self) -> None:
-        """As the task has it."""
-        self._task.close()
+        """Nothing: the task may stand at several places, and its track closes it."""
 
 
 class Track:
@@ -174,6 +173,7 @@ class Track:
         self.phase: Literal["training", "validation"] = "training"
         self.current: TrackLevel | None = None
         self._levels = tuple(levels)
+        self._given: dict[tuple[str, int], TrackLevel] = {}
         self._random = Random(0)
         self._to_come = list(rules.training)
         self._answer: Any = None
@@ -191,7 +191,10 @@ class Track:
                 return None
             self._to_come.append(self._chosen())
         level = self._to_come.pop(0)
-        self.current = TrackLevel(self._levels[level], level, self.phase, self.rules)
+        place = (self.phase, level)
+        if place not in self._given:
+            self._given[place] = TrackLevel(self._levels[level], level, self.phase, self.rules)
+        self.current = self._given[place]
         return self.current
 
     def report(self, outcome: Outcome) -> None:
@@ -213,7 +216,7 @@ class Track:
         """Close every level, once."""
         if not self._closed:
             self._closed = True
-            for task in self._levels:
+            for task in (*self._given.values(), *self._levels):
                 task.close()
 
     def _chosen(self) -> int:

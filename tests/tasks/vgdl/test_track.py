@@ -14,6 +14,7 @@ from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal import Journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.vgdl.track import END_OF_ROUND, RULES, Track, TrackRules
+from flagfall.testing import check_scheduler
 from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.units import MINUTE
 from tests.fakes import CountTask, Played, play, play_here
@@ -183,6 +184,11 @@ def test_journal_of_a_track_verifies(tmp_path, rules):
     assert verify(path, lambda _header: track(rules, **changes)).ok
     wrong = verify(path, lambda _header: track(rules, **{**changes, "training_ns": 400 * MS}))
     assert wrong.difference is not None
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_track_keeps_the_contract_of_schedulers(rules):
+    check_scheduler(lambda: track(rules, games=20))
 
 
 def test_levels_are_closed_once():
