@@ -142,7 +142,7 @@ class TrackLevel:
         return {"phase": self.phase, "level": self.level, **self._task.metrics()}
 
     def picture(self) -> Any:
-        """What is to be seen at this moment, `[height, width, 3]`; `None` where the task shows no pictures."""
+        """What is to be seen now, `[height, width, 3]`; `None` where the task shows no pictures."""
         render = getattr(self._task, "render", None)
         return None if render is None else render()
 
