@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "gvgai": BASE | {"tasks", "agents", "recording", "playing"},
     "testing": BASE | {"tasks", "agents"},
     "playing": BASE | {"tasks", "agents", "recording"},
-    "cli": BASE | {"tasks", "agents", "recording", "testing", "playing", "gvgai"},
+    "tournament": BASE | {"tasks", "agents", "recording", "playing"},
+    "cli": BASE | {"tasks", "agents", "recording", "testing", "playing", "gvgai", "tournament"},
     "": BASE | {"tasks", "agents", "recording", "playing"},
 }
 
@@ -44,6 +45,8 @@ PURE = [
     "gvgai/lines.py",
     "gvgai/words.py",
     "recording/transcript.py",
+    "tournament/records.py",
+    "tournament/thinking.py",
     *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),
 ]
 IMPURE_MODULES = {"asyncio", "threading", "time", "trio"}
