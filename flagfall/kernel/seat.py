@@ -43,6 +43,9 @@ _BREATH_NS: Final = 5_000_000
 """After a stall, how long an agent has at least to show the answer that it may have ready: a few time slices
 of a machine that is busy, or the stall would not have been."""
 
+_MOMENT_NS: Final = 500_000
+"""The same where nothing was lost before the deadline: what lies ready is heard in the next pass."""
+
 _LOOK_AGAIN_NS: Final = 1_000
 """CPU time runs slower than the wall's, so the agent may have some left: look again, but do not spin."""
 
@@ -369,12 +372,13 @@ class Seat(Appointment):
         if _over(busy_ns, self._hard_ns, lost_ns):
             self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
             return
-        left_ns = _left(busy_ns, self._hard_ns, lost_ns)
+        left_ns = _left(busy_ns, self._hard_ns + (_BREATH_NS if lost_ns else 0))
         if self._open is None or self._started_ns is None:
             self._arm(now_ns + left_ns)
             return
         spent_ns, credit_ns = self._spent(now_ns)
-        if _over(spent_ns, self.limit_ns, credit_ns):
+        breath_ns = self._breath_ns(credit_ns, self._started_ns + self.limit_ns)
+        if is_late(spent_ns, self.limit_ns + breath_ns):
             self.expire()
             if self._asking:  # it took the turn, and asks for another: it is busy with nothing
                 self._busy_since_ns = None
@@ -384,7 +388,15 @@ class Seat(Appointment):
             self._stage.overdue(self, spent_ns, credit_ns)
         else:
             self._quick_due_ns = 0  # what the host lost must be reckoned with in the reply
-            self._arm(now_ns + min(left_ns, _left(spent_ns, self.limit_ns, credit_ns)))
+            self._arm(now_ns + min(left_ns, _left(spent_ns, self.limit_ns + breath_ns)))
+
+    def _breath_ns(self, credit_ns: int, due_ns: int) -> int:
+        """How much longer the agent may be silent, because a stall may have kept its answer back."""
+        if not credit_ns:
+            return 0
+        ledger = self._ledger
+        others = ledger.last is not self and credit_ns <= ledger.last_ns
+        return _MOMENT_NS if others and ledger.last_began_ns >= due_ns else _BREATH_NS
 
     # The stage's side.
 
@@ -455,6 +467,6 @@ def _over(spent_ns: int, limit_ns: int, credit_ns: int) -> bool:
     return is_late(spent_ns, limit_ns + (_BREATH_NS if credit_ns else 0))
 
 
-def _left(spent_ns: int, limit_ns: int, credit_ns: int) -> int:
+def _left(spent_ns: int, limit_ns: int) -> int:
     """How long to wait before looking again whether a limit is reached."""
-    return max(_LOOK_AGAIN_NS, limit_ns - spent_ns + (_BREATH_NS if credit_ns else 0))
+    return max(_LOOK_AGAIN_NS, limit_ns - spent_ns)

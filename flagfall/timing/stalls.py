@@ -43,6 +43,8 @@ class Ledger:
     Attributes:
         lost_ns: the sum of all stalls so far.
         last: who caused the latest one; `None` for the host.
+        last_ns: how long that was.
+        last_began_ns: when it began, as far as that can be told; it may have been before.
         step_began_ns: when the step that runs now began; `NEVER_NS` where nobody watches.
     """
 
@@ -50,6 +52,7 @@ class Ledger:
         self.lost_ns = 0
         self.step_began_ns = NEVER_NS
         self.last: Culprit | None = None
+        self.last_ns = self.last_began_ns = 0
         self._owners: dict[trio.lowlevel.Task, Culprit] = {}
 
     def register(self, task: trio.lowlevel.Task, culprit: Culprit) -> None:
@@ -69,10 +72,10 @@ class Ledger:
             task = nursery.parent_task if nursery is not None else None
         return None
 
-    def book(self, lost_ns: int, culprit: Culprit | None) -> None:
-        """Enter a stall."""
+    def book(self, lost_ns: int, culprit: Culprit | None, now_ns: int) -> None:
+        """Enter a stall that is over now."""
         self.lost_ns += lost_ns
-        self.last = culprit
+        self.last, self.last_ns, self.last_began_ns = culprit, lost_ns, now_ns - lost_ns
         if culprit is not None:
             culprit.own_stalls_ns += lost_ns
 
@@ -100,7 +103,7 @@ class StallWatch(trio.abc.Instrument):
         if waited_ns > _BLOCKED_NS or timeout > 0:  # it may have given up the CPU, which is no agent's doing
             over_ns = waited_ns - int(timeout * 1e9)
             if over_ns > STALL_NS:
-                self._ledger.book(over_ns, None)
+                self._ledger.book(over_ns, None, now_ns)
             self._sample(now_ns)
         elif now_ns - self._sampled_ns > _SAMPLE_NS:
             self._sample(now_ns)
@@ -117,9 +120,9 @@ class StallWatch(trio.abc.Instrument):
             host_ns = self._lost_to_host(spent_ns)
             culprit = self._ledger.owner_of(task)
             if host_ns:
-                self._ledger.book(host_ns, None)
+                self._ledger.book(host_ns, None, now_ns)
             if spent_ns > host_ns:
-                self._ledger.book(spent_ns - host_ns, culprit)
+                self._ledger.book(spent_ns - host_ns, culprit, now_ns)
             self._sample(now_ns)
 
     def lost_in_this_step_ns(self, now_ns: int) -> int:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,10 @@ import trio
 from flagfall.agents.process_host import ProcessHost
 from flagfall.agents.thread_host import ThreadHost
 from flagfall.events import StallSeen
-from flagfall.timing import MS
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.seat import Seat
+from flagfall.timing import MS, TimeControl
+from flagfall.timing.agenda import Agenda
 from flagfall.timing.stalls import Ledger, StallWatch
 from tests.fakes import CountTask, Played, Sleeper, TogetherTask, play_here
 
@@ -155,6 +159,51 @@ def test_the_step_that_runs_is_looked_at_too():
     block(0.02)
     assert watch.lost_in_this_step_ns(time.perf_counter_ns()) == 0  # it slept: its own doing
     assert ledger.step_began_ns <= began_ns
+
+
+def judged_at(stalls: list[tuple[float, float]]) -> float:
+    """When a seat with 40 ms that never answers is judged, in ms.
+
+    Args:
+        stalls: when the loop began to stand still, and for how long, in ms; it is entered when it is over.
+    """
+    now_ns = 0
+    judged: list[int] = []
+    keeper: Any = SimpleNamespace(
+        now=lambda: now_ns, agenda=Agenda(), ledger=Ledger(), lost_in_this_step_ns=lambda _now_ns: 0
+    )
+    stage: Any = SimpleNamespace(
+        paced=lambda _phase: False, overdue=lambda _seat, _spent_ns, _credit_ns: judged.append(now_ns)
+    )
+    seat = Seat(0, TimeControl.parse("act=40ms/20s"), keeper, stage)
+    seat.post(Envelope(0, None, 0, "act", None), 0)
+    left = list(stalls)
+    while not judged:
+        now_ns = max(now_ns, seat.due_ns)
+        while left and left[0][0] * MS <= now_ns:
+            began, lost = left.pop(0)
+            now_ns = max(now_ns, int((began + lost) * MS))
+            keeper.ledger.book(int(lost * MS), None, int((began + lost) * MS))
+        seat.fire(now_ns)
+    return judged[0] / MS
+
+
+@pytest.mark.parametrize(
+    ("stalls", "judged"),
+    [
+        ([], 40),
+        ([(10, 4)], 49),  # the agent has 40 ms of its own, and 5 for what the stall may have kept back
+        ([(39, 4)], 49),
+        ([(10, 100)], 145),
+        ([(40, 4)], 44.5),  # it had all of its time: what lies ready is heard at once
+        ([(40, 100)], 140.5),
+        ([(10, 4), (44, 3)], 52),
+    ],
+)
+def test_time_lost_after_the_deadline_puts_a_verdict_off_by_a_moment_only(
+    stalls: list[tuple[float, float]], judged: float
+):
+    assert judged_at(stalls) == judged
 
 
 SUSPENDED = """
