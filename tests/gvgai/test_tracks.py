@@ -57,12 +57,12 @@ def score(track: PlayedTrack) -> float:
 def test_ten_minutes_of_training_on_our_own_games(game, tmp_path):
     for agent in ("random", "q-learning"):
         path = tmp_path / f"{agent}.jsonl"
-        # Acts of 390 ms make ten minutes of 1,539 turns.
-        track = on_the_virtual_clock(game, agent, think_ns=390 * MS, text="act=1s", journal=path, seed=3)
+        # Acts of 900 ms make ten minutes of 667 turns.
+        track = on_the_virtual_clock(game, agent, think_ns=900 * MS, text="act=1s", journal=path, seed=3)
         assert track.result.reason == "finished"
         training = track.figures.of("training")
         assert [one.level for one in training[:3]] == [0, 1, 2]
-        assert 10 * MINUTE <= training[-1].at_ns < 10 * MINUTE + 390 * MS
+        assert 10 * MINUTE <= training[-1].at_ns < 10 * MINUTE + 900 * MS
         assert training[-1].ended in {"time", "finished"}
         assert [one.level for one in track.figures.of("validation")] == [3, 4]
         assert verify(path, rebuild).ok
