@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import gvgai, kernel, langroom, round1
+from benchmarks import gvgai, kernel, langroom, round1, vgdl
 
-SUITES = {"kernel": kernel.main, "round1": round1.main, "langroom": langroom.main, "gvgai": gvgai.main}
+SUITES = {
+    "kernel": kernel.main,
+    "round1": round1.main,
+    "langroom": langroom.main,
+    "gvgai": gvgai.main,
+    "vgdl": vgdl.main,
+}
 
 
 def main() -> None:
