@@ -174,21 +174,21 @@ class Play:
         """
         if self.over:
             return
-        self.tick += 1
-        self._walking = -1
-        self._settle()
-        self._update(action)
+        self.begin_cycle()
+        self.update(action)
         self.touched |= self.moved
         if self.session.timers:
             run_timers(self)
         if self.near_edge:
             check_edges(self)
         collide(self)
-        self._clear()
-        self._finish()
+        self.bury()
+        self.finish()
 
-    def _settle(self) -> None:
+    def begin_cycle(self) -> None:
         """Where things are now is where they were when the cycle began; dead avatars do not notice."""
+        self.tick += 1
+        self._walking = -1
         self.born = []
         self.died = []
         if self.stale:
@@ -206,7 +206,7 @@ class Play:
                 sprite.last_y = sprite.y
             self.moved = set()
 
-    def _update(self, action: str) -> None:
+    def update(self, action: str) -> None:
         """The avatar does what it is asked to, then everything else what it does by itself."""
         avatar = self.avatar
         if avatar is not None and not avatar.disabled:
@@ -226,7 +226,7 @@ class Play:
                 update(self, group)
         self._walking = _AFTER_ALL
 
-    def _clear(self) -> None:
+    def bury(self) -> None:
         """Remove the dead."""
         if self.shields:
             self.shields = set()
@@ -249,7 +249,7 @@ class Play:
         self.killed = set()
         self.counted = True
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """See whether the play is over."""
         if self.aborted:
             self.over = True
