@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import gvgai, kernel, langroom, round1, vgdl
+from benchmarks import gvgai, hosts, kernel, langroom, round1, vgdl
 
 SUITES = {
     "kernel": kernel.main,
+    "hosts": hosts.main,
     "round1": round1.main,
     "langroom": langroom.main,
     "gvgai": gvgai.main,

@@ -9,7 +9,6 @@ from __future__ import annotations
 __all__ = ["main"]
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,10 +21,9 @@ from typing import Any
 import trio
 import trio.testing
 
-from benchmarks.matches import CONTROL, byte_rows, journals, no_sinks, play_matches
+from benchmarks.matches import byte_rows, journals, no_sinks, play_matches
 from benchmarks.measure import Row, beside, percentile, show
 from flagfall.agents.loop_host import LoopHost
-from flagfall.agents.process_host import ProcessHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.match import play_match
 from flagfall.kernel.roles import Outcome, Sink, StepResult
@@ -239,55 +237,6 @@ def overshoot(scale: int) -> Iterator[Row]:
                 burner.wait()
 
 
-# Processes.
-
-
-def _process_round_trips(turns: int) -> list[float]:
-    spent: list[float] = []
-
-    def sink(event: Event) -> None:
-        if isinstance(event, TurnPlayed):
-            spent.append(event.spent_ns / 1000)
-
-    async def match() -> None:
-        host = ProcessHost(f"{Path(__file__).with_name('echo_agent.py')}:Echo", "echo")
-        await play_match(OneTask(), [host], control=CONTROL, steps=turns, sinks=[sink])
-
-    trio.run(match)
-    return spent
-
-
-_PONG = "import os\nwhile data := os.read(0, 65536): os.write(1, data)"
-
-
-def _pipe_round_trips(turns: int) -> list[float]:
-    spent = []
-    with subprocess.Popen(
-        [sys.executable, "-c", _PONG], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        to_child, from_child = child.stdin.fileno(), child.stdout.fileno()
-        for _ in range(turns):
-            began = time.perf_counter_ns()
-            os.write(to_child, b"ping")
-            os.read(from_child, 64)
-            spent.append((time.perf_counter_ns() - began) / 1000)
-    return spent
-
-
-def process_trips(scale: int) -> Iterator[Row]:
-    """A round trip to an agent in a process, with clock and verdict, against a bare pipe: median µs."""
-    turns = 10_000 // scale
-    ours: list[float] = []
-    pipes: list[float] = []
-    for _ in range(3):
-        pipes += _pipe_round_trips(turns)
-        ours += _process_round_trips(turns)
-    mine, theirs = statistics.median(ours), statistics.median(pipes)
-    yield Row("process round trip, µs", f"{mine:.0f}", f"pipe {theirs:.0f}", f"{mine / theirs:.2f}")
-
-
 # Virtual time.
 
 SLEEPERS = 100
@@ -342,6 +291,6 @@ def main(*, quick: bool = False, only: str = "") -> None:
         quick: do a tenth of the work.
         only: leave out the groups whose name does not contain this text.
     """
-    groups = (round_trips, byte_steps, virtual_events, process_trips, overshoot)
+    groups = (round_trips, byte_steps, virtual_events, overshoot)
     rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))
     show("flagfall kernel, each row beside its baseline in the same run", rows)

@@ -136,6 +136,7 @@ def as_data(match: PlayedMatch) -> dict[str, Any]:
                 "agent": seat.agent,
                 "fell": seat.fell,
                 "detail": seat.detail,
+                "said": seat.said,
                 **attrs.asdict(seat.tally),
                 "think_mean_ns": round(_mean_think_ns(seat)),
             }

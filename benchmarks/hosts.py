@@ -1,0 +1,173 @@
+"""What agents in processes cost: a turn, a start, and many of them at once."""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import trio
+
+from benchmarks.kernel import OneTask
+from benchmarks.matches import CONTROL, journals, no_sinks
+from benchmarks.measure import Row, percentile, show
+from flagfall.agents.isolation import Isolation, IsolationKind
+from flagfall.agents.process_host import ProcessHost
+from flagfall.agents.sandbox import check_sandbox
+from flagfall.errors import UsageError
+from flagfall.events import Event, SeatReady, TurnPlayed
+from flagfall.kernel.match import play_match
+from flagfall.kernel.roles import Sink
+from flagfall.timing import MS
+
+AGENT = f"{Path(__file__).with_name('echo_agent.py')}:Echo"
+PINGS = 10_000
+STARTS = 15
+AT_ONCE = 64
+ROUNDS = 3
+
+_PONG = "import os\nwhile data := os.read(0, 65536): os.write(1, data)"
+
+
+def pipe_round_trips(count: int) -> list[float]:
+    """A bare ping-pong over two pipes with a process, in microseconds: what the system asks for it."""
+    spent = []
+    with subprocess.Popen(
+        [sys.executable, "-c", _PONG], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        to_child, from_child = child.stdin.fileno(), child.stdout.fileno()
+        for _ in range(count):
+            began = time.perf_counter_ns()
+            os.write(to_child, b"ping")
+            os.read(from_child, 64)
+            spent.append((time.perf_counter_ns() - began) / 1000)
+    return spent
+
+
+async def _match(steps: int, isolation: Isolation, sinks: Sequence[Sink], number: int = 0) -> None:
+    host = ProcessHost(AGENT, "echo", isolation)
+    await play_match(OneTask(), [host], control=CONTROL, seed=number, steps=steps, sinks=sinks)
+
+
+def _round_trips(turns: int, sinks: Callable[[int], list[Sink]]) -> list[float]:
+    """A turn with its clock: from one turn's end to the next one's, in microseconds."""
+    ends: list[int] = []
+
+    def sink(event: Event) -> None:
+        if isinstance(event, TurnPlayed):
+            ends.append(event.at_ns)
+
+    trio.run(partial(_match, turns, Isolation(), [*sinks(0), sink]))
+    return [(later - sooner) / 1000 for sooner, later in pairwise(ends)]
+
+
+def round_trips(scale: int) -> Iterator[Row]:
+    """A turn of an agent in a process, beside a bare ping-pong."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, sinks in (("", no_sinks), (", with a journal", journals(Path(folder)))):
+            ours: list[float] = []
+            pipes: list[float] = []
+            for _ in range(ROUNDS):
+                pipes += pipe_round_trips(PINGS // scale)
+                ours += _round_trips(PINGS // scale, sinks)
+            mine, theirs = statistics.median(ours), statistics.median(pipes)
+            yield Row(
+                f"process round trip{name}, µs p50 / p99",
+                f"{mine:.0f} / {percentile(ours, 0.99):.0f}",
+                f"pipe {theirs:.0f} / {percentile(pipes, 0.99):.0f}",
+                f"{mine / theirs:.2f}",
+                "≤ 120",
+            )
+
+
+def _start_ms(isolation: Isolation) -> float:
+    spent: list[float] = []
+
+    def sink(event: Event) -> None:
+        if isinstance(event, SeatReady):
+            spent.append(event.spent_ns / MS)
+
+    trio.run(partial(_match, 1, isolation, [sink]))
+    return spent[0]
+
+
+def _python_ms() -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import trio, msgspec"], check=True)
+    return (time.perf_counter() - began) * 1000
+
+
+def starts(scale: int) -> Iterator[Row]:
+    """From nothing to an agent that is up, beside a Python that imports what one needs."""
+    kinds: list[IsolationKind] = ["none", "process", "sandbox"]
+    for kind in kinds:
+        try:
+            if kind == "sandbox":
+                check_sandbox()
+        except UsageError as error:
+            yield Row("start of an agent in a sandbox", str(error)[:40])
+            continue
+        pairs = [(_start_ms(Isolation(kind)), _python_ms()) for _ in range(max(3, STARTS // scale))]
+        ours, base = (statistics.median(column) for column in zip(*pairs, strict=True))
+        yield Row(
+            f"start of an agent, isolation {kind}, ms",
+            f"{ours:.0f}",
+            f"python {base:.0f}",
+            f"{ours / base:.2f}",
+        )
+
+
+async def _all_at_once(count: int, turns: int) -> tuple[float, float, list[float]]:
+    """Seconds until all are up, seconds for all of their turns together, and what each turn took in ms."""
+    spent: list[float] = []
+    ready: list[float] = []
+    began = time.perf_counter()
+
+    def sink(event: Event) -> None:
+        if isinstance(event, SeatReady):
+            ready.append(time.perf_counter())
+        elif isinstance(event, TurnPlayed):
+            spent.append(event.spent_ns / MS)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(count):
+            nursery.start_soon(_match, turns, Isolation(), [sink], number)
+    return max(ready) - began, time.perf_counter() - began, spent
+
+
+def many(scale: int) -> Iterator[Row]:
+    """Many processes in one event loop, each in a match of its own."""
+    turns = max(50, 1_000 // scale)
+    up, whole, spent = trio.run(_all_at_once, AT_ONCE, turns)
+    yield Row(f"{AT_ONCE} processes at once: all are up after, s", f"{up:.1f}", target="")
+    shares = [f"{percentile(spent, share):.2f}" for share in (0.5, 0.99)]
+    yield Row(f"{AT_ONCE} processes at once: a turn, ms p50 / p99", " / ".join(shares))
+    rate = AT_ONCE * turns / max(whole - up, 1e-9)
+    yield Row(f"{AT_ONCE} processes at once: turns/s after that", f"{rate:,.0f}")
+
+
+def main(*, quick: bool = False, only: str = "") -> None:
+    """Print the table of this suite.
+
+    Args:
+        quick: do a tenth of the work.
+        only: leave out the groups whose name does not contain this text.
+    """
+    rows = (
+        row
+        for group in (round_trips, starts, many)
+        if only in group.__name__
+        for row in group(10 if quick else 1)
+    )
+    show("flagfall hosts: agents in processes, each row beside its baseline in the same run", rows)
