@@ -14,12 +14,12 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import trio
 
+from flagfall.agents.foreign import is_command, is_foreign, is_network
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.loop_host import LoopHost
 from flagfall.agents.process_host import ProcessHost
 from flagfall.agents.specs import agent_name, is_human, is_sample, load_agent, make_human
 from flagfall.agents.thread_host import ThreadHost
-from flagfall.agents.zmq_wire import is_remote
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
@@ -188,8 +188,8 @@ def host_agent(
         return agent  # type: ignore[no-any-return]  # a host already
     if isinstance(agent, str):
         name = name or agent_name(agent)
-        if is_remote(agent):
-            return _remote_host(agent, kind, name)
+        if is_foreign(agent):
+            return _foreign_host(agent, kind, name, isolation)
         if is_human(agent):
             if kind not in {None, "task"}:
                 raise UsageError(f"{agent}: a human plays in the event loop, with host task")
@@ -211,9 +211,18 @@ class HumanHost(LoopHost):
         self.human = human
 
 
-def _remote_host(agent: str, kind: HostKind | None, name: str) -> AgentHost:
+def _foreign_host(agent: str, kind: HostKind | None, name: str, isolation: Isolation) -> AgentHost:
     if kind not in {None, "process"}:
-        raise UsageError(f"{agent}: a remote learner is a process, and lives in real time")
-    from flagfall.agents.zmq_host import parse_remote  # noqa: PLC0415 - few programs have one
+        what = "a program" if is_command(agent) else "a remote learner"
+        raise UsageError(f"{agent}: {what} is a process, and lives in real time")
+    if is_command(agent):
+        from flagfall.agents.command_host import CommandHost  # noqa: PLC0415 - few programs have one
+
+        return CommandHost(agent, name, isolation)
+    if is_network(agent):
+        from flagfall.agents.network_host import parse_network  # noqa: PLC0415 - likewise
+
+        return parse_network(agent, name=name)
+    from flagfall.agents.zmq_host import parse_remote  # noqa: PLC0415 - likewise
 
     return parse_remote(agent, name=name)

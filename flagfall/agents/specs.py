@@ -1,4 +1,4 @@
-"""Agents by name: `random`, `package.module:Name`, `path/file.py:Name`, `human`, `zmq:5556`."""
+"""Agents by name: `random`, `package.module:Name`, `path/file.py:Name`, `human`, and those of `foreign`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.agents.agent import adapt
+from flagfall.agents.foreign import foreign_name, is_foreign
 from flagfall.agents.samples import SAMPLES
-from flagfall.agents.zmq_wire import is_remote
 from flagfall.errors import UsageError, nearest
 from flagfall.timing import ElapsedTimer
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _OTHERS: Final = ("human", "human-line", "human-dot", "human-immediate", "human-keys", "human-room", "zmq")
-"""Who else has a name; `flagfall.agents.human` and `zmq_host` have them."""
+"""Who else has a name; `flagfall.agents.human` and `foreign` have them."""
 
 
 def is_sample(spec: str) -> bool:
@@ -53,7 +53,9 @@ def make_human(spec: str) -> Human:
 
 def agent_name(spec: str) -> str:
     """A short name for tables: what stands after the colon, or the sample's name."""
-    return spec.rpartition(":")[2] if ":" in spec and not is_remote(spec) else spec
+    if is_foreign(spec):
+        return foreign_name(spec)
+    return spec.rpartition(":")[2] if ":" in spec else spec
 
 
 def load_agent(spec: str) -> Any:

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 __all__ = ["RemoteLearnerHost", "is_remote", "parse_remote"]
 
-import shlex
-import shutil
-import socket
 import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import trio
 
+from flagfall.agents.addresses import LOOPBACK, cannot_bind, checked_address, checked_port, try_port
+from flagfall.agents.commands import split_command
 from flagfall.agents.guarded import LAST_WORDS_SECONDS, Guarded, open_guarded
 from flagfall.agents.isolation import NO_ISOLATION
 from flagfall.agents.zmq_wire import HELLO, byte_text, is_remote, read_reply, reward_text, shown
@@ -38,17 +36,12 @@ if TYPE_CHECKING:
 DEFAULT_PORT: Final = 5556
 """The port of round 1, which its example learners connect to."""
 
-LOOPBACK: Final = "127.0.0.1"
-"""Where to bind unless told otherwise: nobody from outside can connect."""
-
 MAX_DROPPED_AT_ONCE: Final = 100
 """After so many replies that answer nothing the rest of the loop runs; each takes some microseconds."""
 
 READ_LAST_SECONDS: Final = 0.05
 """How long a learner that we started has to read its last reward. It cannot know that the match is over, so
 more would be waited in vain."""
-
-_MAX_PORT: Final = 65535
 
 
 class RemoteLearnerHost:
@@ -79,13 +72,11 @@ class RemoteLearnerHost:
         name: str | None = None,
     ) -> None:
         _need_zmq()
-        if type(port) is not int or not 1 <= port <= _MAX_PORT:
-            raise UsageError(f"port {port!r} cannot be: write a number from 1 to {_MAX_PORT}")
+        self._port = checked_port(port)
         self.name = name or f"zmq:{port}"
-        self._port = port
-        self._address = _checked_address(address)
-        self._command = None if command is None else [*_split(command), str(port)]
-        self._try_port()
+        self._address = checked_address(address)
+        self._command = None if command is None else [*split_command(command), str(port)]
+        try_port(self._address, port)
 
     def check(self, control: TimeControl) -> None:
         """Whether the learner can be timed like that.
@@ -127,20 +118,7 @@ class RemoteLearnerHost:
         try:
             return PairLink(f"tcp://{host}:{self._port}")
         except zmq.ZMQError as error:  # somebody was faster: no agent pays for that
-            raise HostFault(self._cannot_bind(error)) from error
-
-    def _try_port(self) -> None:
-        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
-        try:
-            with socket.socket(family, socket.SOCK_STREAM) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as ZeroMQ does
-                probe.bind(("" if self._address == "*" else self._address, self._port))
-        except OSError as error:
-            raise UsageError(self._cannot_bind(error)) from error
-
-    def _cannot_bind(self, error: Exception) -> str:
-        why = getattr(error, "strerror", None) or error
-        return f"port {self._port} at {self._address} cannot be bound for a remote learner: {why}"
+            raise HostFault(cannot_bind(self._address, self._port, error)) from error
 
 
 class _Talk:
@@ -291,28 +269,3 @@ def _need_zmq() -> None:
         import zmq  # noqa: F401, PLC0415 - an extra, and not quick to import
     except ImportError as error:
         raise UsageError("a remote learner needs ZeroMQ: pip install 'flagfall[zmq]'") from error
-
-
-def _checked_address(address: str) -> str:
-    if address == "*":
-        return address
-    if address == "localhost":
-        return LOOPBACK
-    try:
-        return str(ip_address(address.removeprefix("[").removesuffix("]")))
-    except ValueError:
-        raise UsageError(
-            f"address {address!r}: write an IP address of this machine, localhost, or * for all of them"
-        ) from None
-
-
-def _split(command: str) -> list[str]:
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"command {command!r}: {error}") from None
-    if not words:
-        raise UsageError("the learner's command is empty: write a program, or give none")
-    if shutil.which(words[0]) is None:
-        raise UsageError(f"command {command!r}: there is no program {words[0]!r} to run")
-    return words

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
+from flagfall.agents.foreign import is_foreign
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.specs import agent_name, is_human, is_sample
 from flagfall.agents.zmq_wire import is_remote
@@ -99,7 +100,7 @@ class Plan:
         return [
             spec
             for spec, host in self.hosts.items()
-            if host.kind == "process" and not is_sample(spec) and not is_remote(spec)
+            if host.kind == "process" and not is_sample(spec) and not is_foreign(spec)
         ]
 
     @property

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["ConnectedHost", "ProgramHost", "split_command"]
+__all__ = ["ConnectedHost", "ProgramHost"]
 
 import os
-import shlex
-import shutil
 import socket
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
 
+from flagfall.agents.commands import split_command
 from flagfall.agents.guarded import LAST_WORDS_SECONDS, open_guarded
 from flagfall.agents.isolation import NO_ISOLATION
-from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.errors import AgentFault, HostFault
 from flagfall.gvgai.talk import Capture, Talk
 from flagfall.kernel.channels.pipes import BytePipe
 
@@ -131,18 +130,3 @@ async def _part(pipe: BytePipe) -> None:
     with trio.move_on_after(GOODBYE_SECONDS):
         while await pipe.read():
             pass
-
-
-def split_command(command: str) -> list[str]:
-    """A command as words.
-
-    Raises:
-        UsageError: there is no such program.
-    """
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"command {command!r}: {error}") from None
-    if not words or shutil.which(words[0]) is None:
-        raise UsageError(f"command {command!r}: there is no such program")
-    return words

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from flagfall.agents.commands import split_command
 from flagfall.agents.specs import agent_name, load_agent
 from flagfall.errors import UsageError
 from flagfall.gvgai.figures import TrackFigures, TrackSink
-from flagfall.gvgai.hosts import ProgramHost, split_command
+from flagfall.gvgai.hosts import ProgramHost
 from flagfall.gvgai.pondering import PonderingHost
 from flagfall.gvgai.samples import PLAYERS
 from flagfall.kernel.match import AgentHost, MatchResult, play_match

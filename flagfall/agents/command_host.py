@@ -1,0 +1,78 @@
+"""A program in any language as an agent: it speaks the wire over its standard input and output.
+
+It runs as agents in processes do, under a guardian and kept apart likewise (`flagfall.agents.process_host`).
+`docs/protocol.md` is for who writes one.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CommandHost"]
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import trio
+
+from flagfall.agents.commands import split_command
+from flagfall.agents.foreign import COMMAND, foreign_name
+from flagfall.agents.guarded import Guarded, play_guarded
+from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.wire_host import CLOSE_SECONDS, Wire, WireTalk
+from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
+from flagfall.kernel.match import Briefing
+from flagfall.kernel.seat import Seat
+
+
+class CommandHost:
+    """Runs a program that speaks the wire.
+
+    Args:
+        command: the program and its arguments, split as a shell would, without running one; `cmd:` may stand
+            before it.
+        name: for tables and records; by default that of the program.
+        isolation: how the process is kept apart. In a sandbox it can read the program's folder, and those of
+            files among its arguments.
+
+    Raises:
+        UsageError: there is no such program; a sandbox is asked for, and there can be none here.
+    """
+
+    kind: Literal["process"] = "process"
+
+    def __init__(self, command: str, name: str | None = None, isolation: Isolation = USUAL_ISOLATION) -> None:
+        if isolation.kind == "sandbox":
+            check_sandbox()
+        program, *arguments = split_command(command.removeprefix(COMMAND))
+        self._words = [str(Path(shutil.which(program) or program).absolute()), *arguments]
+        self.name = name or foreign_name(COMMAND + command.removeprefix(COMMAND))
+        self._isolation = isolation
+
+    async def run(self, seat: Seat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
+        try:
+            await seat.turn()
+        except trio.EndOfChannel:
+            return
+        play = partial(self._play, seat, briefing)
+        await play_guarded(self._words, self._isolation, seat, play, shown=_shown(self._words))
+
+    async def _play(self, seat: Seat, briefing: Briefing, guarded: Guarded, pipe: BytePipe) -> None:
+        wire, talk = Wire(PayloadPipe(pipe)), WireTalk(seat, briefing)
+        await talk.come_up(wire)
+        if seat.budget.control.clock == "cpu":
+            seat.cpu_clock = guarded.cpu_clock()
+        await talk.ask(wire)
+        wire.close()
+        await guarded.has_ended(CLOSE_SECONDS)
+
+
+def _shown(words: Sequence[str]) -> list[str]:
+    """The files and folders that a sandbox shows: where the program is, and what files it is told of."""
+    common = {Path("/"), Path(tempfile.gettempdir()), Path.home()}
+    files = [Path(word).absolute() for word in words if Path(word).is_file()]
+    return [str(file if file.parent in common else file.parent) for file in files]

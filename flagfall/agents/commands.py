@@ -1,0 +1,27 @@
+"""Commands that somebody wrote: split as a shell would, without running one."""
+
+from __future__ import annotations
+
+__all__ = ["split_command"]
+
+import shlex
+import shutil
+
+from flagfall.errors import UsageError
+
+
+def split_command(command: str) -> list[str]:
+    """The words of a command, whose first names a program that there is.
+
+    Raises:
+        UsageError: there is none, or no word, or a quotation mark is missing.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"command {command!r}: {error}") from None
+    if not words:
+        raise UsageError("the command is empty: write a program, with its arguments")
+    if shutil.which(words[0]) is None:
+        raise UsageError(f"command {command!r}: there is no program {words[0]!r} to run")
+    return words

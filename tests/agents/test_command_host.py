@@ -1,0 +1,142 @@
+"""Programs in any language on a seat: the samples, and some that break the rules."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flagfall.agents.command_host import CommandHost
+from flagfall.agents.foreign import foreign_name, is_foreign
+from flagfall.agents.isolation import Isolation
+from flagfall.errors import UsageError
+from flagfall.events import TurnPlayed
+from flagfall.playing import host_agent, play
+from tests.fakes import CountTask, play_here
+
+EXAMPLES = Path(__file__).parents[2] / "examples/wire"
+PROGRAMS = Path(__file__).parent / "wire_programs"
+CONTROL = "start=20s init=5s act=2s/20s result=5s"
+
+
+@pytest.fixture(scope="module")
+def c_program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc on this machine")
+    program = tmp_path_factory.mktemp("wire") / "bot"
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2"]
+    subprocess.run(["gcc", *strict, "-o", program, EXAMPLES / "bot.c"], check=True)
+    return str(program)
+
+
+@pytest.fixture(params=["python", "c", "node"])
+def sample(request: pytest.FixtureRequest) -> str:
+    if request.param == "c":
+        return f"cmd:{request.getfixturevalue('c_program')}"
+    if request.param == "python":
+        return f"cmd:{sys.executable} {EXAMPLES / 'bot.py'}"
+    if shutil.which("node") is None:
+        pytest.skip("no node on this machine")
+    return f"cmd:node {EXAMPLES / 'bot.js'}"
+
+
+def bad(way: str) -> CommandHost:
+    return CommandHost(f"{sys.executable} {PROGRAMS / 'bad.py'} {way!r}")
+
+
+async def test_samples_say_back_what_they_hear(sample: str):
+    turns: list[Any] = []
+    result = await play("micro4", sample, steps=60, time_control=CONTROL, sinks=[turns.append], seed=3)
+    played = [event for event in turns if isinstance(event, TurnPlayed)]
+    assert len(played) == 60
+    assert [turn.action for turn in played] == [turn.observation for turn in played]
+    assert {turn.verdict for turn in played} == {"on time"}
+    assert result.seats[0].fell is None
+    assert result.seats[0].agent == foreign_name(sample)
+
+
+async def test_samples_play_games_too(sample: str):
+    result = await play("vgdl:cinders#0", sample, steps=20, time_control=CONTROL)
+    assert (result.turns, result.seats[0].fell) == (20, None)
+    assert (result.seats[0].tally.illegal, result.seats[0].tally.late) == (0, 0)
+
+
+def test_samples_are_short():
+    for file in EXAMPLES.iterdir():
+        assert len(file.read_text().splitlines()) < 60
+
+
+@pytest.mark.parametrize(
+    ("way", "reason", "said"),
+    [
+        ("prints", "garbage", "it begins b'Loading the model"),
+        ("another version", "garbage", "version 99"),
+        ("answers first", "garbage", "expected ready, got answer"),
+        ("fails", "crashed", "out of cheese: line 7"),
+        ("half a line", "gone", "closed"),
+        ("a long line", "garbage", "4194304 is the limit"),
+        ("frames unasked", "garbage", "no message"),
+    ],
+)
+async def test_ways_to_break_the_rules(way: str, reason: str, said: str):
+    played = await play_here(CountTask(3), bad(way), control=CONTROL)
+    assert [fall.reason for fall in played.fell] == [reason]
+    assert said in played.fell[0].detail
+
+
+@pytest.mark.parametrize("way", ["speaks first", "carriage returns", "all phases"])
+async def test_what_does_no_harm(way: str):
+    played = await play_here(CountTask(3), bad(way), control=CONTROL)
+    assert played.fell == []
+    assert played.actions() == [0, 1, 2]
+
+
+async def test_an_action_that_the_task_does_not_take_is_illegal():
+    result = await play("micro1", bad("texts for numbers"), steps=3, time_control=CONTROL)
+    assert (result.seats[0].tally.illegal, result.seats[0].fell) == (3, None)
+
+
+async def test_actions_may_be_arrays():
+    class Pairs(CountTask):
+        def is_legal(self, action: Any) -> bool:
+            return isinstance(action, np.ndarray) and action.tolist() == [1, 2]
+
+    played = await play_here(Pairs(2), bad("arrays"), control=CONTROL)
+    assert played.verdicts(0) == ["on time"] * 2
+
+
+async def test_a_large_observation_is_nobodys_fault_but_the_tasks():
+    class Large(CountTask):
+        def reset(self, seed: int) -> Any:
+            super().reset(seed)
+            return "x" * 5_000_000
+
+    with pytest.raises(Exception, match="too large for the wire"):
+        await play_here(Large(), bad("all phases"), control=CONTROL)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [("", "empty"), ("'./bot", "quotation"), ("no-such-bot --fast", "no program 'no-such-bot'")],
+)
+def test_commands_that_cannot_be(command: str, message: str):
+    with pytest.raises(UsageError, match=message):
+        host_agent(f"cmd:{command}")
+
+
+def test_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert all(map(is_foreign, ["cmd:./bot", "zmq", "zmq:5556", "tcp://127.0.0.1:1", "wss://[::1]:2"]))
+    assert not any(map(is_foreign, ["random", "bot.py:Bot", "human", "http://x", "tcp:1"]))
+    (tmp_path / "my bot.py").touch()
+    monkeypatch.chdir(tmp_path)
+    assert foreign_name("cmd:python3 'my bot.py' --fast") == "my bot.py"
+    assert foreign_name("cmd:/bin/bot --fast") == "bot"
+    assert foreign_name("cmd:'") == "cmd:'"
+    assert host_agent(f"cmd:{sys.executable} -c pass", isolation=Isolation("none")).kind == "process"
+    with pytest.raises(UsageError, match="real time"):
+        host_agent(f"cmd:{sys.executable}", "task")
