@@ -32,7 +32,7 @@ def check_agent(
     ends in the middle. The exit code is 1 where it failed a question.
 
     Args:
-        spec: The agent: a sample, `file.py:Name` or `package.module:Name`.
+        spec: The agent: a sample, `file.py:Name`, `package.module:Name`, or `cmd:PROGRAM`.
         task: Ids of the tasks that it plays; by default `micro1` and `micro4`.
         time_control: As for `flagfall run`.
         host: Where it runs.
@@ -41,22 +41,22 @@ def check_agent(
         pass_env: As for `flagfall run`.
         json: Print one JSON object instead of a table.
     """
+    from flagfall.agents.foreign import is_command, is_foreign
     from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
     from flagfall.agents.specs import is_human
-    from flagfall.agents.zmq_wire import is_remote
     from flagfall.cli.output import harmless, print_json, print_table, table
     from flagfall.cli.preflight import check_now
     from flagfall.playing import DEFAULT_TIME_CONTROL, host_agent
     from flagfall.testing.examination import Examinee, examine
     from flagfall.timing import TimeControl
 
-    if is_human(spec) or is_remote(spec):
+    if is_human(spec) or (is_foreign(spec) and not is_command(spec)):
         raise UsageError(f"{spec}: an examination starts its agent itself, again and again")
     kept = Isolation.told(isolation, limits, pass_env)
     if host != "process" and kept != USUAL_ISOLATION:
         raise UsageError("--isolation, --limits and --pass-env are for agents in processes: leave --host out")
     host_agent(spec, host, "agent", kept)  # what cannot be is told before anything is played
-    if host == "process":
+    if host == "process" and not is_command(spec):
         check_now([spec], kept)
     examinee = Examinee(
         lambda name: host_agent(spec, host, name, kept),
