@@ -103,9 +103,10 @@ def _line(fixture: Fixture, played: PlayedTrack | HostFault, count: int) -> str:
     if figures.disqualified:
         return f"{what}disqualified: {figures.disqualified}"
     games = figures.of("validation")
+    training = figures.sums("training")
     return (
         f"{what}{sum(game.won for game in games)} of {len(games)} won in validation"
-        f" after {len(figures.of('training'))} games of training"
+        f" after {training.games if training else 0} games of training"
     )
 
 

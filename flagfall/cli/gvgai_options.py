@@ -6,26 +6,24 @@ __all__ = ["Rules", "TrackOptions", "print_figures", "write_json"]
 
 import json
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from flagfall.errors import UsageError
-from flagfall.timing.units import format_duration, parse_duration
+from flagfall.timing.units import MS, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from flagfall.gvgai.figures import GameFigures, TrackFigures
+    from flagfall.gvgai.figures import TrackFigures
     from flagfall.gvgai.tracks import TrackTimes
     from flagfall.tasks.vgdl.track import TrackRules
 
 Rules = Literal["gvgai-document", "gvgai-2017"]
 
-_CURVE_PARTS = 10
-"""Rows that a training curve is shown in."""
+_CURVE_ROWS = 10
+"""A training curve is shown in no more rows."""
 
 
 @Parameter(name="*")
@@ -84,44 +82,21 @@ def print_figures(figures: TrackFigures) -> None:
 
     levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
     for row in figures.levels:
-        levels.add_row(
-            row.phase,
-            str(row.level),
-            *map(number, (row.games, row.wins, row.losses, row.score, row.best, row.ticks)),
-        )
+        values = (row.games, row.wins, row.losses, row.mean_score, row.best, row.mean_ticks)
+        levels.add_row(row.phase, str(row.level), *map(number, values))
     print_table(levels)
     phases = table("phase", numbers=("games", "wins", "turns", "late", "illegal", "time", "thinking"))
-    for phase in figures.phases:
-        phases.add_row(
-            phase.phase,
-            *map(number, (phase.games, phase.wins, phase.turns, phase.late, phase.illegal)),
-            duration(phase.elapsed_ns),
-            duration(phase.think_ns),
-        )
+    for row in figures.phases:
+        counts = map(number, (row.games, row.wins, row.turns, row.late, row.illegal))
+        phases.add_row(row.phase, *counts, duration(row.elapsed_ns), duration(row.think_ns))
     print_table(phases)
     curve = table("training until", numbers=("games", "wins", "mean score", "mean ticks"))
-    for part in _parts(figures.of("training")):
-        wins, score, ticks = (_mean(values) for values in zip(*map(_point, part), strict=True))
-        until = format_duration(part[-1].at_ns // 1_000_000 * 1_000_000)
-        curve.add_row(until, *map(number, (len(part), wins * len(part), score, ticks)))
+    for row in figures.curve_in(_CURVE_ROWS):
+        shown = map(number, (row.games, row.wins, row.mean_score, row.mean_ticks))
+        curve.add_row(format_duration(row.until_ns // MS * MS), *shown)
     print_table(curve)
     if figures.disqualified:
         print(f"disqualified: {figures.disqualified}: {harmless(figures.detail).strip()}")
-
-
-def _point(game: GameFigures) -> tuple[float, float, float]:
-    return (float(game.won), game.score, float(game.ticks))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _parts(games: Sequence[GameFigures]) -> list[Sequence[GameFigures]]:
-    """The training in parts of nearly as many games each."""
-    count = min(_CURVE_PARTS, len(games))
-    bounds = [len(games) * part // count for part in range(count + 1)] if count else []
-    return [games[start:end] for start, end in pairwise(bounds)]
 
 
 def write_json(path: Path, value: Any) -> None:

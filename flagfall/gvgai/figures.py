@@ -1,29 +1,35 @@
 """What a track comes to: wins, scores and ticks by phase and level, the curve of the training, and time used.
 
-A sink that takes events from a match or from its journal, so both give the same figures.
+A sink takes events from a match or from its journal, so both give the same figures. Training may have
+millions of games: they are summed up as they come, and what is kept of them one by one is bounded.
 """
 
 from __future__ import annotations
 
-__all__ = ["GameFigures", "LevelFigures", "PhaseFigures", "TrackFigures", "TrackSink"]
+__all__ = ["MAX_POINTS", "MAX_TRAINING_GAMES", "GameFigures", "Sums", "TrackFigures", "TrackSink"]
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Final
 
 import attrs
 
 from flagfall.events import Event, SeatFell, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.tasks.vgdl.track import TRAINING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+MAX_TRAINING_GAMES: Final = 10_000
+"""So many games of training are kept one by one, the first; some megabytes."""
 
-WON = 1
-LOST = 0
+MAX_POINTS: Final = 1_000
+"""A curve has no more points; with more games each stands for two, four, eight of them."""
+
+WON: Final = 1
+LOST: Final = 0
 
 
 @attrs.frozen
 class GameFigures:
-    """One game that was played: a point of the training curve.
+    """One game that was played.
 
     Attributes:
         phase: `training` or `validation`.
@@ -60,121 +66,140 @@ class GameFigures:
 
 
 @attrs.frozen
-class LevelFigures:
-    """All games of one level in one phase, summed up.
+class Sums:
+    """Games of one phase, summed up: those of a level, all of them, or some that followed one another.
 
     Attributes:
-        games: that were played.
+        phase: theirs.
+        level: theirs; `None` where there may be several.
+        games: how many.
         wins, losses: of these; the rest had no winner.
-        score, best: the mean score and the best.
-        ticks: the mean number of the last tick.
+        score: the sum.
+        best: the best score.
+        ticks, turns, elapsed_ns, think_ns, late, illegal: as in `GameFigures`, summed up.
+        until_ns: when the last of them was over.
     """
 
     phase: str
-    level: int
+    level: int | None
     games: int
     wins: int
     losses: int
     score: float
     best: float
-    ticks: float
-
-
-@attrs.frozen
-class PhaseFigures:
-    """One phase.
-
-    Attributes:
-        elapsed_ns: on the clock of the match.
-        think_ns: what turns were charged.
-        late, illegal: turns.
-    """
-
-    phase: str
-    games: int
-    wins: int
-    score: float
-    ticks: float
+    ticks: int
     turns: int
     elapsed_ns: int
     think_ns: int
     late: int
     illegal: int
+    until_ns: int
+
+    @classmethod
+    def of(cls, game: GameFigures, level: int | None = None) -> Sums:
+        """One game as a sum."""
+        return cls(
+            phase=game.phase,
+            level=level,
+            games=1,
+            wins=int(game.won),
+            losses=int(game.winner == LOST),
+            score=game.score,
+            best=game.score,
+            ticks=game.ticks,
+            turns=game.turns,
+            elapsed_ns=game.elapsed_ns,
+            think_ns=game.think_ns,
+            late=game.late,
+            illegal=game.illegal,
+            until_ns=game.at_ns,
+        )
+
+    def plus(self, later: Sums) -> Sums:
+        """Both together."""
+        added = {name: getattr(self, name) + getattr(later, name) for name in _ADDED}
+        return attrs.evolve(self, best=max(self.best, later.best), until_ns=later.until_ns, **added)
+
+    @property
+    def mean_score(self) -> float:
+        """Of a game."""
+        return self.score / self.games
+
+    @property
+    def mean_ticks(self) -> float:
+        """Of a game."""
+        return self.ticks / self.games
+
+
+_ADDED: Final = (
+    *("games", "wins", "losses", "score", "ticks", "turns"),
+    *("elapsed_ns", "think_ns", "late", "illegal"),
+)
 
 
 @attrs.frozen
 class TrackFigures:
-    """A whole track.
+    """A whole track. A game that was cut by the end of the match is left out.
 
     Attributes:
-        games: in the order in which they were played; one that was cut by the end of the match is left out.
+        games: in the order in which they were played: all of validation, and of training the first
+            `MAX_TRAINING_GAMES`.
+        phases: the sums of each.
+        levels: the sums of each level in each phase, in the order in which they first came.
+        curve: training, in its order: each point sums up equally many games, the last one perhaps fewer.
         disqualified: why the seat fell; empty where it did not.
         detail: what to show the agent's author of that.
     """
 
-    games: tuple[GameFigures, ...]
+    games: tuple[GameFigures, ...] = ()
+    phases: tuple[Sums, ...] = ()
+    levels: tuple[Sums, ...] = ()
+    curve: tuple[Sums, ...] = ()
     disqualified: str = ""
     detail: str = ""
 
     def of(self, phase: str) -> tuple[GameFigures, ...]:
-        """The games of one phase."""
+        """The games of one phase, as far as they are kept."""
         return tuple(game for game in self.games if game.phase == phase)
 
-    @property
-    def levels(self) -> list[LevelFigures]:
-        """By phase and level, in the order in which they first came."""
-        groups: dict[tuple[str, int], list[GameFigures]] = {}
-        for game in self.games:
-            groups.setdefault((game.phase, game.level), []).append(game)
-        return [_level(phase, level, games) for (phase, level), games in groups.items()]
+    def sums(self, phase: str) -> Sums | None:
+        """The sums of one phase; `None` where no game of it was played."""
+        return next((sums for sums in self.phases if sums.phase == phase), None)
 
-    @property
-    def phases(self) -> list[PhaseFigures]:
-        """By phase."""
-        return [_phase(phase, self.of(phase)) for phase in dict.fromkeys(game.phase for game in self.games)]
+    def curve_in(self, parts: int) -> list[Sums]:
+        """The curve in no more than so many parts of nearly as many games each."""
+        count = min(parts, len(self.curve))
+        bounds = [len(self.curve) * part // count for part in range(count + 1)] if count else []
+        return [_together(self.curve[start:end]) for start, end in pairwise(bounds)]
 
     def as_data(self) -> dict[str, Any]:
         """All of it in plain numbers and words."""
-        return {
-            "disqualified": self.disqualified,
-            "detail": self.detail,
-            "phases": [attrs.asdict(phase) for phase in self.phases],
-            "levels": [attrs.asdict(level) for level in self.levels],
-            "games": [attrs.asdict(game) for game in self.games],
-        }
+        return attrs.asdict(self)
 
 
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else 0.0
+def _together(sums: tuple[Sums, ...]) -> Sums:
+    total, *others = sums
+    for other in others:
+        total = total.plus(other)
+    return total
 
 
-def _level(phase: str, level: int, games: list[GameFigures]) -> LevelFigures:
-    return LevelFigures(
-        phase=phase,
-        level=level,
-        games=len(games),
-        wins=sum(game.won for game in games),
-        losses=sum(game.winner == LOST for game in games),
-        score=_mean(game.score for game in games),
-        best=max(game.score for game in games),
-        ticks=_mean(game.ticks for game in games),
-    )
+class _Curve:
+    """Sums of games that follow one another, equally many each."""
 
+    def __init__(self) -> None:
+        self.points: list[Sums] = []
+        self._games = 1  # of each point
 
-def _phase(phase: str, games: tuple[GameFigures, ...]) -> PhaseFigures:
-    return PhaseFigures(
-        phase=phase,
-        games=len(games),
-        wins=sum(game.won for game in games),
-        score=_mean(game.score for game in games),
-        ticks=_mean(game.ticks for game in games),
-        turns=sum(game.turns for game in games),
-        elapsed_ns=sum(game.elapsed_ns for game in games),
-        think_ns=sum(game.think_ns for game in games),
-        late=sum(game.late for game in games),
-        illegal=sum(game.illegal for game in games),
-    )
+    def add(self, game: Sums) -> None:
+        if self.points and self.points[-1].games < self._games:
+            self.points[-1] = self.points[-1].plus(game)
+            return
+        if len(self.points) == MAX_POINTS:
+            self._games *= 2
+            halves = zip(self.points[::2], self.points[1::2], strict=True)
+            self.points = [first.plus(second) for first, second in halves]
+        self.points.append(game)
 
 
 class TrackSink:
@@ -182,6 +207,10 @@ class TrackSink:
 
     def __init__(self) -> None:
         self._games: list[GameFigures] = []
+        self._trained = 0
+        self._phases: dict[str, Sums] = {}
+        self._levels: dict[tuple[str, int], Sums] = {}
+        self._curve = _Curve()
         self._fell: SeatFell | None = None
         self._begun_ns = 0
         self._clear()
@@ -218,7 +247,14 @@ class TrackSink:
     def figures(self) -> TrackFigures:
         """What it came to so far."""
         fell = self._fell
-        return TrackFigures(tuple(self._games), fell.reason if fell else "", fell.detail if fell else "")
+        return TrackFigures(
+            games=tuple(self._games),
+            phases=tuple(self._phases.values()),
+            levels=tuple(self._levels.values()),
+            curve=tuple(self._curve.points),
+            disqualified=fell.reason if fell else "",
+            detail=fell.detail if fell else "",
+        )
 
     def _clear(self) -> None:
         self._turns = self._think_ns = self._late = self._illegal = 0
@@ -227,19 +263,30 @@ class TrackSink:
         told: Mapping[str, Any] = event.metrics
         if event.ended == "cut" or "phase" not in told:
             return
-        self._games.append(
-            GameFigures(
-                phase=told["phase"],
-                level=told["level"],
-                winner=told.get("winner", -1),
-                score=told.get("score", 0.0),
-                ticks=told.get("ticks", event.steps),
-                ended=event.ended,
-                at_ns=event.at_ns,
-                elapsed_ns=event.at_ns - self._begun_ns,
-                think_ns=self._think_ns,
-                turns=self._turns,
-                late=self._late,
-                illegal=self._illegal,
-            )
+        game = GameFigures(
+            phase=told["phase"],
+            level=told["level"],
+            winner=told.get("winner", -1),
+            score=told.get("score", 0.0),
+            ticks=told.get("ticks", event.steps),
+            ended=event.ended,
+            at_ns=event.at_ns,
+            elapsed_ns=event.at_ns - self._begun_ns,
+            think_ns=self._think_ns,
+            turns=self._turns,
+            late=self._late,
+            illegal=self._illegal,
         )
+        alone = Sums.of(game)
+        _add(self._phases, game.phase, alone)
+        _add(self._levels, (game.phase, game.level), Sums.of(game, game.level))
+        trains = game.phase == TRAINING
+        self._trained += trains
+        if trains:
+            self._curve.add(alone)
+        if not trains or self._trained <= MAX_TRAINING_GAMES:
+            self._games.append(game)
+
+
+def _add(sums: dict[Any, Sums], key: Any, more: Sums) -> None:
+    sums[key] = sums[key].plus(more) if key in sums else more

@@ -33,6 +33,9 @@ DEFAULT_PORT: Final = 8080
 LOOPBACK: Final = "127.0.0.1"
 """Where to listen unless told otherwise: nobody from outside can connect."""
 
+ACCEPT_AGAIN_SECONDS: Final = 0.1
+"""How long to wait where a client cannot be let in."""
+
 MAX_AT_ONCE: Final = 64
 """So many clients play at a time; further ones wait to be accepted. A match takes some megabytes."""
 
@@ -159,7 +162,12 @@ class TrackServer:
         while not door.cancel_called:
             guest = object()
             await limiter.acquire_on_behalf_of(guest)
-            stream = await listener.accept()
+            try:
+                stream = await listener.accept()
+            except OSError:  # no more descriptors or memory: who waits is let in when there are some again
+                limiter.release_on_behalf_of(guest)
+                await trio.sleep(ACCEPT_AGAIN_SECONDS)
+                continue
             session = self._new_session()
             matches.start_soon(self._play, session, stream, stop, limiter, guest)
             if self._limit is not None and len(self.sessions) >= self._limit:

@@ -30,7 +30,7 @@ def game(winner: int, score: float, ticks: int, phase: str = "validation") -> Ga
 
 
 def figures(*games: GameFigures, out: str = "") -> TrackFigures:
-    return TrackFigures(games, out)
+    return TrackFigures(games, disqualified=out)
 
 
 def places(**played: TrackFigures) -> dict[str, tuple[int, int]]:
