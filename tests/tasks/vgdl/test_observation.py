@@ -12,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
+from flagfall.tasks.vgdl.game import Game
+from flagfall.tasks.vgdl.language import read_game
+from flagfall.tasks.vgdl.levels import read_level
 from flagfall.tasks.vgdl.observation import Observation, Observer, StateObservation
 from flagfall.tasks.vgdl.play import Play
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, played, public_play, zoo
@@ -97,6 +100,40 @@ def test_public_games(name) -> None:
         if tick % 15 == 0 or play.over:
             assert_complete(state, play)
             assert state == Observer(play).observe()
+
+
+OPEN = """\
+BasicGame
+    SpriteSet
+        up > Missile orientation=UP speed=0.5
+        down > Missile orientation=DOWN speed=0.3
+        left > Missile orientation=LEFT speed=0.3
+        right > Missile orientation=RIGHT speed=0.3
+        avatar > MovingAvatar
+    LevelMapping
+        u > up
+        d > down
+        l > left
+        r > right
+    TerminationSet
+        Timeout limit=100
+"""
+
+
+def test_things_that_leave_the_screen_are_seen_as_long_as_the_rules_say() -> None:
+    game = read_game(OPEN, "open.txt")
+    play = Game(game).start(read_level(game, "A  u \nl    \n  dr \n"), 0, 10)
+    observer = Observer(play)
+    seen_left_of_the_screen = False
+    for _ in range(40):
+        play.advance("NIL")
+        state = observer.observe()
+        assert_complete(state, play)
+        seen_left_of_the_screen |= any(seen.x < 0 for seen in state.observation_grid[0][1])
+    assert seen_left_of_the_screen
+    inside = [seen for column in state.observation_grid for cell in column for seen in cell]
+    assert [seen.category for seen in inside] == [0]
+    assert [len(row) for row in state.movable_positions] == [1, 1, 1, 1]  # lists know no screen
 
 
 def test_a_state_is_not_changed_by_what_comes_later() -> None:
