@@ -14,7 +14,7 @@ from flagfall.agents.commands import split_command
 from flagfall.agents.guarded import LAST_WORDS_SECONDS, open_guarded
 from flagfall.agents.isolation import NO_ISOLATION
 from flagfall.errors import AgentFault, HostFault
-from flagfall.gvgai.talk import Capture, Talk
+from flagfall.gvgai.talk import Talk
 from flagfall.kernel.channels.pipes import BytePipe
 
 if TYPE_CHECKING:
@@ -33,18 +33,14 @@ class ConnectedHost:
         connection: its socket; the host closes it.
         track: the plan that is played.
         name: for tables and records.
-        heard: hears the session, see `flagfall.gvgai.talk.Capture`.
     """
 
     kind: Literal["process"] = "process"
 
-    def __init__(
-        self, connection: socket.socket, track: Track, name: str, heard: Capture | None = None
-    ) -> None:
+    def __init__(self, connection: socket.socket, track: Track, name: str) -> None:
         self.name = name
         self._connection = connection
         self._track = track
-        self._heard = heard
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
@@ -52,10 +48,14 @@ class ConnectedHost:
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         pipe = BytePipe(self._connection.detach())
         try:
-            await _play(Talk(pipe, self._track, self._heard), seat)
+            await _play(Talk(pipe, self._track), seat)
             await _part(pipe)
         finally:
             pipe.close()
+
+    def close(self) -> None:
+        """Close the connection, if the match was void before the client had its seat."""
+        self._connection.close()
 
 
 class ProgramHost:
@@ -65,7 +65,6 @@ class ProgramHost:
         command: the program with its arguments; split as a shell would, without running one.
         track: the plan that is played.
         name: for tables and records.
-        heard: hears the session.
 
     Raises:
         UsageError: there is no such program.
@@ -73,11 +72,10 @@ class ProgramHost:
 
     kind: Literal["process"] = "process"
 
-    def __init__(self, command: str, track: Track, name: str, heard: Capture | None = None) -> None:
+    def __init__(self, command: str, track: Track, name: str) -> None:
         self.name = name
         self._command = split_command(command)
         self._track = track
-        self._heard = heard
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
@@ -91,7 +89,7 @@ class ProgramHost:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(guarded.keep_tail)
                     try:
-                        await _play(Talk(pipe, self._track, self._heard), seat)
+                        await _play(Talk(pipe, self._track), seat)
                         pipe.close()  # the end of its input, for a client that does not know `FINISH`
                         await guarded.has_ended(GOODBYE_SECONDS)
                     except (AgentFault, HostFault) as caught:

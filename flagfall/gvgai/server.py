@@ -22,7 +22,6 @@ from flagfall.recording.numbered import numbered
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flagfall.gvgai.talk import Capture
     from flagfall.kernel.roles import Sink
     from flagfall.tasks.vgdl.track_game import TrackSetup
     from flagfall.timing import TimeControl
@@ -75,7 +74,6 @@ class TrackServer:
             no end.
         seed: of the first session; the others derive theirs from it.
         journal: a file for the record of each; numbered where there may be several.
-        heard: gives, for the number of a session, what hears it.
         sinks: give, for a session, functions that get every event of its match.
         tell: called with each session when it begins and when it is over.
 
@@ -96,7 +94,6 @@ class TrackServer:
         sessions: int | None = 1,
         seed: int = 0,
         journal: Path | None = None,
-        heard: Callable[[int], Capture] | None = None,
         sinks: Callable[[int], Sequence[Sink]] = lambda _number: (),
         tell: Callable[[Session], None] = lambda _session: None,
     ) -> None:
@@ -113,7 +110,6 @@ class TrackServer:
         self._limit = sessions
         self._seed = seed
         self._journal = journal
-        self._heard = heard
         self._sinks = sinks
         self._tell = tell
         setup.build().close()  # a mistake in the game is told before anybody connects
@@ -194,13 +190,8 @@ class TrackServer:
     ) -> None:
         self._tell(session)
         track = self._setup.build()
+        host = ConnectedHost(_socket_of(stream), track, session.name)
         try:
-            host = ConnectedHost(
-                _socket_of(stream),
-                track,
-                session.name,
-                None if self._heard is None else self._heard(session.number),
-            )
             recorder = [] if session.journal is None else [Journal(session.journal)]
             session.result = await play_match(
                 track,
@@ -214,6 +205,7 @@ class TrackServer:
         except HostFault as fault:  # the others play on
             session.fault = fault
         finally:
+            host.close()
             limiter.release_on_behalf_of(guest)
             self._tell(session)
 

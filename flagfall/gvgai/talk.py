@@ -13,7 +13,6 @@ from __future__ import annotations
 __all__ = ["Talk"]
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,17 +53,15 @@ class Talk:
     Args:
         pipe: to the client; the caller closes it.
         track: the plan that is played.
-        heard: called with every message as it goes out and comes in, for captures; see `Capture`.
 
     Attributes:
         asker: the lines of the session.
     """
 
-    def __init__(self, pipe: BytePipe, track: Track, heard: Capture | None = None) -> None:
+    def __init__(self, pipe: BytePipe, track: Track) -> None:
         self.asker = Asker()
         self._pipe = pipe
         self._track = track
-        self._heard = heard
         self._lines = StateLines(self._picture)
         self._dropped: Counter[Drop] = Counter()
         self._last = _UNASKED
@@ -126,8 +123,6 @@ class Talk:
             self._drop(seat)
             raise AgentFault("garbage", str(error)) from error
         self._drop(seat)
-        if self._heard is not None:
-            self._heard("C", asker.number, word)
         return word
 
     def _drop(self, seat: Seat) -> None:
@@ -140,15 +135,9 @@ class Talk:
 
     async def _send(self, payload: str) -> None:
         data = self.asker.ask(payload)
-        if self._heard is not None:
-            self._heard("S", self.asker.number, payload)
         with suppress(trio.BrokenResourceError):  # reading tells whether it is gone, and what it said before
             await self._pipe.write(data)
 
     def _picture(self) -> Any:
         current = self._track.current
         return None if current is None else current.picture()
-
-
-Capture = Callable[[str, int, str], None]
-"""Hears a session: `S` or `C`, the number of the message, and what was said."""

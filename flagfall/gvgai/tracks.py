@@ -21,6 +21,7 @@ from flagfall.kernel.match import AgentHost, MatchResult, play_match
 from flagfall.playing import HostKind, host_agent
 from flagfall.recording.journal import Journal
 from flagfall.timing import TimeControl, VirtualClock
+from flagfall.timing.units import S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,13 +31,16 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.track import Track, TrackRules
     from flagfall.tasks.vgdl.track_game import TrackSetup
 
+COMING_UP_NS: Final = 10 * S
+"""The rules' second is for the constructor; where we start a program, what it loads before comes on top."""
+
 PROGRAM: Final = "program:"
 """What comes before the command of a client of the original, among the names of agents."""
 
 
 @attrs.frozen
 class TrackTimes:
-    """How time is dealt with in a track.
+    """How time is dealt with in a track. An agent in a process has `COMING_UP_NS` more for its `start`.
 
     Attributes:
         control: the time control of the match, without its total: that is the time for training alone.
@@ -123,16 +127,24 @@ async def play_track(
     sink = TrackSink()
     recorder = [] if journal is None else [Journal(journal)]
     name = name or agent_label(agent)
+    seated = seat_agent(agent, track, times, host, name)
     result = await play_match(
         track,
-        [seat_agent(agent, track, times, host, name)],
-        control=times.control,
+        [seated],
+        control=_control_of(seated, times.control),
         seed=seed,
         sinks=[*recorder, sink, *sinks],
         stop=stop,
         header={"flagfall": version("flagfall"), **setup.header()},
     )
     return PlayedTrack(name, setup.game, seed, journal, result, sink.figures)
+
+
+def _control_of(host: AgentHost, control: TimeControl) -> TimeControl:
+    """The control, with time for an interpreter to come up where the agent is a program of its own."""
+    if host.kind != "process" or control.start is None:
+        return control
+    return attrs.evolve(control, start=control.start + COMING_UP_NS)
 
 
 def agent_label(agent: Any) -> str:
