@@ -58,7 +58,7 @@ CATEGORIES: Final = 7
 HIDDEN: Final = -1
 
 OFF_SCREEN: Final = 1 << 40
-"""More than any place on a screen; see `_places`."""
+"""More than any place on a screen; see `_Places`."""
 
 WINNERS: Final[Mapping[int, str]] = {
     -1: "NO_WINNER",
@@ -207,7 +207,8 @@ class Observer:
             [kind.id for kind in kinds if self._category[kind.id] == c] for c in range(CATEGORIES)
         ]
         self._tick: int | None = None
-        self._across, self._down, self._cells_of = _places(self._width, self._height, self._block)
+        places = _places(self._width, self._height, self._block)
+        self._across, self._down, self._cells_of = places.across, places.down, places.cells
         self._clear()
 
     def _clear(self) -> None:
@@ -216,7 +217,7 @@ class Observer:
         self._shots = [0] * types
         self._rows: list[Row] = [()] * types
         self._lists: list[Rows] = [()] * CATEGORIES
-        # By sprite: its place, see `_places`. By cell: what stands there, in order.
+        # By sprite: its place, see `_Places`. By cell: what stands there, in order.
         self._at: dict[int, int] = {}
         self._contents: list[dict[int, Observation]] = [{} for _ in range(self._width * self._height)]
         self._cells: list[Cell] = [()] * (self._width * self._height)
@@ -367,10 +368,7 @@ class Observer:
                 self._stale_cells.add(cell)
 
 
-@lru_cache(maxsize=64)
-def _places(
-    width: int, height: int, block: int
-) -> tuple[dict[int, int], dict[int, int], list[tuple[int, ...]]]:
+class _Places:
     """Where on the grid a sprite may stand.
 
     Args:
@@ -378,18 +376,31 @@ def _places(
         height: likewise.
         block: pixels a cell.
 
-    Returns:
-        What x and what y on the screen add to the number of a place; and by place the cells, which are
-        numbered column by column.
+    Attributes:
+        across, down: what x and what y on the screen add to the number of a place.
+        cells: by place its cells, which are numbered column by column.
     """
-    across = _spans(width, block)
-    down = _spans(height, block)
-    cells_of = [
-        tuple([column * height + row for column in columns for row in rows])
-        for columns in _lines(width)
-        for rows in _lines(height)
-    ]
-    return {x: line * 2 * height for x, line in across.items()}, down, cells_of
+
+    def __init__(self, width: int, height: int, block: int) -> None:
+        self.across = {x: line * 2 * height for x, line in _spans(width, block).items()}
+        self.down = _spans(height, block)
+        self.cells = _Cells(width, height)
+
+
+class _Cells(dict[int, tuple[int, ...]]):
+    """The cells of places, found out when they are first asked for."""
+
+    def __init__(self, width: int, height: int) -> None:
+        super().__init__()
+        self._width = width
+        self._height = height
+
+    def __missing__(self, place: int) -> tuple[int, ...]:
+        line_across, line_down = divmod(place, 2 * self._height)
+        columns = _line(line_across, self._width)
+        rows = _line(line_down, self._height)
+        cells = self[place] = tuple([column * self._height + row for column in columns for row in rows])
+        return cells
 
 
 def _spans(cells: int, block: int) -> dict[int, int]:
@@ -400,13 +411,14 @@ def _spans(cells: int, block: int) -> dict[int, int]:
     }
 
 
-def _lines(cells: int) -> list[tuple[int, ...]]:
+def _line(span: int, cells: int) -> tuple[int, ...]:
     """By such a number: the cells along one axis."""
-    return [
-        (cell, cell + 1) if reaches and cell + 1 < cells else (cell,)
-        for cell in range(cells)
-        for reaches in (0, 1)
-    ]
+    cell, reaches = divmod(span, 2)
+    return (cell, cell + 1) if reaches and cell + 1 < cells else (cell,)
+
+
+_places = lru_cache(maxsize=16)(_Places)
+"""Shared by all who watch levels of the same size."""
 
 
 def _avatar(
