@@ -105,7 +105,6 @@ class Stage(Appointment):
         self._send: Callable[[Actions], Request] = lambda _actions: None
         self._parked: Task | None = None
         self._handed: Outcome[Any] | None = None
-        self._action: Any = None
         self._pumped = self._paused = False
         self.seats = [Seat(number, control, keeper, self) for number in range(agents)]
 
@@ -401,7 +400,9 @@ class Stage(Appointment):
         if held is not None:
             numbers = type(action) is type(self._observation) is int
             if numbers and verdict == ON_TIME and not credit_ns:
-                held += (now_ns, self.turns, self._observation, self._reward, action, spent_ns)
+                if not held:
+                    self.records.first_held = self.turns
+                held += (now_ns, self._observation, self._reward, action, spent_ns)
                 if len(held) >= HELD_VALUES:
                     self.records.hand_over()
             else:
@@ -410,10 +411,7 @@ class Stage(Appointment):
             (shown, paid), at_ns, place = self._shown_to(seat), now_ns - self.origin_ns, seat.number
             record = (at_ns, self.turns, shown, paid, action, spent_ns, place, verdict, credit_ns, answers)
             self.records.add(TurnPlayed(*record), held=held is not None)
-        if self._solo:
-            self._action = action
-        else:
-            self._answers[seat.number] = action
+        self._answers[seat.number] = action
         self._waiting -= 1
         if self._waiting == 0:
             self._settled()
@@ -448,12 +446,12 @@ class Stage(Appointment):
 
     def _actions(self) -> Actions:
         if self._solo:
-            return self._action
+            return self._answers[0]
         return {self._rules.players[number]: self._answers[number] for number in sorted(self._answers)}
 
     def _advance(self) -> None:
         try:
-            request = self._send(self._action if self._solo else self._actions())
+            request = self._send(self._answers[0] if self._solo else self._actions())
             if type(request) is not tuple:
                 self._hand(Value(request))
             elif self.play_until_ns < NEVER_NS and self._now() >= self.play_until_ns:

@@ -1,6 +1,6 @@
 """The record of a match, written while it is played; how it stands in the file, `layout` tells.
 
-Events come inside timed turns, so plain turns come 64 at a time, and are encoded, hashed and sealed
+Events come inside timed turns, so plain turns come 256 at a time, and are encoded, hashed and sealed
 together. An actor of its own writes them, in a thread. What is waiting for the disk is bounded: beyond a
 limit the match waits between turns, where no clock runs. Nothing is ever dropped.
 

@@ -9,7 +9,7 @@
     ...
     {"event":"seal","lines":7,"sha256":"<all 64 digits>"}
 
-A line `turns` holds up to 64 plain turns (`flagfall.events.TurnsPlayed`): `turn` is the number of the first,
+A line `turns` holds up to 256 plain turns (`flagfall.events.TurnsPlayed`): `turn` is the number of the first,
 and each other field is a column. The first time is counted from the beginning of the match, every other
 one from the time before it. A turn has 20 bytes there in place of 100, and is written in a third of the time.
 
@@ -63,7 +63,7 @@ from flagfall.kernel.channels.codecs import CodecError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-BATCH_EVENTS: Final = 64
+BATCH_EVENTS: Final = 256
 """A batch ends with the line that makes it so many events: a broken seal names less than twice as many."""
 
 BATCH_BYTES: Final = 64 * 1024

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
 _MAX_BATCH_BYTES: Final = 16 * BATCH_BYTES
-"""Before its last line no batch is longer: even 64 turns with the longest whole numbers that Python reads
-(4300 digits) stay below it, which schema 1 took together."""
+"""Before its last line no batch is longer: even the 64 turns that schema 1 took together, with the longest
+whole numbers that Python reads (4300 digits), stay below it."""
 
 
 class JournalError(UsageError):

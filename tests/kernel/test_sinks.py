@@ -51,9 +51,14 @@ def test_plain_turns_come_together_and_everything_else_alone():
 
 def test_no_more_than_so_many_are_held_back():
     sink = Many()
-    played = play([CountTask(150), CountTask(3)], Sleeper(0.001), sinks=[sink])
+    played = play([CountTask(2 * HELD_TURNS + 22), CountTask(3)], Sleeper(0.001), sinks=[sink])
     assert sink.events == played.events
-    assert sink.spans() == [(0, HELD_TURNS), (HELD_TURNS, HELD_TURNS), (2 * HELD_TURNS, 22), (150, 3)]
+    assert sink.spans() == [
+        (0, HELD_TURNS),
+        (HELD_TURNS, HELD_TURNS),
+        (2 * HELD_TURNS, 22),
+        (2 * HELD_TURNS + 22, 3),
+    ]
 
 
 def test_those_that_are_held_back_can_be_asked_for():
