@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 
-import msgspec
+from flagfall.gvgai.arrival import decode_state
 
 
 def main(port: int) -> None:
@@ -26,14 +26,14 @@ def main(port: int) -> None:
         elif payload in {b"FINISH\n", b""}:
             break
         else:
-            state = msgspec.json.decode(payload)
-            if state["phase"] == "ACT":
+            state = decode_state(payload)
+            if state.phase == "ACT":
                 began = began or time.perf_counter()
                 ticks += 1
                 size += len(payload)
-                word = dice.choice(state["availableActions"])
+                word = dice.choice(state.available_actions)
             else:
-                word = "INIT_DONE" if state["phase"] == "INIT" else "5"
+                word = "INIT_DONE" if state.phase == "INIT" else "5"
         link.sendall(b"%s#%s#JSON\n" % (number, word.encode()))
     print(json.dumps({"ticks": ticks, "seconds": time.perf_counter() - began, "bytes": size}))
 

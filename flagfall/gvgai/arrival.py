@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["Arrived", "read_state"]
+__all__ = ["Arrived", "WireState", "decode_state", "read_state"]
 
+from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -15,12 +16,12 @@ from flagfall.tasks.vgdl.observation import Cell, Grid, Observation, Rows, State
 _ACTION: Final = "ACTION_"
 
 
-class _Place(Struct):
+class _Place(Struct, gc=False):
     x: float
     y: float
 
 
-class _Sprite(Struct):
+class _Sprite(Struct, gc=False):
     category: int
     itype: int
     obs_id: int = msgspec.field(name="obsID")
@@ -30,7 +31,7 @@ class _Sprite(Struct):
 _Lists = list[list[_Sprite]]
 
 
-class _State(Struct, rename="camel"):
+class WireState(Struct, rename="camel"):
     """The fields of section 3 of the protocol, with what stands for those that are left out."""
 
     phase: Literal["INIT", "ACT", "END", "ABORT"]
@@ -62,7 +63,8 @@ class _State(Struct, rename="camel"):
     from_avatar_sprites_positions: _Lists = []
 
 
-_decode: Final = msgspec.json.Decoder(_State).decode
+decode_state: Final[Callable[[bytes], WireState]] = msgspec.json.Decoder(WireState).decode
+"""The fields of a message; raises `msgspec.DecodeError` where they are none."""
 
 
 class Arrived(NamedTuple):
@@ -86,7 +88,7 @@ def read_state(payload: bytes) -> Arrived:
         LineError: there is none.
     """
     try:
-        came = _decode(payload)
+        came = decode_state(payload)
     except (msgspec.DecodeError, ValueError) as error:
         raise LineError(f"no state of a server: {error}: {payload[:40]!r}") from error
     state = StateObservation(
