@@ -23,7 +23,7 @@ from flagfall.agents.cgroups import make_group, usage_clock
 from flagfall.agents.isolation import Isolation
 from flagfall.agents.limits import Limits
 from flagfall.agents.sandbox import TMP, sandboxed
-from flagfall.errors import AgentFault, HostFault
+from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NowNs, process_cpu_clock
@@ -75,9 +75,10 @@ async def open_guarded(
         stdout: likewise.
 
     Raises:
-        UsageError: a sandbox is asked for, and there can be none.
+        UsageError: a sandbox is asked for, and there can be none; or this is not Linux.
         HostFault: no more processes, descriptors, memory or room for a folder: no agent pays for that.
     """
+    _need_linux()
     limits = isolation.limits
     words = [*command]
     if isolation.kind == "sandbox":
@@ -148,6 +149,11 @@ async def play_guarded(
         raise guarded.with_last_words(fault) from fault
     if fault is not None:
         raise fault
+
+
+def _need_linux() -> None:
+    if not sys.platform.startswith("linux"):
+        raise UsageError("agents in processes need Linux; take host task or thread")
 
 
 def _settings(limits: Limits, folder: str, group: Path | None) -> list[str]:
@@ -227,7 +233,7 @@ class Guarded:
 
         Without a control group what ended between two looks is not in it.
         """
-        if self._group is not None:
+        if self._group is not None and (self._group / "cgroup.procs").read_text():  # it could move there
             return usage_clock(self._group)
         return _family_clock(self.process.pid)
 

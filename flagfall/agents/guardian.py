@@ -287,7 +287,8 @@ def _become(settings: _Settings, command: list[str]) -> None:
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if settings.cgroup:
-            _write(f"{settings.cgroup}/cgroup.procs", "0")
+            with suppress(OSError):  # it may not move there: then it is found and counted without
+                _write(f"{settings.cgroup}/cgroup.procs", "0")
         with suppress(OSError):  # where memory runs out, an agent goes before its host
             _write("/proc/self/oom_score_adj", "1000")
         if settings.cores:

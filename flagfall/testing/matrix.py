@@ -45,9 +45,9 @@ PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox")
 HONEST: Final = 16
 """How many honest agents sit beside the bad one."""
 
-CONTROL: Final = TimeControl.parse("start=20s init=2s act=50ms/250ms result=2s")
+CONTROL: Final = TimeControl.parse("start=20s init=2s act=50ms/400ms result=2s")
 LIMITS: Final = Limits.parse("memory=300MB processes=64 files=128 file_size=20MB disk=8MB")
-STEPS: Final = 12
+STEPS: Final = 14
 """So many that one who does not answer meets the hard limit: honest agents answer at once."""
 
 PATIENCE_S: Final = 60.0

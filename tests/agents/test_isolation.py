@@ -315,8 +315,10 @@ async def test_the_cpu_time_of_what_it_started_counts(grouped: bool):
     code = "import os, time\nif os.fork() == 0:\n    while True: pass\ntime.sleep(60)"
     running = await open_guarded([sys.executable, "-c", code], Isolation())
     try:
-        clock = running.cpu_clock() if grouped else guarded._family_clock(running.process.pid)
         with trio.fail_after(20):
+            while len(guardian.descendants(running.process.pid)) < 2:  # noqa: ASYNC110 - no event tells
+                await trio.sleep(0.01)
+            clock = running.cpu_clock() if grouped else guarded._family_clock(running.process.pid)
             while clock() < 100 * MS:  # noqa: ASYNC110 - a clock tells by no event
                 await trio.sleep(0.01)
     finally:

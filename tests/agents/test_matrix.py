@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,13 @@ def test_every_row_names_an_agent_and_places_that_are_there():
         assert hasattr(bad_agents, row.agent)
         assert set(row.verdicts) <= set(PLACES)
     assert len({row.agent for row in ROWS}) == len({row.does for row in ROWS}) == len(ROWS)
+
+
+def test_the_page_about_hosts_has_the_matrix():
+    page = (Path(__file__).parents[2] / "docs/hosts.md").read_text()
+    for row in ROWS:
+        cells = [" or ".join(row.verdicts.get(place, ("",))) for place in PLACES]
+        assert f"| {row.does} | {' | '.join(cells)} |" in page
 
 
 def test_what_is_lost_left_or_unexpected_is_not_as_expected():
