@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -241,18 +240,8 @@ def test_a_match_is_recorded_and_verified(folder, observation) -> None:
     )
     assert (result.tasks[0].reward, result.tasks[0].solved) == (12, 1)
     assert main(["verify", str(journal)]) == 0
-    text = journal.read_text().replace('"action":2', '"action":1', 1)
-    journal.write_text(text)
+    journal.write_text(journal.read_text().replace("walk.txt#0", "walk.txt#1"))  # as if on another level
     assert main(["verify", str(journal)]) == 1
-
-
-def test_the_state_in_a_journal_is_a_state(folder) -> None:
-    journal = folder / "walk.jsonl"
-    run(f"vgdl:{folder}/walk.txt#0", RightGoer, clock="virtual", journal=journal)
-    turns = [json.loads(line) for line in journal.read_text().splitlines() if '"observation":{' in line]
-    state = StateObservation.from_plain(turns[0]["observation"])
-    assert state.game_tick == 0
-    assert state.avatar_position == (10.0, 10.0)
 
 
 @pytest.mark.skipif(not PUBLIC_GAMES.is_dir(), reason="the public games are not here")
