@@ -45,8 +45,13 @@ PURE = [
     "gvgai/lines.py",
     "gvgai/words.py",
     "recording/transcript.py",
-    "tournament/records.py",
-    "tournament/thinking.py",
+    *(
+        f"tournament/{name}.py"
+        for name in (
+            *("all_play_all", "comparisons", "formats", "knockout", "meetings", "pairing", "records"),
+            *("sprt", "sprt_watch", "swiss", "thinking", "withdrawals"),
+        )
+    ),
     *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),
 ]
 IMPURE_MODULES = {"asyncio", "threading", "time", "trio"}

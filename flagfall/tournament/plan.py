@@ -77,7 +77,7 @@ class TaskEntry:
 
 @attrs.frozen
 class Benchmark:
-    """Every agent plays every task with every seed; games for several seats are played by all who can meet."""
+    """Every agent plays every task with every seed; at games for several seats all meet all."""
 
 
 @attrs.frozen

@@ -18,7 +18,8 @@ class MatchSpec:
     """What is to be played: everything that a worker needs besides the plan.
 
     Attributes:
-        id: made from its place in the schedule, such as `r3-m2-g1`; unique, and fit for a file's name.
+        id: made from its place in the schedule, such as `r3-m2-g1`: round, meeting, game. Unique, and fit for
+            a file's name.
         entrants: names of agents of the plan, in the order of the seats.
         task: the name of a task of the plan.
         seed: the root seed; matches that are compared share it.
@@ -30,6 +31,11 @@ class MatchSpec:
     task: str
     seed: int
     round: int = 0
+
+    @property
+    def meeting(self) -> str:
+        """What the matches have in common that are compared: same task, same seed, agents who meet."""
+        return self.id.rpartition("-")[0]
 
 
 @attrs.frozen(kw_only=True)
@@ -124,7 +130,7 @@ def seat_scores(
     Several seats are compared by their rewards: a seat's score is the share of the others that it beat, where
     a tie is half a win. So for two seats it is 1, 0.5 or 0. A seat that fell scores 0, and everybody who did
     not beats it. One seat scores by the measure of its task: `result` is the share of the instances that
-    were solved, 0 where none was played; `reward` the sum of what it was paid.
+    were solved, 0 where none was played or the seat fell; `reward` is the sum of what it was paid.
 
     Args:
         measure: of the task, for one seat.
@@ -136,7 +142,7 @@ def seat_scores(
     if len(rewards) == 1:
         if measure == "reward":
             return (float(rewards[0]),)
-        return (solved / tasks if tasks else 0.0,)
+        return (solved / tasks if tasks and fell[0] is None else 0.0,)
     worth = [(out is None, reward) for out, reward in zip(fell, rewards, strict=True)]
     return tuple(
         sum(_beats(mine, theirs) for seat, theirs in enumerate(worth) if seat != me) / (len(worth) - 1)

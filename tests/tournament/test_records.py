@@ -27,6 +27,7 @@ def test_seats_of_one_match_are_compared_by_reward_and_the_fallen_lose(rewards, 
 def test_one_seat_scores_by_the_measure_of_its_task():
     assert seat_scores("result", [7.0], [None], solved=3, tasks=4) == (0.75,)
     assert seat_scores("result", [7.0], [None], solved=0, tasks=0) == (0.0,)
+    assert seat_scores("result", [7.0], ["crashed"], solved=1, tasks=1) == (0.0,)
     assert seat_scores("reward", [7.0], [None], solved=3, tasks=4) == (7.0,)
 
 
