@@ -1,16 +1,14 @@
-"""Sample players of the learning track: one that plays anything, and one that learns from what it sees.
-
-They are told a `StateObservation`, or, in a process of their own, the mapping that it becomes on the wire.
-"""
+"""Sample players of the learning track: one that plays anything, and one that learns from what it sees."""
 
 from __future__ import annotations
 
-__all__ = ["PLAYERS", "QLearningPlayer", "RandomPlayer", "as_state"]
+__all__ = ["PLAYERS", "QLearningPlayer", "RandomPlayer"]
 
 from collections.abc import Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+from flagfall.gvgai.seeing import sees_states
 from flagfall.tasks.vgdl.observation import AVATARS, STATIC, Observation, StateObservation
 
 if TYPE_CHECKING:
@@ -19,13 +17,7 @@ if TYPE_CHECKING:
 TRAINING_LEVELS: Final = 3
 
 
-def as_state(observation: Any) -> StateObservation:
-    """What was seen, as a state, wherever the agent runs."""
-    if isinstance(observation, StateObservation):
-        return observation
-    return StateObservation.from_plain(observation)
-
-
+@sees_states
 class RandomPlayer:
     """Any action that the avatar has, each as likely, and now and then none; any level."""
 
@@ -33,15 +25,16 @@ class RandomPlayer:
         """Seed itself from the match."""
         self._random = Random(briefing.seed)
 
-    def act(self, observation: Any) -> str:
+    def act(self, state: StateObservation) -> str:
         """Any action."""
-        return self._random.choice(("NIL", *as_state(observation).available_actions))
+        return self._random.choice(("NIL", *state.available_actions))
 
-    def result(self, observation: Any) -> int:  # noqa: ARG002 - it does not look back
+    def result(self, state: StateObservation) -> int:  # noqa: ARG002 - it does not look back
         """Any level."""
         return self._random.randrange(TRAINING_LEVELS)
 
 
+@sees_states
 class QLearningPlayer:
     """Q-learning on what is near: the value of an action is a sum over the things that can be seen.
 
@@ -70,13 +63,12 @@ class QLearningPlayer:
         """Seed itself from the match."""
         self._random = Random(briefing.seed)
 
-    def init(self, observation: Any) -> None:  # noqa: ARG002 - the first turn shows the same
+    def init(self, state: StateObservation) -> None:  # noqa: ARG002 - the first turn shows the same
         """A level begins: nothing has been done in it."""
         self._begin()
 
-    def act(self, observation: Any) -> str:
+    def act(self, state: StateObservation) -> str:
         """Learn from what the last action led to; then the best action, or now and then any."""
-        state = as_state(observation)
         features = list(_features(state))
         actions = ("NIL", *state.available_actions)
         values = self._values(features, actions)
@@ -90,9 +82,8 @@ class QLearningPlayer:
         self._score = state.game_score
         return action
 
-    def result(self, observation: Any) -> int:
+    def result(self, state: StateObservation) -> int:
         """Learn how it ended; the levels in turn."""
-        state = as_state(observation)
         prize = {"PLAYER_WINS": self._prize, "PLAYER_LOSES": -self._prize}.get(state.game_winner, 0.0)
         self._learn(state.game_score - self._score + prize, 0.0)
         self._begin()

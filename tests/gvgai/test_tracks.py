@@ -14,11 +14,13 @@ from flagfall.errors import UsageError
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.gvgai.contest import Contest
 from flagfall.gvgai.figures import TrackSink
+from flagfall.gvgai.seeing import sees_states
 from flagfall.gvgai.series import fixtures, play_series
 from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, play_track
 from flagfall.playing import rebuild
 from flagfall.recording.journal import read_journal
 from flagfall.recording.verify import verify
+from flagfall.tasks.vgdl.observation import StateObservation
 from flagfall.tasks.vgdl.track import RULES, TrackRules
 from flagfall.tasks.vgdl.track_game import TrackSetup
 from flagfall.testing import check_task
@@ -137,6 +139,36 @@ class Seed:
         return 2
 
 
+@sees_states
+class Seen:
+    """Goes where the goal is, and asks for level 1."""
+
+    def act(self, state: StateObservation, timer: Any) -> str:
+        assert timer.remaining_ms > 0
+        goal = state.portals_positions[0][0]
+        dx, dy = goal.x - state.avatar_position[0], goal.y - state.avatar_position[1]
+        return ("RIGHT" if dx > 0 else "LEFT") if dx else "DOWN" if dy > 0 else "UP"
+
+    def result(self, state: StateObservation) -> int:
+        assert state.game_winner == "PLAYER_WINS"
+        return 1
+
+
+@sees_states
+class SeenAsync:
+    """The same, asynchronous."""
+
+    def __init__(self) -> None:
+        self._plain = Seen()
+
+    async def act(self, state: StateObservation, timer: Any) -> str:
+        await trio.lowlevel.checkpoint()
+        return self._plain.act(state, timer)
+
+    async def result(self, state: StateObservation) -> int:
+        return self._plain.result(state)
+
+
 def test_agent_in_the_seeds_names(tmp_path):
     agent = Seed()
     rules = attrs.evolve(SHORT, games=4, training_ns=30 * S)
@@ -149,6 +181,20 @@ def test_agent_in_the_seeds_names(tmp_path):
     first = next(what for what in agent.told if what[0] == "result")
     assert first == ("result", "PLAYER_WINS", 29_950), "all the training there is left"
     assert agent.told[-1][0::2] == ("result", 1000), "in validation a second"
+
+
+@pytest.mark.parametrize("name", ["Seen", "SeenAsync"])
+def test_agent_that_sees_states_plays_the_same_in_a_process(name, tmp_path):
+    times, rules = TrackTimes.of(attrs.evolve(SHORT, games=4), "start=20s init=20s act=10s result=20s")
+    setup = TrackSetup(write_game(tmp_path), rules)
+    agent = f"{__file__}:{name}"
+    here, there = (
+        trio.run(partial(play_track, setup, agent, times, host=host)) for host in ("task", "process")
+    )
+    assert there.result.seats[0].fell is None, there.result.seats[0].detail
+    told = [[(g.level, g.winner, g.score, g.ticks) for g in track.figures.games] for track in (here, there)]
+    assert told[0] == told[1]
+    assert [game[0] for game in told[0]] == [0, 1, 2, 1, 3, 4]
 
 
 class Aborting:
