@@ -269,6 +269,54 @@ def test_server_that_says_nonsense_is_told(said):
     trio.run(main)
 
 
+ALIENS = (
+    '{{"isValidation":false,"gameScore":11.0,"gameTick":{tick},"gameWinner":"{winner}","isGameOver":{over},'
+    '"worldDimension":[300.0,110.0],"blockSize":10,"noOfPlayers":1,"avatarSpeed":1.0,'
+    '"avatarOrientation":[0.0,0.0],"avatarPosition":[190.0,100.0],"avatarLastAction":"ACTION_LEFT",'
+    '"avatarType":1,"avatarHealthPoints":0,"avatarMaxHealthPoints":0,"avatarLimitHealthPoints":1000,'
+    '"isAvatarAlive":true,"phase":"{phase}","availableActions":["ACTION_USE","ACTION_LEFT","ACTION_RIGHT"],'
+    '"avatarResources":{{"7":2}},"observationGrid":[[[{{"category":3,"itype":9,"obsID":404,'
+    '"position":{{"x":0.0,"y":0.0}},"reference":{{"x":-1.0,"y":-1.0}},"sqDist":2.0}}],[]]],'
+    '"observationGridNum":1,"observationGridMaxRow":2,"observationGridMaxCol":1,"NPCPositionsNum":0,'
+    '"NPCPositionsMaxRow":0,"immovablePositionsNum":0,"immovablePositionsMaxRow":0}}'
+)
+"""A state as the original's server sends it, its lists cut."""
+
+
+def test_replies_at_a_server_of_the_original_are_to_the_letter():
+    """The server here is written from the specification; it ends lines as on another platform."""
+    session = [
+        ("START", b"0#START_DONE#JSON"),
+        (ALIENS.format(tick=0, winner="NO_WINNER", over="false", phase="INIT"), b"1#INIT_DONE#JSON"),
+        (ALIENS.format(tick=0, winner="NO_WINNER", over="false", phase="ACT"), b"2#ACTION_RIGHT#JSON"),
+        (ALIENS.format(tick=1, winner="NO_WINNER", over="false", phase="ACT"), b"3#ACTION_RIGHT#JSON"),
+        (ALIENS.format(tick=1, winner="PLAYER_LOSES", over="true", phase="END"), b"4#2#JSON"),
+        ("FINISH", None),
+    ]
+    said: list[bytes] = []
+
+    async def serve(stream: trio.SocketStream) -> None:
+        for number, (payload, reply) in enumerate(session):
+            await stream.send_all(f"{number}#{payload}\r\n".encode())
+            if reply is not None:
+                said.append(await stream.receive_some())
+
+    async def main() -> VisitReport:
+        async with trio.open_nursery() as nursery:
+            listeners = await nursery.start(partial(trio.serve_tcp, serve, 0, host="127.0.0.1"))
+            port = listeners[0].socket.getsockname()[1]
+            report = await visit(agent, "127.0.0.1", port, TimeControl.parse("untimed"))
+            nursery.cancel_scope.cancel()
+        return report
+
+    agent = Right(2)
+    report = trio.run(main)
+    assert said == [reply + b"\n" for _, reply in session if reply is not None]
+    assert report.finished
+    assert report.games == [(False, "PLAYER_LOSES", 11.0, 1)]
+    assert agent.results == [("PLAYER_LOSES", 11.0, 0.0)]
+
+
 def test_agent_that_plays_its_seat_itself_cannot_visit(tmp_path):
     class Actor:
         async def run(self, seat: Any) -> None: ...
