@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-__all__ = ["HostKind", "TaskSetup", "build_scheduler", "host_agent", "play", "rebuild", "run", "usual_policy"]
+__all__ = [
+    "HostKind",
+    "TaskSetup",
+    "build_scheduler",
+    "host_agent",
+    "is_endless",
+    "play",
+    "rebuild",
+    "run",
+    "seats_of",
+    "usual_policy",
+]
 
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
+from math import inf
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -27,7 +39,7 @@ from flagfall.kernel.roles import SchedulerRole, Sink
 from flagfall.recording.journal import Journal
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.configs import parse_config
-from flagfall.tasks.policies import parse_policy
+from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
 
@@ -146,6 +158,47 @@ def build_scheduler(
 def usual_policy(steps: int | None) -> str:
     """The policy where none is named: every task once, or round and round where `steps` says when to stop."""
     return "sequential" if steps is not None else "sequential:1"
+
+
+def seats_of(ids: Sequence[str]) -> int:
+    """How many agents every one of the tasks seats.
+
+    Args:
+        ids: of tasks, at least one.
+
+    Raises:
+        UsageError: there is no such task, or they seat different numbers.
+    """
+    seats: dict[int, str] = {}
+    for task_id in ids:
+        task = make_task(task_id)
+        seats.setdefault(len(task.players), task_id)
+        task.close()
+    if len(seats) > 1:
+        told = ", ".join(f"{task_id} seats {count}" for count, task_id in seats.items())
+        raise UsageError(f"tasks of one match must seat equally many agents: {told}")
+    return next(iter(seats))
+
+
+def is_endless(tasks: Sequence[str] | TaskSetup, scheduler: str | None, steps: int | None) -> bool:
+    """Whether only a signal ends a match.
+
+    The length of `consecutive` has no bound, but an end: when the last task is learned.
+
+    Raises:
+        UsageError: the text of the scheduler means nothing.
+    """
+    built, _ = build_scheduler(tasks, scheduler, steps)
+    policy = getattr(built, "policy", built)
+    try:
+        return (
+            steps is None
+            and isinstance(policy, TaskScheduler)
+            and policy.length == inf
+            and not isinstance(policy, ConsecutiveTaskScheduler)
+        )
+    finally:
+        built.close()
 
 
 def rebuild(header: MatchStarted) -> SchedulerRole:

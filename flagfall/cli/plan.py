@@ -11,7 +11,6 @@ from __future__ import annotations
 __all__ = ["Plan", "PlannedMatch", "make_plan"]
 
 from collections import Counter
-from math import inf
 from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
@@ -24,12 +23,17 @@ from flagfall.cli.configs import TaskOptions, choose_tasks
 from flagfall.cli.results_file import check_results
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import derive_seed
-from flagfall.playing import DEFAULT_TIME_CONTROL, HostKind, TaskSetup, build_scheduler, host_agent
+from flagfall.playing import (
+    DEFAULT_TIME_CONTROL,
+    HostKind,
+    TaskSetup,
+    host_agent,
+    is_endless,
+    seats_of,
+)
 from flagfall.recording.journal import Journal
 from flagfall.recording.numbered import numbered
 from flagfall.tasks.adapters.texts import split_texts
-from flagfall.tasks.catalog import make_task
-from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler
 from flagfall.timing import TimeControl
 from flagfall.timing.control import UNTIMED
 from flagfall.timing.units import parse_duration
@@ -144,8 +148,10 @@ def make_plan(
     control = TimeControl.parse((time_control or DEFAULT_TIME_CONTROL) if timed else UNTIMED)
     tick_ns = None if tick is None else _tick(tick)
     setup = choose_tasks(ids, scheduler, config, options, steps=steps)
-    players = _players(ids) if setup is None else 1
-    endless = _is_endless(ids if setup is None else setup, None if setup else scheduler, steps)
+    if setup is None and not ids:
+        raise UsageError("--task: name at least one task, or a --config; `flagfall tasks` lists the tasks")
+    players = seats_of(ids) if setup is None else 1
+    endless = is_endless(ids if setup is None else setup, None if setup else scheduler, steps)
     seatings = _seatings(len(agents), players)
     count = len(seatings) * repeats
     if endless and count > 1:
@@ -193,39 +199,6 @@ def _tick(text: str) -> int:
     if tick_ns == 0:
         raise UsageError("--tick 0: a tick takes some time; leave --tick out for lock-step pace")
     return tick_ns
-
-
-def _players(ids: Sequence[str]) -> int:
-    """How many agents every one of the tasks seats."""
-    if not ids:
-        raise UsageError("--task: name at least one task, or a --config; `flagfall tasks` lists the tasks")
-    seats: dict[int, str] = {}
-    for task_id in ids:
-        task = make_task(task_id)
-        seats.setdefault(len(task.players), task_id)
-        task.close()
-    if len(seats) > 1:
-        told = ", ".join(f"{task_id} seats {count}" for count, task_id in seats.items())
-        raise UsageError(f"tasks of one match must seat equally many agents: {told}")
-    return next(iter(seats))
-
-
-def _is_endless(tasks: Sequence[str] | TaskSetup, scheduler: str | None, steps: int | None) -> bool:
-    """Whether only a signal ends a match; also checks the text of the scheduler.
-
-    The length of `consecutive` has no bound, but an end: when the last task is learned.
-    """
-    built, _ = build_scheduler(tasks, scheduler, steps)
-    policy = getattr(built, "policy", built)
-    try:
-        return (
-            steps is None
-            and isinstance(policy, TaskScheduler)
-            and policy.length == inf
-            and not isinstance(policy, ConsecutiveTaskScheduler)
-        )
-    finally:
-        built.close()
 
 
 def _seatings(agents: int, players: int) -> list[tuple[int, ...]]:

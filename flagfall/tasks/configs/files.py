@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SHIPPED", "change_config", "config_of", "load_config", "parse_config"]
+__all__ = ["SHIPPED", "change_config", "config_of", "load_config", "parse_config", "read_text", "read_toml"]
 
 import json
 import re
@@ -43,16 +43,28 @@ def load_config(source: str | Path) -> Config:
             f"unknown configuration {str(source)!r}{nearest(str(source), SHIPPED)}; or name a file that ends"
             f" in {' or '.join(_READERS)}"
         )
+    return parse_config(read_text(path, "configuration"), path.suffix, name=str(path), folder=path.parent)
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text in a file.
+
+    Args:
+        path: the file.
+        what: it is, for messages.
+
+    Raises:
+        UsageError: it cannot be read, or is no UTF-8.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"configuration {path}: {error.strerror or error}") from error
+        raise UsageError(f"{what} {path}: {error.strerror or error}") from error
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = 1 + data.count(b"\n", 0, error.start)
         raise UsageError(f"{path}: line {line}: this is no text in UTF-8") from error
-    return parse_config(text, path.suffix, name=str(path), folder=path.parent)
 
 
 def parse_config(
@@ -136,7 +148,12 @@ def _read_json(text: str, mistakes: Mistakes) -> dict[str, Any]:
     return data
 
 
-def _read_toml(text: str, mistakes: Mistakes) -> dict[str, Any]:
+def read_toml(text: str, mistakes: Mistakes) -> dict[str, Any]:
+    """The tables in a text in TOML.
+
+    Raises:
+        UsageError: it is none; with line and column.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -149,4 +166,4 @@ def _read_toml(text: str, mistakes: Mistakes) -> dict[str, Any]:
         raise UsageError(f"{mistakes.source}: no configuration: {error}") from error
 
 
-_READERS: Final = {".json": _read_json, ".toml": _read_toml}
+_READERS: Final = {".json": _read_json, ".toml": read_toml}

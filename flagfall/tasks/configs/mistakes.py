@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["Mistakes", "Path", "place"]
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from flagfall.errors import UsageError, nearest
@@ -33,18 +33,22 @@ class Mistakes:
 
     Args:
         source: what the configuration is called in messages.
+        line_of: the line of the text where something stands, where that is known.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, line_of: Callable[[Path], int | None] = lambda _: None) -> None:
         self.source = source
-        self._found: list[str] = []
+        self._line_of = line_of
+        self._found: list[tuple[int, str]] = []
 
     def __bool__(self) -> bool:
         return bool(self._found)
 
     def add(self, path: Path, text: str) -> None:
         """Note a mistake."""
-        self._found.append(f"{place(path)}: {text}" if path else text)
+        line = self._line_of(path)
+        told = f"{place(path)}: {text}" if path else text
+        self._found.append((0, told) if line is None else (line, f"line {line}: {told}"))
 
     def unknown(self, path: Path, what: str, word: Any, known: Iterable[str]) -> None:
         """Note a word that means nothing here."""
@@ -54,15 +58,16 @@ class Mistakes:
         self.add(path, f"unknown {what} {word!r}{hint}")
 
     def raise_any(self) -> None:
-        """Tell them.
+        """Tell them, in the order of their lines.
 
         Raises:
             UsageError: there are some.
         """
         if len(self._found) == 1:
-            raise UsageError(f"{self.source}: {self._found[0]}")
+            raise UsageError(f"{self.source}: {self._found[0][1]}")
         if self._found:
-            lines = "".join(f"\n  {text}" for text in self._found)
+            self._found.sort(key=lambda found: found[0])
+            lines = "".join(f"\n  {text}" for _, text in self._found)
             raise UsageError(f"{self.source}: {len(self._found)} mistakes:{lines}")
 
     # What is expected at a place.
