@@ -163,9 +163,10 @@ class _Guardian:
         self._poll.register(self._waking, select.POLLIN)
         self._host_fd = os.pidfd_open(settings.host)
         self._poll.register(self._host_fd, select.POLLIN)
+        own = os.getpid()
         self._agent = os.fork()
         if self._agent == 0:
-            _become(settings, command)
+            _become(settings, command, own)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)  # the agent's pipes must end with the agent
         os.dup2(null, 1)
@@ -278,7 +279,7 @@ class _Guardian:
                 os.write(2, f"\nflagfall ended it: {what}\n".encode())
 
 
-def _become(settings: _Settings, command: list[str]) -> None:
+def _become(settings: _Settings, command: list[str], guardian: int) -> None:
     """The child's part: from the fork to the command. Never returns."""
     try:
         os.setsid()
@@ -286,6 +287,8 @@ def _become(settings: _Settings, command: list[str]) -> None:
         for number in (signal.SIGTERM, signal.SIGCHLD, *_IGNORED_HERE):
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != guardian:  # it died before it could be heard of
+            return
         if settings.cgroup:
             with suppress(OSError):  # it may not move there: then it is found and counted without
                 _write(f"{settings.cgroup}/cgroup.procs", "0")
