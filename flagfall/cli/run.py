@@ -39,6 +39,7 @@ def run(
     pass_env: Annotated[list[str] | None, _List] = None,
     tick: str | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
+    whole_observations: Annotated[bool, _Flag] = False,
     results: Path | None = None,
     words: Path | None = None,
     bit_mode: Annotated[bool, _Flag] = False,
@@ -86,6 +87,8 @@ def run(
         tick: Real-time pace: the world moves every so often (`20ms`) and takes each agent's newest action.
         journal: Record the match in this file; `.zst` at its end compresses it. In a series each match has
             its own, with its number: `run-0.jsonl`, `run-1.jsonl`, ...
+        whole_observations: Journals keep observations of any length; otherwise long ones, such as pictures,
+            stand as digests, which `verify` compares.
         results: Leave the figures of round 1 in this file, whatever becomes of the match: rewards, times and
             trials; as JSON where it ends in `.json`. In a series it is numbered as the journals are.
         words: A file of words, one a line, that sentence tasks speak of.
@@ -134,7 +137,8 @@ def run(
         from flagfall.recording.logs import configure_logging
 
         configure_logging(level=log_level)
-    session = Session(plan, logs=log_level is not None, progress=not quiet and log_level is None)
+    progress = not quiet and log_level is None
+    session = Session(plan, logs=log_level is not None, progress=progress, whole=whole_observations)
     try:
         trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
     finally:

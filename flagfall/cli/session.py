@@ -17,6 +17,7 @@ from flagfall.cli.results_file import write_results
 from flagfall.cli.tables import PlayedMatch
 from flagfall.errors import FlagfallError
 from flagfall.playing import play
+from flagfall.recording.journal import Journal
 from flagfall.recording.results import ResultsSink
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Session:
         plan: what to play.
         logs: log every match; logging is set up already.
         progress: show how far it is, if the standard error is a terminal.
+        whole: journals keep observations of any length.
 
     Attributes:
         plan: as given.
@@ -39,12 +41,15 @@ class Session:
         signal: the number of the signal that ended it; 0 where none did.
     """
 
-    def __init__(self, plan: Plan, *, logs: bool = False, progress: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, *, logs: bool = False, progress: bool = False, whole: bool = False
+    ) -> None:
         self.plan = plan
         self.played: list[PlayedMatch] = []
         self.fault: FlagfallError | None = None
         self.signal = 0
         self._logs = logs
+        self._whole = whole
         self._console = Console(stderr=True, highlight=False, markup=False)
         self._progress: Progress | None = None
         if progress and self._console.is_terminal and not plan.has_human:
@@ -85,7 +90,7 @@ class Session:
                 seed=match.seed,
                 steps=plan.steps,
                 tick_ns=plan.tick_ns,
-                journal=match.journal,
+                journal=None if match.journal is None else Journal(match.journal, whole=self._whole),
                 sinks=self._sinks(match, figures, interrupts),
                 stop=interrupts.stop,
             )

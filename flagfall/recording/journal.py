@@ -33,6 +33,7 @@ from msgspec.structs import replace
 
 from flagfall.errors import HostFault
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed, TurnsPlayed
+from flagfall.recording.digests import kept
 from flagfall.recording.disk import disk
 from flagfall.recording.files import JournalFile, check_writable, is_compressed
 from flagfall.recording.layout import (
@@ -91,13 +92,16 @@ class Journal:
     Args:
         path: the file; it is created, or made empty, when the first event comes. A name that ends in
             `.zst` compresses it.
+        whole: keep observations of any length; otherwise long ones stand as digests
+            (`flagfall.recording.digests`).
 
     Raises:
         UsageError: the file cannot be written, as far as that can be told now.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, whole: bool = False) -> None:
         self.path = self.check(path)
+        self._whole = whole
         self._pause: Callable[[], None] = lambda: None
         self._hand_over: Callable[[], None] = lambda: None
         self._real_work: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -169,6 +173,8 @@ class Journal:
         elif type(event) is SeatFell or type(event) is MatchEnded:
             event = replace(event, detail=writable(event.detail))
         try:
+            if type(event) is TurnPlayed and type(event.observation) is not int and not self._whole:
+                event = replace(event, observation=kept(encode(event.observation)))
             line = encode(event)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise HostFault(f"journal {self.path}: {_place(event)} cannot be written: {error}") from error

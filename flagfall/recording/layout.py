@@ -59,6 +59,7 @@ from flagfall.events import (
 )
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
+from flagfall.recording.digests import restored, update
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,9 +75,6 @@ MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 
 SHORT_DIGITS: Final = 16
 """Digits of the hash in a seal that is not the last: enough against accidents, half the length of a turn."""
-
-HASHED_BYTES: Final = 2047
-"""Given more at once, `hashlib` lets other threads run meanwhile, and the loop must wait its turn again."""
 
 SEAL_PREFIX: Final = b'{"event":"seal",'
 
@@ -119,9 +117,7 @@ class Sealer:
 
     def seal(self, lines: bytes, events: int, *, last: bool = False) -> bytes:
         """The seal of the next batch, which is so many lines."""
-        update = self._hash.update
-        for at in range(0, len(lines), HASHED_BYTES):
-            update(lines[at : at + HASHED_BYTES])
+        update(self._hash, lines)
         digits = self._hash.hexdigest()
         seal = seal_line(events, digits if last else digits[:SHORT_DIGITS])
         self._hash.update(seal)
@@ -129,7 +125,7 @@ class Sealer:
 
 
 def decode_events(line: bytes) -> Sequence[Event]:
-    """The event or the turns in a line.
+    """The event or the turns in a line; a long observation comes as its `Digest`.
 
     Raises:
         CodecError: there is none.
@@ -150,7 +146,7 @@ def _with_arrays(event: Event) -> Event:
         observation, action = event.observation, event.action
         if isinstance(observation, dict | list) or isinstance(action, dict | list):
             return msgspec.structs.replace(
-                event, observation=restore_arrays(observation), action=restore_arrays(action)
+                event, observation=restored(restore_arrays(observation)), action=restore_arrays(action)
             )
     elif type(event) is TaskEnded:
         return msgspec.structs.replace(event, metrics=restore_arrays(event.metrics))

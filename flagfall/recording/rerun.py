@@ -35,6 +35,7 @@ from flagfall.events import (
 from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
+from flagfall.recording.digests import Digest, digest_of
 from flagfall.recording.layout import encode
 from flagfall.timing import NEVER_NS
 
@@ -146,7 +147,8 @@ class Rerun:
         _same("number of the turn", self.turn, event.turn)
         seat, observation, reward = self._due.pop(0)
         _same("seat", seat, event.seat)
-        _same("observation", observation, event.observation, seat)
+        long = type(event.observation) is Digest
+        _same("observation", digest_of(encode(observation)) if long else observation, event.observation, seat)
         _same("reward", reward, event.reward, seat)
         self._played[seat] = self._checked_action(event)
         if not self._due:

@@ -180,3 +180,10 @@ def test_a_closed_pipe_ends_it_quietly(call):
     assert teller.stderr.read() == b""
     assert teller.wait() == 0
     teller.stderr.close()
+
+
+@pytest.mark.parametrize(("option", "smallest"), [("", 0), ("--whole-observations", 5 * 16_000)])
+def test_long_observations_are_kept_for_who_asks(call, option, smallest):
+    assert call(f"run --task langroom --agent random --steps 5 --journal run.jsonl {option}").code == 0
+    assert smallest <= Path("run.jsonl").stat().st_size < smallest + 20_000
+    assert call("verify run.jsonl").code == 0

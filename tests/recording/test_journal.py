@@ -235,7 +235,7 @@ def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
 
 
 async def test_a_batch_of_large_observations_ends_early(tmp_path):
-    record = Journal(tmp_path / "j")
+    record = Journal(tmp_path / "j", whole=True)
     record(HEADER)
     for number in range(3):
         record(TurnPlayed(number, number, "x" * (BATCH_BYTES // 2), 0, 32))
