@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from flagfall.errors import UsageError
-from flagfall.timing.units import MS, format_duration, parse_duration
+from flagfall.timing.units import parse_duration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,7 @@ def print_figures(figures: TrackFigures) -> None:
     curve = table("training until", numbers=("games", "wins", "mean score", "mean ticks"))
     for row in figures.curve_in(_CURVE_ROWS):
         shown = map(number, (row.games, row.wins, row.mean_score, row.mean_ticks))
-        curve.add_row(format_duration(row.until_ns // MS * MS), *shown)
+        curve.add_row(duration(row.until_ns), *shown)
     print_table(curve)
     if figures.disqualified:
         print(f"disqualified: {figures.disqualified}: {harmless(figures.detail).strip()}")
