@@ -60,6 +60,9 @@ class Payloads(Protocol):
     async def receive(self) -> bytes:
         """The next one."""
 
+    def allow(self, max_bytes: int) -> None:
+        """From now on they may be so long."""
+
     def use_frames(self) -> None:
         """From now on they are MessagePack."""
 

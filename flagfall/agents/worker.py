@@ -7,7 +7,7 @@ could.
 
 from __future__ import annotations
 
-__all__ = ["main", "serve"]
+__all__ = ["main", "serve", "take_standard_streams"]
 
 import asyncio
 import importlib
@@ -66,8 +66,7 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
     """
     link = _Link(read_fd, write_fd)
     try:
-        hello = _now(link.receive())
-        assert isinstance(hello, Hello)
+        hello = _now(link.receive_hello())
         if hello.spaces is None or has_arrays(hello.spaces.observation):
             importlib.import_module("numpy")  # or the first turn would pay for it
         agent = load(hello.agent)
@@ -120,6 +119,12 @@ class _Link:
         """The same link in a loop: waiting goes through it."""
         self._wait = wait
         return self
+
+    async def receive_hello(self) -> Hello:
+        message = await self.receive()
+        if not isinstance(message, Hello):
+            raise UsageError(f"the host did not say hello, but {message}")
+        return message
 
     async def receive(self) -> ToAgent:
         if not self.ready:
@@ -255,9 +260,17 @@ def main(arguments: list[str]) -> int:
             print(error, file=sys.stderr)  # noqa: T201 - it is a program here
             return 2
         return 0
+    return 0 if serve(*take_standard_streams(), load_agent) else 1
+
+
+def take_standard_streams() -> tuple[int, int]:
+    """Descriptors of the standard input and output, for the wire alone.
+
+    What reads from the standard input gets nothing from now on, what is printed goes to the standard error.
+    """
     read_fd, write_fd = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(2, 1)
     os.close(null)
-    return 0 if serve(read_fd, write_fd, load_agent) else 1
+    return read_fd, write_fd

@@ -50,6 +50,7 @@ _COMMANDS: Final = {
     "gvgai": "GVGAI's learning track: train, validate, serve clients, hold a contest.",
     "tasks": "List the tasks.",
     "agents": "List the sample agents, and tell how to name your own.",
+    "agent": "The agent's end of a match that somebody else holds: serve.",
     "check-agent": "Examine an agent: how fast it is, whether it lasts, whether it plays by the rules.",
     "check-host": "Play agents that do what none should, and print what becomes of them on this machine.",
 }

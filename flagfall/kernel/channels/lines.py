@@ -16,12 +16,12 @@ class LineReader:
 
     Lines are taken before more is fed, so that it holds one line and one chunk at most.
 
-    Args:
-        max_bytes: the longest line that is taken, its end not counted.
+    Attributes:
+        max_bytes: the longest line that is taken, its end not counted; it may be changed.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._buffer = bytearray()
         self._seen = 0  # so much of the buffer is known to hold no end of line
 
@@ -43,14 +43,14 @@ class LineReader:
         end = self._buffer.find(b"\n", self._seen)
         if end < 0:
             self._seen = len(self._buffer)
-            if self._seen > self._max_bytes + 1:
-                raise LineError(f"a line of {self._seen} bytes and more; {self._max_bytes} is the limit")
+            if self._seen > self.max_bytes + 1:
+                raise LineError(f"a line of {self._seen} bytes and more; {self.max_bytes} is the limit")
             return None
         line = bytes(self._buffer[:end]).removesuffix(b"\r")
         del self._buffer[: end + 1]
         self._seen = 0
-        if len(line) > self._max_bytes:
-            raise LineError(f"a line of {len(line)} bytes; {self._max_bytes} is the limit")
+        if len(line) > self.max_bytes:
+            raise LineError(f"a line of {len(line)} bytes; {self.max_bytes} is the limit")
         return line
 
     def take_rest(self) -> bytes:

@@ -105,6 +105,12 @@ class PayloadPipe:
         self._lines: LineReader | None = LineReader(max_bytes)
         self._framer = Framer(max_bytes)
 
+    def allow(self, max_bytes: int) -> None:
+        """From now on payloads may be so long."""
+        assert self._lines is not None
+        self._lines.max_bytes = max_bytes
+        self._framer = Framer(max_bytes)
+
     def use_frames(self) -> None:
         """From now on payloads are frames, both ways; what was read already, too."""
         assert self._lines is not None

@@ -1,0 +1,308 @@
+"""The agent's end over a network: connects to a host, says who it is, and plays any Python agent there.
+
+A thread carries payloads between the network and a pair of sockets, where the agent is played as in a process
+of the host's own (`flagfall.agents.worker`); so the agent has the main thread, and any loop that it likes.
+
+Where the line is lost and the agent may come back, that thread answers for it what it has said already: an
+agent notices nothing but time.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Invitation", "play_as_guest"]
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import trio
+
+from flagfall.agents.door import MAX_TOKEN_CHARS
+from flagfall.agents.foreign import NETWORK
+from flagfall.agents.streams import bytes_of, secured
+from flagfall.agents.wire import (
+    Answer,
+    Ask,
+    Bye,
+    Encoding,
+    Failed,
+    FromAgent,
+    Hello,
+    Join,
+    Ready,
+    Refused,
+    Skip,
+    ToAgent,
+    decode_from_agent,
+    decode_to_agent,
+    encode,
+)
+from flagfall.agents.wire_host import Payloads
+from flagfall.agents.worker import serve
+from flagfall.errors import AgentFault, UsageError, nearest
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.kernel.channels.framing import FrameError
+from flagfall.kernel.channels.lines import LineError
+from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
+
+AGAIN_SECONDS: Final = 0.1
+"""How long after an attempt to connect that failed the next one comes."""
+
+ONE_TRY_SECONDS: Final = 5.0
+
+_LAST_SECONDS: Final = 2.0
+"""How long the thread has to send the last words."""
+
+_LOST: Final = (
+    trio.EndOfChannel,
+    trio.BrokenResourceError,
+    trio.ClosedResourceError,
+    FrameError,
+    LineError,
+    CodecError,
+)
+
+
+@attrs.frozen
+class Invitation:
+    """Where to connect, and how.
+
+    Attributes:
+        scheme: `tcp`, `tls`, `ws` or `wss`.
+        host: a name or an address.
+        port: likewise.
+        token: what to say; empty for none. Never shown.
+        authority: a file with the certificates to trust, in PEM; `None` for those of the system.
+        wait_seconds: how long to try to connect, at first and after a loss.
+        reconnect: come back where the line is lost.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    token: str = attrs.field(default="", repr=False)
+    authority: Path | None = None
+    wait_seconds: float = 10.0
+    reconnect: bool = False
+
+    @classmethod
+    def parse(cls, url: str, **more: Any) -> Invitation:
+        """From a text such as `tcp://arena.example:7777`; `more` are the other attributes.
+
+        Raises:
+            UsageError: it is no such text.
+        """
+        scheme, found, rest = url.partition("://")
+        host, _, port = rest.partition("/")[0].rpartition(":")
+        if not found or scheme not in NETWORK:
+            raise UsageError(f"no address of a host: {url!r}{nearest(scheme, NETWORK)}")
+        if not host or not (port.isdecimal() and port.isascii()):
+            raise UsageError(f"no address of a host: {url!r}; write such as {scheme}://arena.example:7777")
+        return cls(scheme, host.removeprefix("[").removesuffix("]"), int(port), **more)
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.token) > MAX_TOKEN_CHARS:
+            raise UsageError(f"the token is longer than {MAX_TOKEN_CHARS} characters")
+
+    def context(self) -> ssl.SSLContext | None:
+        """How the connection is secured; `None` for not at all.
+
+        Raises:
+            UsageError: the certificates cannot be read.
+        """
+        if self.scheme not in {"tls", "wss"}:
+            return None
+        try:
+            return ssl.create_default_context(cafile=self.authority)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"certificates {self.authority}: {error}") from None
+
+
+def play_as_guest(invitation: Invitation, load: Callable[[], Any]) -> bool:
+    """Connect, and play one match.
+
+    Args:
+        invitation: where.
+        load: gives the agent.
+
+    Returns:
+        Whether the agent came through.
+
+    Raises:
+        UsageError: nobody is there, or the host refuses.
+    """
+    ours, theirs = socket.socketpair()
+    carrier = _Carrier(invitation, theirs, invitation.context())
+    thread = threading.Thread(target=carrier.run, daemon=True, name="wire of an agent")
+    with ours:
+        thread.start()
+        came_through = serve(ours.fileno(), ours.fileno(), lambda _name: load())
+    thread.join(_LAST_SECONDS)
+    if carrier.error is not None:
+        raise carrier.error
+    return came_through
+
+
+class _Carrier:
+    """Carries payloads between the network and the agent.
+
+    Attributes:
+        error: why it could not.
+    """
+
+    def __init__(
+        self, invitation: Invitation, agents_end: socket.socket, context: ssl.SSLContext | None
+    ) -> None:
+        self.error: UsageError | None = None
+        self._invitation = invitation
+        self._agents_end = agents_end
+        self._context = context
+        self._encoding: Encoding = "json"
+        self._ready: bytes | None = None
+        self._is_up = trio.Event()
+        self._asked: int | None = None
+        self._said: tuple[int, bytes] | None = None
+        self._line: Payloads | None = None
+
+    def run(self) -> None:
+        """Carry until the match is over."""
+        trio.run(self._run)
+
+    async def _run(self) -> None:
+        agent = PayloadPipe(BytePipe(self._agents_end.detach()))
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._from_agent, agent, nursery.cancel_scope)
+                try:
+                    await self._from_host(agent)
+                except UsageError as error:
+                    self.error = error
+                nursery.cancel_scope.cancel()
+        finally:
+            agent.close()
+
+    async def _from_host(self, agent: PayloadPipe) -> None:
+        while True:
+            line = await self._connect()
+            try:
+                await self._hear(line, agent)
+                await trio.sleep_forever()  # until the agent has closed
+            except _LOST:
+                if not self._invitation.reconnect or self._ready is None:
+                    return
+            finally:
+                self._line = None
+                line.close()
+
+    async def _hear(self, line: Payloads, agent: PayloadPipe) -> None:
+        """Hand on what the host says over this line."""
+        heard: Encoding = "json"
+        while True:
+            payload = await line.receive()
+            message = decode_to_agent(payload, heard)
+            if isinstance(message, Refused):
+                raise UsageError(f"the host refuses: {message.reason}: {message.detail}")
+            if isinstance(message, Hello):
+                if self._ready is None:
+                    self._line = line
+                else:  # it was up already
+                    await line.send(self._ready)
+                    self._take_up(line)
+                    heard = self._encoding
+                    continue
+            elif await self._was_dealt_with(message, line):
+                continue
+            await agent.send(payload)
+            if isinstance(message, Bye):
+                return
+            if isinstance(message, Hello):
+                await self._is_up.wait()  # the host says nothing before that
+                heard = self._encoding
+
+    def _take_up(self, line: Payloads) -> None:
+        if self._encoding == "msgpack":
+            line.use_frames()
+        self._line = line
+
+    async def _was_dealt_with(self, message: ToAgent, line: Payloads) -> bool:
+        """Whether the agent has been asked that already, over a line that was lost."""
+        if not isinstance(message, Ask):
+            return False
+        again = message.number == self._asked
+        self._asked = message.number
+        if again and self._said is not None and self._said[0] == message.number:
+            await line.send(self._said[1])
+        return again
+
+    async def _from_agent(self, agent: PayloadPipe, scope: trio.CancelScope) -> None:
+        """Hand on what the agent says, and remember what may have to be said again."""
+        with suppress(*_LOST, AgentFault):
+            while True:
+                payload = await agent.receive()
+                message = decode_from_agent(payload, self._encoding)
+                self._note(message, payload)
+                if self._line is not None:
+                    with suppress(trio.BrokenResourceError):  # it is lost: the other task notices
+                        await self._line.send(payload)
+                if isinstance(message, Ready) and message.encoding == "msgpack":
+                    agent.use_frames()
+                    assert self._line is not None
+                    self._encoding = message.encoding
+                    self._take_up(self._line)
+                if isinstance(message, Ready):
+                    self._ready = payload
+                    self._is_up.set()
+                if isinstance(message, Failed):
+                    break
+        scope.cancel()
+
+    def _note(self, message: FromAgent, payload: bytes) -> None:
+        if isinstance(message, Answer | Skip):
+            self._said = message.number, payload
+
+    # Connecting.
+
+    async def _connect(self) -> Payloads:
+        """Connect and say who we are; tries again for a while."""
+        why = "nobody is there"
+        with trio.move_on_after(self._invitation.wait_seconds):
+            while True:
+                with trio.move_on_after(ONE_TRY_SECONDS):
+                    try:
+                        return await self._try()
+                    except (OSError, *_LOST) as error:
+                        why = _told(error)
+                await trio.sleep(AGAIN_SECONDS)
+        there = f"{self._invitation.scheme}://{self._invitation.host}:{self._invitation.port}"
+        raise UsageError(f"no connection to {there}: {why}")
+
+    async def _try(self) -> Payloads:
+        invitation = self._invitation
+        stream = await trio.open_tcp_stream(invitation.host, invitation.port)
+        if self._context is None:
+            pipe: Any = bytes_of(stream)
+        else:
+            pipe = await secured(stream, self._context, invitation.host)
+        try:
+            payloads: Payloads = PayloadPipe(pipe)
+            if invitation.scheme in {"ws", "wss"}:
+                from flagfall.agents.websocket import WebSocketPayloads  # noqa: PLC0415 - an extra
+
+                web = WebSocketPayloads(pipe, server=False)
+                await web.connect(f"{invitation.host}:{invitation.port}")
+                payloads = web
+            await payloads.send(encode(Join(invitation.token), "json"))
+        except BaseException:
+            pipe.close()
+            raise
+        return payloads
+
+
+def _told(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    return str(cause) or type(cause).__name__
