@@ -22,7 +22,7 @@ from functools import partial
 from importlib.metadata import version
 from math import inf
 from os import PathLike
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import trio
 
@@ -42,6 +42,9 @@ from flagfall.tasks.configs import parse_config
 from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
+
+if TYPE_CHECKING:
+    from flagfall.agents.door import Joining
 
 HostKind: TypeAlias = Literal["task", "thread", "process"]
 
@@ -71,7 +74,7 @@ async def play(
     seed: int = 0,
     steps: int | None = None,
     tick_ns: int | None = None,
-    journal: str | PathLike[str] | None = None,
+    journal: str | PathLike[str] | Journal | None = None,
     sinks: Sequence[Sink] = (),
     stop: trio.Event | None = None,
 ) -> MatchResult:
@@ -93,7 +96,8 @@ async def play(
         steps: the match ends after so many turns.
         tick_ns: real-time pace: the world moves every so many nanoseconds, and takes each agent's newest
             action. `None`: lock-step pace, the world waits for the agents, within their time.
-        journal: a file to record the match in; `.zst` at its end compresses it.
+        journal: a file to record the match in; `.zst` at its end compresses it. Or a `Journal`, which
+            may keep long observations whole.
         sinks: functions that get every event.
         stop: set it to end the match before its next turn.
 
@@ -110,7 +114,7 @@ async def play(
         host_agent(agent, "task" if virtual and host is None else host, isolation=kept)
         for agent in (agents if several else [agents])
     ]
-    recorder = [] if journal is None else [Journal(journal)]
+    recorder = [] if journal is None else [journal if isinstance(journal, Journal) else Journal(journal)]
     return await play_match(
         built,
         hosts,
@@ -235,14 +239,23 @@ def host_agent(
     kind: HostKind | None = None,
     name: str | None = None,
     isolation: Isolation = USUAL_ISOLATION,
+    joining: Joining | None = None,
 ) -> AgentHost:
-    """A host for an agent; see the arguments `agents`, `host` and `isolation` of `play`."""
+    """A host for an agent; see the arguments `agents`, `host` and `isolation` of `play`.
+
+    Args:
+        agent: see there; likewise the next.
+        kind: where it runs.
+        name: for tables and records.
+        isolation: how it is kept apart in a process.
+        joining: who may play where an agent connects over a network; by default anybody on this machine.
+    """
     if hasattr(agent, "kind") and hasattr(agent, "run") and hasattr(agent, "name"):
         return agent  # type: ignore[no-any-return]  # a host already
     if isinstance(agent, str):
         name = name or agent_name(agent)
         if is_foreign(agent):
-            return _foreign_host(agent, kind, name, isolation)
+            return _foreign_host(agent, kind, name, isolation, joining)
         if is_human(agent):
             if kind not in {None, "task"}:
                 raise UsageError(f"{agent}: a human plays in the event loop, with host task")
@@ -264,7 +277,9 @@ class HumanHost(LoopHost):
         self.human = human
 
 
-def _foreign_host(agent: str, kind: HostKind | None, name: str, isolation: Isolation) -> AgentHost:
+def _foreign_host(
+    agent: str, kind: HostKind | None, name: str, isolation: Isolation, joining: Joining | None
+) -> AgentHost:
     if kind not in {None, "process"}:
         what = "a program" if is_command(agent) else "a remote learner"
         raise UsageError(f"{agent}: {what} is a process, and lives in real time")
@@ -273,9 +288,9 @@ def _foreign_host(agent: str, kind: HostKind | None, name: str, isolation: Isola
 
         return CommandHost(agent, name, isolation)
     if is_network(agent):
-        from flagfall.agents.network_host import parse_network  # noqa: PLC0415 - likewise
+        from flagfall.agents.network_host import ANYBODY, parse_network  # noqa: PLC0415 - likewise
 
-        return parse_network(agent, name=name)
+        return parse_network(agent, joining or ANYBODY, name)
     from flagfall.agents.zmq_host import parse_remote  # noqa: PLC0415 - likewise
 
     return parse_remote(agent, name=name)

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NetworkHost", "parse_network"]
+__all__ = ["ANYBODY", "NetworkHost", "parse_network"]
 
 import warnings
 from typing import Final, Literal

@@ -20,6 +20,8 @@ Agents of your own run in a process each; the samples run in the event loop (see
 
 You yourself: --agent human (a full screen), human-line, human-dot or human-immediate (line by line), and in
 games with pictures human-keys, in LangRoom human-room (key by key).
+A program in any language: --agent "cmd:./bot --fast". An agent on another host: --agent tcp://127.0.0.1:7777
+here, and there: flagfall agent serve bot.py:Bot --connect tcp://HOST:7777 (docs/protocol.md).
 A learner of round 1, over ZeroMQ: --agent zmq:5556, and --learner-cmd to start it.
 """
 

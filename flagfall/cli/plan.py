@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
-from flagfall.agents.foreign import is_foreign
+from flagfall.agents.foreign import is_foreign, is_network
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.specs import agent_name, is_human, is_sample
 from flagfall.agents.zmq_wire import is_remote
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from flagfall.agents.door import Joining
     from flagfall.kernel.match import AgentHost
 
 NO_OPTIONS: Final = TaskOptions()
@@ -132,6 +133,7 @@ def make_plan(
     tick: str | None = None,
     timed: bool = True,
     learner_command: str | None = None,
+    joining: Joining | None = None,
 ) -> Plan:
     """Check what was asked for and lay it out. Agents that run in this process are imported.
 
@@ -159,7 +161,7 @@ def make_plan(
             f"the scheduler {scheduler or config!r} goes on until it is stopped, so only the first of"
             f" {count} matches would be played: add --steps"
         )
-    hosts = _hosts(agents, host, isolation, learner_command, virtual=clock == "virtual")
+    hosts = _hosts(agents, host, isolation, learner_command, joining, virtual=clock == "virtual")
     _refuse_crowd(agents, seatings)
     seeds = [seed, *(derive_seed(seed, "repeat", number) for number in range(1, repeats))]
     matches = tuple(
@@ -222,6 +224,7 @@ def _hosts(
     kind: HostKind | None,
     isolation: Isolation,
     learner_command: str | None,
+    joining: Joining | None,
     *,
     virtual: bool,
 ) -> dict[str, AgentHost]:
@@ -234,6 +237,11 @@ def _hosts(
         raise UsageError(
             "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock out"
         )
+    if joining is not None and not any(map(is_network, specs)):
+        raise UsageError(
+            "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents who connect:"
+            " name one, such as --agent tcp://127.0.0.1:7777"
+        )
     distinct = list(dict.fromkeys(specs))
     names = Counter(agent_name(spec) for spec in distinct)
     made: dict[str, AgentHost] = {}
@@ -245,7 +253,7 @@ def _hosts(
 
             made[spec] = parse_remote(spec, learner_command, name)
         else:
-            made[spec] = host_agent(spec, "task" if virtual else kind, name, isolation)
+            made[spec] = host_agent(spec, "task" if virtual else kind, name, isolation, joining)
     return made
 
 

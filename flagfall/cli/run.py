@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
+    from flagfall.agents.door import Joining
     from flagfall.cli.session import Session
 
 _SIGNALLED: Final = 128
@@ -45,6 +46,10 @@ def run(
     bit_mode: Annotated[bool, _Flag] = False,
     scramble: Annotated[bool, _Flag] = False,
     max_reward_per_task: float | None = None,
+    agent_token_file: Path | None = None,
+    agent_cert: Path | None = None,
+    agent_key: Path | None = None,
+    agent_reconnect: Annotated[bool, _Flag] = False,
     learner_cmd: str | None = None,
     learner_port: int | None = None,
     learner_address: str | None = None,
@@ -64,7 +69,8 @@ def run(
     Args:
         task: Ids of tasks, such as `micro1`; `flagfall tasks` lists them.
         agent: Who plays: a sample (`flagfall agents`), `file.py:Name`, `package.module:Name`, `human`,
-            `human-line`, or `zmq:PORT` for a learner of round 1 that connects to that port.
+            `human-line`, `"cmd:PROGRAM --option"` in any language, `tcp://ADDRESS:PORT` (or `tls`, `ws`,
+            `wss`) for one that connects there, `zmq:PORT` for a learner of round 1 that does.
         config: Which tasks come in which order, instead of `--task` and `--scheduler`: `challenge` for round
             1 as it was, a `.json` file of round 1, a `.toml` file, or `file.py:function`.
         scheduler: Which task comes next: `random`, `sequential`, `sequential:2` (rounds), `incremental:3`,
@@ -95,6 +101,10 @@ def run(
         bit_mode: One step is one bit instead of one byte, each way.
         scramble: Words become pseudo-words; for conversations, in bit mode.
         max_reward_per_task: A task that has paid so much pays no more.
+        agent_token_file: A file with the token that agents must say who connect over a network.
+        agent_cert: A file with the certificate of this host, in PEM, for `tls` and `wss`.
+        agent_key: A file with its key, where it is not in the same one.
+        agent_reconnect: Agents whose line is lost may come back while they have time.
         learner_cmd: A program to start for `--agent zmq`; it gets the port as its last argument.
         learner_port: The port of `--agent zmq`, which these three imply; by default 5556.
         learner_address: The address to bind for it; by default 127.0.0.1, `*` for all.
@@ -116,6 +126,7 @@ def run(
         config=config,
         options=TaskOptions(words, bit_mode, scramble, max_reward_per_task),
         learner_command=learner_cmd,
+        joining=_joining(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
         scheduler=scheduler,
         steps=steps,
         seed=seed,
@@ -146,6 +157,18 @@ def run(
     if session.fault is not None:
         raise session.fault
     return _SIGNALLED + session.signal if session.signal else 0
+
+
+def _joining(
+    token_file: Path | None, certificate: Path | None, key: Path | None, *, reconnect: bool
+) -> Joining | None:
+    """Who may join over a network; `None` where nothing is said of it."""
+    if token_file is certificate is key is None and not reconnect:
+        return None
+    from flagfall.agents.door import Joining
+
+    token = "" if token_file is None else Joining.read_token(token_file)
+    return Joining(token, certificate, key, reconnect)
 
 
 def _agents(agents: list[str], port: int | None, address: str | None, command: str | None) -> list[str]:
