@@ -40,7 +40,7 @@ def play_on(
 
     from flagfall.agents.specs import load_agent
     from flagfall.cli.gvgai_runs import run_until_interrupted
-    from flagfall.cli.output import print_json
+    from flagfall.cli.output import harmless, print_json
     from flagfall.errors import UsageError
     from flagfall.gvgai.samples import PLAYERS
     from flagfall.gvgai.visitor import VisitReport, visit
@@ -75,7 +75,8 @@ def play_on(
                 ", ".join(f"{count} {winner}" for winner, count in report.winners.items()) or "no games"
             )
             print(f"{outcomes}; {report.ticks} actions, {report.late} late, {report.overspent} overspent")
-            print(
-                "the server said FINISH" if report.finished else "the server left, or we did, before FINISH"
-            )
+            if report.fault:
+                print(f"the agent {harmless(report.fault).strip()}")
+            elif not report.finished:
+                print("the server left, or we did, before it said FINISH")
     return code

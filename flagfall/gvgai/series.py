@@ -13,6 +13,7 @@ import attrs
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, agent_label, play_track
 from flagfall.kernel.seeding import derive_seed
+from flagfall.recording.journal import Journal
 from flagfall.recording.numbered import numbered
 from flagfall.tasks.vgdl.track_game import TrackSetup
 
@@ -60,7 +61,8 @@ def fixtures(
         journal: a file for each record; numbered where there are several.
 
     Raises:
-        UsageError: there is no game or no agent, one is named twice, or a game cannot be played.
+        UsageError: there is no game or no agent, one is named twice, a game cannot be played, or a journal
+            cannot be written.
     """
     for what, names in (("game", games), ("agent", agents)):
         twice = [name for name, count in Counter(names).items() if count > 1]
@@ -77,6 +79,8 @@ def fixtures(
             name = label if labels[label] == 1 else agent
             number = len(planned)
             path = None if journal is None else numbered(journal, number, len(games) * len(agents))
+            if path is not None:
+                Journal.check(path)
             planned.append(Fixture(number, setup, agent, name, game_seed, path))
     return tuple(planned)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 __all__ = ["DEFAULT_PORT", "LOOPBACK", "Session", "TrackServer"]
 
+import socket
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import trio
@@ -78,7 +79,8 @@ class TrackServer:
         tell: called with each session when it begins and when it is over.
 
     Raises:
-        UsageError: there is no such game, it cannot be played, or clients cannot be timed like that.
+        UsageError: there is no such game, it cannot be played, the journal cannot be written, or clients
+            cannot be timed like that.
 
     Attributes:
         sessions: all that there were.
@@ -112,7 +114,10 @@ class TrackServer:
         self._journal = journal
         self._sinks = sinks
         self._tell = tell
-        setup.build().close()  # a mistake in the game is told before anybody connects
+        # Mistakes are told before anybody connects.
+        setup.build().close()
+        if journal is not None:
+            Journal.check(journal)
 
     async def run(
         self,
@@ -210,10 +215,8 @@ class TrackServer:
             self._tell(session)
 
 
-def _socket_of(stream: trio.SocketStream) -> Any:
+def _socket_of(stream: trio.SocketStream) -> socket.socket:
     """The connection without trio, for a pipe that does without passes of the loop."""
-    import socket  # noqa: PLC0415 - the only place
-
     connection = socket.socket(fileno=stream.socket.detach())
     connection.setblocking(False)
     return connection

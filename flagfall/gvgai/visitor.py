@@ -20,7 +20,7 @@ import trio
 
 from flagfall.agents.agent import PlayedAgent, adapt
 from flagfall.agents.playing import settled
-from flagfall.errors import HostFault, UsageError
+from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.gvgai.arrival import Arrived, read_state
 from flagfall.gvgai.lines import Message, Replier
 from flagfall.gvgai.words import (
@@ -31,10 +31,12 @@ from flagfall.gvgai.words import (
     START_DONE,
     START_FAILED,
     action_word,
+    choice_word,
 )
 from flagfall.kernel.channels.envelope import Envelope, Phase
 from flagfall.kernel.channels.lines import LineError
 from flagfall.kernel.match import Briefing
+from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.tasks.vgdl.track import END_OF_ROUND
 from flagfall.timing import NEVER_NS, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
@@ -58,6 +60,7 @@ class VisitReport:
         late: of these, withheld.
         overspent: levels that were given up over the hard limit.
         finished: the server said `FINISH`.
+        fault: why the agent left before that, if it broke down.
     """
 
     games: list[tuple[bool, str, float, int]] = attrs.Factory(list)
@@ -65,6 +68,7 @@ class VisitReport:
     late: int = 0
     overspent: int = 0
     finished: bool = False
+    fault: str = ""
 
     @property
     def winners(self) -> Counter[str]:
@@ -156,6 +160,8 @@ class _Visit:
                     await stream.send_all(replier.reply(message.number, word))
         except LineError as error:
             raise HostFault(str(error)) from error
+        except AgentFault as fault:
+            self._report.fault = str(fault)
         except trio.BrokenResourceError:
             return self._report
         finally:
@@ -175,11 +181,14 @@ class _Visit:
     async def _start(self) -> str:
         self._began_ns = self._now()
         self._set_timer(self._limit(self._control.start))
-        self._played = adapt(self._agent, self._timer)
+        try:
+            self._played = adapt(self._agent, self._timer)
+            briefing = Briefing(0, 1, self._seed, str(self._control))
+            await settled(self._played.start(briefing))
+        except Exception as error:
+            raise AgentFault("not started", agent_traceback(error)) from error
         if self._played.run is not None:
             raise UsageError("an agent that plays its seat itself (`run`) cannot visit a server")
-        briefing = Briefing(0, 1, self._seed, str(self._control))
-        await settled(self._played.start(briefing))
         return START_FAILED if self._is_late() else START_DONE
 
     async def _init(self, played: PlayedAgent, came: Arrived) -> str:
@@ -201,7 +210,7 @@ class _Visit:
         if self._is_late():
             self._report.late += 1
             return action_word("NIL")
-        return action_word(str(action))
+        return action_word(action)
 
     async def _end(self, played: PlayedAgent, came: Arrived) -> str:
         state = came.state
@@ -212,11 +221,14 @@ class _Visit:
             answer = await self._ask(played.phases["result"], "result", state)
             if self._is_late():
                 return END_OVERSPENT
-        return END_OF_ROUND if self._left_ns() <= 0 else str(answer)
+        return END_OF_ROUND if self._left_ns() <= 0 else choice_word(answer)
 
     async def _ask(self, how: Callable[[Envelope], Any], phase: Phase, state: StateObservation) -> Any:
         reward, self._score = state.game_score - self._score, state.game_score
-        return await settled(how(Envelope(self._report.ticks, state, reward, phase)))
+        try:
+            return await settled(how(Envelope(self._report.ticks, state, reward, phase)))
+        except Exception as error:
+            raise AgentFault("crashed", agent_traceback(error)) from error
 
     # The clock.
 

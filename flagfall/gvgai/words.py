@@ -11,6 +11,7 @@ __all__ = [
     "START_FAILED",
     "Overspent",
     "action_word",
+    "choice_word",
     "read_action",
     "read_choice",
 ]
@@ -41,6 +42,7 @@ _ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 _ABORTS: Final = frozenset({"ABORT", END_OVERSPENT})
 _LEVELS: Final = frozenset("0123")
+_NO_LEVEL: Final = "-1"
 
 
 class Overspent(FlagfallError):
@@ -71,6 +73,13 @@ def read_choice(word: str) -> int | str:
     return int(word) if word in _LEVELS else word[:MAX_WORD_CHARS]
 
 
-def action_word(action: str) -> str:
-    """An action of ours as the protocol writes it."""
-    return action if action.startswith(_PREFIX) else f"{_PREFIX}{action}"
+def action_word(action: object) -> str:
+    """What one of our agents did, as the protocol writes it; what is no action is `ACTION_NIL`."""
+    name = str(action).removeprefix(_PREFIX)
+    return f"{_PREFIX}{name if name in _ACTIONS.values() else 'NIL'}"
+
+
+def choice_word(answer: object) -> str:
+    """What one of our agents answered to a result, as the protocol writes it; `-1` where that chooses nothing."""
+    word = str(answer)
+    return word if word in _LEVELS or word in END_WORDS else _NO_LEVEL

@@ -13,7 +13,7 @@ from flagfall.gvgai.lines import (
     Message,
     Replier,
 )
-from flagfall.gvgai.words import END_WORDS, Overspent, action_word, read_action, read_choice
+from flagfall.gvgai.words import END_WORDS, Overspent, action_word, choice_word, read_action, read_choice
 from flagfall.kernel.channels.lines import LineError, LineReader
 from flagfall.tasks.vgdl.track import END_OF_ROUND
 
@@ -207,6 +207,18 @@ def test_answers_to_the_end_of_a_level(word, means):
 def test_client_that_says_it_took_too_long_over_a_result_is_out(word):
     with pytest.raises(Overspent):
         read_choice(word)
+
+
+@pytest.mark.parametrize(
+    ("said", "word"), [(2, "2"), ("END_TRAINING", "END_TRAINING"), (9, "-1"), ("0#1", "-1")]
+)
+def test_choices_of_ours_as_words(said, word):
+    assert choice_word(said) == word
+
+
+@pytest.mark.parametrize("said", ["JUMP", None, 3, "LEFT\n9#ACTION_UP", "LEFT#JSON"])
+def test_what_is_no_action_of_ours_is_nil(said):
+    assert action_word(said) == "ACTION_NIL"
 
 
 # The client's end.

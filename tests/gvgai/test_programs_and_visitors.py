@@ -244,6 +244,55 @@ def test_client_says_that_it_took_too_long(tmp_path, phases, control, fell):
     assert result.seats[0].fell == fell
 
 
+class Broken(Right):
+    """Fails in one of its methods."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def _maybe(self, where: str) -> None:
+        if where == self.where:
+            raise ValueError(f"lost in {where}")
+
+    def start(self, _briefing: Any) -> None:
+        self._maybe("start")
+
+    def init(self, _state: Any) -> None:
+        self._maybe("init")
+
+    def act(self, state: Any) -> str:
+        self._maybe("act")
+        return super().act(state)
+
+    def result(self, state: Any, reward: float) -> Any:
+        self._maybe("result")
+        return super().result(state, reward)
+
+
+@pytest.mark.parametrize("where", ["start", "init", "act", "result"])
+def test_agent_that_breaks_down_leaves_and_says_why(tmp_path, where):
+    report, server = visited(tmp_path, Broken(where))
+    assert not report.finished
+    assert f"ValueError: lost in {where}" in report.fault
+    result = server.sessions[0].result
+    assert result is not None
+    assert result.seats[0].fell == "gone"
+
+
+@pytest.mark.parametrize("answer", ["7#3\n8#2", 3.5, None, "END_TRAINING", 2])
+def test_nothing_that_an_agent_says_breaks_the_protocol(tmp_path, answer):
+    class Odd(Right):
+        def act(self, state: Any) -> Any:
+            super().act(state)
+            return f"LEFT#{answer}\n99#ACTION_UP"
+
+    report, server = visited(tmp_path, Odd(answer, answer, answer))
+    assert report.finished
+    assert server.sessions[0].result is not None
+    assert server.sessions[0].result.seats[0].tally.dropped == 0
+
+
 def test_nobody_there_is_told():
     with pytest.raises(UsageError, match="nobody listens at localhost"):
         trio.run(
