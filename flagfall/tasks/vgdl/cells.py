@@ -23,13 +23,20 @@ Cells: TypeAlias = "dict[int, tuple[Sprite, ...]]"
 _STRIDE: Final = 1 << 32
 """Cells of a row have numbers side by side; rows are further apart than any sprite can be from another."""
 
-_ANYWHERE: Final = 1 << 60
+_FARTHEST: Final = 1 << 31
+"""Positions are whole numbers of 32 bits in the original."""
 
 
 def enter(play: Play, sprite: Sprite) -> None:
-    """Enter a sprite where it is now, and nowhere else; note where it may go without being entered again."""
+    """Enter a sprite where it is now, and nowhere else; note where it may go without being entered again.
+
+    Raises:
+        OverflowError: it is farther away than positions can say.
+    """
     if sprite.cells:
         leave(play.cells, sprite)
+    if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
+        raise OverflowError("a sprite has gone out of all bounds")
     block = play.block_size
     x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
     column = x // block
@@ -75,8 +82,8 @@ def enter_first(play: Play, sprite: Sprite) -> None:
     if game.entered[sprite.type] or game.watched_edges[sprite.type]:
         enter(play, sprite)
     else:
-        sprite.left = sprite.top = -_ANYWHERE
-        sprite.right = sprite.bottom = _ANYWHERE
+        sprite.left = sprite.top = -_FARTHEST
+        sprite.right = sprite.bottom = _FARTHEST
 
 
 def leave(cells: Cells, sprite: Sprite) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from flagfall.tasks.vgdl.continuous import feel_ground
+from flagfall.tasks.vgdl.effort import CROWDED, spend
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
@@ -150,6 +151,8 @@ def look_around(play: Play, meetings: Meetings) -> None:  # noqa: C901 - calls w
             there = cells[cell]
             if len(there) == 1:
                 continue
+            if len(there) > CROWDED:
+                spend(play, len(there))
             x = sprite.x
             y = sprite.y
             right = x + sprite.w
@@ -183,7 +186,7 @@ def look_at_crowds(play: Play) -> None:
     agenda = play.agenda
     for type_id, crowd, meeting in play.game.crowds:
         for avatar in groups[type_id]:
-            for other in touched_of(avatar, groups[crowd]):
+            for other in touched_of(play, avatar, groups[crowd]):
                 play.due |= meeting[0]
                 for index in meeting[1]:
                     agenda[index].add(avatar)
@@ -191,12 +194,14 @@ def look_at_crowds(play: Play) -> None:
                     agenda[index].add(other)
 
 
-def touched_of(sprite: Sprite, group: Sequence[Sprite]) -> list[Sprite]:
+def touched_of(play: Play, sprite: Sprite, group: Sequence[Sprite]) -> list[Sprite]:
     """Those of a group that touch a sprite."""
     x = sprite.x
     y = sprite.y
     right = x + sprite.w
     bottom = y + sprite.h
+    if len(group) > CROWDED:
+        spend(play, len(group))
     return [
         other
         for other in group
@@ -221,6 +226,7 @@ def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
     looks_on = not (pair.apart and rule.quiet)
     firsts = in_order(agenda, pair.first_ranks, several=pair.several_firsts)
     known = len(agenda)
+    spend(play, known)
     at = 0
     while at < len(firsts):
         first = firsts[at]
@@ -265,6 +271,7 @@ def still_touch(first: Sprite, second: Sprite) -> bool:
 def find_ground(play: Play, pair: Pair, first: Sprite) -> None:
     """Let a sprite that may stand feel for all that it could stand on."""
     for type_id in pair.solid:
+        spend(play, len(play.groups[type_id]))
         for second in play.groups[type_id]:
             if second is not first:
                 feel_ground(first, second)
@@ -295,8 +302,9 @@ def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite
                     found.append(other)  # noqa: PERF401 - as a list it takes longer
     for type_id in play.game.asked[first.type]:
         if ranks[type_id] is not None:
-            found += [other for other in touched_of(first, play.groups[type_id]) if other.id < newborn]
+            found += [other for other in touched_of(play, first, play.groups[type_id]) if other.id < newborn]
     if len(found) > 1:
+        spend(play, len(found))
         return in_order(set(found), ranks, several=pair.several_seconds)
     return found
 

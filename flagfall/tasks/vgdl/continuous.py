@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 GROUND_REACH: Final = 3
 """A sprite stands on what is within so many pixels below it."""
 
+FASTEST: Final = 1e9
+"""Pixels a tick; a sprite that is faster ends the play, before its speed is no number any more."""
+
 
 def single(value: float) -> float:
     """A number cut to 32 bits, as the original stores a mass before it divides by it."""
@@ -40,6 +43,8 @@ def passive(play: Play, sprite: Sprite) -> None:
     if sprite.gravity > 0 and mass > 0 and not sprite.grounded:
         active(sprite, 0, sprite.gravity * mass, 0)
     sprite.speed *= 1 - parameters["friction"]
+    if not abs(sprite.speed) < FASTEST:
+        raise OverflowError("a sprite is faster than anything")
 
 
 def active(sprite: Sprite, dx: float, dy: float, speed: float) -> int:
@@ -51,6 +56,8 @@ def active(sprite: Sprite, dx: float, dy: float, speed: float) -> int:
     vx = dx / mass + sprite.ox * speed
     vy = dy / mass + sprite.oy * speed
     length = sqrt(vx * vx + vy * vy)
+    if not length < FASTEST:
+        raise OverflowError("a sprite is faster than anything")
     sprite.ox, sprite.oy = (vx / length, vy / length) if length else (vx, vy)
     most: float = parameters["max_speed"]
     sprite.speed = length if most == -1 else min(length, most)

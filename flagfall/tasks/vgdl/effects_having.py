@@ -7,6 +7,8 @@ __all__ = ["HAVING_EFFECTS"]
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from flagfall.tasks.vgdl.effort import spend
+
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.collisions import Effect
     from flagfall.tasks.vgdl.effects import Maker
@@ -156,6 +158,7 @@ def setting_speed(change: Callable[[float, float], float]) -> Maker:
         def run(play: Play, first: Sprite | None, second: Sprite | None) -> int:
             del first, second
             for type_id in types:
+                spend(play, len(play.groups[type_id]))
                 for sprite in play.groups[type_id]:
                     sprite.speed = change(sprite.speed, value)
             return score

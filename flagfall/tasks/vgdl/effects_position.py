@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.actions import VECTORS
+from flagfall.tasks.vgdl.effort import spend
 from flagfall.tasks.vgdl.movement import active, move, place, unit_of_last_move
 from flagfall.tasks.vgdl.updates import DIRECTIONS
 
@@ -60,6 +61,7 @@ def undo_all(parameters: Mapping[str, Any], game: Game) -> Effect:
 
     def run(play: Play, first: Sprite, second: Sprite | None) -> int:
         del first, second
+        spend(play, len(play.moved))
         for sprite in list(play.moved):
             if undone[sprite.type] and (sprite.x != sprite.last_x or sprite.y != sprite.last_y):
                 place(play, sprite, sprite.last_x, sprite.last_y)

@@ -6,8 +6,15 @@ __all__ = ["Game"]
 
 from collections.abc import Sequence
 
+from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.collisions import Effect, Meeting, Pair, Rule
-from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition, LevelDefinition
+from flagfall.tasks.vgdl.definition import (
+    EffectContext,
+    EffectRule,
+    GameDefinition,
+    LevelDefinition,
+    Place,
+)
 from flagfall.tasks.vgdl.effects import can_take_all, compile_effect, find_changes, is_quiet, takes_all
 from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.kinds import compile_kinds
@@ -22,6 +29,9 @@ from flagfall.tasks.vgdl.timers import TimerPlan
 _LARGEST_SCREEN = 800
 _SMALLEST_BLOCK = 2
 
+MAX_REPEATS = 1000
+MAX_COUNTERS = 1000
+
 _OPENINGS = 8
 """Of so many levels the beginning is kept; a public game has five."""
 
@@ -33,7 +43,7 @@ class Game:
         definition: the game, as read.
 
     Raises:
-        GameError: a repeating timer with a period below 1 tick, which would run for ever.
+        GameError: it would never end a cycle (a repeating timer with a period below 1 tick), or is too large.
 
     Attributes:
         definition: as given.
@@ -54,6 +64,8 @@ class Game:
     """
 
     def __init__(self, definition: GameDefinition) -> None:
+        if definition.counters > MAX_COUNTERS:
+            raise GameError(Place(definition.name, 1), f"no_counters: {MAX_COUNTERS} is the most")
         self.definition = definition
         self.kinds = compile_kinds(definition, find_changes(definition))
         self.walk: list[tuple[int, int, Update]] = sorted(
@@ -116,10 +128,15 @@ class Game:
             block_size: pixels a cell, at least 1; `None` takes the game's own, or what fits the level on 800
                 pixels. The learning track plays with 10. Speeds are cut to whole pixels, so it matters.
             session: of an earlier play that this one goes on from, as in the learning track.
+
+        Raises:
+            UsageError: no such block size.
         """
         if block_size is None:
             fitting = max(_SMALLEST_BLOCK, _LARGEST_SCREEN // max(level.width, level.height))
             block_size = self.definition.square_size or fitting
+        if block_size < 1:
+            raise UsageError(f"a cell of {block_size} pixels; 1 is the least")
         if session is not None:
             return Play(self, level, seed, block_size, session)
         play = self._opening(level, block_size).fork()
@@ -157,6 +174,8 @@ class Game:
             return
         repeat = rule.parameters["repeat"]
         assert isinstance(repeat, int)
+        if repeat > MAX_REPEATS:
+            raise GameError(rule.place, f"repeat={repeat}; {MAX_REPEATS} is the most")
         for second in rule.seconds:
             pair = self._pair(rule.first, second)
             at_once = takes_all(rule)

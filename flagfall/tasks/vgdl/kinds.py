@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["compile_kinds"]
+__all__ = ["MAX_CELLS_A_SIDE", "compile_kinds"]
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from flagfall.tasks.vgdl.avatars import ACTS
 from flagfall.tasks.vgdl.avatars_continuous import CONTINUOUS_ACTS
-from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
+from flagfall.tasks.vgdl.definition import GameDefinition, Place, SpriteType
 from flagfall.tasks.vgdl.effects import Changes
+from flagfall.tasks.vgdl.mistakes import GameError
 from flagfall.tasks.vgdl.npcs import alternate, chase, chase_in_sight, sometimes_random, wander
 from flagfall.tasks.vgdl.path_chasers import chase_by_path, follow_by_path
 from flagfall.tasks.vgdl.producers import produce, produce_chosen, produce_wandering, products_of
@@ -46,6 +47,9 @@ _UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {
 
 _FEEL_GROUND: Final = {"PlatformerAvatar", "WizardAvatar", "Walker", "WalkerJumper"}
 
+MAX_CELLS_A_SIDE: Final = 64
+"""The largest sprite of the public games has 4."""
+
 
 def compile_kinds(definition: GameDefinition, changes: Changes) -> tuple[Kind, ...]:
     """All types of a game.
@@ -53,7 +57,12 @@ def compile_kinds(definition: GameDefinition, changes: Changes) -> tuple[Kind, .
     Args:
         definition: the game.
         changes: what its effects can do to them.
+
+    Raises:
+        GameError: a sprite is too large.
     """
+    for sprite_type in definition.types:
+        _check(definition, sprite_type)
     kinds = tuple(_kind(definition, sprite_type, changes.turned) for sprite_type in definition.types)
     ranks = {type_id: rank for rank, type_id in enumerate(reversed(definition.order))}
     for kind, sprite_type in zip(kinds, definition.types, strict=True):
@@ -64,6 +73,16 @@ def compile_kinds(definition: GameDefinition, changes: Changes) -> tuple[Kind, .
             kind.update = _update(kind, sprite_type.kind, sped=kind.id in changes.sped)
             kind.fixed = kind.update is None and kind.id not in changes.changed
     return kinds
+
+
+def _check(definition: GameDefinition, sprite_type: SpriteType) -> None:
+    """Refuse sprites as large as levels."""
+    place = sprite_type.place or Place(definition.name, 1)
+    for key, value in sprite_type.parameters.items():
+        if key in {"wMult", "hMult"} and isinstance(value, int | float) and value > MAX_CELLS_A_SIDE:
+            raise GameError(
+                place, f"{key} of {sprite_type.name!r} is {value}; {MAX_CELLS_A_SIDE} is the most"
+            )
 
 
 def _kind(definition: GameDefinition, sprite_type: SpriteType, turned: Collection[int]) -> Kind:

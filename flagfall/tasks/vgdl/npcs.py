@@ -19,6 +19,7 @@ __all__ = [
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from flagfall.tasks.vgdl.effort import CROWDED, spend
 from flagfall.tasks.vgdl.movement import active, passive
 from flagfall.tasks.vgdl.updates import DIRECTIONS
 
@@ -85,11 +86,13 @@ def targets_of(play: Play, sprite: Sprite, wanted: int) -> Sequence[Sprite]:
         return candidates
     if not candidates:
         candidates = [other for subtype in play.game.kinds[wanted].subtypes for other in groups[subtype]]
-    return nearest(sprite, candidates)
+    return nearest(play, sprite, candidates)
 
 
-def nearest(sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
+def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
     """Those that share the smallest distance, in order."""
+    if len(candidates) > CROWDED:
+        spend(play, len(candidates))
     best = float("inf")
     chosen: list[Sprite] = []
     for other in candidates:
@@ -219,7 +222,7 @@ def alternate(kind: Kind) -> Update:
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            targets = nearest(sprite, doubled(play, wanted))
+            targets = nearest(play, sprite, doubled(play, wanted))
             ways = [way for target in targets for way in steps_towards(sprite, target)] or DIRECTIONS
             dx, dy = ways[play.random.next_int(len(ways))]
             active(play, sprite, dx, dy, sprite.speed)

@@ -71,7 +71,7 @@ def follow_by_path(kind: Kind) -> Update:
             return None
         if at_random:
             return candidates[play.random.next_int(len(candidates))]
-        return nearest(sprite, candidates)[0]
+        return nearest(play, sprite, candidates)[0]
 
     return update
 

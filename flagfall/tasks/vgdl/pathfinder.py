@@ -13,6 +13,11 @@ from typing import Final, TypeAlias
 
 Cell: TypeAlias = tuple[int, int]
 
+MAX_KEPT: Final = 2000
+"""Cells from which all ways are kept; the public games with ways have at most 1,000 cells."""
+
+MAX_KEPT_STEPS: Final = 100_000
+
 _ALL_WAYS: Final = ((0, -1), (0, 1), (-1, 0), (1, 0))
 _SIDEWAYS: Final = ((-1, 0), (1, 0))
 
@@ -35,6 +40,8 @@ class PathFinder:
     def first_step(self, start: Cell, goal: Cell) -> Cell | None:
         """The direction of the first step; `None` for the same cell, and where there is no way."""
         if (start, goal) not in self._steps:
+            if len(self._steps) == MAX_KEPT_STEPS:
+                self._steps.clear()
             self._steps[start, goal] = self._find(start, goal)
         return self._steps[start, goal]
 
@@ -42,6 +49,8 @@ class PathFinder:
         if start == goal or start not in self._free:
             return None
         if start not in self._parents:
+            if len(self._parents) == MAX_KEPT:
+                self._parents.clear()
             self._parents[start] = self._search(start)
         parents = self._parents[start]
         if goal not in parents:

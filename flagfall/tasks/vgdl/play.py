@@ -13,6 +13,7 @@ from flagfall.tasks.vgdl.cells import Cells, enter_first, leave
 from flagfall.tasks.vgdl.collisions import collide, find_contacts
 from flagfall.tasks.vgdl.definition import Place
 from flagfall.tasks.vgdl.edges import check_edges
+from flagfall.tasks.vgdl.effort import TooMuchEffortError, spend
 from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.mistakes import GameError
 from flagfall.tasks.vgdl.pathfinder import PathFinder
@@ -67,6 +68,7 @@ class Play:
         killed: sprites that are removed at the end of this cycle.
         touched: sprites to be looked at for collisions.
         contacts: sprites that touched something when they were looked at last.
+        effort: what this cycle has cost so far.
         near_edge: sprites that may be not wholly on the screen, where that matters.
     """
 
@@ -85,6 +87,7 @@ class Play:
         "died",
         "disabled",
         "due",
+        "effort",
         "game",
         "groups",
         "height",
@@ -158,6 +161,7 @@ class Play:
         self.died: list[Sprite] = []
         self.killed: set[Sprite] = set()
         self._kills: list[Sprite] = []
+        self.effort = 0
         self._walking = _AFTER_ALL
         self.shields: set[tuple[int, int, str]] = set()
         self.due = 0
@@ -170,10 +174,16 @@ class Play:
 
         Args:
             action: what the avatar is to do, `actions.LEFT` and so on; what it cannot do counts as `NIL`.
-                `ESCAPE` ends the play with no winner.
+                `ESCAPE` ends the play with no winner. So does a cycle that costs too much, with a message.
         """
         if self.over:
             return
+        try:
+            self._cycle(action)
+        except (TooMuchEffortError, ArithmeticError) as reason:
+            self._break_off(str(reason))
+
+    def _cycle(self, action: str) -> None:
         self.begin_cycle()
         self.update(action)
         self.touched |= self.moved
@@ -185,9 +195,16 @@ class Play:
         self.bury()
         self.finish()
 
+    def _break_off(self, reason: str) -> None:
+        """End the play in the middle of a cycle, with no winner: this game cannot be played on."""
+        self.warn(reason)
+        self.clear_cycle()
+        self.over = True
+
     def begin_cycle(self) -> None:
         """Where things are now is where they were when the cycle began; dead avatars do not notice."""
         self.tick += 1
+        self.effort = 0
         self._walking = -1
         self.born = []
         self.died = []
@@ -297,6 +314,8 @@ class Play:
             template.original = False
         else:
             sprite = template.copy()
+        if self.tick >= 0:
+            spend(self, 1)
         sprite.id = self.session.next_id
         self.session.next_id += 1
         sprite.x = sprite.last_x = int(x)
@@ -324,6 +343,7 @@ class Play:
                 if sprite not in self.stale:
                     self.stale.append(sprite)
         else:
+            spend(self, 1)
             self._kills.append(sprite)
             self.killed.add(sprite)
 

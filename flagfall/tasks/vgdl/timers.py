@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from flagfall.tasks.vgdl.effort import MAX_TIMERS, TooMuchEffortError
+
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.collisions import Effect
     from flagfall.tasks.vgdl.play import Play
@@ -47,7 +49,13 @@ class Timer:
 
 
 def schedule(timers: list[Timer], timer: Timer) -> None:
-    """Put a timer in its place: before those that are due at the same tick."""
+    """Put a timer in its place: before those that are due at the same tick.
+
+    Raises:
+        TooMuchEffortError: too many are waiting.
+    """
+    if len(timers) >= MAX_TIMERS:
+        raise TooMuchEffortError(f"more than {MAX_TIMERS} timers are waiting")
     at = 0
     while at < len(timers) and timers[at].due < timer.due:
         at += 1

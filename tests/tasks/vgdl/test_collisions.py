@@ -1,0 +1,53 @@
+"""The engine's way through cells and agendas comes to what comparing all sprites with all comes to."""
+
+import itertools
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.tasks.vgdl.plain_collisions import plain_advance
+from tests.tasks.vgdl.random_games import ACTIONS, games, play_of
+
+MOST_SPRITES = 120
+TICKS = 12
+
+
+@settings(max_examples=150, deadline=None)
+@given(games(), st.integers(0, 2**48), st.sampled_from([10, 7, 3]))
+def test_any_game_is_played_as_if_all_sprites_were_compared_with_all(
+    texts: tuple[str, str], seed: int, block_size: int
+) -> None:
+    quick = play_of(texts, seed, block_size)
+    plain = play_of(texts, seed, block_size)
+    chance = Random(seed)
+    for _ in range(TICKS):
+        action = chance.choice(ACTIONS)
+        quick.advance(action)
+        if quick.over and quick.winner == -1:  # it would have cost too much
+            break
+        plain_advance(plain, action)
+        assert quick.key() == plain.key()
+        if quick.over or sum(map(len, quick.groups)) > MOST_SPRITES:
+            break
+
+
+@settings(max_examples=60, deadline=None)
+@given(games(), st.integers(0, 2**48))
+def test_a_fork_and_a_dump_go_on_as_the_play_itself(texts: tuple[str, str], seed: int) -> None:
+    play = play_of(texts, seed, 10)
+    chance = Random(seed)
+    for _ in range(TICKS):
+        play.advance(chance.choice(ACTIONS))
+        if sum(map(len, play.groups)) > MOST_SPRITES:
+            break
+    before = play.key()
+    fork, loaded = play.fork(), play.game.load(play.dump())
+    assert fork.key() == loaded.key() == before
+    for action in itertools.islice(itertools.cycle(ACTIONS), 6):
+        for each in (fork, loaded):
+            each.advance(action)
+        assert fork.key() == loaded.key()
+        if fork.over or sum(map(len, fork.groups)) > MOST_SPRITES:
+            break
+    assert play.key() == before
