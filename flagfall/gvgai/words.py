@@ -80,6 +80,6 @@ def action_word(action: object) -> str:
 
 
 def choice_word(answer: object) -> str:
-    """What one of our agents answered to a result, as the protocol writes it; `-1` where that chooses nothing."""
+    """What one of our agents answered to a result, in the protocol's words; `-1` where it chooses nothing."""
     word = str(answer)
     return word if word in _LEVELS or word in END_WORDS else _NO_LEVEL
