@@ -17,7 +17,7 @@ from flagfall.tasks.vgdl.mistakes import GameError, Notices
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 
 MAX_CELLS: Final = 250_000
-"""Cells of a level, filled up; the largest public level has 1,800."""
+"""Cells of a level, filled up; the largest public level has 1,725."""
 
 MAX_PLACED: Final = 10_000
 """Sprites of a level: the original refuses to make more."""

@@ -34,19 +34,19 @@ from flagfall.tasks.vgdl.definition import Place
 from flagfall.tasks.vgdl.mistakes import GameError, Notices
 
 MAX_TEXT: Final = 2**20
-"""Characters in a file. The largest public game has 4,906, the largest level file below 10,000."""
+"""Characters in a file. The largest public game has 4,906, the largest level file 1,750."""
 
 MAX_LINES: Final = 20_000
 """Lines that say something."""
 
 MAX_DEPTH: Final = 64
-"""Lines above each other; the public games need 7."""
+"""Lines above each other; the public games need 5."""
 
 MAX_WORDS: Final = 256
-"""Words on a line; the public games need 21."""
+"""Words on a line; the public games need 12."""
 
 MAX_WORD: Final = 1000
-"""Characters of a word; the public games need 56."""
+"""Characters of a word; the public games need 42."""
 
 _LONGEST_CODE: Final = 4  # bytes of a character in UTF-8
 _WORD: Final = re.compile(r"[^\x00-\x20]+")  # the original trims and splits at everything up to the blank

@@ -1,4 +1,4 @@
-"""The SpriteSet: names to types, with their classes, parameters, paths, subtypes draw order (spec 1.3)."""
+"""The SpriteSet: names to types, with their classes, parameters, paths, subtypes and order (spec 1.3)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
 from flagfall.tasks.vgdl.values import COLOURS, DIRECTIONS
 
 MAX_TYPES: Final = 10_000
-"""Sprite types; the largest public game has 60."""
+"""Sprite types; the largest public game has 45."""
 
 MAX_PARAMETERS: Final = 256
-"""Parameters of one type, inherited ones included; no class knows more than 50."""
+"""Parameters of one type, inherited ones included; no class knows more than 41."""
 
 
 @attrs.frozen
