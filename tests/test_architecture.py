@@ -48,7 +48,16 @@ PURE = [
     *(
         f"tournament/{name}.py"
         for name in (
-            *("all_play_all", "comparisons", "formats", "knockout", "meetings", "pairing", "records"),
+            *(
+                "all_play_all",
+                "comparisons",
+                "formats",
+                "knockout",
+                "meetings",
+                "pairing",
+                "places",
+                "records",
+            ),
             *("sprt", "sprt_watch", "swiss", "thinking", "withdrawals"),
         )
     ),

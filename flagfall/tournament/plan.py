@@ -121,8 +121,8 @@ class Knockout:
 
 Format: TypeAlias = Benchmark | RoundRobin | Gauntlet | Swiss | Knockout
 
-MAX_CHANCE: Final = 0.5
-"""The error rates of a test are below this."""
+MAX_SEED: Final = 2**63 - 1
+"""What `derive_seed` gives at most, and a journal can hold."""
 
 
 @attrs.frozen(kw_only=True)

@@ -1,0 +1,274 @@
+from pathlib import Path
+
+import pytest
+
+from flagfall.errors import UsageError
+from flagfall.tasks.configs.config import Config
+from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.timing import TimeControl
+from flagfall.timing.units import MS, S
+from flagfall.tournament.formats import schedule
+from flagfall.tournament.plan import Gauntlet, Knockout, RoundRobin, SprtRule, Swiss
+from flagfall.tournament.reading import PLANS, load_plan, parse_plan
+
+AGENTS = """
+[[agents]]
+spec = "random"
+[[agents]]
+spec = "silent"
+"""
+SMALL = f"""{AGENTS}
+[[tasks]]
+task = "micro1"
+steps = 10
+"""
+
+
+def mistakes_of(text: str, **options: object) -> list[str]:
+    with pytest.raises(UsageError) as caught:
+        parse_plan(text, **options)  # type: ignore[arg-type]
+    lines = str(caught.value).splitlines()
+    return [line.strip() for line in lines[1:]] if len(lines) > 1 else [lines[0].removeprefix("plan: ")]
+
+
+def test_what_is_not_said_is_as_usual():
+    plan = parse_plan(SMALL)
+    assert [agent.name for agent in plan.agents] == ["random", "silent"]
+    (task,) = plan.tasks
+    assert (task.name, task.tasks, task.seats, task.agents) == (
+        "micro1",
+        ("micro1",),
+        1,
+        ("random", "silent"),
+    )
+    assert (plan.repeats, plan.seeds, plan.clock, plan.stop.sprt) == (1, (), "wall", None)
+    assert plan.output.folder == Path("tournament-results")
+
+
+def test_everything_can_be_said(tmp_path):
+    (tmp_path / "bot.py").write_text("def act(observation): return 0\n")
+    plan = parse_plan(
+        """
+        name = "all of it"
+        seeds = [5, 6]
+        jobs = 2
+        time_control = "act=40ms"
+        isolation = "process"
+        limits = "memory=1GB"
+        anchor = "bot"
+        format = { kind = "gauntlet", champions = ["bot"] }
+        [stop]
+        matches = 3
+        falls = 2
+        [output]
+        folder = "there"
+        journals = false
+        tables = ["csv", "json"]
+        [[agents]]
+        name = "bot"
+        spec = "bot.py:act"
+        limits = "memory=2GB"
+        [[agents]]
+        spec = "random"
+        host = "process"
+        [[tasks]]
+        task = ["micro1", "micro2"]
+        scheduler = "random"
+        steps = 7
+        time_control = "act=50ms"
+        tick = "20ms"
+        score = "reward"
+        [[tasks]]
+        name = "bits"
+        task = "micro1"
+        episodes = 2
+        bit_mode = true
+        [[tasks]]
+        name = "games"
+        each = ["vgdl:causeway#0", "vgdl:windfall#0"]
+        agents = "random"
+        [[tasks]]
+        track = ["causeway", "glacier"]
+        training = "10s"
+        rounds = 3
+        """,
+        folder=tmp_path,
+    )
+    bot, random = plan.agents
+    assert bot.spec == f"{tmp_path.resolve() / 'bot.py'}:act"
+    assert (bot.isolation.limits.memory, random.isolation.limits.memory) == (2 * 10**9, 10**9)
+    assert (plan.seeds, plan.repeats, plan.jobs, plan.anchor) == ((5, 6), 2, 2, "bot")
+    assert plan.format == Gauntlet(champions=("bot",))
+    assert (plan.stop.matches, plan.stop.falls, plan.output.folder) == (3, 2, Path("there"))
+    names = ["micro1 +1", "bits", "games vgdl:causeway#0", "games vgdl:windfall#0", "track causeway"]
+    assert [task.name for task in plan.tasks] == [*names, "track glacier"]
+    both, bits, game, _, track, _ = plan.tasks
+    assert (both.steps, both.tick_ns, both.score, both.scheduler) == (7, 20 * MS, "reward", "random")
+    assert (both.control, bits.control) == (TimeControl(act=50 * MS), TimeControl(act=40 * MS))
+    assert isinstance(bits.tasks, Config)
+    assert (game.tasks, game.agents) == (("vgdl:causeway#0",), ("random",))
+    assert isinstance(track.tasks, TrackSetup)
+    assert (track.tasks.rules.training_ns, track.last) == (10 * S, 6)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ('format = "round-robin"', RoundRobin()),
+        ('format = {kind = "swiss", rounds = 4}', Swiss(rounds=4)),
+        ('[format]\nkind = "knockout"\nreplays = 1', Knockout(replays=1)),
+    ],
+)
+def test_formats_have_names_and_tables(said, expected):
+    assert parse_plan(f"{said}\n{SMALL}").format == expected
+
+
+def test_a_test_of_two_agents_takes_them_in_the_order_of_the_plan():
+    stop = parse_plan(f"[stop.sprt]\nelo1 = 20\n{SMALL}").stop
+    assert stop.sprt == SprtRule(agents=("random", "silent"), elo1=20.0)
+
+
+def test_every_mistake_is_told_at_once_with_line_name_and_mend(tmp_path):
+    (tmp_path / "bot.py").write_text("")
+    text = """\
+sed = 3
+repeats = 0
+format = "swis"
+anchor = "rnd"
+[[agents]]
+spec = "randm"
+[[agents]]
+spec = "bott.py:Bot"
+[[agents]]
+name = "ok"
+spec = "silent"
+host = "proces"
+[[agents]]
+spec = "silent"
+[[agents]]
+spec = "silent"
+[[agents]]
+spec = "human"
+[[tasks]]
+task = "mikro1"
+[[tasks]]
+task = "micro1"
+stepps = 3
+time_control = "act=4x"
+[[tasks]]
+task = "micro2"
+agents = ["silentt"]
+scheduler = "random"
+[stop]
+falls = -1
+"""
+    found = mistakes_of(text, folder=tmp_path)
+    expected = [
+        "line 1: sed: unknown name 'sed'; nearest: seed",
+        "line 2: repeats: 0 is no whole number, at least 1",
+        "line 3: format.kind: unknown format 'swis'; nearest: swiss",
+        "line 5: agents[0]: unknown agent 'randm'; nearest: random; or write module:Name, file.py:Name or",
+        f"line 7: agents[1]: no such agent file: {tmp_path}/bott.py; nearest: bot.py",
+        "line 12: agents[2].host: 'proces' is unknown; nearest: process",
+        "line 15: agents[4]: there are two agents 'silent': give one of them another name",
+        "line 17: agents[5]: 'human': a human plays one match at a time, with `flagfall run`",
+        "line 19: tasks[0]: unknown task 'mikro1'; nearest: micro1",
+        "line 23: tasks[1].stepps: unknown name 'stepps'; nearest: steps",
+        "line 24: tasks[1].time_control: time control, column 5: '4x'",
+        "line 27: tasks[2].agents: unknown agent 'silentt'; nearest: silent",
+        "line 25: tasks[2]: micro2: its scheduler goes on until it is stopped: say how many steps",
+        "line 30: stop.falls: -1 is no whole number, at least 1",
+    ]
+    for told in expected:
+        assert any(line.startswith(told) for line in found), told
+    numbers = [int(line.split()[1].rstrip(":")) for line in found if line.startswith("line ")]
+    assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "agents: name at least one, under a line [[agents]]"),
+        ("agents = 3", "agents: name at least one"),
+        (f"agents = [3]\n{SMALL.replace(AGENTS, '')}", "agents[0]: 3 should be a table"),
+        (f"format = 3\n{SMALL}", "unknown format 3; it should be a text"),
+        (f'format = "gauntlet"\n{SMALL}', "champions: is missing"),
+        (
+            f'format = {{kind="gauntlet", champions=["rndom"]}}\n{SMALL}',
+            "unknown agent 'rndom'; nearest: random",
+        ),
+        (f'format = {{kind="gauntlet", champions=["random", "silent"]}}\n{SMALL}', "some of the agents"),
+        (f'format = {{kind="swiss", rounds=0}}\n{SMALL}', "0 rounds"),
+        (f'format = "swiss"\nstop = {{matches = 3}}\n{SMALL}', "leave it out in this format"),
+        (f'format = "knockout"\n{SMALL}agents = ["random"]', "every agent plays every task"),
+        (f'format = "knockout"\nstop = {{falls = 3}}\n{SMALL}', "who falls is out anyway"),
+        (f'format = "knockout"\nstop = {{sprt = {{}}}}\n{SMALL}', "take a round-robin"),
+        (f'format = "round-robin"\n{SMALL}'.replace('[[agents]]\nspec = "silent"', ""), "needs two agents"),
+        (f"stop = {{sprt = {{elo0 = 5, elo1 = 5}}}}\n{SMALL}", "elo0 (5) has to be below elo1 (5)"),
+        (f"stop = {{sprt = {{alpha = 0.5}}}}\n{SMALL}", "0.5 is no error rate"),
+        (f"stop = {{sprt = {{alpha = nan}}}}\n{SMALL}", "nan is no number"),
+        (
+            f'stop = {{sprt = {{agents = ["random"]}}}}\n{SMALL}',
+            "between two agents, who are all of the plan",
+        ),
+        (f"stop = {{sprt = {{}}, falls = 2}}\n{SMALL}", "a test needs both agents to its end"),
+        (f"seeds = [1, 1]\n{SMALL}", "each only once"),
+        (f"seeds = [1, 2]\nrepeats = 3\n{SMALL}", "3 repeats and 2 seeds"),
+        (f'anchor = "rndm"\n{SMALL}', "unknown agent 'rndm'; nearest: random"),
+        (f'clock = "virtual"\nhost = "process"\n{SMALL}', "lives in real time"),
+        (f'host = "task"\nlimits = "memory=1GB"\n{SMALL}', "are for agents in processes"),
+        (f'output = {{tables = "csv"}}\n{SMALL}', "'csv' should be a list"),
+        (f'output = {{tables = ["cvs"]}}\n{SMALL}', "'cvs' is unknown; nearest: csv"),
+        (f"{SMALL}[[agents]]\nspec = 'zmq:5556'", "let flagfall start it, as cmd:PROGRAM"),
+        (f"{SMALL}[[agents]]\nspec = 'random'\nname = 'a\\u0007'".replace("'", '"'), "is no name"),
+        (f"{AGENTS}[[tasks]]\nsteps = 3", "it says nothing; write one of task, each, config, track"),
+        (f"{AGENTS}[[tasks]]\ntask = 'micro1'\ntrack = 'causeway'", "it says task and track"),
+        (f"{AGENTS}[[tasks]]\ntrack = 'causeway'\nsteps = 3", "steps means nothing together with track"),
+        (f"{AGENTS}[[tasks]]\ntrack = 'causway'", "nearest: causeway"),
+        (f"{AGENTS}[[tasks]]\ntask = 'micro1'\nrounds = 3", "rounds means nothing together with task"),
+        (
+            f"{AGENTS}[[tasks]]\ntask = 'micro1'\nepisodes = 3\nscheduler = 'random'",
+            "episodes means a scheduler",
+        ),
+        (f"{AGENTS}[[tasks]]\nconfig = 'nothing'", "unknown configuration 'nothing'"),
+        (
+            f"{AGENTS}[[tasks]]\nconfig = 'challenge'\nbit_mode = true\nsteps = 3",
+            "config says bit_mode itself",
+        ),
+        (f"{SMALL}[[tasks]]\ntask = 'micro1'", "there are two tasks 'micro1'"),
+        (f"{SMALL}agents = ['random', 'random']", "somebody is named twice"),
+        ("a = [", "no TOML"),
+    ],
+)
+def test_what_cannot_be_is_told_with_the_mend(text, told):
+    assert any(told in line for line in mistakes_of(text)), mistakes_of(text)
+
+
+def test_a_game_for_two_needs_two():
+    pytest.importorskip("pettingzoo")
+    text = f"{AGENTS}[[tasks]]\ntask = 'pettingzoo:classic/tictactoe_v3'\nagents = 'random'"
+    assert "seats 2 agents, and 1 play it: name more" in mistakes_of(text)[0]
+
+
+def test_names_of_plans_and_files(tmp_path):
+    with pytest.raises(UsageError, match="nearest: demo"):
+        load_plan("demoo")
+    with pytest.raises(UsageError, match="No such file"):
+        load_plan(tmp_path / "none.toml")
+    (tmp_path / "mine.toml").write_text(SMALL)
+    assert load_plan(tmp_path / "mine.toml", seed=9).seed == 9
+    assert load_plan(tmp_path / "mine.toml").name == "mine"
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_plans_that_come_with_flagfall_can_be_read(name):
+    plan = load_plan(name)
+    total = schedule(plan).total
+    assert total is not None
+    assert len(list(schedule(plan).due({}))) == total
+
+
+def test_the_demo_has_tasks_of_all_families():
+    ids = [str(task.tasks) for task in load_plan("demo").tasks]
+    for family in ("micro", "vgdl:", "langroom", "gym:"):
+        assert any(family in text for text in ids)
