@@ -187,7 +187,10 @@ _HOOKS: Final[Mapping[Any, Callable[[Any, Any], Any]]] = {
 def _converter() -> Converter:
     converter = Converter(forbid_extra_keys=True)
     for kind, hook in _HOOKS.items():
-        converter.register_structure_hook_func(partial(operator.is_, kind), hook)
+        if isinstance(kind, type):
+            converter.register_structure_hook(kind, hook)
+        else:
+            converter.register_structure_hook_func(partial(operator.is_, kind), hook)
     converter.register_structure_hook_func(partial(_is_of, Literal), _choice)
     converter.register_structure_hook_func(
         partial(_is_of, tuple), lambda value, kind: _list(value, kind, converter)
