@@ -139,6 +139,7 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
         verdict: see `Verdict`.
         credit_ns: time the host lost while the seat had the turn; not held against it.
         answers: at real-time pace, the turn that the action answered, where that is an older one.
+        refused: for an illegal action: what it was, shortened (`flagfall.kernel.refusals`).
     """
 
     turn: int
@@ -150,6 +151,7 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
     verdict: Verdict = ON_TIME
     credit_ns: int = 0
     answers: int | None = None
+    refused: str | None = None
 
 
 class TurnsPlayed(Struct, frozen=True, tag_field="event", tag="turns"):

@@ -26,6 +26,7 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wai
 from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
 from flagfall.kernel.records import HELD_VALUES, Records
+from flagfall.kernel.refusals import text_of
 from flagfall.kernel.requests import Actions, EndOfMatch, Expired, Notice, Offer, Pause, Request, Stop, added
 from flagfall.kernel.rules import Rules
 from flagfall.kernel.seat import Seat
@@ -284,7 +285,7 @@ class Stage(Appointment):
             if self._rules.legal(seat.number, action):
                 self._settle(seat, action, ON_TIME, now_ns, spent_ns, credit_ns)
             else:
-                self._refuse(seat, now_ns, spent_ns, credit_ns)
+                self._refuse(seat, action, now_ns, spent_ns, credit_ns)
         elif verdict == "late":
             self.overdue(seat, spent_ns, credit_ns)
         else:
@@ -371,10 +372,11 @@ class Stage(Appointment):
         if self._waiting == 0:
             self._complete(phase)
 
-    def _refuse(self, seat: Seat, now_ns: int, spent_ns: int, credit_ns: int) -> None:
+    def _refuse(self, seat: Seat, action: Any, now_ns: int, spent_ns: int, credit_ns: int) -> None:
         seat.tally.illegal += 1
         self._late[seat.number] = Late(self.turns, "illegal", self._rules.nil)
-        self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns)
+        refused = text_of(action) if self._looked_at else None
+        self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns, refused=refused)
 
     def _settle(
         self,
@@ -385,6 +387,7 @@ class Stage(Appointment):
         spent_ns: int = 0,
         credit_ns: int = 0,
         answers: int | None = None,
+        refused: str | None = None,
     ) -> None:
         """This is what is played for the seat in this turn."""
         tally = seat.tally
@@ -409,8 +412,8 @@ class Stage(Appointment):
                 held = None  # it is told at once: what is no number may be changed by its owner
         if self._watched or (held is None and self._looked_at):
             (shown, paid), at_ns, place = self._shown_to(seat), now_ns - self.origin_ns, seat.number
-            record = (at_ns, self.turns, shown, paid, action, spent_ns, place, verdict, credit_ns, answers)
-            self.records.add(TurnPlayed(*record), held=held is not None)
+            said = (action, spent_ns, place, verdict, credit_ns, answers, refused)
+            self.records.add(TurnPlayed(at_ns, self.turns, shown, paid, *said), held=held is not None)
         self._answers[seat.number] = action
         self._waiting -= 1
         if self._waiting == 0:
@@ -491,7 +494,7 @@ class Stage(Appointment):
                 self.overdue(seat, 0, 0)
             elif not self._rules.legal(seat.number, offer.action):
                 del self._offers[seat.number]
-                self._refuse(seat, now_ns, offer.spent_ns, offer.credit_ns)
+                self._refuse(seat, offer.action, now_ns, offer.spent_ns, offer.credit_ns)
             else:
                 del self._offers[seat.number]
                 older = offer.number if offer.number != self.turns else None

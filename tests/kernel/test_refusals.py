@@ -1,0 +1,67 @@
+"""What a record says of an illegal action."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import flagfall
+from flagfall.events import Event, TurnPlayed
+from flagfall.kernel.refusals import MAX_CHARS, text_of
+
+
+class Secretive:
+    def __repr__(self):
+        raise AssertionError("nobody asks an agent's object")
+
+
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        ("e2e4", "'e2e4'"),
+        (None, "None"),
+        (True, "True"),
+        (2.5, "2.5"),
+        (-7, "-7"),
+        ({"move": 9, "talk": [1]}, "{'move': 9, 'talk': [1]}"),
+        (b"ab", "b'ab'"),
+        (Secretive(), "<Secretive>"),
+        ([object()], "[<object>]"),
+        (np.zeros(10**7), "<ndarray>"),
+        pytest.param(10**5000, "<unspeakable>", id="many digits"),
+    ],
+)
+def test_plain_values_as_they_are_and_others_by_their_type(action, text):
+    assert text_of(action) == text
+
+
+def test_what_is_long_is_cut():
+    for action in ("x" * 10**7, b"x" * 10**7, list(range(10**6)), "\ud800" * 1000):
+        assert len(text_of(action).encode()) <= 10 * MAX_CHARS
+
+
+nested = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.builds(object),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner),
+)
+
+
+@given(nested)
+def test_no_address_and_no_error(action):
+    text = text_of(action)
+    assert text == text_of(action)
+    if "object" in text:
+        assert not re.search(r"at 0x[0-9a-f]+", text)
+
+
+def test_a_record_says_what_was_refused(tmp_path):
+    path = tmp_path / "run.jsonl"
+    told: list[Event] = []
+    flagfall.run(
+        "micro1", lambda _byte: {"no": "byte"}, steps=2, clock="virtual", journal=path, sinks=[told.append]
+    )
+    refused = "{'no': 'byte'}"
+    assert [event.refused for event in told if isinstance(event, TurnPlayed)] == [refused] * 2
+    assert path.read_text().count(f'"refused":"{refused}"') == 2
