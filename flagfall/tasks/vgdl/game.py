@@ -13,12 +13,10 @@ from flagfall.tasks.vgdl.definition import (
     EffectRule,
     GameDefinition,
     LevelDefinition,
-    Place,
 )
 from flagfall.tasks.vgdl.effects import can_take_all, compile_effect, find_changes, is_quiet, takes_all
 from flagfall.tasks.vgdl.java_random import JavaRandom
 from flagfall.tasks.vgdl.kinds import compile_kinds
-from flagfall.tasks.vgdl.mistakes import GameError
 from flagfall.tasks.vgdl.play import Play
 from flagfall.tasks.vgdl.session import Session
 from flagfall.tasks.vgdl.sprites import Update
@@ -28,9 +26,6 @@ from flagfall.tasks.vgdl.timers import TimerPlan
 
 _LARGEST_SCREEN = 800
 _SMALLEST_BLOCK = 2
-
-MAX_REPEATS = 1000
-MAX_COUNTERS = 1000
 
 _OPENINGS = 8
 """Of so many levels the beginning is kept; a public game has five."""
@@ -43,7 +38,7 @@ class Game:
         definition: the game, as read.
 
     Raises:
-        GameError: it would never end a cycle (a repeating timer with a period below 1 tick), or is too large.
+        GameError: a sprite is too large.
 
     Attributes:
         definition: as given.
@@ -64,8 +59,6 @@ class Game:
     """
 
     def __init__(self, definition: GameDefinition) -> None:
-        if definition.counters > MAX_COUNTERS:
-            raise GameError(Place(definition.name, 1), f"no_counters: {MAX_COUNTERS} is the most")
         self.definition = definition
         self.kinds = compile_kinds(definition, find_changes(definition))
         self.walk: list[tuple[int, int, Update]] = sorted(
@@ -174,8 +167,6 @@ class Game:
             return
         repeat = rule.parameters["repeat"]
         assert isinstance(repeat, int)
-        if repeat > MAX_REPEATS:
-            raise GameError(rule.place, f"repeat={repeat}; {MAX_REPEATS} is the most")
         for second in rule.seconds:
             pair = self._pair(rule.first, second)
             at_once = takes_all(rule)
@@ -189,8 +180,6 @@ class Game:
         score = parameters["scoreChange"]
         assert isinstance(period, int)
         assert isinstance(score, int)
-        if repeats and period < 1:
-            raise GameError(rule.place, f"a repeating timer needs a `timer` of at least 1 tick, not {period}")
         first = period if parameters["nextExecution"] != -1 else -1
         effect = compile_effect(rule, self)
         types = self.subtypes(rule.first)

@@ -62,7 +62,7 @@ class Kind:
 
     id: int
     name: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Any] = attrs.field(repr=False)
     is_avatar: bool
     category: int
     subtypes: tuple[int, ...]
@@ -124,7 +124,7 @@ class Sprite:
             and where it is turned to, in radians.
     """
 
-    kind: Kind
+    kind: Kind = attrs.field(repr=False)
     type: int
     w: int
     h: int

@@ -50,16 +50,31 @@ CLASSES = (
     "Passive speed=0.4 orientation=UP timeToLive=5",
 )
 EFFECTS = (
-    *("stepBack", "stepBack pixelPerfect=True", "undoAll", "undoAll notStype=a", "wrapAround", "bounceForward"),
+    *(
+        "stepBack",
+        "stepBack pixelPerfect=True",
+        "undoAll",
+        "undoAll notStype=a",
+        "wrapAround",
+        "bounceForward",
+    ),
     *("pullWithIt", "align", "attractGaze align=True", "teleportToExit", "turnAround", "reverseDirection"),
     *("flipDirection", "killSprite scoreChange=1", "killBoth", "killAll stype=b", "killIfFromAbove"),
     *("killIfOtherHasMore resource=c limit=1", "killIfFrontal", "killIfNotFrontal scoreChange=3"),
     *("transformTo stype=d", "transformTo stype=b killSecond=True", "transformToAll stype=c stypeTo=d"),
-    *("transformIfCount stype=a estype=b stypeCount=pair geq=2 leq=3", "cloneSprite", "spawn stype=c prob=0.3"),
+    *(
+        "transformIfCount stype=a estype=b stypeCount=pair geq=2 leq=3",
+        "cloneSprite",
+        "spawn stype=c prob=0.3",
+    ),
     *("transformToRandomChild stype=pair", "transformToSingleton stype=a stype_other=b takeOrientation=True"),
     *("spawnAbove stype=a prob=0.4", "spawnLeft stype=b stepBack=True", "spawnBehind stype=c"),
     *("collectResource scoreChange=2", "changeResource resource=c value=1", "addHealthPoints"),
-    *("subtractHealthPoints scoreChange=-1", "setSpeedForAll stype=b value=0.5", "shieldFrom stype=b ftype=killSprite"),
+    *(
+        "subtractHealthPoints scoreChange=-1",
+        "setSpeedForAll stype=b value=0.5",
+        "shieldFrom stype=b ftype=killSprite",
+    ),
     *("addTimer timer=2 ftype=transformToAll stype=b stypeTo=c scoreChange=1", "transformTo stype=avatar"),
 )
 
@@ -79,7 +94,13 @@ def games(draw: st.DrawFn) -> tuple[str, str]:
         "wall": ["    wall > Immovable"],
     }
     lines = ["BasicGame", "  SpriteSet", *[line for name in order for line in blocks[name]]]
-    lines += ["  LevelMapping", *[f"    {name} > {name}" for name in NAMES], "    A > avatar", "    x > a b", "    y > c d"]
+    lines += [
+        "  LevelMapping",
+        *[f"    {name} > {name}" for name in NAMES],
+        "    A > avatar",
+        "    x > a b",
+        "    y > c d",
+    ]
     lines += ["  InteractionSet"]
     for _ in range(draw(st.integers(1, 9))):
         first = draw(st.sampled_from(ALL))
@@ -87,7 +108,12 @@ def games(draw: st.DrawFn) -> tuple[str, str]:
         lines.append(f"    {first} {second} > {draw(st.sampled_from(EFFECTS))}")
     lines += ["  TerminationSet", "    SpriteCounter stype=avatar win=False"]
     width = draw(st.integers(2, 7))
-    cells = [list(row) for row in draw(st.lists(st.text("...wabcdexy", min_size=width, max_size=width), min_size=1, max_size=5))]
+    cells = [
+        list(row)
+        for row in draw(
+            st.lists(st.text("...wabcdexy", min_size=width, max_size=width), min_size=1, max_size=5)
+        )
+    ]
     cells[draw(st.integers(0, len(cells) - 1))][draw(st.integers(0, width - 1))] = "A"
     return "\n".join(lines), "\n".join("".join(row) for row in cells)
 
