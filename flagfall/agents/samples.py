@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver, is_langroom, langroom_action
+from flagfall.agents.language_model import LanguageModel
 from flagfall.agents.learner import LearningAgent
 from flagfall.agents.q_learning import GAME_ACTIONS, QLearningAgent
 from flagfall.kernel.match import Briefing
@@ -91,5 +92,6 @@ SAMPLES: Final[Mapping[str, Any]] = {
     "learner": LearningAgent,
     "q-learning": QLearningAgent,
     "langroom-solver": LangRoomSolver,
+    "llm": LanguageModel,
 }
 """The agents that come with flagfall, by the name under which the command line knows them."""

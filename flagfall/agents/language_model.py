@@ -1,0 +1,350 @@
+"""A language model as an agent: it asks any endpoint that speaks OpenAI's chat completions.
+
+    FLAGFALL_LLM_URL=http://127.0.0.1:8000/v1 FLAGFALL_LLM_MODEL=small flagfall run -t micro4 -a llm
+
+Rule 1: a turn's time is its budget. What comes later than that, or cannot be understood, is not waited for:
+    the agent answers NIL in time instead.
+Rule 2: an answer is one JSON object and nothing else, read strictly. A wrong one is asked for again, with a
+    word on what was wrong, while there is time.
+Rule 3: the key is shown to the endpoint and to nobody else: it is in no text, log, traceback or journal. For
+    that neither is what an endpoint says when it refuses: it might repeat the key.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Endpoint", "EndpointError", "LanguageModel"]
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import msgspec
+import trio
+
+from flagfall.errors import FlagfallError, UsageError
+from flagfall.kernel.match import Briefing
+from flagfall.timing import MS, NEVER_NS, ElapsedTimer, S
+
+if TYPE_CHECKING:
+    import httpx
+
+URL: Final = "FLAGFALL_LLM_URL"
+KEY: Final = "FLAGFALL_LLM_KEY"
+MODEL: Final = "FLAGFALL_LLM_MODEL"
+
+MAX_WAIT_NS: Final = 60 * S
+"""The budget of a turn without a limit."""
+
+MARGIN_SHARE: Final = 5
+MAX_MARGIN_NS: Final = 200 * MS
+"""A fifth of the time that is left, and no more than this, is kept for giving the answer."""
+
+FIRST_PAUSE_SECONDS: Final = 0.1
+MAX_PAUSE_SECONDS: Final = 10.0
+
+MAX_ANSWER_BYTES: Final = 256 * 1024
+"""The longest response of an endpoint that is read."""
+
+MAX_ANSWER_TOKENS: Final = 200
+MAX_PROMPT_CHARS: Final = 8_000
+MAX_SAID_CHARS: Final = 200
+MAX_HEARD: Final = 2_000
+"""So many characters of a conversation are shown to the model, the newest."""
+
+_AGAIN: Final = frozenset({408, 409, 425, 429, *range(500, 600)})
+"""Statuses with which an endpoint says that it may work later."""
+
+_OK: Final = 200
+_BYTES: Final = 256
+
+
+class EndpointError(FlagfallError):
+    """The endpoint refuses for good: a wrong key, a model that it does not have."""
+
+
+class _Wrong(FlagfallError):
+    """An answer that cannot be played; the model is told why."""
+
+
+@attrs.frozen
+class Endpoint:
+    """Where the model is.
+
+    Attributes:
+        url: up to and with the version, such as `http://127.0.0.1:8000/v1`.
+        model: which one.
+        key: what to show, empty for nothing. Never shown to anybody else.
+
+    Raises:
+        UsageError: there is no address, or the key cannot be one.
+    """
+
+    url: str = attrs.field(repr=False)  # it may have a password in it
+    model: str = ""
+    key: str = attrs.field(default="", repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise UsageError(
+                f"a language model needs an address: set {URL}, such as http://127.0.0.1:8000/v1"
+            )
+        if not (self.key.isascii() and self.key.isprintable()) or " " in self.key:
+            raise UsageError(f"{KEY} has characters that no key has")
+
+    @classmethod
+    def told(cls, url: str | None, model: str | None, key: str | None) -> Endpoint:
+        """From what is given, and where it is not, from the environment."""
+        env = os.environ
+        return cls(
+            (env.get(URL, "") if url is None else url).strip().rstrip("/"),
+            (env.get(MODEL, "") if model is None else model).strip(),
+            (env.get(KEY, "") if key is None else key).strip(),
+        )
+
+
+class _Message(msgspec.Struct):
+    content: str
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+
+
+class _Said(msgspec.Struct, forbid_unknown_fields=True):
+    say: str
+
+
+class _Move(msgspec.Struct, forbid_unknown_fields=True):
+    action: int
+
+
+_SYSTEM: Final = "You play a game, one turn at a time. Answer with one JSON object and nothing else."
+
+
+class LanguageModel:
+    """A language model behind an HTTP endpoint (FLAGFALL_LLM_URL); plays byte tasks and numbered actions.
+
+    It needs the wall clock, and a time control of seconds. In a byte task it listens until the teacher falls
+    silent, and then says what the model would.
+
+    Args:
+        url: see `Endpoint`; by default from the environment, likewise the next two.
+        model: likewise.
+        key: likewise.
+
+    Raises:
+        UsageError: there is no address, or no httpx.
+    """
+
+    def __init__(self, url: str | None = None, model: str | None = None, key: str | None = None) -> None:
+        try:
+            import httpx  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise UsageError("a language model needs httpx: pip install 'flagfall[llm]'") from error
+        self._endpoint = Endpoint.told(url, model, key)
+        self._http = httpx
+        self._client: httpx.AsyncClient | None = None
+
+    async def start(self, briefing: Briefing) -> None:
+        """Learn what is played."""
+        spaces = briefing.spaces
+        self._space = {} if spaces is None else spaces.action
+        self._nil = None if spaces is None else spaces.nil
+        self._heard: deque[str] = deque(maxlen=MAX_HEARD)
+        self._to_say: deque[int] = deque()
+        self._asked_at = ""
+        headers = {"Accept-Encoding": "identity"}
+        if self._endpoint.key:
+            headers["Authorization"] = f"Bearer {self._endpoint.key}"
+        self._client = self._http.AsyncClient(headers=headers, timeout=None)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def reply(self, observation: Any, reward: float, timer: ElapsedTimer) -> Any:
+        """The model's action, or NIL."""
+        if type(observation) is int and self._space.get("n", _BYTES) == _BYTES:
+            return await self._converse(observation, reward, timer)
+        legal = _legal(observation, self._space)
+        question = (
+            f"You see: {_shown(observation)}\nReward for your last action: {reward:g}\n{_lateness(timer)}"
+            f'Choose one of these actions: {legal}\nAnswer such as {{"action": {legal[0]}}}.'
+        )
+        move = await self._ask(question, lambda text: _move(text, legal), timer)
+        if move is not None:
+            return move
+        return self._nil if self._nil is not None else legal[0]
+
+    # Byte tasks.
+
+    async def _converse(self, byte: int, reward: float, timer: ElapsedTimer) -> int:
+        silence = 0x20 if self._nil is None else int(self._nil)
+        if reward:
+            self._heard.append(f"\n[reward {reward:g}]\n")
+            self._to_say.clear()
+        self._heard.append(chr(byte))
+        heard = "".join(self._heard)
+        if byte == silence and not self._to_say and heard.rstrip() != self._asked_at:
+            self._asked_at = heard.rstrip()
+            question = (
+                "A teacher talks to you, character by character. What you say is marked with >.\n"
+                f"{heard[-MAX_HEARD:]}\n{_lateness(timer)}"
+                'Answer such as {"say": "hello."}; with {"say": ""} you go on listening.'
+            )
+            said = await self._ask(question, _speech, timer)
+            if said:
+                self._to_say.extend(said.encode("latin-1"))
+                self._heard.append(f"\n> {said}\n")
+                self._asked_at = "".join(self._heard).rstrip()
+        return self._to_say.popleft() if self._to_say else silence
+
+    # Asking.
+
+    async def _ask(self, question: str, read: Callable[[str], Any], timer: ElapsedTimer) -> Any:
+        """What the model answers; `None` where there is nothing in time that can be read."""
+        left_ns = timer.remaining_ns
+        left_ns = MAX_WAIT_NS if left_ns >= NEVER_NS else left_ns
+        budget_ns = left_ns - min(left_ns // MARGIN_SHARE, MAX_MARGIN_NS)
+        pause = FIRST_PAUSE_SECONDS
+        hint = ""
+        with trio.move_on_after(max(0, budget_ns) / S):
+            while True:
+                try:
+                    return read(await self._complete(question + hint))
+                except _Wrong as wrong:
+                    hint = f"\nYour last answer could not be played: {wrong}"
+                    wait = pause
+                except _Later as later:
+                    wait = max(pause, later.seconds)
+                await trio.sleep(wait)
+                pause = min(2 * pause, MAX_PAUSE_SECONDS)
+        return None
+
+    async def _complete(self, question: str) -> str:
+        """One request.
+
+        Raises:
+            EndpointError: the endpoint refuses for good.
+            _Later: it may work later.
+            _Wrong: the response is none.
+        """
+        assert self._client is not None
+        asked = {
+            "model": self._endpoint.model,
+            "messages": [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question}],
+            "temperature": 0,
+            "max_tokens": MAX_ANSWER_TOKENS,
+        }
+        body = bytearray()
+        failed = False
+        try:
+            url = f"{self._endpoint.url}/chat/completions"
+            with trio.CancelScope() as reading:  # leaving the loop would leave httpx's generators open
+                async with self._client.stream("POST", url, json=asked) as response:
+                    _judge(response.status_code, response.headers.get("retry-after", ""))
+                    async for chunk in response.aiter_raw():
+                        body += chunk
+                        if len(body) > MAX_ANSWER_BYTES:
+                            reading.cancel()
+        except (self._http.HTTPError, self._http.InvalidURL):
+            failed = True  # what it says may have the address in it, and that a password
+        if failed or len(body) > MAX_ANSWER_BYTES:
+            raise _Later(0)
+        return _content(bytes(body))
+
+
+class _Later(FlagfallError):
+    """Attributes: seconds: how long the endpoint asks to wait."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
+def _judge(status: int, retry_after: str) -> None:
+    if status in _AGAIN:
+        whole = retry_after.isdecimal() and retry_after.isascii() and len(retry_after) < 6  # noqa: PLR2004
+        raise _Later(float(retry_after) if whole else 0)
+    if status != _OK:
+        raise EndpointError(f"the endpoint of the language model refuses: HTTP status {status}")
+
+
+def _content(body: bytes) -> str:
+    try:
+        choices = msgspec.json.decode(body, type=_Completion).choices
+    except (ValueError, RecursionError):
+        raise _Later(0) from None
+    if not choices:
+        raise _Later(0)
+    return choices[0].message.content
+
+
+def _move(text: str, legal: Sequence[int]) -> int:
+    action: int = _read(text, _Move).action
+    if action not in legal:
+        raise _Wrong(f"{action} is none of the actions")
+    return action
+
+
+def _speech(text: str) -> str:
+    said: str = _read(text, _Said).say
+    if len(said) > MAX_SAID_CHARS:
+        raise _Wrong(f"more than {MAX_SAID_CHARS} characters")
+    if any(ord(char) >= _BYTES for char in said):
+        raise _Wrong("a character that is no byte")
+    return said
+
+
+def _read(text: str, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(text.strip().encode("utf-8", "replace"), type=kind)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        wanted = msgspec.structs.fields(kind)[0].name
+        raise _Wrong(f'it is not one JSON object with the field "{wanted}" alone') from None
+
+
+def _legal(observation: Any, space: dict[str, Any]) -> list[int]:
+    """The actions that may be played.
+
+    Raises:
+        UsageError: they have no numbers.
+    """
+    start = space.get("start", 0)
+    if isinstance(observation, dict) and "action_mask" in observation:
+        legal = [start + number for number, may in enumerate(observation["action_mask"]) if may]
+    else:
+        legal = list(range(start, start + space.get("n", 0)))
+    if not legal:
+        raise UsageError("a language model plays byte tasks, and games whose actions have numbers")
+    return legal
+
+
+def _shown(observation: Any) -> str:
+    """An observation as text, no longer than a model should read."""
+    if isinstance(observation, str):
+        return observation[:MAX_PROMPT_CHARS]
+    if isinstance(observation, dict):
+        observation = {key: value for key, value in observation.items() if key != "action_mask"}
+    try:
+        text = msgspec.json.encode(observation, enc_hook=_as_list).decode()
+    except (TypeError, ValueError):
+        text = str(observation)
+    return text[:MAX_PROMPT_CHARS]
+
+
+def _as_list(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError
+
+
+def _lateness(timer: ElapsedTimer) -> str:
+    return "" if timer.late is None else "Your last answer came too late, or was illegal.\n"
