@@ -5,7 +5,7 @@ import pytest
 from tests.conformance.vgdl_traces import DATA, FOLDERS, compare, recorded_games
 
 UNSEEDED = {("mario", "traces", 2): 31}
-"""Recordings that hang on a number which the original rolls without a seed, and how many ticks come before it."""
+"""Recordings that hang on a number which the original rolls without a seed, and the ticks before it."""
 
 RECORDED = sorted({name for folder in FOLDERS for name in recorded_games(folder)})
 

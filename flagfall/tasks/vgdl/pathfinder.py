@@ -6,7 +6,7 @@ first depends on that heap, so it is rebuilt here.
 
 from __future__ import annotations
 
-__all__ = ["PathFinder"]
+__all__ = ["Cell", "PathFinder"]
 
 from collections.abc import Collection
 from typing import Final, TypeAlias

@@ -1,4 +1,4 @@
-"""Small games made by chance, with all sorts of sprites and effects, for comparing two ways of playing them."""
+"""Small games made by chance, with all sorts of sprites and effects, to compare two ways of playing them."""
 
 from __future__ import annotations
 

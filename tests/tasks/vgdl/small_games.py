@@ -13,7 +13,7 @@ from flagfall.tasks.vgdl.play import Play
 
 
 def text(sprites: str, interactions: str = "", terminations: str = "", options: str = "") -> str:
-    """A description: sprites a line each; those of one letter stand for themselves in the level, `A` is the avatar."""
+    """A description: sprites a line each; names of one letter stand for themselves in the level."""
     names = [line.split()[0] for line in sprites.splitlines() if line.strip()]
     mapping = [f"    {name} > {name}" for name in names if len(name) == 1]
     return "\n".join(

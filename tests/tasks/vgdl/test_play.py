@@ -10,6 +10,8 @@ from flagfall.tasks.vgdl.play import LAST_TICK, MAX_SPRITES, Play
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
 
 WALKER = "avatar > MovingAvatar\nwall > Immovable"
+RIGHT = "Missile orientation=RIGHT"
+TIMER = "addTimer timer=2 ftype=transformToAll stype=b stypeTo=c scoreChange=5"
 
 
 def test_an_avatar_walks_a_cell_and_walls_hold_it() -> None:
@@ -47,7 +49,7 @@ def test_a_win_is_printed_with_a_score_of_one_at_least() -> None:
 
 
 def test_speeds_are_cut_to_whole_pixels() -> None:
-    sprites = "avatar > NullAvatar\nm > Missile orientation=RIGHT speed=0.25\nn > Missile orientation=RIGHT speed=0.05"
+    sprites = f"avatar > NullAvatar\nm > {RIGHT} speed=0.25\nn > {RIGHT} speed=0.05"
     play = run(begin(sprites, "", "A/m/n"), "NIL NIL NIL")
     assert places(play, "m") == [(4, 10)]  # the first tick is spent on waking up
     assert places(play, "n") == [(0, 20)]
@@ -68,7 +70,7 @@ def test_a_dead_second_sprite_still_acts_and_a_dead_first_one_does_not() -> None
     )
     game = compiled(sprites + "\nx > Immovable", rules)
     both = game.definition
-    level = read_level(both, "A./ma\n..")
+    level = read_level(both, "A.\nma")
     play = game.start(level, 1, 10)
     play.add(both.type_named("b").id, 10, 10)
     run(play, "NIL NIL")
@@ -173,7 +175,7 @@ def test_timers_fire_at_tick_zero_and_then_every_so_often() -> None:
 
 
 def test_a_timer_set_by_a_collision_scores_twice() -> None:
-    rules = "avatar a > addTimer timer=2 ftype=transformToAll stype=b stypeTo=c scoreChange=5\na avatar > killSprite"
+    rules = f"avatar a > {TIMER}\na avatar > killSprite"
     play = begin("avatar > MovingAvatar\na > Immovable\nb > Immovable\nc > Immovable", rules, "Aab")
     scores = []
     for action in ("RIGHT", "NIL", "NIL", "NIL"):
