@@ -170,6 +170,6 @@ class WebSocketPayloads:
             try:
                 self._connection.receive_data(data)
                 self._events.extend(self._connection.events())
-            except ProtocolError as error:
+            except (ProtocolError, ValueError) as error:  # the latter for headers that are no ASCII
                 raise FrameError(f"no WebSocket: {error}") from error
         return self._events.popleft()

@@ -89,7 +89,7 @@ def read_state(payload: bytes) -> Arrived:
     """
     try:
         came = decode_state(payload)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise LineError(f"no state of a server: {error}: {payload[:40]!r}") from error
     state = StateObservation(
         game_score=came.game_score,
