@@ -1,0 +1,146 @@
+"""`run_tournament`: a plan is played in a folder, to its end or as far as it comes."""
+
+from __future__ import annotations
+
+__all__ = ["open_tournament", "run_tournament"]
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import trio
+
+from flagfall.errors import UsageError
+from flagfall.tournament.control import serve_control
+from flagfall.tournament.engine import Engine
+from flagfall.tournament.host_lag import HostLag, measure_lag, tight_limits
+from flagfall.tournament.local_engine import LocalEngine
+from flagfall.tournament.plan import Plan
+from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.runner import Engines, Run, usual_jobs
+from flagfall.tournament.store import Lock, Store
+
+
+def _ignore(_what: object) -> None:
+    """For who does not want to know."""
+
+
+async def run_tournament(
+    plan: Plan,
+    out: Path | None = None,
+    *,
+    jobs: int | None = None,
+    engine: Engines = "local",
+    resume: bool = False,
+    base: Path = Path(),
+    stop: trio.Event | None = None,
+    begun: Callable[[Run], None] = _ignore,
+    noticed: Callable[[MatchRecord], None] = _ignore,
+    warn: Callable[[str], None] = _ignore,
+) -> dict[str, MatchRecord]:
+    """Play a tournament.
+
+    Args:
+        plan: of the tournament.
+        out: its folder; by default the plan's. It is made where there is none.
+        jobs: how many matches at a time; by default what the plan says, or what the machine carries.
+        engine: `local`, or `ray`: on the cluster that `ray.init` finds.
+        resume: go on with what is in the folder, if anything is.
+        base: where paths in the plan's text begin, for who reads it again.
+        stop: set it to begin no more matches, and end when those that are being played are over.
+        begun: is given the run when it begins, to look at and to steer.
+        noticed: is given each record when it is stored, void ones too.
+        warn: is told what is questionable, in a line.
+
+    Returns:
+        The records of matches that count, by id.
+
+    Raises:
+        UsageError: it cannot be played as asked; or the folder holds a tournament and `resume` is not
+            asked for, or one of another plan, or another runner is in it.
+        HostFault: see `Run.play`.
+
+    If it is cancelled, matches that are being played are lost; `resume` plays them again.
+    """
+    folder = plan.output.folder if out is None else out
+    lock, store = open_tournament(plan, folder, resume=resume, base=base)
+    try:
+        chosen = jobs or plan.jobs or usual_jobs(plan)
+        if plan.clock == "wall":
+            lag = await measure_lag()
+            for line in _doubts(plan, lag, chosen, engine):
+                warn(line)
+        players = _engine(engine, plan, folder)
+        run = Run(plan, store, players, chosen, noticed)
+        try:
+            begun(run)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(serve_control, run, folder)
+                if stop is not None:
+                    nursery.start_soon(_stop_when, stop, run)
+                await run.play()
+                nursery.cancel_scope.cancel()
+        finally:
+            with trio.CancelScope(shield=True):
+                await players.aclose()
+        return run.records
+    finally:
+        store.clean_up()
+        store.close()
+        lock.release()
+
+
+def open_tournament(plan: Plan, folder: Path, *, resume: bool, base: Path = Path()) -> tuple[Lock, Store]:
+    """Take hold of the folder of a tournament, which is made where there is none.
+
+    Raises:
+        UsageError: as for `run_tournament`.
+        HostFault: it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = Lock(folder)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
+    with ExitStack() as held:
+        held.callback(lock.release)
+        store = Store(folder, "make", durable=plan.clock == "wall")
+        held.callback(store.close)
+        _take_up(store, plan, base, resume=resume)
+        store.make_room()
+        held.pop_all()
+    return lock, store
+
+
+def _take_up(store: Store, plan: Plan, base: Path, *, resume: bool) -> None:
+    if store.plan() is None:
+        store.begin(plan, base)
+    elif resume:
+        store.go_on(plan)
+    else:
+        raise UsageError(
+            f"{store.folder} holds a tournament already: add --resume to go on with it, or take another --out"
+        )
+
+
+def _doubts(plan: Plan, lag: HostLag, jobs: int, engine: Engines) -> list[str]:
+    lines = list(tight_limits(plan, lag))
+    if engine == "local" and jobs > usual_jobs(plan):
+        lines.append(
+            f"{jobs} matches at a time are more than this machine has processors for:"
+            f" with {usual_jobs(plan)} every agent has its own"
+        )
+    return lines
+
+
+def _engine(name: Engines, plan: Plan, folder: Path) -> Engine:
+    if name == "ray":
+        from flagfall.tournament.ray_engine import RayEngine  # noqa: PLC0415 - an extra
+
+        return RayEngine(plan, folder)
+    return LocalEngine(plan, folder)
+
+
+async def _stop_when(stop: trio.Event, run: Run) -> None:
+    await stop.wait()
+    run.stop()
