@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from flagfall.tasks.vgdl.actions import USE, VECTORS
 from flagfall.tasks.vgdl.collisions import overlaps
 from flagfall.tasks.vgdl.movement import MOVED, STILL, active, passive, unit_of_last_move
-from flagfall.tasks.vgdl.updates import live
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
@@ -53,13 +52,13 @@ def go_on(play: Play, avatar: Sprite, action: str) -> None:
     """`OngoingAvatar`: an action turns it; it goes by itself."""
     if action in VECTORS and avatar.oriented:
         avatar.ox, avatar.oy = VECTORS[action]
-    live(play, avatar)
+    passive(play, avatar)
 
 
 def fly(play: Play, avatar: Sprite, action: str) -> None:
     """`MissileAvatar`: nobody steers it."""
     del action
-    live(play, avatar)
+    passive(play, avatar)
 
 
 def shooting(kind: Kind) -> Callable[[Play, Sprite], None]:
@@ -149,7 +148,7 @@ def go_on_and_wall(kind: Kind) -> Act:
         if (dx or dy) and avatar.oriented and dx * avatar.ox + dy * avatar.oy == 0:
             avatar.ox = dx
             avatar.oy = dy
-        live(play, avatar)
+        passive(play, avatar)
         x, y = avatar.last_x, avatar.last_y
         if not overlaps(avatar, x, y, avatar.w, avatar.h):
             play.add(wall if wall is not None and avatar.original else 0, x, y)

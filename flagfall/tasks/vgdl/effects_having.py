@@ -100,7 +100,7 @@ def add_health_points(parameters: Mapping[str, Any], game: Game) -> Effect:
         first.health += value
         first.max_health = max(first.max_health, first.health)
         if kill_second and second is not None:
-            play.kill(second, transformed=True)
+            play.kill(second)
         return score
 
     return run
@@ -117,7 +117,7 @@ def add_health_points_to_max(parameters: Mapping[str, Any], game: Game) -> Effec
         first.health = min(first.health + value, first.limit_health)
         first.max_health = max(first.max_health, first.health)
         if kill_second and second is not None:
-            play.kill(second, transformed=True)
+            play.kill(second)
         return score
 
     return run

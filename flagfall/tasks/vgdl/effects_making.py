@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.collisions import overlaps
+from flagfall.tasks.vgdl.terminations import present_types
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.collisions import Effect
@@ -288,7 +289,7 @@ def spawn_if_counter_sub_types(parameters: Mapping[str, Any], game: Game) -> Eff
 
     def run(play: Play, first: Sprite, second: Sprite | None) -> int:
         del second
-        present = sum([play.alive(game.subtypes(subtype)) > 0 for subtype in counted])
+        present = present_types(play, game.definition, counted)
         if play.alive(counted) == limit and present // 2 == kinds:  # the original halves it
             play.add(stype, first.x, first.y)
             return score

@@ -178,8 +178,8 @@ def teleport_to_exit(parameters: Mapping[str, Any], game: Game) -> Effect:
     score: int = parameters["scoreChange"]
 
     def run(play: Play, first: Sprite, second: Sprite) -> int:
-        goal: int | None = second.kind.parameters.get("stype")
-        if goal is None:
+        goal = second.kind.parameters.get("stype")
+        if not isinstance(goal, int):
             play.warn("teleportToExit: the second sprite has no exit")
             return score
         exits = play.groups[goal]

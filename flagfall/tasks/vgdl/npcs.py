@@ -11,9 +11,9 @@ __all__ = [
     "chase_in_sight",
     "doubled",
     "nearest",
+    "nearest_of",
     "random_step",
     "sometimes_random",
-    "targets_of",
     "wander",
 ]
 
@@ -24,7 +24,7 @@ from flagfall.tasks.vgdl.movement import active, passive
 from flagfall.tasks.vgdl.updates import DIRECTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Kind, Sprite, Update
@@ -78,15 +78,33 @@ def distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
     return abs(dx) + abs(dy)
 
 
-def targets_of(play: Play, sprite: Sprite, wanted: int) -> Sequence[Sprite]:
+def nearest_of(play: Play, sprite: Sprite, wanted: int) -> Sequence[Sprite]:
     """The nearest sprites of a type, or of its subtypes where it has none itself; all equally near ones."""
+    candidates = targets_of(play, wanted)
+    return candidates if len(candidates) == 1 else nearest(play, sprite, candidates)
+
+
+def nearest_in_sight(play: Play, sprite: Sprite, wanted: int) -> Sequence[Sprite]:
+    """The same of those that are straight ahead."""
+    return nearest(play, sprite, [other for other in targets_of(play, wanted) if in_sight(sprite, other)])
+
+
+def targets_of(play: Play, wanted: int) -> Sequence[Sprite]:
+    """The sprites of a type, or of its subtypes where it has none itself."""
     groups = play.groups
-    candidates: Sequence[Sprite] = groups[wanted]
-    if len(candidates) == 1:
-        return candidates
-    if not candidates:
-        candidates = [other for subtype in play.game.kinds[wanted].subtypes for other in groups[subtype]]
-    return nearest(play, sprite, candidates)
+    return groups[wanted] or [
+        other for subtype in play.game.kinds[wanted].subtypes for other in groups[subtype]
+    ]
+
+
+def in_sight(sprite: Sprite, other: Sprite) -> bool:
+    """Whether another is straight ahead in the last random direction; nothing is where there was none."""
+    aim_x, aim_y = sprite.aim_x, sprite.aim_y
+    if aim_y:
+        return other.x == sprite.x and (other.y - sprite.y) * aim_y >= 0
+    if aim_x:
+        return other.y == sprite.y and (other.x - sprite.x) * aim_x >= 0
+    return False
 
 
 def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
@@ -135,6 +153,16 @@ _AWAY: Final = _steps_by_signs(away=True)
 
 def chase(kind: Kind) -> Update:
     """`Chaser` and `Fleeing`: one of the steps that lead nearer or away (one draw), else a random one."""
+    return chasing(kind, nearest_of)
+
+
+def chase_in_sight(kind: Kind) -> Update:
+    """`LOSChaser`: a chaser that sees only what is straight ahead in its last random direction."""
+    return chasing(kind, nearest_in_sight)
+
+
+def chasing(kind: Kind, find: Callable[[Play, Sprite, int], Sequence[Sprite]]) -> Update:
+    """What chasers do, given how they find whom they are after."""
     wanted = kind.parameters["stype"]
     farthest = kind.parameters["maxDistance"]
     away = kind.parameters["fleeing"]
@@ -146,7 +174,7 @@ def chase(kind: Kind) -> Update:
         for sprite in sprites:
             if kind.drifts:
                 passive(play, sprite)
-            targets = targets_of(play, sprite, wanted)
+            targets = find(play, sprite, wanted)
             if farthest != -1:
                 x, y = sprite.x, sprite.y
                 targets = [target for target in targets if distance(sprite, x, y, target) <= farthest]
@@ -160,42 +188,6 @@ def chase(kind: Kind) -> Update:
                 dx, dy = random_step(play, sprite, repeat)
             if hasty or sprite.cooldown <= tick - sprite.moved_at:
                 active(play, sprite, dx, dy, sprite.speed)
-
-    return update
-
-
-def in_sight(sprite: Sprite, other: Sprite) -> bool:
-    """Whether another is straight ahead in the last random direction."""
-    aim_x, aim_y = sprite.aim_x, sprite.aim_y
-    if aim_y:
-        return other.x == sprite.x and (other.y - sprite.y) * aim_y >= 0
-    if aim_x:
-        return other.y == sprite.y and (other.x - sprite.x) * aim_x >= 0
-    return False
-
-
-def chase_in_sight(kind: Kind) -> Update:
-    """`LOSChaser`: a chaser that sees only straight ahead; it stops at the first target it does not see."""
-    wanted = kind.parameters["stype"]
-    farthest = kind.parameters["maxDistance"]
-    away = kind.parameters["fleeing"]
-    repeat = kind.parameters["cons"]
-
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
-        for sprite in sprites:
-            passive(play, sprite)
-            steps: list[Direction] = []
-            for target in targets_of(play, sprite, wanted):
-                if farthest != -1 and distance(sprite, sprite.x, sprite.y, target) > farthest:
-                    continue
-                if not in_sight(sprite, target):
-                    break
-                steps += steps_towards(sprite, target, away=away)
-            if steps:
-                dx, dy = steps[play.random.next_int(len(steps))]
-            else:
-                dx, dy = random_step(play, sprite, repeat)
-            active(play, sprite, dx, dy, sprite.speed)
 
     return update
 

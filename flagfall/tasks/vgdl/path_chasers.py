@@ -7,7 +7,7 @@ __all__ = ["chase_by_path", "follow_by_path"]
 from typing import TYPE_CHECKING
 
 from flagfall.tasks.vgdl.movement import active, passive
-from flagfall.tasks.vgdl.npcs import doubled, nearest, random_step, targets_of
+from flagfall.tasks.vgdl.npcs import doubled, nearest, nearest_of, random_step
 from flagfall.tasks.vgdl.updates import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def chase_by_path(kind: Kind) -> Update:
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            targets = targets_of(play, sprite, wanted)
+            targets = nearest_of(play, sprite, wanted)
             if targets:
                 dx, dy = first_step(play, sprite, targets[0].x, targets[0].y) or (0, 0)
                 sprite.repeats = repeat

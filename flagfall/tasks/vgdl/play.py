@@ -137,6 +137,9 @@ class Play:
         self.aborted = False
         self.clear_cells()
         self.clear_cycle()
+        for notice in level.notices:
+            if notice.logged:
+                self.warn(str(notice))
         for column, row, type_id in level.sprites:
             self.add(type_id, column * block_size, row * block_size)
         self.avatar = self._find_avatar()

@@ -78,9 +78,16 @@ def multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mappi
     def done(play: Play) -> bool:
         if not play.session.can_end or play.alive(types) != limit:
             return False
-        return sum([play.alive((subtype,)) > 0 for subtype in types]) == int(kinds)
+        return present_types(play, definition, types) == int(kinds)
 
     return done
+
+
+def present_types(play: Play, definition: GameDefinition, types: Sequence[int]) -> int:
+    """How many of some types have sprites that are not disabled."""
+    return sum(
+        [bool(play.groups[number]) and play.alive(definition.types[number].subtypes) > 0 for number in types]
+    )
 
 
 def timeout(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:

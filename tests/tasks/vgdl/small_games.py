@@ -11,6 +11,8 @@ from flagfall.tasks.vgdl.language import read_game
 from flagfall.tasks.vgdl.levels import read_level
 from flagfall.tasks.vgdl.play import Play
 
+LAYOUT = str.maketrans({"/": "\n", ".": " "})
+
 
 def text(sprites: str, interactions: str = "", terminations: str = "", options: str = "") -> str:
     """A description: sprites a line each; names of one letter stand for themselves in the level."""
@@ -47,9 +49,9 @@ def begin(
     seed: int = 1,
     block: int = 10,
 ) -> Play:
-    """A play of these lines and this level, rows with `/` between."""
+    """A play of these lines and this level; rows with `/` between, a dot is nothing."""
     game = compiled(sprites, interactions, terminations, options)
-    return game.start(read_level(game.definition, level.replace("/", "\n")), seed, block)
+    return game.start(read_level(game.definition, level.translate(LAYOUT)), seed, block)
 
 
 def run(play: Play, actions: str | Iterable[str]) -> Play:
