@@ -84,7 +84,7 @@ class Hello(_Message, frozen=True):
         time_control: text form.
         spaces: what the first task shows and takes; `None` where that is not known yet.
         resumed: the match has begun; the agent had come up before, on a line that was lost.
-        agent: what to load; empty where the other end has it already.
+        agent: what our own agent's end is to load, where it does not know.
     """
 
     version: int
@@ -94,7 +94,7 @@ class Hello(_Message, frozen=True):
     time_control: str
     spaces: Spaces | None = None
     resumed: bool = False
-    agent: str = ""
+    agent: str | UnsetType = UNSET
 
 
 class Ask(_Message, frozen=True):

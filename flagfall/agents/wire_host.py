@@ -180,7 +180,7 @@ class WireTalk:
             briefing.time_control,
             None if news is UNSET else news,
             self._is_up,
-            self._agent,
+            self._agent or UNSET,
         )
         await wire.send(hello)
         message = await wire.receive()

@@ -69,7 +69,7 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
         hello = _now(link.receive_hello())
         if hello.spaces is None or has_arrays(hello.spaces.observation):
             importlib.import_module("numpy")  # or the first turn would pay for it
-        agent = load(hello.agent)
+        agent = load(hello.agent or "")
         loop = _loop_of(agent)
         if loop == "asyncio":
             asyncio.run(_serve(_asyncio_link(link), hello, agent))
