@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = ["WebSocketPayloads"]
 
 from collections import deque
+from contextlib import suppress
 from typing import Any, Final
 
 import trio
@@ -37,8 +38,6 @@ MAX_PINGS: Final = 100
 MAX_PARTS: Final = 10_000
 """So many pieces may one message come in; 4 MiB in pieces of a small network packet are 3000."""
 
-NORMAL_CLOSURE: Final = 1000
-POLICY_VIOLATION: Final = 1008
 FORBIDDEN: Final = 403
 
 _BROKEN: Final = frozenset({1002, 1003, 1007, 1009, 1010})
@@ -123,6 +122,7 @@ class WebSocketPayloads:
         while True:
             event = await self._next_event()
             if isinstance(event, CloseConnection):
+                await self._agree_to_close(event)
                 if event.code in _BROKEN:
                     raise FrameError(f"no WebSocket: {event.reason or event.code}")
                 raise trio.EndOfChannel
@@ -139,15 +139,15 @@ class WebSocketPayloads:
             if isinstance(event, Message) and event.message_finished:
                 return bytes(whole)
 
+    async def _agree_to_close(self, event: CloseConnection) -> None:
+        if self._connection.state is ConnectionState.REMOTE_CLOSING:
+            with suppress(trio.BrokenResourceError):
+                await self._say(event.response())
+
     def _data_of(self, event: Message[Any]) -> bytes:
         if self._binary != isinstance(event, BytesMessage):
             raise FrameError(f"a message that is not {'binary' if self._binary else 'text'}")
         return bytes(event.data) if isinstance(event, BytesMessage) else str(event.data).encode()
-
-    async def part(self, *, refused: bool = False) -> None:
-        """Say that nothing follows."""
-        if self._connection.state is ConnectionState.OPEN:
-            await self._say(CloseConnection(code=POLICY_VIOLATION if refused else NORMAL_CLOSURE))
 
     def close(self) -> None:
         """Close the bytes."""

@@ -513,6 +513,23 @@ async def test_a_page_in_a_browser_may_not_connect_without_a_token(port: int):
     assert (played.actions(), played.fell) == ([5, 5], [])
 
 
+async def test_a_client_that_closes_is_answered_and_gone(port: int):
+    answers: list[bytes] = []
+
+    async def client() -> None:
+        payloads, pipe = await web_line(port)
+        await payloads.send(b'{"type":"join"}')
+        await payloads.receive()
+        await payloads.send(b'{"type":"ready"}')
+        await payloads.receive()
+        await pipe.write(b"\x88\x82\x00\x00\x00\x00\x03\xe8")
+        answers.append(await pipe.read())
+
+    played = await match(TogetherTask(2, 3), hosted("ws", port), client, others=(Sleeper(0.01),))
+    assert [fall.reason for fall in played.fell] == ["gone"]
+    assert answers == [b"\x88\x02\x03\xe8"]
+
+
 @pytest.mark.parametrize(
     ("frames", "said"),
     [
