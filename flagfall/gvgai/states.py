@@ -4,8 +4,9 @@ from __future__ import annotations
 
 __all__ = ["StateLines", "png_array"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import BytesIO
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -29,6 +30,16 @@ _NO_LISTS: Final = '"observationGridNum":0,"observationGridMaxRow":0,"observatio
     for name in ("NPC", "immovable", "movable", "resources", "portals", "fromAvatarSprites")
 )
 """What a state without its JSON still says, being of a type that cannot be left out."""
+
+_OVER: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "avatar_speed": 0.0,
+        "avatar_orientation": (-1.0, -1.0),
+        "avatar_position": (-1.0, -1.0),
+        "available_actions": (),
+    }
+)
+"""What the last state of every level says."""
 
 
 class StateLines:
@@ -62,9 +73,15 @@ class StateLines:
         image = "" if picture is None else png_array(picture)
         return self._writer.write(state, "ACT", image=image) if kind == "BOTH" else _image_alone(state, image)
 
-    def end(self, state: StateObservation) -> str:
-        """A level is over; one that nobody has won or lost was aborted."""
-        return self._writer.write(state, "END" if state.is_game_over else "ABORT")
+    def end(self, state: StateObservation, last_tick: int) -> str:
+        """A level is over; one that nobody has won or lost was aborted, by its player or by the clock.
+
+        Args:
+            state: what was seen last; where the clock ended the level, of a game that could go on.
+            last_tick: the last that was played.
+        """
+        over = msgspec.structs.replace(state, game_tick=last_tick, **_OVER)
+        return self._writer.write(over, "END" if state.is_game_over else "ABORT")
 
 
 def png_array(picture: NDArray[Any]) -> str:

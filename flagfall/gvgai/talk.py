@@ -104,9 +104,13 @@ class Talk:
                 raise AgentFault("not started", f"it said {INIT_FAILED}")
             return None
         try:
-            return read_choice(await self._ask(seat, self._lines.end(state)))
+            return read_choice(await self._ask(seat, self._lines.end(state, self._last_tick(state))))
         except Overspent as said:
             raise AgentFault("late", str(said)) from None
+
+    def _last_tick(self, state: StateObservation) -> int:
+        current = self._track.current
+        return state.game_tick if current is None else int(current.metrics().get("ticks", state.game_tick))
 
     async def _ask(self, seat: Seat, payload: str) -> str:
         await self._send(payload)

@@ -173,6 +173,18 @@ def test_level_can_be_aborted(tmp_path, word):
     assert (aborted["gameWinner"], aborted["isGameOver"]) == ("NO_WINNER", False)
 
 
+def test_level_that_the_clock_ends_is_told_as_an_aborted_one(tmp_path):
+    act = "def act(n, s):\n    time.sleep(0.02)\n    say(n, 'ACTION_NIL')\n"
+    client = Client(tmp_path, f"{act}start()\nplay(act)")
+    served = serve(tmp_path, client, rules=attrs.evolve(FEW, training_ns=300 * MS, rounds=0))
+    assert served.games == [("t", 0, -1)]
+    before, last = [state for _, state in client.states][-2:]
+    assert (before["phase"], last["phase"]) == ("ACT", "ABORT")
+    assert last["gameTick"] == before["gameTick"], "the last one that was played"
+    assert (last["avatarPosition"], last["avatarOrientation"]) == ([-1.0, -1.0], [-1.0, -1.0])
+    assert (last["avatarSpeed"], last["availableActions"]) == (0.0, [])
+
+
 @pytest.mark.parametrize("word", ["ACTION_JUMP", "", "null", "ERROR", "ACTION_USE"])
 def test_anything_else_is_nil(tmp_path, word):
     client = Client(
