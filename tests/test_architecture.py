@@ -48,17 +48,9 @@ PURE = [
     *(
         f"tournament/{name}.py"
         for name in (
-            *(
-                "all_play_all",
-                "comparisons",
-                "formats",
-                "knockout",
-                "meetings",
-                "pairing",
-                "places",
-                "records",
-            ),
-            *("sprt", "sprt_watch", "swiss", "thinking", "withdrawals"),
+            *("all_play_all", "bootstrap", "comparisons", "formats", "knockout", "meetings", "pairing"),
+            *("places", "ratings", "records", "skill", "sprt", "sprt_watch", "standings", "swiss"),
+            *("thinking", "withdrawals"),
         )
     ),
     *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),

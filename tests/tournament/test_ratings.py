@@ -1,0 +1,131 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flagfall.tournament.ratings import RatedDuel, rate
+from flagfall.tournament.skill import rate_skills
+
+STRENGTHS = {"a": -160.0, "b": -40.0, "c": 0.0, "d": 60.0, "e": 140.0}
+TOURNAMENTS = 200
+
+
+def ends(interval):
+    """Both ends of an interval that has them."""
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.low, interval.high
+
+
+def simulated(random, repeats, draws=0.0, sides=1):
+    """A round robin of agents of known strengths; `draws`: how many of the most that there could be."""
+    duels = []
+    pairs = [(one, other) for one in STRENGTHS for other in STRENGTHS if one < other]
+    for meeting, (one, other) in enumerate(pairs * repeats):
+        expected = 1 / (1 + 10 ** ((STRENGTHS[other] - STRENGTHS[one]) / 400))
+        drawn = draws * 2 * min(expected, 1 - expected)
+        luck = random.random()
+        score = 1.0 if luck < expected - drawn / 2 else 0.5 if luck < expected + drawn / 2 else 0.0
+        duels += [RatedDuel(one, other, score, meeting)] * sides
+    return duels
+
+
+@pytest.mark.parametrize(
+    ("draws", "sides"), [(0.0, 1), (0.7, 1), (0.0, 2)], ids=["wins", "draws", "games that depend"]
+)
+def test_intervals_cover_known_strengths_at_their_rate(draws, sides):
+    """Of 200 intervals at 95 %, 190 cover, give or take four standard deviations of the binomial (3.1)."""
+    random = np.random.default_rng(2)
+    covered = dict.fromkeys(STRENGTHS, 0)
+    for _ in range(TOURNAMENTS):
+        elo = rate(simulated(random, 20, draws, sides)).elo
+        for name, strength in STRENGTHS.items():
+            low, high = ends(elo[name])
+            covered[name] += low <= strength <= high
+    assert all(178 <= count < TOURNAMENTS for count in covered.values()), covered
+
+
+def test_estimates_are_not_biased():
+    random = np.random.default_rng(3)
+    found = [rate(simulated(random, 40)).elo for _ in range(60)]
+    for name, strength in STRENGTHS.items():
+        mean = sum(elo[name].value for elo in found) / len(found)
+        assert abs(mean - strength) < 12  # an estimate has a standard error of 35, their mean one of 4.5
+
+
+@given(st.integers(1, 300), st.integers(0, 300), st.integers(1, 300))
+@settings(deadline=None)
+def test_two_players_have_the_closed_form(wins, draws, losses):
+    scores = [1.0] * wins + [0.5] * draws + [0.0] * losses
+    elo = rate([RatedDuel("a", "b", score, number) for number, score in enumerate(scores)], anchor="b").elo
+    share = sum(scores) / len(scores)
+    assert elo["a"].value == pytest.approx(-400 * math.log10(1 / share - 1), abs=1e-6)
+    assert (elo["b"].value, elo["b"].low, elo["b"].high) == pytest.approx((0, 0, 0), abs=1e-4)
+    if len(scores) >= 30:
+        variance = sum((score - share) ** 2 for score in scores) / (len(scores) - 1) / len(scores)
+        wide = 1.959964 * 400 / math.log(10) * math.sqrt(variance) / (share * (1 - share))
+        assert ends(elo["a"])[1] - elo["a"].value == pytest.approx(wide, rel=1e-5, abs=1e-6)
+
+
+def test_games_of_a_meeting_count_as_one():
+    """Each game twice, in the same meeting, is no more to tell by."""
+    random = np.random.default_rng(5)
+    once = simulated(random, 10)
+    assert rate(once + once).elo["a"].value == pytest.approx(rate(once).elo["a"].value)
+    assert rate(once + once).elo["a"].low == pytest.approx(rate(once).elo["a"].low)
+
+
+@given(st.permutations(range(40)))
+@settings(deadline=None, max_examples=20)
+def test_the_order_of_duels_makes_no_difference(order):
+    duels = simulated(np.random.default_rng(1), 4)
+    one, other = rate(duels).elo, rate([duels[place] for place in order]).elo
+    for name in STRENGTHS:
+        assert one[name].value == pytest.approx(other[name].value, abs=1e-6)
+        assert one[name].high == pytest.approx(other[name].high, abs=1e-6)
+
+
+def test_the_undefeated_lean_on_a_prior_and_stay_finite():
+    ratings = rate([RatedDuel("a", "b", 1.0, number) for number in range(50)])
+    assert ratings.with_prior == {"a", "b"}
+    # At the maximum, what 50 wins against b surprise by is what the draw against the mean does.
+    strength = ratings.elo["a"].value / 400 * math.log(10)
+    surprise = 50 / (1 + math.exp(2 * strength)) - (1 / (1 + math.exp(-strength)) - 0.5)
+    assert surprise == pytest.approx(0, abs=1e-9)
+    low, high = ends(ratings.elo["a"])
+    assert high - low > 200
+    assert rate([RatedDuel("a", "b", 1.0, 0), RatedDuel("a", "b", 0.5, 1)]).with_prior == set()
+
+
+def test_who_cannot_be_compared_is_rated_apart():
+    duels = [RatedDuel("a", "b", 0.5, 0), RatedDuel("c", "d", 1.0, 1), RatedDuel("d", "e", 0.5, 2)]
+    ratings = rate(duels, anchor="e")
+    assert [set(group) for group in ratings.groups] == [{"c", "d", "e"}, {"a", "b"}]
+    assert ratings.with_prior == {"c", "d", "e"}
+    assert ratings.elo["a"].value == ratings.elo["b"].value == 0
+    assert ratings.elo["e"].value == 0
+
+
+def test_nobody_is_rated_without_duels():
+    assert rate([]).elo == {}
+
+
+def test_skills_are_those_of_openskill_and_rank_by_strength():
+    models = pytest.importorskip("openskill.models")
+    model = models.PlackettLuce()
+    (first,), (second,), (third,) = model.rate([[model.rating()] for _ in range(3)], ranks=[0, 1, 1])
+    skills = rate_skills([{"x": 1.0, "y": 0.25, "z": 0.25}])
+    assert skills is not None
+    for name, rating in (("x", first), ("y", second), ("z", third)):
+        assert (skills[name].mu, skills[name].sigma) == (rating.mu, rating.sigma)
+    random = np.random.default_rng(4)
+    tables = []
+    for _ in range(150):  # Plackett and Luce: the least of exponential times, at rates of the strengths, wins
+        times = {name: random.exponential(10 ** (-s / 400)) for name, s in STRENGTHS.items()}
+        order = sorted(times, key=times.__getitem__)
+        tables.append({name: 1 - order.index(name) / 4 for name in times})
+    many = rate_skills(tables)
+    assert many is not None
+    assert sorted(many, key=lambda name: many[name].mu) == list(STRENGTHS)
