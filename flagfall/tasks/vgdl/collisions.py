@@ -108,7 +108,7 @@ def collide(play: Play) -> None:
     game = play.game
     play.touched |= play.contacts
     play.contacts.clear()
-    for type_id in game.avatars:
+    for type_id in game.lookers:
         play.touched.update(play.groups[type_id])
     look_around(play, game.seekers)
     for pair in game.standing:

@@ -32,7 +32,7 @@ _OPENINGS = 8
 
 
 class Game:
-    """A game, ready to be played any number of times. Nothing in it changes.
+    """A game, ready to be played any number of times. Nothing in it changes, but it keeps how levels begin.
 
     Args:
         definition: the game, as read.
@@ -56,6 +56,7 @@ class Game:
         plans: the timers.
         terminations: in file order.
         avatars: the types that the avatar is looked for in, in that order.
+        lookers: all types of avatars; they look around in every tick.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
@@ -95,6 +96,7 @@ class Game:
         self.watched_edges = [type_id in watched for type_id in range(len(self.kinds))]
         self.terminations = [compile_termination(definition, rule) for rule in definition.terminations]
         self.avatars = self._avatar_types()
+        self.lookers = tuple([kind.id for kind in self.kinds if kind.is_avatar])
 
     def subtypes(self, type_id: int | None) -> tuple[int, ...]:
         """The types that count as this one; none for `None`."""

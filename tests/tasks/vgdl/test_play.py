@@ -200,6 +200,20 @@ def test_a_repeating_timer_that_never_rests_is_refused() -> None:
         compiled("avatar > NullAvatar\na > Immovable", "a TIME > killSprite repeating=True")
 
 
+def test_a_session_remembers_who_was_pulled() -> None:
+    """In a later level the ticks start anew, an effect that acts once a tick waits until they catch up."""
+    game = compiled(f"avatar > NullAvatar\nm > {RIGHT} speed=0.5", "avatar m > pullWithIt")
+    level = read_level(game.definition, "A   ")
+    session = game.session()
+    pulled = []
+    for _ in range(2):
+        play = game.start(level, 1, 10, session)
+        play.add(game.definition.type_named("m").id, 0, 0)
+        run(play, "NIL NIL NIL NIL")
+        pulled += places(play, "avatar")
+    assert pulled == [(15, 0), (0, 0)]
+
+
 def test_a_sprite_larger_than_a_level_is_refused() -> None:
     with pytest.raises(GameError, match="is the most"):
         compiled("avatar > NullAvatar\na > Immovable wMult=1000000")
