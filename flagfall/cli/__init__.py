@@ -43,9 +43,11 @@ found a difference, 2 what was asked for cannot be (nothing was played or writte
 
 _COMMANDS: Final = {
     "run": "Play agents on tasks, under a time control, and print how they did.",
+    "tournament": "Play a tournament: who meets whom, how sure the ranking is, and whose fault it was.",
+    "ctl": "Look at a tournament that is being played, or steer it.",
     "verify": "Execute a recorded match again, and compare it.",
     "transcript": "Print what was said in a match, one JSON object a line.",
-    "results": "Print the figures of a recorded match: rewards, times and trials.",
+    "results": "Print the figures of a recorded match, or the standings of a tournament.",
     "curriculum": "Let a byte agent learn task after task, and print which it learned and how soon.",
     "gvgai": "GVGAI's learning track: train, validate, serve clients, hold a contest.",
     "tasks": "List the tasks.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from flagfall.agents.specs import is_human
-from flagfall.cli.interrupts import interruptible
+from flagfall.cli.interrupts import STOPPING, interruptible
 from flagfall.cli.preflight import check_agents
 from flagfall.gvgai.samples import PLAYERS
 from flagfall.gvgai.tracks import PROGRAM, agent_label
@@ -38,12 +38,24 @@ def check_players(agents: Iterable[str]) -> None:
         run_until_interrupted(lambda _stop: check_agents(own))
 
 
-def run_until_interrupted(play: Callable[[trio.Event], Awaitable[None]], *, virtual: bool = False) -> int:
+def _say(text: str) -> None:
+    print(f"flagfall: {text}", file=sys.stderr, flush=True)
+
+
+def run_until_interrupted(
+    play: Callable[[trio.Event], Awaitable[None]],
+    *,
+    virtual: bool = False,
+    say: Callable[[str], None] = _say,
+    stopping: str = STOPPING,
+) -> int:
     """Run in an event loop of its own.
 
     Args:
         play: is given an event that the first Ctrl-C sets; a second one cancels it.
         virtual: on the virtual clock.
+        say: tells the user something.
+        stopping: what is told after the first Ctrl-C.
 
     Returns:
         An exit code: 0, or 128 and the number of the signal.
@@ -53,7 +65,7 @@ def run_until_interrupted(play: Callable[[trio.Event], Awaitable[None]], *, virt
     async def main() -> None:
         nonlocal number
         try:
-            async with interruptible(_say) as interrupts:
+            async with interruptible(say, stopping) as interrupts:
                 try:
                     await play(interrupts.stop)
                 finally:
@@ -70,7 +82,3 @@ def run_until_interrupted(play: Callable[[trio.Event], Awaitable[None]], *, virt
             error = error.exceptions[0]
         raise error from None
     return _SIGNALLED + number if number else 0
-
-
-def _say(text: str) -> None:
-    print(f"flagfall: {text}", file=sys.stderr, flush=True)

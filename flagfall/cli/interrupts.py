@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Interrupts", "interruptible"]
+__all__ = ["STOPPING", "Interrupts", "interruptible"]
 
 import signal
 from contextlib import asynccontextmanager
@@ -14,6 +14,9 @@ import trio
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from types import FrameType
+
+STOPPING: Final = "stopping after this turn"
+"""What is told after the first Ctrl-C, where it stops a match."""
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -38,7 +41,7 @@ class Interrupts:
         """Whether a second one came."""
         return self.scope.cancel_called
 
-    async def watch(self, signals: AsyncIterator[int], say: Callable[[str], None]) -> None:
+    async def watch(self, signals: AsyncIterator[int], say: Callable[[str], None], stopping: str) -> None:
         """Take signals as they come."""
         async for number in signals:
             self._unheard = 0
@@ -47,7 +50,7 @@ class Interrupts:
                 continue
             self.number = number
             self.stop.set()
-            say("stopping after this turn; Ctrl-C again to cancel at once")
+            say(f"{stopping}; Ctrl-C again to cancel at once")
 
     def take_blocked(self, number: int, frame: FrameType | None) -> bool:  # noqa: ARG002 - a signal handler's
         """Whether the loop has not even heard of the signal before this one: an agent blocks it."""
@@ -56,7 +59,7 @@ class Interrupts:
 
 
 @asynccontextmanager
-async def interruptible(say: Callable[[str], None]) -> AsyncIterator[Interrupts]:
+async def interruptible(say: Callable[[str], None], stopping: str = STOPPING) -> AsyncIterator[Interrupts]:
     """Signals become requests while the context lasts; its body runs in the scope that they cancel.
 
     An agent that blocks the event loop keeps it from hearing them. The second one is then raised as
@@ -64,6 +67,7 @@ async def interruptible(say: Callable[[str], None]) -> AsyncIterator[Interrupts]
 
     Args:
         say: tells the user something.
+        stopping: what is told after the first signal.
     """
     state = Interrupts()
     with trio.open_signal_receiver(*_SIGNALS) as signals:
@@ -77,7 +81,7 @@ async def interruptible(say: Callable[[str], None]) -> AsyncIterator[Interrupts]
 
         signal.signal(signal.SIGINT, handle)  # the receiver puts back what was there before it
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(state.watch, signals, say)
+            nursery.start_soon(state.watch, signals, say, stopping)
             with state.scope:
                 yield state
             nursery.cancel_scope.cancel()

@@ -6,9 +6,13 @@ __all__ = ["results"]
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
+
+from flagfall.errors import UsageError
+
+_Flag = Parameter(negative="", show_default=False)
 
 
 def results(
@@ -16,20 +20,36 @@ def results(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    json: Annotated[bool, _Flag] = False,
+    form: Annotated[Literal["table", "csv", "json", "parquet"] | None, Parameter(name=["--format"])] = None,
+    matches: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Print the figures of a match as round 1 has them: rewards, times and trials, in all and by task.
+    """Print the figures of a match as round 1 has them, or the standings of a tournament.
 
-    Of a journal that is cut off or damaged, the figures of what stands before that are printed.
+    Of a journal that is cut off or damaged, the figures of what stands before that are printed. Of a
+    tournament that is being played or was interrupted, the standings so far.
 
     Args:
-        file: A journal.
-        output: Write them to this file instead; JSON if it ends in `.json`.
+        file: A journal, or the folder of a tournament.
+        output: Write them to this file instead; of a match as JSON if it ends in `.json`, of a tournament in
+            the format that its ending says.
         json: Print one JSON object instead of the text.
+        form: Of a tournament; by default a table. Parquet needs pyarrow.
+        matches: Of a tournament, a row for each seat of each match, in place of the standings.
     """
+    if file.is_dir():
+        from flagfall.cli.tournament_results import show_tournament
+
+        show_tournament(file, output, "json" if json and form is None else form, matches=matches)
+        return
+    if form is not None or matches:
+        raise UsageError("--format and --matches are for the folder of a tournament, and this is a file")
+    _show_match(file, output, json=json)
+
+
+def _show_match(file: Path, output: Path | None, *, json: bool) -> None:
     from flagfall.cli.files import require_file
     from flagfall.cli.results_file import check_results, figures_text, write_results
-    from flagfall.errors import UsageError
     from flagfall.recording.journal import read_journal
     from flagfall.recording.results import ResultsSink
 

@@ -15,6 +15,7 @@ __all__ = ["SOCKET", "ask_run", "serve_control"]
 import json
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -53,7 +54,7 @@ def state_of(run: Run) -> dict[str, Any]:
                 "task": running.spec.task,
                 "agents": list(running.spec.entrants),
                 "attempt": running.attempt,
-                "seconds": round(trio.current_time() - running.since, 3),
+                "seconds": round(time.monotonic() - running.since, 3),
             }
             for running in run.running.values()
         ],
@@ -83,23 +84,42 @@ _WISHES: Final[Mapping[str, Callable[[Run, Mapping[str, Any]], None]]] = {
 }
 
 
-async def serve_control(run: Run, folder: Path) -> None:
-    """Hear wishes until it is cancelled; the socket is removed then."""
-    with _short_path(folder) as path:
-        with suppress(FileNotFoundError):
-            os.unlink(path)  # noqa: PTH108 - left by a run that was killed; the lock says that nobody is there
-        listener = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)
-        try:
-            await listener.bind(path)
-        finally:
-            os.umask(before)
-    listener.listen()
+async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> None:
+    """Hear wishes until it is cancelled; the socket is removed then.
+
+    Args:
+        run: what is steered.
+        folder: of the tournament.
+        warn: is told where there can be no socket; the run goes on without.
+    """
+    try:
+        listener = await _listen(folder)
+    except OSError as error:
+        warn(f"flagfall ctl will not reach this run: {folder / SOCKET}: {error.strerror or error}")
+        return
     try:
         await trio.serve_listeners(partial(_hear, run), [trio.SocketListener(listener)])
     finally:
         with suppress(OSError):
             (folder / SOCKET).unlink(missing_ok=True)
+
+
+async def _listen(folder: Path) -> trio.socket.SocketType:
+    listener = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # What a run that was killed has left; the lock says that nobody is there.
+        (folder / SOCKET).unlink(missing_ok=True)
+        before = os.umask(0o177)
+        try:
+            with _short_path(folder) as path:
+                await listener.bind(path)
+        finally:
+            os.umask(before)
+        listener.listen()
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 @contextmanager

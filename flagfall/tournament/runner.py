@@ -15,6 +15,7 @@ from __future__ import annotations
 __all__ = ["FAULT_ATTEMPTS", "STALL_ATTEMPTS", "Engines", "Run", "RunningMatch", "usual_jobs"]
 
 import os
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, TypeAlias
@@ -58,7 +59,7 @@ class RunningMatch:
     Attributes:
         spec: which one.
         attempt: the how-manieth time.
-        since: when it began, on the clock of the runner's loop.
+        since: when it began, on `time.monotonic`.
         scope: cancel it to end the match; it is played again when nothing else is left.
     """
 
@@ -164,7 +165,7 @@ class Run:
             while True:
                 spec = None if self._full() else self._next()
                 if spec is not None:
-                    running = RunningMatch(spec, self._attempts[spec.id] + 1, trio.current_time())
+                    running = RunningMatch(spec, self._attempts[spec.id] + 1, time.monotonic())
                     self.running[spec.id] = running
                     nursery.start_soon(self._play, running)
                     continue
@@ -228,7 +229,7 @@ class Run:
             faults += not record.why.startswith("stall")
             if faults >= FAULT_ATTEMPTS:
                 raise HostFault(f"match {spec.id} failed {faults} times; the last time: {record.why}")
-            running = RunningMatch(spec, record.attempt + 1, trio.current_time())
+            running = RunningMatch(spec, record.attempt + 1, time.monotonic())
             self.running[spec.id] = running
 
     async def _attempt(self, running: RunningMatch) -> MatchRecord:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import trio
 
-from flagfall.errors import UsageError
+from flagfall.errors import FlagfallError, UsageError
 from flagfall.tournament.control import serve_control
 from flagfall.tournament.engine import Engine
 from flagfall.tournament.host_lag import HostLag, measure_lag, tight_limits
@@ -74,12 +74,7 @@ async def run_tournament(
         run = Run(plan, store, players, chosen, noticed)
         try:
             begun(run)
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(serve_control, run, folder)
-                if stop is not None:
-                    nursery.start_soon(_stop_when, stop, run)
-                await run.play()
-                nursery.cancel_scope.cancel()
+            await _play(run, folder, stop, warn)
         finally:
             with trio.CancelScope(shield=True):
                 await players.aclose()
@@ -139,6 +134,21 @@ def _engine(name: Engines, plan: Plan, folder: Path) -> Engine:
 
         return RayEngine(plan, folder)
     return LocalEngine(plan, folder)
+
+
+async def _play(run: Run, folder: Path, stop: trio.Event | None, warn: Callable[[str], None]) -> None:
+    fault: FlagfallError | None = None
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_control, run, folder, warn)
+        if stop is not None:
+            nursery.start_soon(_stop_when, stop, run)
+        try:
+            await run.play()
+        except FlagfallError as error:  # out of the nursery it would come in a group
+            fault = error
+        nursery.cancel_scope.cancel()
+    if fault is not None:
+        raise fault
 
 
 async def _stop_when(stop: trio.Event, run: Run) -> None:
