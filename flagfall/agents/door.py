@@ -27,9 +27,8 @@ import trio
 from flagfall.agents.streams import bytes_of, secured
 from flagfall.agents.wire import Join, Refused, decode_from_agent, encode
 from flagfall.agents.wire_host import Payloads, Wire
-from flagfall.errors import AgentFault, UsageError
-from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError
-from flagfall.kernel.channels.lines import LineError
+from flagfall.errors import UsageError
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES
 from flagfall.kernel.channels.pipes import Bytes
 
 HANDSHAKE_SECONDS: Final = 5.0
@@ -175,8 +174,8 @@ class Door:
             payloads.allow(self._joining.max_message_bytes)
             self._let_in(Wire(payloads))
             kept = True
-        except (trio.BrokenResourceError, trio.EndOfChannel, FrameError, LineError, AgentFault):
-            pass  # whoever that was, it is no agent
+        except Exception:  # noqa: BLE001, S110 - whatever a stranger does, and in whose code: no seat pays
+            pass
         finally:
             if pipe is not None and not kept:
                 pipe.close()

@@ -123,7 +123,7 @@ class Invitation:
             raise UsageError(f"certificates {self.authority}: {error}") from None
 
 
-def play_as_guest(invitation: Invitation, load: Callable[[], Any]) -> bool:
+def play_as_guest(invitation: Invitation, load: Callable[[], Any]) -> Failed | None:
     """Connect, and play one match.
 
     Args:
@@ -131,7 +131,7 @@ def play_as_guest(invitation: Invitation, load: Callable[[], Any]) -> bool:
         load: gives the agent.
 
     Returns:
-        Whether the agent came through.
+        What the host was told where the agent broke down.
 
     Raises:
         UsageError: nobody is there, or the host refuses.
@@ -141,11 +141,11 @@ def play_as_guest(invitation: Invitation, load: Callable[[], Any]) -> bool:
     thread = threading.Thread(target=carrier.run, daemon=True, name="wire of an agent")
     with ours:
         thread.start()
-        came_through = serve(ours.fileno(), ours.fileno(), lambda _name: load())
+        failed = serve(ours.fileno(), ours.fileno(), lambda _name: load())
     thread.join(_LAST_SECONDS)
     if carrier.error is not None:
         raise carrier.error
-    return came_through
+    return failed
 
 
 class _Carrier:

@@ -53,7 +53,7 @@ Readable = Callable[[int], Any]
 """Waits until a descriptor can be read, in the manner of the loop that runs."""
 
 
-def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
+def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> Failed | None:
     """Play one match over a pair of descriptors; returns when it is over.
 
     Args:
@@ -62,7 +62,7 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
         load: gives the agent for the text that the host sends.
 
     Returns:
-        Whether the agent came through.
+        What the host was told where the agent broke down.
     """
     link = _Link(read_fd, write_fd)
     try:
@@ -80,11 +80,11 @@ def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> bool:
     except _HostGone:
         pass
     except BaseException as error:  # noqa: BLE001 - whatever stops the agent is told, and ends here
-        reason = "not started" if not link.ready else "crashed"
+        failed = Failed("not started" if not link.ready else "crashed", _report(error))
         with suppress(_HostGone):
-            link.tell(Failed(reason, _report(error)))
-        return False
-    return True
+            link.tell(failed)
+        return failed
+    return None
 
 
 async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
@@ -260,7 +260,7 @@ def main(arguments: list[str]) -> int:
             print(error, file=sys.stderr)  # noqa: T201 - it is a program here
             return 2
         return 0
-    return 0 if serve(*take_standard_streams(), load_agent) else 1
+    return 0 if serve(*take_standard_streams(), load_agent) is None else 1
 
 
 def take_standard_streams() -> tuple[int, int]:

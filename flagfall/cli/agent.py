@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["agent"]
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +54,7 @@ def serve(
     if connect is None:
         if token_file is not None or ca is not None or reconnect or matches != 1:
             raise UsageError("--token-file, --ca, --reconnect and --matches go with --connect")
-        return 0 if serve_wire(*take_standard_streams(), lambda _name: load_agent(spec)) else 1
+        return int(serve_wire(*take_standard_streams(), lambda _name: load_agent(spec)) is not None)
     if matches < 1:
         raise UsageError(f"--matches {matches}: write a whole number, at least 1")
     invitation = Invitation.parse(
@@ -64,5 +65,10 @@ def serve(
         reconnect=reconnect,
     )
     loaded = load_agent(spec)
-    came_through = [play_as_guest(invitation, lambda: loaded) for _ in range(matches)]
-    return 0 if all(came_through) else 1
+    code = 0
+    for _ in range(matches):
+        failed = play_as_guest(invitation, lambda: loaded)
+        if failed is not None:
+            print(f"flagfall: the agent is out: {failed.reason}: {failed.detail}", file=sys.stderr)
+            code = 1
+    return code

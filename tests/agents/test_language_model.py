@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from flagfall.agents.isolation import Isolation
 from flagfall.agents.language_model import KEY, MODEL, URL, Endpoint, LanguageModel
 from flagfall.agents.loop_host import LoopHost
 from flagfall.errors import UsageError
-from flagfall.playing import play
+from flagfall.playing import host_agent, play
 from tests.fakes import CountTask, Played, play_here
 
 SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test
@@ -193,6 +194,18 @@ async def test_the_environment_tells_it(server: Any, monkeypatch: pytest.MonkeyP
     assert running.asked[0]["model"] == "large"
     assert running.asked[0]["path"] == "/v1/chat/completions"
     assert running.keys[0] == f"Bearer {SECRET}"
+
+
+async def test_in_a_process_it_gets_what_is_passed_on(server: Any, monkeypatch: pytest.MonkeyPatch):
+    running = server(completes({"action": 3}))
+    for name, value in ((URL, running.url), (MODEL, "small"), (KEY, SECRET)):
+        monkeypatch.setenv(name, value)
+    spec = "flagfall.agents.language_model:LanguageModel"
+    passed = host_agent(spec, isolation=Isolation(env=(URL, MODEL, KEY)))
+    played = await play_here(Choice(2), passed, control=PATIENT)
+    assert (played.actions(), played.fell) == ([3, 3], [])
+    played = await play_here(Choice(2), host_agent(spec), control=PATIENT)
+    assert f"set {URL}" in played.fell[0].detail
 
 
 async def test_without_a_key_none_is_shown(server: Any):

@@ -20,6 +20,7 @@ from flagfall.agents.door import Joining
 from flagfall.agents.guest import Invitation, play_as_guest
 from flagfall.agents.network_host import MAX_UNASKED, NetworkHost, parse_network
 from flagfall.agents.websocket import MAX_PINGS, WebSocketPayloads
+from flagfall.agents.wire import Failed
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.pipes import BytePipe
@@ -59,7 +60,7 @@ def invited(scheme: str, port: int, authority: Path | None = None, **more: Any) 
     return Invitation.parse(f"{scheme}://127.0.0.1:{port}", authority=authority, **more)
 
 
-async def guest(invitation: Invitation, agent: Any) -> bool:
+async def guest(invitation: Invitation, agent: Any) -> Failed | None:
     return await trio.to_thread.run_sync(play_as_guest, invitation, lambda: agent)
 
 
@@ -188,12 +189,7 @@ async def test_agents_of_every_kind_over_every_line(
 ):
     host = hosted(scheme, port, certificates["host"], token=TOKEN)
     invitation = invited(scheme, port, certificates["authority"], token=TOKEN)
-    came_through: list[bool] = []
-
-    async def client() -> None:
-        came_through.append(await guest(invitation, agent))
-
-    played = await match(CountTask(6), host, client)
+    played = await match(CountTask(6), host, partial(guest, invitation, agent))
     assert played.actions() == [0, 1, 2, 3, 4, 5]
     assert played.fell == []
     assert played.verdicts(0) == ["on time"] * 6

@@ -60,6 +60,21 @@ def test_an_agent_that_connects(call: Any, folder: Path, port: int, scheme: str)
     assert not any("sesame" in file.read_text() for file in folder.glob("run-*.jsonl"))
 
 
+def test_an_agent_that_breaks_down_is_told_at_both_ends(call: Any, folder: Path, port: int):
+    (folder / "bot.py").write_text("def act(observation):\n    raise ValueError('enough')\n")
+    url = f"tcp://127.0.0.1:{port}"
+    serve = [*FLAGFALL, "agent", "serve", "bot.py:act", "--connect", url]
+    with subprocess.Popen(serve, cwd=folder, stderr=subprocess.PIPE, text=True) as agent:
+        ended = call(f"run -t micro4 --steps 20 --json -q -a {url} --time-control start=30s")
+        _, said = agent.communicate(timeout=20)
+    (match,) = json.loads(ended.out)["matches"]
+    assert match["seats"][0]["fell"] == "crashed"
+    assert "ValueError: enough" in match["seats"][0]["detail"]
+    assert agent.returncode == 1
+    assert "the agent is out: crashed" in said
+    assert "ValueError: enough" in said
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
