@@ -1,7 +1,8 @@
 """The state of a play: copied for a search, compared, written down and read again.
 
 Sprites of fixed kinds never change once they stand, so plays that were forked from each other share them;
-what dies in one of them is only taken out of that one's groups and cells.
+what dies in one of them is only taken out of that one's groups and cells. (One that was born where another
+had moved to is told at the next cycle that it stands there; in all plays alike, before anybody asks.)
 """
 
 from __future__ import annotations
@@ -47,11 +48,6 @@ def fork(play: Play, new: Play) -> Play:
             copied = [sprite.copy() for sprite in group]
             copies.update(zip(group, copied, strict=True))
             new.groups.append(copied)
-    for sprite in play.moved:
-        if sprite not in copies:
-            copies[sprite] = sprite.copy()
-            group = new.groups[sprite.type]
-            group[group.index(sprite)] = copies[sprite]
     _connect(play, new, copies)
     return new
 

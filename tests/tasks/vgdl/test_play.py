@@ -184,6 +184,13 @@ def test_a_timer_set_by_a_collision_scores_twice() -> None:
     assert scores == [(5, 0), (5, 0), (10, 1), (10, 1)]
 
 
+def test_who_is_pushed_back_pushes_the_next_one_back() -> None:
+    """The first is thrown back by the wall onto the second's new place, and the second is still to come."""
+    sprites = "avatar > NullAvatar\nhard >\n  a > Missile orientation=LEFT\n  b > Immovable"
+    play = run(begin(sprites, "a hard > stepBack", "..baa./A....."), "NIL NIL")
+    assert places(play, "a") == [(30, 0), (40, 0)]
+
+
 def test_a_session_keeps_its_timers_and_numbers() -> None:
     game = compiled("avatar > NullAvatar\na > Immovable\nb > Immovable", "a TIME > transformTo stype=b")
     level = read_level(game.definition, "Aa")
