@@ -45,40 +45,35 @@ def pair_up(
     pairing; and so on.
 
     Args:
-        agents: an even number, the most important first.
+        agents: the most important first.
         allowed: whether two may meet.
         wish: how bad a partner is; of equally good ones the first is taken.
     """
-    left = list(agents)
-    if not _can_all(left, allowed):
+    graph = [
+        [other for other, theirs in enumerate(agents) if other != me and allowed(mine, theirs)]
+        for me, mine in enumerate(agents)
+    ]
+    matching = _Matching(graph)
+    if not matching.match_all():
         return None
+    left = dict.fromkeys(range(len(agents)))
     pairs = []
     while left:
-        first, *others = left
-        for partner in sorted(others, key=lambda other: wish(first, other)):
-            rest = [agent for agent in others if agent != partner]
-            if allowed(first, partner) and _can_all(rest, allowed):
-                pairs.append((first, partner))
-                left = rest
-                break
+        first = next(iter(left))
+        partners = [other for other in graph[first] if other in left]
+        partners.sort(key=lambda other: wish(agents[first], agents[other]))
+        partner = next(partner for partner in partners if matching.settle(first, partner))
+        pairs.append((agents[first], agents[partner]))
+        del left[first], left[partner]
     return pairs
-
-
-def _can_all(agents: Sequence[_T], allowed: Callable[[_T, _T], bool]) -> bool:
-    return can_pair(
-        [
-            [other for other, theirs in enumerate(agents) if other != me and allowed(mine, theirs)]
-            for me, mine in enumerate(agents)
-        ]
-    )
 
 
 def can_pair(graph: Graph) -> bool:
     """Whether the graph has a perfect matching."""
-    return _Blossom(graph).match_all()
+    return _Matching(graph).match_all()
 
 
-class _Blossom:
+class _Matching:
     """A matching that grows along augmenting paths; odd cycles on the way count as one vertex.
 
     Args:
@@ -88,17 +83,36 @@ class _Blossom:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._mate: list[int | None] = [None] * len(graph)
+        self._settled = [False] * len(graph)
 
     def match_all(self) -> bool:
         """Grow it as far as it goes; whether nobody is left over."""
-        if len(self._graph) % 2:
-            return False
         for vertex in range(len(self._graph)):
             if self._mate[vertex] is None:
                 free = next((n for n in self._graph[vertex] if self._mate[n] is None), None)
                 if free is not None:
                     self._mate[vertex], self._mate[free] = free, vertex
-        return all(mate is not None or self._augment(vertex) for vertex, mate in enumerate(self._mate))
+        return all(self._augment(vertex) for vertex in range(len(self._graph)))
+
+    def settle(self, one: int, other: int) -> bool:
+        """Match two neighbours for good, if everybody else can be matched then; nothing changes otherwise.
+
+        Everybody has to be matched before, and is after.
+        """
+        before = list(self._mate)
+        alone, also_alone = self._mate[one], self._mate[other]
+        self._settled[one] = self._settled[other] = True
+        if alone == other:
+            return True
+        assert alone is not None
+        assert also_alone is not None
+        self._mate[alone] = self._mate[also_alone] = None
+        self._mate[one], self._mate[other] = other, one
+        if self._augment(alone):
+            return True
+        self._mate = before
+        self._settled[one] = self._settled[other] = False
+        return False
 
     def _augment(self, root: int) -> bool:
         """Match a free vertex, where that can be."""
@@ -113,7 +127,11 @@ class _Blossom:
             vertex = queue.popleft()
             for near in self._graph[vertex]:
                 mate = self._mate[near]
-                if self._base[vertex] == self._base[near] or self._mate[vertex] == near:
+                if (
+                    self._settled[near]
+                    or self._base[vertex] == self._base[near]
+                    or self._mate[vertex] == near
+                ):
                     continue
                 if near == root or (mate is not None and self._parent[mate] is not None):
                     queue.extend(self._contract(vertex, near, even))

@@ -36,19 +36,21 @@ class SwissTable:
 
     Attributes:
         points: by agent.
-        met: how often each pair has met; the names of a pair are ordered.
+        met: by agent: how often it has met each other one.
         byes: by agent.
     """
 
     def __init__(self, agents: Sequence[str]) -> None:
         self._agents = tuple(agents)
         self.points: Counter[str] = Counter()
-        self.met: Counter[tuple[str, ...]] = Counter()
+        self.met: dict[str, Counter[str]] = {agent: Counter() for agent in agents}
         self.byes: Counter[str] = Counter()
 
     def add(self, agents: tuple[str, str], points: tuple[float, float]) -> None:
         """Two have met; whoever has more of it has won."""
-        self.met[tuple(sorted(agents))] += 1
+        one, other = agents
+        self.met[one][other] += 1
+        self.met[other][one] += 1
         mine, theirs = points
         halves = (1, 1) if mine == theirs else (2, 0) if mine > theirs else (0, 2)
         for agent, half in zip(agents, halves, strict=True):
@@ -61,13 +63,7 @@ class SwissTable:
 
     def buchholz(self, agent: str) -> float:
         """The points of all whom it met."""
-        return sum(
-            times * self.points[other] / 2
-            for pair, times in self.met.items()
-            if agent in pair
-            for other in pair
-            if other != agent
-        )
+        return sum(times * self.points[other] / 2 for other, times in self.met[agent].items())
 
     def score(self, agent: str) -> float:
         """Its points."""
@@ -111,7 +107,7 @@ class SwissTable:
             apart = abs(self.points[one] - self.points[other])
             return apart * FAR + abs(place[other] - place[one] - half)
 
-        return pair_up(here, lambda one, other: self.met[tuple(sorted((one, other)))] <= most, wish)
+        return pair_up(here, lambda one, other: self.met[one][other] <= most, wish)
 
 
 def swiss_rounds(plan: Plan) -> int:

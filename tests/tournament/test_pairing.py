@@ -56,6 +56,27 @@ def test_pairs_are_allowed_and_leave_nobody_over(graph):
         assert {(min(pair), max(pair)) for pair in pairs} <= allowed
 
 
+def greedy(left, allowed):
+    """The same by trying all pairings: each first has the nearest partner who leaves the others one."""
+    if not left:
+        return []
+    first, *others = left
+    for other in sorted(others, key=lambda other: abs(other - first - 2)):
+        rest = [vertex for vertex in others if vertex != other]
+        if (first, other) in allowed and by_trying(frozenset(rest), allowed):
+            return [(first, other), *greedy(rest, allowed)]
+    return None
+
+
+@given(graphs(8))
+@settings(deadline=None, max_examples=200)
+def test_each_first_has_the_best_partner_that_leaves_the_others_a_pairing(graph):
+    size, edges = graph
+    allowed = set(edges)
+    pairs = pair_up(range(size), lambda a, b: (min(a, b), max(a, b)) in allowed, lambda a, b: abs(b - a - 2))
+    assert pairs == greedy(list(range(size)), allowed)
+
+
 def test_the_first_has_its_wish():
     assert pair_up(range(4), lambda _a, _b: True, lambda _, b: -b) == [(0, 3), (1, 2)]
     assert pair_up(range(4), lambda a, b: {a, b} != {0, 3}, lambda _, b: -b) == [(0, 2), (1, 3)]
