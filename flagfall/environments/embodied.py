@@ -20,7 +20,7 @@ import numpy as np
 from flagfall.errors import UsageError
 from flagfall.tasks.langroom.panels import Lately, beside_panels
 from flagfall.tasks.langroom.pictures import pictures
-from flagfall.tasks.langroom.rules import MOVES, Rules
+from flagfall.tasks.langroom.rules import MOVES, Rules, read_action
 from flagfall.tasks.langroom.world import Room
 
 
@@ -117,12 +117,14 @@ class EmbodiedLangRoom:
         Raises:
             UsageError: the action is none; nothing has happened.
         """
+        if not isinstance(action, Mapping):
+            raise UsageError(f"{action!r} is no action: it has {', '.join(self.act_space)}")
         if missing := self.act_space.keys() - action.keys():
             raise UsageError(
                 f"an action has {', '.join(self.act_space)}; {', '.join(sorted(missing))} is missing"
             )
         room = self._room
-        move, talk = int(action["move"]), int(action["talk"])
+        move, talk = read_action(action)
         reward = 0.0
         is_first = bool(action["reset"]) or room.over
         if is_first:

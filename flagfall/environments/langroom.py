@@ -21,7 +21,7 @@ from flagfall.errors import UsageError, nearest
 from flagfall.tasks.langroom.panels import Lately, beside_panels, room_as_text
 from flagfall.tasks.langroom.pictures import Picture, Pictures, pictures
 from flagfall.tasks.langroom.rooms import Rooms
-from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, Rules, place_of
+from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, Rules, place_of, read_action
 from flagfall.tasks.langroom.task import action_space, observation_space, room_info
 from flagfall.tasks.langroom.world import Room
 
@@ -33,6 +33,8 @@ _FRAME_PIXELS: Final = 240
 """The picture for people is about so high, and four times as wide."""
 
 _FRAMES_PER_SECOND: Final = 5
+
+_NOT_BEGUN: Final = "no episode is going on: reset begins one"
 
 _COLOR_NAMES: Final = np.array(COLORS, object)
 _WORD_NAMES: Final = np.array(WORDS, object)
@@ -64,11 +66,12 @@ class LangRoomEnv(Env[Observation, Action]):
     def __init__(self, task: str = "answer-only", *, render_mode: str | None = None, **options: Any) -> None:
         self.rules = Rules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
+        self._pictures = pictures(self.rules)
         self.action_space = action_space(self.rules)
         self.observation_space = observation_space(self.rules)
-        self._pictures = pictures(self.rules)
         self._room = Room(self.rules, np.random.default_rng(0))
         self._lately = Lately()
+        self._begun = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -77,6 +80,7 @@ class LangRoomEnv(Env[Observation, Action]):
         super().reset(seed=seed, options=options)
         self._room.rng = self.np_random
         self._room.begin()
+        self._begun = True
         self._lately.begin(self._room.word)
         return self._observation(), room_info(self._room)
 
@@ -87,13 +91,19 @@ class LangRoomEnv(Env[Observation, Action]):
             UsageError: there is no such move or word, or no episode is going on.
         """
         room = self._room
-        talk = int(action["talk"])
-        reward = room.step(int(action["move"]), talk)
+        move, talk = read_action(action)
+        reward = room.step(move, talk)
         self._lately.add(room.word, talk, reward)
         return self._observation(), reward, False, room.over, room_info(room)
 
     def render(self) -> Any:
-        """The picture, uint8 (height, 4 * height, 3), or the text, as `render_mode` says."""
+        """The picture, uint8 (height, 4 * height, 3), or the text, as `render_mode` says.
+
+        Raises:
+            UsageError: no episode has begun.
+        """
+        if not self._begun:
+            raise UsageError(_NOT_BEGUN)
         room = self._room
         if self.render_mode == "ansi":
             return room_as_text(room.player, room.colors, room.word)
@@ -137,8 +147,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         **options: Any,
     ) -> None:
-        if num_envs < 1:
-            raise UsageError(f"num_envs={num_envs}: a batch has at least 1 room")
+        _check_count(num_envs)
         self.num_envs = num_envs
         self.rules = Rules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, ["rgb_array"])
@@ -148,11 +157,11 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             "render_fps": _FRAMES_PER_SECOND,
             "autoreset_mode": self._autoreset,
         }
+        self._rooms = Rooms(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
         self.single_action_space = action_space(self.rules)
         self.single_observation_space = observation_space(self.rules)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._rooms = Rooms(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
         self._begun = np.zeros(num_envs, np.bool_)
         self._everywhere = np.ones(num_envs, np.bool_)
         self._everywhere.flags.writeable = False
@@ -196,10 +205,14 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         """
         rooms = self._rooms
         if not self._begun.all():
-            raise UsageError("no episode is going on: reset begins one")
+            raise UsageError(_NOT_BEGUN)
+        try:
+            moves, talks = np.asarray(actions["move"]), np.asarray(actions["talk"])
+        except (TypeError, LookupError):
+            raise UsageError(f"{actions!r} are no actions: give an array of moves and one of talks") from None
         over = rooms.over
         beginning = over if self._autoreset is AutoresetMode.NEXT_STEP and over.any() else None
-        rewards = rooms.step(np.asarray(actions["move"]), np.asarray(actions["talk"]), beginning)
+        rewards = rooms.step(moves, talks, beginning)
         truncated = rooms.over
         final: Info = {}
         if self._autoreset is AutoresetMode.SAME_STEP and truncated.any():
@@ -209,9 +222,15 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         return self._observation(), rewards, terminated, truncated, self._info(self._everywhere) | final
 
     def render(self) -> tuple[Picture, ...] | None:
-        """The view of each room, as in the last observation but larger."""
+        """The view of each room, as in the last observation but larger.
+
+        Raises:
+            UsageError: in some room no episode has begun.
+        """
         if self.render_mode is None:
             return None
+        if not self._begun.all():
+            raise UsageError(_NOT_BEGUN)
         large = _large(self.rules)
         places = [place_of(x, y) for x, y in self._rooms.players.tolist()]
         return tuple(
@@ -228,9 +247,10 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
     def _info(self, mask: NDArray[np.bool_]) -> Info:
         """As Gymnasium puts together the infos of many: each with a mask of the rooms that it tells of."""
         rooms = self._rooms
+        told = mask.copy()
         colors: Info = {}
         for number, name in enumerate(OBJECTS):
-            colors |= {name: _COLOR_NAMES[rooms.colors[:, number]], f"_{name}": mask}
+            colors |= {name: _COLOR_NAMES[rooms.colors[:, number]], f"_{name}": told}
         player, word = rooms.players, _WORD_NAMES[rooms.words]
         if mask is not self._everywhere:
             player[~mask] = 0
@@ -238,11 +258,11 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
                 names[~mask] = None
         return {
             "player": player,
-            "_player": mask,
+            "_player": told,
             "colors": colors,
-            "_colors": mask,
+            "_colors": told,
             "word": word,
-            "_word": mask,
+            "_word": told,
         }
 
     def _final(self, ended: NDArray[np.bool_]) -> Info:
@@ -253,9 +273,9 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             observations[room] = {"image": shown["image"][room].copy(), "text": shown["text"][room]}
         return {
             "final_obs": observations,
-            "_final_obs": ended,
+            "_final_obs": ended.copy(),
             "final_info": self._info(ended),
-            "_final_info": ended,
+            "_final_info": ended.copy(),
         }
 
     def _checked_mask(self, mask: Any) -> NDArray[np.bool_]:
@@ -274,6 +294,12 @@ def _large(rules: Rules) -> Pictures:
     """Pictures of the same view for people: cells of so many whole pixels that all together fill a frame."""
     cell = max(rules.cell, _FRAME_PIXELS // rules.cells)
     return pictures(Rules(view=rules.view, resolution=cell * rules.cells))
+
+
+def _check_count(rooms: Any) -> None:
+    whole = isinstance(rooms, int | np.integer) and not isinstance(rooms, bool)
+    if not whole or rooms < 1:
+        raise UsageError(f"num_envs={rooms!r}: a batch has at least 1 room")
 
 
 def _checked_mode(mode: str | None, known: Sequence[str]) -> str | None:

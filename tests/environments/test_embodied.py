@@ -70,6 +70,10 @@ def test_what_is_no_action():
     room.step(RESET)
     with pytest.raises(UsageError, match="a word one from 0 to 14"):
         room.step({"move": 0, "talk": 15, "reset": False})
+    with pytest.raises(UsageError, match=r"'talk': 0.* is no action: it has `move` and `talk`, whole"):
+        room.step({"move": 1.5, "talk": 0, "reset": False})
+    with pytest.raises(UsageError, match="None is no action: it has move, talk, reset"):
+        room.step(None)  # type: ignore[arg-type]
 
 
 def test_spaces():

@@ -91,6 +91,9 @@ def test_what_is_given_out_is_the_callers_own():
     [
         ({"task": "answer"}, "task='answer': LangRoom has no such task; nearest: answer"),
         ({"resolution": 66}, "take 65 or 67"),
+        ({"resolution": 1_000_000}, "are the limit: take at most 1505"),
+        ({"view": np.array([2])}, "view is a whole number from 1 to 8"),
+        ({"view": True}, "view=True: view is a whole number from 1 to 8"),
         ({"vocab_size": 5}, "vocab_size is a whole number from 15"),
         ({"views": 3}, "views=3: LangRoom has no such option; nearest: view"),
         ({"render_mode": "rgb"}, "render_mode='rgb': there is no such mode; nearest: rgb_array"),
@@ -100,6 +103,39 @@ def test_what_is_given_out_is_the_callers_own():
 def test_wrong_options_are_refused(kind, options, message):
     with pytest.raises(UsageError, match=message):
         kind(**options)
+
+
+ACTIONS = [
+    None,
+    {},
+    {"move": 1},
+    {"move": 1.7, "talk": 0},
+    {"move": "1", "talk": 0},
+    (0, 0),
+    np.zeros(2, int),
+]
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("kind", [LangRoomEnv, LangRoomVectorEnv])
+def test_what_is_no_action_is_refused(kind, action):
+    env = kind()
+    env.reset(seed=0)
+    with pytest.raises(UsageError, match=r"is no action: it has|are no actions: give|give 1 whole numbers"):
+        env.step(action)
+
+
+def test_numbers_of_numpy_are_actions():
+    env = LangRoomEnv()
+    env.reset(seed=0)
+    *_, info = env.step({"move": np.int64(1), "talk": np.array(0)})
+    assert info["player"].tolist() == [4, 5]
+
+
+@pytest.mark.parametrize("kind", [LangRoomEnv, LangRoomVectorEnv])
+def test_before_the_first_episode_there_is_nothing_to_render(kind):
+    with pytest.raises(UsageError, match="no episode is going on: reset begins one"):
+        kind(render_mode="rgb_array").render()
 
 
 # Pictures for people.
@@ -192,6 +228,17 @@ def test_a_batch_by_its_id():
     assert (observed["image"] == singles).all()
 
 
+def test_masks_are_the_callers_own():
+    batch = LangRoomVectorEnv(2, length=1, autoreset_mode="SameStep")
+    batch.reset(seed=0)
+    *_, truncated, info = batch.step({"move": np.zeros(2, int), "talk": np.zeros(2, int)})
+    info["_player"][:] = info["_final_obs"][:] = info["_final_info"][:] = False
+    assert truncated.all()
+    assert info["_final_obs"].tolist() == [False, False]
+    *_, info = batch.step({"move": np.zeros(2, int), "talk": np.zeros(2, int)})
+    assert info["_player"].all()
+
+
 def test_statistics_of_a_batch():
     batch: Any = VectorEpisodeStatistics(gym.make_vec(ID, num_envs=3, task="echo", length=5))
     batch.reset(seed=0)
@@ -215,6 +262,8 @@ def test_pictures_of_a_batch():
     ("wrong", "message"),
     [
         (lambda: LangRoomVectorEnv(0), "num_envs=0: a batch has at least 1 room"),
+        (lambda: gym.make_vec(ID, num_envs=2.0), "num_envs=2.0: a batch has"),
+        (lambda: gym.make_vec(ID, num_envs="2"), "num_envs='2': a batch has"),
         (lambda: LangRoomVectorEnv(autoreset_mode="SameStp"), "no such mode; nearest: SameStep"),
         (lambda: LangRoomVectorEnv(2).reset(seed=[1]), "1 seeds for 2 rooms: give one for each"),
         (

@@ -18,13 +18,14 @@ __all__ = [
     "WORDS",
     "Rules",
     "place_of",
+    "read_action",
     "word_at",
 ]
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from types import MappingProxyType
-from typing import Any, Final, SupportsIndex
+from typing import Any, Final
 
 import attrs
 
@@ -65,6 +66,18 @@ def place_of(x: int, y: int) -> int:
 def word_at(number: int) -> str:
     """The word of an index, however large; silence is the empty text."""
     return WORDS[number] if number < len(WORDS) else f"<{number}>"
+
+
+def read_action(action: Any) -> tuple[int, int]:
+    """The move and the word of an action such as `{"move": 1, "talk": 0}`; more in it is left alone.
+
+    Raises:
+        UsageError: it has no such whole numbers. Whether there are such a move and word is not looked at.
+    """
+    try:
+        return index(action["move"]), index(action["talk"])
+    except (TypeError, LookupError):
+        raise UsageError(f"{action!r} is no action: it has `move` and `talk`, whole numbers") from None
 
 
 def _next_place(place: int, move: int) -> int:
@@ -108,10 +121,13 @@ def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:
     """A field that holds a whole number within limits; those of numpy become Python's."""
 
     def checked(value: Any) -> int:
-        whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
-        if not whole or not least <= index(value) <= most:
+        try:
+            number = -1 if isinstance(value, bool) else index(value)
+        except TypeError:
+            number = -1
+        if not least <= number <= most:
             raise UsageError(f"{name}={value!r}: {name} is a whole number from {least} to {most}")
-        return index(value)
+        return number
 
     return attrs.field(default=default, converter=checked)
 
