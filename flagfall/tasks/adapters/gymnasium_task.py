@@ -12,6 +12,7 @@ import gymnasium
 from flagfall.errors import UsageError, nearest
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.roles import StepResult
+from flagfall.tasks.adapters.handling import checked_flag, close_environment, finite_reward
 from flagfall.tasks.adapters.masks import MASK_KEY, has_mask, is_allowed, mask_of, with_mask, with_mask_space
 from flagfall.tasks.adapters.seeds import IGNORES_SEED, environment_seed, warn_of_ignored_seed
 from flagfall.tasks.adapters.spaces import NotOfSpace, check_writable, contains, kept, lowest, read
@@ -19,6 +20,10 @@ from flagfall.tasks.adapters.texts import parse_text
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "gym:"
+
+_OUR_IDS: Final = "flagfall/"
+_OUR_MODULE: Final = "flagfall.environments:"
+"""Gymnasium imports what stands before a colon, which is where our ids are registered."""
 
 _NOOP: Final = "NOOP"
 """What environments with `get_action_meanings` call doing nothing."""
@@ -62,7 +67,7 @@ class GymnasiumTask(Task):
         super().__init__(env)
         self.not_repeatable: str | None = None
         self._action_space = env.action_space
-        self._shows_mask = action_mask
+        self._shows_mask = checked_flag(self.id, "action_mask", action_mask)
         space = env.observation_space
         self._observation_space = with_mask_space(self.id, space, env.action_space) if action_mask else space
         check_writable(self._observation_space, "observations")
@@ -123,7 +128,7 @@ class GymnasiumTask(Task):
             success = info.get("is_success")
             self._result = None if success is None else bool(success)
         shown = self._shown(observation, info)
-        return StepResult(shown, float(reward), self._over, bool(truncated), info)
+        return StepResult(shown, finite_reward(reward), self._over, bool(truncated), info)
 
     def _shown(self, observation: Any, info: Mapping[str, Any]) -> Any:
         if self._shows_mask:
@@ -152,7 +157,7 @@ class GymnasiumTask(Task):
 
     def close(self) -> None:
         """Close the environment."""
-        self.env.close()
+        close_environment(self.id, self.env)
 
 
 def make_gymnasium_task(text: str) -> GymnasiumTask:
@@ -167,7 +172,8 @@ def make_gymnasium_task(text: str) -> GymnasiumTask:
     name = name.removeprefix(PREFIX)
     own = {key: options.pop(key) for key in ("nil", "action_mask") if key in options}
     try:
-        env = gymnasium.make(name, disable_env_checker=True, **options)
+        module = _OUR_MODULE if name.startswith(_OUR_IDS) else ""
+        env = gymnasium.make(module + name, disable_env_checker=True, **options)
     except gymnasium.error.UnregisteredEnv as error:
         hint = nearest(name, gymnasium.registry)
         raise UsageError(f"{text}: unknown Gymnasium environment {name!r}{hint}") from error

@@ -18,6 +18,7 @@ from gymnasium import spaces
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.roles import StepResult
+from flagfall.tasks.adapters.handling import checked_flag, close_environment, finite_reward
 from flagfall.tasks.adapters.masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
 from flagfall.tasks.adapters.pettingzoo_names import make_environment
 from flagfall.tasks.adapters.seeds import IGNORES_SEED, environment_seed, warn_of_ignored_seed
@@ -72,7 +73,7 @@ class PettingZooTask(Task):
             raise UsageError(f"{self.id}: it must say its possible_agents, which are the seats")
         self.not_repeatable: str | None = None
         self.nil_action = nil
-        self._shows_mask = action_mask
+        self._shows_mask = checked_flag(self.id, "action_mask", action_mask)
         self._action_spaces: dict[str, spaces.Space[Any]] = {
             player: env.action_space(player) for player in self.players
         }
@@ -152,6 +153,8 @@ class PettingZooTask(Task):
             if _encode(_observed(asked)) != first:
                 self.not_repeatable = IGNORES_SEED
                 warn_of_ignored_seed(self.id)
+        if not asked:
+            raise ValueError("nobody is to act when an episode begins")
         return self._one_or_all(self._shown(asked))
 
     def _step(self, action: Any) -> StepResult:
@@ -186,7 +189,7 @@ class PettingZooTask(Task):
         return shown
 
     def _owe(self, player: str, reward: float, terminated: Any) -> None:
-        self._owed[player] = self._owed.get(player, 0.0) + float(reward)
+        self._owed[player] = self._owed.get(player, 0.0) + finite_reward(reward)
         self._any_terminated = self._any_terminated or bool(terminated)
 
     def _one_or_all(self, values: dict[str, Any]) -> Any:
@@ -204,7 +207,7 @@ class PettingZooTask(Task):
 
     def close(self) -> None:
         """Close the environment."""
-        self.env.close()
+        close_environment(self.id, self.env)
 
 
 class AECTask(PettingZooTask):

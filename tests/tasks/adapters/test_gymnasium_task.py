@@ -269,6 +269,8 @@ BAD = {
     "gym:CartPole-v1?": "expected `name=value` after the question mark, got ''",
     "gym:CartPole-v1?nil=0&nil=1": "nil is given twice",
     "gym:CartPole-v1?gravity=3": r"cannot be made: TypeError: .*unexpected keyword argument 'gravity'",
+    "gym:CartPole-v1?action_mask=no": "action_mask='no': write true or false",
+    "gym:flagfall/LangRoom-v0?vocab_size=5": "vocab_size is a whole number from 15",
     "gym:CartPole-v1?nil=2": r"nil=2 is no action of Discrete\(2\)",
     "gym:no.such.module:Game-v0": "cannot be made: ModuleNotFoundError: No module named 'no'",
     "gym:GymV21Environment-v0": "cannot be made: ImportError: ",
@@ -309,6 +311,34 @@ def test_an_environment_that_breaks_is_the_hosts_fault():
 
     with pytest.raises(HostFault, match="task gym:Breaks: RuntimeError: out of memory"):
         run(GymnasiumTask(Breaks()), lambda _seen: 0, clock="virtual")
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), None, "one", np.ones(1)])
+def test_a_reward_that_is_no_number_is_the_hosts_fault(reward: Any, tmp_path: Any):
+    class Pays(Reused):
+        def step(self, action: Any) -> Any:
+            observation, _reward, *ends = super().step(action)
+            return observation, reward, *ends
+
+    with pytest.raises(HostFault, match=r"task gym:Pays: ValueError: its reward is .*; rewards are finite"):
+        run(GymnasiumTask(Pays()), lambda _seen: 0, clock="virtual", journal=tmp_path / "j")
+    assert list(read_journal(tmp_path / "j"))  # it can be read
+
+
+def test_one_that_cannot_be_closed_is_the_hosts_fault_in_one_line():
+    class Stays(Reused):
+        def close(self) -> None:
+            raise RuntimeError("it is busy")
+
+    with pytest.raises(HostFault, match=r"^gym:Stays cannot be closed: RuntimeError: it is busy$"):
+        GymnasiumTask(Stays()).close()
+
+
+def test_our_own_ids_need_no_module():
+    task = make_gymnasium_task("gym:flagfall/LangRoom-v0?length=3")
+    task.reset(0)
+    assert task.is_legal({"move": 0, "talk": 0})
+    assert task.env.unwrapped.rules.length == 3
 
 
 def test_pictures_are_the_environments_own():

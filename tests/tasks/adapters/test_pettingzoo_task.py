@@ -345,6 +345,7 @@ BAD = {
     "classic/connect_four_v3?nil=7": r"nil=7 is no action of player_0, Discrete\(7\)",
     "classic/connect_four_v3?colour=red": "cannot be made: TypeError: .*unexpected keyword argument 'colour'",
     "classic/connect_four_v3?colour": "expected `name=value` after the question mark",
+    "classic/connect_four_v3?action_mask=1": "action_mask=1: write true or false",
     "no.such.module": "cannot be imported: ModuleNotFoundError: No module named 'no'",
     "flagfall.errors": "module flagfall.errors has neither a function `env` nor `parallel_env`",
 }
@@ -387,3 +388,14 @@ def test_observations_that_cannot_be_recorded_are_refused_at_once():
 
     with pytest.raises(UsageError, match=r"observations of Box.* cannot be recorded: .*too large"):
         pettingzoo_task(Unrecordable())
+
+
+def test_somebody_must_act_when_an_episode_begins():
+    class Nobody(Hunt):
+        def reset(self, seed: int | None = None, options: Any = None) -> Any:
+            shown = super().reset(seed, options)
+            self.agents = []
+            return shown
+
+    with pytest.raises(HostFault, match="ValueError: nobody is to act when an episode begins"):
+        run(ParallelTask(Nobody()), [lambda _seen: 0] * 3, clock="virtual")
