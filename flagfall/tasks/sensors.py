@@ -16,7 +16,6 @@ __all__ = ["Sensor", "SensorSuite"]
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from flagfall.errors import UsageError
@@ -67,7 +66,7 @@ class SensorSuite:
             if sensor.uuid in by_uuid:
                 raise UsageError(f"two sensors have the uuid {sensor.uuid!r}; each needs one of its own")
             by_uuid[sensor.uuid] = sensor
-        self.sensors: Mapping[str, Sensor] = MappingProxyType(by_uuid)
+        self.sensors: Mapping[str, Sensor] = by_uuid
 
     @cached_property
     def observation_spaces(self) -> Space[Any]:

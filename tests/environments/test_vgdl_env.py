@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from typing import Any
 
 import gymnasium
@@ -54,6 +55,18 @@ def test_states_may_be_kept() -> None:
     assert isinstance(before, StateObservation)
     after = env.step(0)[0]
     assert (before.game_tick, after.game_tick) == (0, 1)
+
+
+def test_a_copy_is_a_game_of_its_own_that_goes_on_alike() -> None:
+    env = VgdlEnv(GAME)
+    env.reset(seed=0)
+    env.step(1)
+    copies = deepcopy(env), deepcopy(env)
+    for action in (4, 2, 1, 5, 3):
+        one, other = (copy.step(action) for copy in copies)
+        assert np.array_equal(one[0], other[0])
+        assert one[1:4] == other[1:4]
+    assert env.task.num_steps_taken() == 1
 
 
 def test_what_cannot_be_is_told() -> None:
