@@ -58,7 +58,7 @@ def test_states_may_be_kept() -> None:
 
 
 def test_a_copy_is_a_game_of_its_own_that_goes_on_alike() -> None:
-    env = VgdlEnv(GAME)
+    env = VgdlEnv(GAME, observation="image")
     env.reset(seed=0)
     env.step(1)
     copies = deepcopy(env), deepcopy(env)
