@@ -44,7 +44,7 @@ from flagfall.agents.wire import (
 )
 from flagfall.agents.wire_host import Payloads
 from flagfall.agents.worker import serve
-from flagfall.errors import AgentFault, UsageError, nearest
+from flagfall.errors import AgentFault, HostFault, UsageError, nearest
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.lines import LineError
@@ -109,6 +109,14 @@ class Invitation:
         if len(self.token) > MAX_TOKEN_CHARS:
             raise UsageError(f"the token is longer than {MAX_TOKEN_CHARS} characters")
 
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.place}"
+
+    @property
+    def place(self) -> str:
+        """Host and port."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
     def context(self) -> ssl.SSLContext | None:
         """How the connection is secured; `None` for not at all.
 
@@ -135,6 +143,7 @@ def play_as_guest(invitation: Invitation, load: Callable[[], Any]) -> Failed | N
 
     Raises:
         UsageError: nobody is there, or the host refuses.
+        HostFault: the line was lost.
     """
     ours, theirs = socket.socketpair()
     carrier = _Carrier(invitation, theirs, invitation.context())
@@ -158,7 +167,7 @@ class _Carrier:
     def __init__(
         self, invitation: Invitation, agents_end: socket.socket, context: ssl.SSLContext | None
     ) -> None:
-        self.error: UsageError | None = None
+        self.error: HostFault | UsageError | None = None
         self._invitation = invitation
         self._agents_end = agents_end
         self._context = context
@@ -180,7 +189,7 @@ class _Carrier:
                 nursery.start_soon(self._from_agent, agent, nursery.cancel_scope)
                 try:
                     await self._from_host(agent)
-                except UsageError as error:
+                except (HostFault, UsageError) as error:
                     self.error = error
                 nursery.cancel_scope.cancel()
         finally:
@@ -192,9 +201,9 @@ class _Carrier:
             try:
                 await self._hear(line, agent)
                 await trio.sleep_forever()  # until the agent has closed
-            except _LOST:
+            except _LOST as error:
                 if not self._invitation.reconnect or self._ready is None:
-                    return
+                    raise HostFault(f"the line to {self._invitation} was lost: {_told(error)}") from None
             finally:
                 self._line = None
                 line.close()
@@ -278,8 +287,7 @@ class _Carrier:
                     except (OSError, *_LOST) as error:
                         why = _told(error)
                 await trio.sleep(AGAIN_SECONDS)
-        there = f"{self._invitation.scheme}://{self._invitation.host}:{self._invitation.port}"
-        raise UsageError(f"no connection to {there}: {why}")
+        raise UsageError(f"no connection to {self._invitation}: {why}")
 
     async def _try(self) -> Payloads:
         invitation = self._invitation
@@ -294,7 +302,7 @@ class _Carrier:
                 from flagfall.agents.websocket import WebSocketPayloads  # noqa: PLC0415 - an extra
 
                 web = WebSocketPayloads(pipe, server=False)
-                await web.connect(f"{invitation.host}:{invitation.port}")
+                await web.connect(invitation.place)
                 payloads = web
             await payloads.send(encode(Join(invitation.token), "json"))
         except BaseException:

@@ -252,11 +252,18 @@ class WireTalk:
         task = self._told_of = self._seat.task
         if task is None:
             return UNSET
-        spaces = _sendable(spaces_of(task, self._seat.number))
+        spaces = _sendable(_spaces_of(task, self._seat.number))
         if self._told is not None and _text(spaces) == _text(self._told):
             return UNSET
         self._told = spaces
         return spaces
+
+
+def _spaces_of(task: TaskRole, seat: int) -> Spaces:
+    try:
+        return spaces_of(task, seat)
+    except Exception as error:  # a task's own code: no agent pays for that
+        raise HostFault(f"task {task.id}: its spaces: {type(error).__name__}: {error}") from error
 
 
 def _sendable(spaces: Spaces) -> Spaces:

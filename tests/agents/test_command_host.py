@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from flagfall.agents.command_host import CommandHost
 from flagfall.agents.foreign import foreign_name, is_foreign
 from flagfall.agents.isolation import Isolation
-from flagfall.errors import UsageError
+from flagfall.errors import HostFault, UsageError
 from flagfall.events import TurnPlayed
 from flagfall.playing import host_agent, play
-from tests.fakes import CountTask, play_here
+from tests.fakes import CountTask, ListScheduler, play_here
 
 EXAMPLES = Path(__file__).parents[2] / "examples/wire"
 PROGRAMS = Path(__file__).parent / "wire_programs"
@@ -116,8 +117,31 @@ async def test_a_large_observation_is_nobodys_fault_but_the_tasks():
             super().reset(seed)
             return "x" * 5_000_000
 
-    with pytest.raises(Exception, match="too large for the wire"):
+    with pytest.raises(HostFault, match="too large for the wire"):
         await play_here(Large(), bad("all phases"), control=CONTROL)
+
+
+async def test_spaces_that_fail_are_nobodys_fault_but_the_tasks():
+    class Broken(CountTask):
+        @property
+        def action_space(self) -> Any:
+            raise ValueError("no space")
+
+    with pytest.raises(HostFault, match="its spaces: ValueError: no space"):
+        await play_here(Broken(), bad("all phases"), control=CONTROL)
+
+
+async def test_an_agent_is_told_of_other_spaces_when_they_come():
+    class Other(CountTask):
+        action_space = spaces.Discrete(7)
+
+    class Another(CountTask):
+        action_space = spaces.Discrete(9)
+        nil_action = object()  # no wire can carry it
+
+    tasks = ListScheduler([Other(2), Other(2), Another(2)])
+    played = await play_here(tasks, bad("counts spaces"), control=CONTROL)
+    assert (played.actions(), played.fell) == ([7, 7, 7, 7, 9, 9], [])
 
 
 @pytest.mark.parametrize(

@@ -644,6 +644,20 @@ async def test_a_port_that_somebody_has(port: int):
             await play_here(CountTask(), host, control=CONTROL)
 
 
+async def test_an_agent_of_the_kit_is_told_that_its_line_was_lost(port: int):
+    async def hang_up(stream: trio.SocketStream) -> None:
+        line = Line(stream)
+        await line.hear()
+        await line.say(type="hello", version=1, seat=0, seats=1, seed=0, time_control="none")
+        await line.hear()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(trio.serve_tcp, hang_up, port, host="127.0.0.1"))
+        with pytest.raises(HostFault, match=r"the line to tcp://127\.0\.0\.1:\d+ was lost"):
+            await guest(invited("tcp", port), echo)
+        nursery.cancel_scope.cancel()
+
+
 async def test_the_cpu_time_of_another_host_is_not_known(port: int):
     with pytest.raises(UsageError, match="clock=cpu"):
         hosted("tcp", port).check(TimeControl.parse("act=1s clock=cpu"))

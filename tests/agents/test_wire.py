@@ -161,7 +161,7 @@ def bytes_of(encoding: Encoding) -> st.SearchStrategy[bytes]:
 
 
 @encodings
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_noise_from_an_agent_is_a_message_or_garbage(encoding: Encoding, data: st.DataObject):
     noise = data.draw(bytes_of(encoding))

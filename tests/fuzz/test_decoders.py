@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.decoders import DECODERS, DEEP, PEAK_BYTES, Decoder
 
-EXAMPLES = 150
+EXAMPLES = 100
 SLOW_EXAMPLES = 40  # those with a file each
 
 decoders = pytest.mark.parametrize("name", DECODERS)
