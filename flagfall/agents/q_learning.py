@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["GAME_ACTIONS", "QLearningAgent"]
+__all__ = ["GAME_ACTIONS", "QLearningAgent", "action_count"]
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -15,8 +15,20 @@ from flagfall.kernel.match import Briefing
 GAME_ACTIONS: Final = 6
 """Nothing, left, right, up, down, use: the actions of VGDL games."""
 
+BYTES: Final = 256
+"""Actions of a task that is spoken to byte by byte."""
+
 _KEY_BYTES: Final = 16
 _SEEN_AT_ONCE: Final = ("observation_grid", "avatar_orientation", "avatar_resources", "avatar_health_points")
+
+
+def action_count(briefing: Briefing) -> int | None:
+    """How many actions there are, where the match says that they are numbers from 0, and no bytes."""
+    told = briefing.spaces.action if briefing.spaces is not None else {}
+    if told.get("type") != "discrete" or told.get("start", 0) != 0 or told["n"] == BYTES:
+        return None
+    count: int = told["n"]
+    return count
 
 
 class QLearningAgent:
@@ -26,7 +38,7 @@ class QLearningAgent:
     and the score; it forgets nothing, so many situations take much memory.
 
     Args:
-        actions: how many there are.
+        actions: how many there are, where the match does not say.
         rate: how far a reward moves what an action is thought to be worth.
         discount: what a reward is worth a step later.
         curiosity: how often it tries any action.
@@ -50,8 +62,9 @@ class QLearningAgent:
         self._random = Random(0)
 
     def start(self, briefing: Briefing) -> None:
-        """Seed itself from the match."""
+        """Seed itself from the match, and hear how many actions there are."""
         self._random = Random(briefing.seed)
+        self._actions = action_count(briefing) or self._actions
 
     def init(self, observation: Any) -> None:  # noqa: ARG002 - the first turn shows it again
         """A game begins: what came before has no part in it."""

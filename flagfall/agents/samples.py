@@ -12,7 +12,7 @@ from typing import Any, Final
 from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver, is_langroom, langroom_action
 from flagfall.agents.language_model import LanguageModel
 from flagfall.agents.learner import LearningAgent
-from flagfall.agents.q_learning import GAME_ACTIONS, QLearningAgent
+from flagfall.agents.q_learning import GAME_ACTIONS, QLearningAgent, action_count
 from flagfall.kernel.match import Briefing
 
 _SPACE: Final = 0x20
@@ -23,12 +23,14 @@ class RandomAgent:
     """Says any printable character of ASCII, each as likely as the others.
 
     In LangRoom it makes any move and says any word; where it is shown an `action_mask`, it takes any action
-    that this allows; where it is shown anything else that is no byte, any of the actions of VGDL games.
+    that this allows; where the match says how many actions there are, or it is shown anything else that is no
+    byte, any of these or of those of VGDL games.
     """
 
     def start(self, briefing: Briefing) -> None:
-        """Seed itself from the match."""
+        """Seed itself from the match, and hear how many actions there are."""
         self._random = Random(briefing.seed)
+        self._actions = action_count(briefing)
 
     def reply(self, byte: Any, reward: float) -> Any:  # noqa: ARG002 - it does not listen
         """Any printable character; or where no byte is heard, any action."""
@@ -36,8 +38,8 @@ class RandomAgent:
             return langroom_action(self._random.randrange(5), self._random.choice(LANGROOM_WORDS))
         if type(byte) is dict and "action_mask" in byte:
             return self._random.choice([action for action, may in enumerate(byte["action_mask"]) if may])
-        if not isinstance(byte, int):
-            return self._random.randrange(GAME_ACTIONS)
+        if self._actions is not None or not isinstance(byte, int):
+            return self._random.randrange(self._actions or GAME_ACTIONS)
         return _PRINTABLE[int(self._random.random() * len(_PRINTABLE))]
 
 
