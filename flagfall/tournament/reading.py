@@ -1,6 +1,7 @@
 """From a file in TOML to a `Plan`. Nothing is believed, and every mistake is told, with its line.
 
-`docs/tournaments.md` tells what may stand in the file. Paths in it begin where the file lies.
+`docs/tournaments.md` tells what may stand in the file. Paths in it begin where the file lies, but for those
+of commands and of the folder for results, which begin in the working directory.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import attrs
 
-from flagfall.agents.foreign import is_command, is_network
+from flagfall.agents.commands import split_command
+from flagfall.agents.foreign import COMMAND, is_command, is_network
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.samples import SAMPLES
 from flagfall.agents.specs import agent_name, is_human, is_sample
@@ -93,7 +94,10 @@ def _agent(said: SaidAgent, name: str, usual: SaidPlan, folder: Path) -> AgentEn
 
 def _spec(spec: str, folder: Path) -> str:
     """What names the agent, with an absolute path. What can be wrong with its code, only an import tells."""
-    if is_sample(spec) or is_command(spec):
+    if is_command(spec):
+        split_command(spec.removeprefix(COMMAND))
+        return spec
+    if is_sample(spec):
         return spec
     if is_human(spec):
         raise UsageError(f"{spec!r}: a human plays one match at a time, with `flagfall run`")

@@ -226,6 +226,7 @@ falls = -1
         (f'output = {{tables = ["cvs"]}}\n{SMALL}', "'cvs' is unknown; nearest: csv"),
         (f"{SMALL}[[agents]]\nspec = 'zmq:5556'", "let flagfall start it, as cmd:PROGRAM"),
         (f"{SMALL}[[agents]]\nspec = 'random'\nname = 'a\\u0007'".replace("'", '"'), "is no name"),
+        (f"{SMALL}[[agents]]\nspec = 'cmd:./no/bot'", "there is no program './no/bot' to run"),
         (f"{AGENTS}[[tasks]]\nsteps = 3", "it says nothing; write one of task, each, config, track"),
         (f"{AGENTS}[[tasks]]\ntask = 'micro1'\ntrack = 'causeway'", "it says task and track"),
         (f"{AGENTS}[[tasks]]\ntrack = 'causeway'\nsteps = 3", "steps means nothing together with track"),
