@@ -101,7 +101,7 @@ class Lock:
         self._file.write(f"{os.getpid()}\n")
         self._file.flush()
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Let go of it."""
         self._file.close()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["open_tournament", "run_tournament"]
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import trio
@@ -63,8 +63,7 @@ async def run_tournament(
     If it is cancelled, matches that are being played are lost; `resume` plays them again.
     """
     folder = plan.output.folder if out is None else out
-    lock, store = open_tournament(plan, folder, resume=resume, base=base)
-    try:
+    with open_tournament(plan, folder, resume=resume, base=base) as store:
         chosen = jobs or plan.jobs or usual_jobs(plan)
         if plan.clock == "wall":
             lag = await measure_lag()
@@ -79,14 +78,11 @@ async def run_tournament(
             with trio.CancelScope(shield=True):
                 await players.aclose()
         return run.records
-    finally:
-        store.clean_up()
-        store.close()
-        lock.release()
 
 
-def open_tournament(plan: Plan, folder: Path, *, resume: bool, base: Path = Path()) -> tuple[Lock, Store]:
-    """Take hold of the folder of a tournament, which is made where there is none.
+@contextmanager
+def open_tournament(plan: Plan, folder: Path, *, resume: bool, base: Path = Path()) -> Iterator[Store]:
+    """The store of a tournament, held by nobody else while the context lasts; it is made where there is none.
 
     Raises:
         UsageError: as for `run_tournament`.
@@ -97,14 +93,13 @@ def open_tournament(plan: Plan, folder: Path, *, resume: bool, base: Path = Path
         lock = Lock(folder)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
-    with ExitStack() as held:
-        held.callback(lock.release)
-        store = Store(folder, "make", durable=plan.clock == "wall")
-        held.callback(store.close)
+    with closing(lock), closing(Store(folder, "make", durable=plan.clock == "wall")) as store:
         _take_up(store, plan, base, resume=resume)
         store.make_room()
-        held.pop_all()
-    return lock, store
+        try:
+            yield store
+        finally:
+            store.clean_up()
 
 
 def _take_up(store: Store, plan: Plan, base: Path, *, resume: bool) -> None:

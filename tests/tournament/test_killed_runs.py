@@ -1,0 +1,177 @@
+"""Runs that are killed, interrupted or out of disk, as real programs: each goes on as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+import trio
+
+from flagfall.agents.guardian import descendants
+from flagfall.tournament.reading import load_plan
+from flagfall.tournament.standings import standings
+from flagfall.tournament.tournaments import run_tournament
+from tests.tournament.runs import (
+    is_gone,
+    journal_bytes,
+    plan_text,
+    program,
+    stored,
+    wait_until,
+    workers_of,
+)
+
+KILLS = 50
+
+
+def write_plan(folder: Path, repeats: int, *, steps: int = 10) -> Path:
+    path = folder / "plan.toml"
+    path.write_text(plan_text(repeats, steps=steps))
+    return path
+
+
+def count(folder: Path) -> int:
+    with suppress(sqlite3.Error):
+        database = sqlite3.connect(f"{(folder / 'tournament.db').as_uri()}?mode=ro", uri=True)
+        try:
+            found: int = database.execute("SELECT count(*) FROM matches WHERE status = 'played'").fetchone()[
+                0
+            ]
+            return found
+        finally:
+            database.close()
+    return 0
+
+
+def assert_same(plan: Path, disturbed: Path, undisturbed: Path) -> None:
+    trio.run(partial(run_tournament, load_plan(plan), undisturbed))
+    found, wanted = stored(disturbed), stored(undisturbed)
+    assert found == wanted
+    assert standings(load_plan(plan), found) == standings(load_plan(plan), wanted)
+    void = {name for name in journal_bytes(disturbed) if "void" in name}
+    assert journal_bytes(disturbed) == journal_bytes(undisturbed)
+    assert not void
+    assert not (disturbed / "running").exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_fifty_times_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+    plan, out = write_plan(tmp_path, 300), tmp_path / "out"
+    random = Random(1)
+    runner, known = None, set[int]()
+    for _ in range(KILLS):
+        fresh = runner is None or runner.poll() is not None
+        if runner is None or fresh:
+            runner = program("tournament", plan, "--out", out, "--resume", "--jobs", 2, "--quiet")
+        if fresh and random.random() < 0.3:
+            time.sleep(random.uniform(0, 1))  # while it comes up
+        else:
+            goal = count(out) + random.randrange(20)
+            wait_until(lambda runner=runner, goal=goal: count(out) >= goal or runner.poll() is not None)
+            time.sleep(random.uniform(0, 0.01))
+        workers = workers_of(runner.pid)
+        known.update(workers)
+        if workers and random.random() < 0.6:
+            with suppress(ProcessLookupError):
+                os.kill(random.choice(workers), signal.SIGKILL)
+            continue
+        assert runner.poll() is None, runner.communicate()
+        runner.kill()
+        runner.communicate()
+    assert runner is not None
+    if runner.poll() is None:
+        runner.kill()
+        runner.communicate()
+    wait_until(lambda: all(map(is_gone, known)))
+    assert count(out) < 1200, "it was over before all was done to it"
+    ended = program("tournament", plan, "--out", out, "--resume", "--jobs", 2)
+    told, complaints = ended.communicate(timeout=120)
+    assert ended.returncode == 0, complaints
+    assert "Standings" in told
+    assert_same(plan, out, tmp_path / "undisturbed")
+
+
+def test_nothing_of_a_killed_run_lives_on(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[agents]]\nspec = "random"\n[[tasks]]\ntask = "micro1"\nsteps = 100000000\n')
+    runner = program("tournament", plan, "--out", tmp_path / "out", "--quiet")
+    wait_until(lambda: any(b"flagfall.agents" in command(pid) for pid in descendants(runner.pid)))
+    family = descendants(runner.pid)
+    runner.kill()
+    runner.communicate()
+    wait_until(lambda: all(map(is_gone, family)))
+
+
+def command(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def test_ctrl_c_ends_what_is_played_and_says_how_to_go_on(tmp_path: Path) -> None:
+    plan, out = write_plan(tmp_path, 100), tmp_path / "out"
+    runner = program("tournament", plan, "--out", out, "--jobs", 2)
+    wait_until(lambda: count(out) >= 5)
+    runner.send_signal(signal.SIGINT)
+    told, complaints = runner.communicate(timeout=60)
+    assert runner.returncode == 130, complaints
+    assert "ending the matches that are being played; Ctrl-C again to cancel at once" in complaints
+    assert "Standings so far" in told
+    (line,) = [line for line in told.splitlines() if line.startswith("go on:")]
+    words = shlex.split(line.removeprefix("go on:"))
+    assert words == ["flagfall", "tournament", str(plan), "--out", str(out), "--resume", "--jobs", "2"]
+    ended = program(*words[1:])
+    told, complaints = ended.communicate(timeout=120)
+    assert ended.returncode == 0, complaints
+    assert "go on:" not in told
+    assert_same(plan, out, tmp_path / "undisturbed")
+
+
+def test_the_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
+    plan, out = write_plan(tmp_path, 1, steps=100_000_000), tmp_path / "out"
+    runner = program("tournament", plan, "--out", out)
+    wait_until(lambda: bool(workers_of(runner.pid)) and (out / "running").exists())
+    workers = workers_of(runner.pid)
+    for _ in range(2):
+        runner.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    told, complaints = runner.communicate(timeout=60)
+    assert runner.returncode == 130, complaints
+    assert "go on:" in told
+    wait_until(lambda: all(map(is_gone, workers)))
+    assert stored(out) == {}
+
+
+def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
+    plan, disk = write_plan(tmp_path, 60), tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs may be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        runner = program("tournament", plan, "--out", disk / "out", "--jobs", 2)
+        told, complaints = runner.communicate(timeout=120)
+        assert runner.returncode == 1, complaints
+        assert "full" in complaints or "No space left" in complaints
+        assert "go on:" in told
+        before = stored(disk / "out")
+        assert 0 < len(before) < 240
+        subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)
+        runner = program("tournament", plan, "--out", disk / "out", "--resume")
+        _, complaints = runner.communicate(timeout=120)
+        assert runner.returncode == 0, complaints
+        assert before.items() <= stored(disk / "out").items()
+        assert_same(plan, disk / "out", tmp_path / "undisturbed")
+    finally:
+        subprocess.run(["umount", disk], check=True)

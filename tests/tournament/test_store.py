@@ -1,0 +1,122 @@
+"""The store: what was put in comes out, once, and by the same version."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagfall.errors import HostFault, UsageError
+from flagfall.tournament.records import MatchRecord, SeatRecord
+from flagfall.tournament.store import MIGRATIONS, Store
+from tests.tournament.runs import small_plan
+
+COUNTS = st.integers(0, 2**62)
+NUMBERS = st.floats(allow_nan=False)
+SEATS = st.builds(
+    SeatRecord,
+    agent=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+    score=NUMBERS,
+    reward=NUMBERS,
+    fell=st.none() | st.sampled_from(["late", "crashed"]),
+    thinking=st.lists(st.tuples(COUNTS, COUNTS)).map(tuple),
+    **{
+        field.name: COUNTS
+        for field in attrs.fields(SeatRecord)
+        if field.name not in {"agent", "score", "reward", "fell", "thinking"}
+    },
+)
+RECORDS = st.builds(
+    MatchRecord,
+    id=st.uuids().map(str),
+    attempt=st.integers(1, 9),
+    status=st.sampled_from(["played", "void"]),
+    why=st.sampled_from(["", "stall: x"]),
+    reason=st.sampled_from(["finished", "steps"]),
+    seats=st.lists(SEATS, max_size=3).map(tuple),
+    solved=COUNTS,
+    tasks=COUNTS,
+    turns=COUNTS,
+    elapsed_ns=COUNTS,
+    stalls=COUNTS,
+    journal=st.none() | st.just("journals/x.jsonl"),
+)
+
+
+@given(st.lists(RECORDS, max_size=5))
+def test_what_is_put_in_comes_out(records: list[MatchRecord]) -> None:
+    with TemporaryDirectory() as name:
+        store = Store(Path(name), "make")
+        for record in records:
+            store.put(record)
+        store.close()
+        store = Store(Path(name))
+        assert list(store.records()) == records
+        store.close()
+
+
+def test_a_match_counts_once(tmp_path: Path) -> None:
+    store = Store(tmp_path, "make")
+    store.put(MatchRecord(id="a", status="void", why="stall"))
+    store.put(MatchRecord(id="a", attempt=2))
+    with pytest.raises(HostFault, match="UNIQUE"):
+        store.put(MatchRecord(id="a", attempt=3, seats=(SeatRecord(agent="x", score=1.0),)))
+    assert [(record.attempt, record.status) for record in store.records()] == [(1, "void"), (2, "played")]
+    store.close()
+
+
+def test_a_reader_does_not_wait_for_the_writer(tmp_path: Path) -> None:
+    writer = Store(tmp_path, "make")
+    writer.put(MatchRecord(id="a"))
+    writer._database.execute("BEGIN IMMEDIATE")
+    reader = Store(tmp_path)
+    assert list(reader.played()) == ["a"]
+    reader.close()
+    writer.close()
+
+
+def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path, "make").close()
+    with sqlite3.connect(tmp_path / "tournament.db") as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    database.close()
+    with pytest.raises(UsageError, match="made by a newer flagfall"):
+        Store(tmp_path)
+
+
+def test_a_store_of_an_older_version_is_brought_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path, "make")
+    store.put(MatchRecord(id="a"))
+    store.close()
+    later = (*MIGRATIONS, "ALTER TABLE matches ADD COLUMN note TEXT NOT NULL DEFAULT 'none';")
+    monkeypatch.setattr("flagfall.tournament.store.MIGRATIONS", later)
+    store = Store(tmp_path)
+    assert store._database.execute("SELECT id, note FROM matches").fetchall() == [("a", "none")]
+    assert list(store.played()) == ["a"]
+    store.close()
+
+
+def test_what_is_no_store_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no tournament"):
+        Store(tmp_path)
+    (tmp_path / "tournament.db").write_bytes(b"something else, long enough to be looked at" * 50)
+    with pytest.raises(UsageError, match="cannot be opened"):
+        Store(tmp_path)
+
+
+def test_the_plan_can_be_read_again(tmp_path: Path) -> None:
+    plan = small_plan(3)
+    store = Store(tmp_path, "make")
+    assert store.plan() is None
+    store.begin(plan, tmp_path)
+    found = store.plan()
+    assert found is not None
+    assert found.parse() == plan
+    assert (tmp_path / "plan.toml").read_text() == plan.text
+    store.close()

@@ -1,0 +1,93 @@
+"""What a match's record says, and which stalls touch it."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagfall.events import Event, SeatFell, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
+from flagfall.kernel.match import MatchResult, SeatReport
+from flagfall.kernel.seat import SeatTally
+from flagfall.timing import TimeControl
+from flagfall.timing.units import MS
+from flagfall.tournament.records import MatchRecord, MatchSpec
+from flagfall.tournament.watching import NEAR_NS, MatchWatch
+
+CONTROL = TimeControl.parse("act=40ms/1s")
+SPEC = MatchSpec("r0-m0-g0", ("one", "other"), "task", 1)
+
+
+def late(at_ms: int, seat: int = 0, spent_ms: int = 40, credit_ms: int = 0) -> TurnPlayed:
+    return TurnPlayed(
+        at_ms * MS, 3, 0, 0, 0, spent_ms * MS, seat=seat, verdict="late", credit_ns=credit_ms * MS
+    )
+
+
+def stall(at_ms: int, lost_ms: int, seat: int | None = None) -> StallSeen:
+    return StallSeen(at_ms * MS, lost_ms * MS, seat)
+
+
+def watch(*events: Event) -> MatchWatch:
+    made = MatchWatch(2, CONTROL)
+    for event in events:
+        made(event)
+    return made
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (stall(100, 10), late(100, credit_ms=10)),
+        (late(100, credit_ms=10), stall(100, 10)),
+        (late(100), stall(150, 48)),  # it began within NEAR_NS of the verdict
+        (stall(58, 30), late(100)),
+        (SeatFell(900 * MS, 0, "late"), stall(901, 20)),
+    ],
+)
+def test_a_late_turn_that_coincides_with_a_stall_touches_the_match(events: tuple[Event, ...]) -> None:
+    assert NEAR_NS == 5 * MS
+    assert "while the host stalled" in watch(*events).touched
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (late(100),),
+        (stall(100, 10), TurnPlayed(100 * MS, 3, 0, 0, 0, 30 * MS, credit_ns=10 * MS)),  # it was on time
+        (stall(100, 10, seat=1), late(100, credit_ms=10)),  # the other agent's doing
+        (stall(50, 10), late(100)),  # long before the turn began
+        (late(100), stall(160, 50)),
+        (SeatFell(900 * MS, 0, "crashed"), stall(900, 20)),
+    ],
+)
+def test_what_does_not_touch_it(events: tuple[Event, ...]) -> None:
+    assert watch(*events).touched == ""
+
+
+def record(made: MatchWatch, *, last: int | None = None, seats: int = 2) -> MatchRecord:
+    tally = SeatTally(reward=3, turns=4)
+    reports = tuple(SeatReport(name, None, "", tally) for name in SPEC.entrants[:seats])
+    result = MatchResult("finished", 4, reports, (), 7)
+    spec = MatchSpec(SPEC.id, SPEC.entrants[:seats], SPEC.task, SPEC.seed)
+    return made.record(spec, 2, result, measure="result", last=last)
+
+
+def test_how_far_beyond_the_limit_late_turns_went() -> None:
+    made = watch(late(100, spent_ms=45), late(300, spent_ms=41), late(300, seat=1, spent_ms=40))
+    assert [seat.over_ns for seat in record(made).seats] == [6 * MS, 0]
+
+
+def test_only_the_last_instances_count_where_the_task_says_so() -> None:
+    ended = [TaskEnded(0, "t", n, result, 0.0, 1) for n, result in enumerate([True, True, False, None])]
+    made = MatchWatch(1, CONTROL)
+    for event in (*ended, TaskEnded(0, "t", 4, None, 0.0, 1, "cut")):
+        made(event)
+    whole, part = record(made, seats=1), record(made, last=2, seats=1)
+    assert (whole.solved, whole.tasks, whole.seats[0].score) == (2, 4, 0.5)
+    assert (part.solved, part.tasks, part.seats[0].score) == (0, 2, 0.0)
+
+
+def test_plain_turns_that_come_together_count_one_by_one() -> None:
+    made = MatchWatch(1, CONTROL)
+    made.take_turns(TurnsPlayed(0, [0, 10, 10], [0] * 3, [0] * 3, [0] * 3, [5, 7, 9]))
+    assert record(made, seats=1).seats[0].thinking == ((5, 1), (7, 1), (9, 1))
+    assert record(made, seats=1).seats[0].think_p50_ns == 7
