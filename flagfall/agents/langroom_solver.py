@@ -25,6 +25,12 @@ _CORNERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
 )
 _START: Final = (4, 4)
 
+_USUAL_VIEW: Final = 2
+_WIDEST_VIEW: Final = 8
+
+_MIDDLE: Final = 4
+"""The place of the player among itself and the eight cells around, row by row."""
+
 _STEPS: Final = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
 """What the moves do, by index."""
 
@@ -54,18 +60,21 @@ class LangRoomSolver:
     colours are new with each question, so it trusts what it has seen since a question began.
 
     Args:
-        view: as the room has it: how many cells are seen to each side.
+        view: as the room has it: how many cells are seen to each side. By default it finds out, from what an
+            episode shows first.
     """
 
-    def __init__(self, view: int = 2) -> None:
-        self._view = view
+    def __init__(self, view: int | None = None) -> None:
+        self._told_view = view
         self._begin()
 
-    def init(self, _observation: Any) -> None:
+    def init(self, observation: Mapping[str, Any]) -> None:
         """An episode begins."""
         self._begin()
+        self._view = self._told_view or _found_view(observation["image"])
 
     def _begin(self) -> None:
+        self._view = self._told_view or _USUAL_VIEW
         self._at = _START
         self._step = 0
         self._heard = self._asked = ""
@@ -91,14 +100,11 @@ class LangRoomSolver:
 
     def _look(self, image: Any) -> None:
         """Note the colours of the objects in sight."""
-        cells = 2 * self._view + 1
-        size = len(image) // cells
-        margin = (len(image) - cells * size) // 2
+        view, cells = self._view, _cells_of(image, self._view)
         for name, corner in _CORNERS.items():
-            column, row = (there - here + self._view for there, here in zip(corner, self._at, strict=True))
-            if 0 <= column < cells and 0 <= row < cells:
-                top, left = margin + row * size, margin + column * size
-                self._seen[name] = _color_of(image[top : top + size, left : left + size])
+            column, row = (there - here + view for there, here in zip(corner, self._at, strict=True))
+            if 0 <= column < len(cells) and 0 <= row < len(cells):
+                self._seen[name] = _color_of(cells[row, column])
 
     def _towards(self, name: str) -> int:
         """The move that brings an object nearer to being seen; none where it is, or was."""
@@ -109,6 +115,35 @@ class LangRoomSolver:
             if abs(away) > self._view:
                 return moves[away > 0]
         return 0
+
+
+def _cells_of(image: Any, view: int) -> Any:
+    """What is in each cell of a picture: (cells, cells, pixels, pixels, 3), by row and column."""
+    cells = 2 * view + 1
+    size = len(image) // cells
+    margin = (len(image) - cells * size) // 2
+    inner = image[margin : margin + cells * size, margin : margin + cells * size]
+    return inner.reshape(cells, size, cells, size, 3).swapaxes(1, 2)
+
+
+def _found_view(image: Any) -> int:
+    """The view with which a picture is that of the beginning of an episode: the usual one, if none is."""
+    fitting = (view for view in range(1, _WIDEST_VIEW + 1) if _is_beginning(image, view))
+    return next(fitting, _USUAL_VIEW)
+
+
+def _is_beginning(image: Any, view: int) -> bool:
+    """Whether with this view there is a border, and floor around the player, who stands on something else."""
+    cells = 2 * view + 1
+    spare = len(image) % cells
+    if spare % 2 or cells > len(image):
+        return False
+    border, inner = image.copy(), slice(spare // 2, len(image) - spare // 2)
+    border[inner, inner] = 0
+    near = slice(view - 1, view + 2)
+    around = _cells_of(image, view)[near, near].reshape(9, -1)
+    like_the_first = (around == around[0]).all(axis=1).tolist()
+    return not border.any() and like_the_first == [cell != _MIDDLE for cell in range(len(around))]
 
 
 def _color_of(cell: Any) -> str:

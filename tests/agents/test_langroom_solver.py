@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import trio
 
-from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver
+from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver, _found_view
 from flagfall.agents.samples import RandomAgent
 from flagfall.cli import main
 from flagfall.events import TurnPlayed
 from flagfall.playing import run
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.langroom.rules import WORDS
+from flagfall.tasks.langroom.rules import WORDS, Rules
+from flagfall.tasks.langroom.task import LangRoom
 from flagfall.testing import check_agent
 
 
@@ -28,11 +30,25 @@ def test_it_answers_every_question(task, seed):
     assert [task.result() for task in tasks] == [True] * 5
 
 
-@pytest.mark.parametrize(("view", "resolution"), [(1, 15), (1, 64 - 1), (3, 70), (4, 27)])
+@pytest.mark.parametrize(("view", "resolution"), [(1, 15), (1, 64 - 1), (3, 70), (4, 27), (4, 9), (8, 85)])
 def test_it_plays_with_other_views(view, resolution):
-    task = make_task(f"langroom:view={view}:resolution={resolution}:length=400")
-    run(task, LangRoomSolver(view), clock="virtual")
-    assert task.result() is True
+    for agent in (LangRoomSolver(view), LangRoomSolver()):
+        task = make_task(f"langroom:view={view}:resolution={resolution}:length=400")
+        run(task, agent, clock="virtual")
+        assert task.result() is True
+
+
+@pytest.mark.parametrize("view", range(1, 9))
+def test_it_finds_out_how_far_it_sees(view):
+    cells = 2 * view + 1
+    resolutions = [size for size in range(cells, 90) if size % cells % 2 == 0]
+    for resolution in resolutions:
+        first = LangRoom(Rules(view=view, resolution=resolution)).reset(resolution)
+        assert _found_view(first["image"]) == view, f"view={view}:resolution={resolution}"
+
+
+def test_what_is_no_beginning_has_the_usual_view():
+    assert _found_view(np.zeros((15, 15, 3), np.uint8)) == 2
 
 
 class OftenLate(LangRoomSolver):
