@@ -379,6 +379,9 @@ class Seat(Appointment):
         spent_ns, credit_ns = self._spent(now_ns)
         breath_ns = self._breath_ns(credit_ns, self._started_ns + self.limit_ns)
         if is_late(spent_ns, self.limit_ns + breath_ns):
+            if self.limit_ns >= self._hard_ns:  # to be late is to be out
+                self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
+                return
             self.expire()
             if self._asking:  # it took the turn, and asks for another: it is busy with nothing
                 self._busy_since_ns = None

@@ -161,35 +161,41 @@ def test_the_step_that_runs_is_looked_at_too():
     assert ledger.step_began_ns <= began_ns
 
 
-def judged_at(stalls: list[tuple[float, float]]) -> float:
-    """When a seat with 40 ms that never answers is judged, in ms.
+def judged(
+    stalls: list[tuple[float, float]], control: str = "act=40ms/20s", phase: Any = "act"
+) -> tuple[float, str]:
+    """When a seat that never answers is judged, in ms, and how.
 
     Args:
         stalls: when the loop began to stand still, and for how long, in ms; it is entered when it is over.
+        control: the seat's time control.
+        phase: what it is asked.
     """
     now_ns = 0
-    judged: list[int] = []
+    verdicts: list[tuple[float, str]] = []
     keeper: Any = SimpleNamespace(
         now=lambda: now_ns, agenda=Agenda(), ledger=Ledger(), lost_in_this_step_ns=lambda _now_ns: 0
     )
     stage: Any = SimpleNamespace(
-        paced=lambda _phase: False, overdue=lambda _seat, _spent_ns, _credit_ns: judged.append(now_ns)
+        paced=lambda _phase: False,
+        overdue=lambda _seat, _spent_ns, _credit_ns: verdicts.append((now_ns / MS, "late")),
+        fell=lambda _seat, _reason, _detail: verdicts.append((now_ns / MS, "fallen")),
     )
-    seat = Seat(0, TimeControl.parse("act=40ms/20s"), keeper, stage)
-    seat.post(Envelope(0, None, 0, "act", None), 0)
+    seat = Seat(0, TimeControl.parse(control), keeper, stage)
+    seat.post(Envelope(0, None, 0, phase, None), 0)
     left = list(stalls)
-    while not judged:
+    while not verdicts:
         now_ns = max(now_ns, seat.due_ns)
         while left and left[0][0] * MS <= now_ns:
             began, lost = left.pop(0)
             now_ns = max(now_ns, int((began + lost) * MS))
             keeper.ledger.book(int(lost * MS), None, int((began + lost) * MS))
         seat.fire(now_ns)
-    return judged[0] / MS
+    return verdicts[0]
 
 
 @pytest.mark.parametrize(
-    ("stalls", "judged"),
+    ("stalls", "at_ms"),
     [
         ([], 40),
         ([(10, 4)], 49),  # the agent has 40 ms of its own, and 5 for what the stall may have kept back
@@ -201,9 +207,20 @@ def judged_at(stalls: list[tuple[float, float]]) -> float:
     ],
 )
 def test_time_lost_after_the_deadline_puts_a_verdict_off_by_a_moment_only(
-    stalls: list[tuple[float, float]], judged: float
+    stalls: list[tuple[float, float]], at_ms: float
 ):
-    assert judged_at(stalls) == judged
+    assert judged(stalls) == (at_ms, "late")
+
+
+@pytest.mark.parametrize("stalls", [[], [(10, 4)], [(40, 4)], [(10, 4), (44, 3)]])
+@pytest.mark.parametrize(
+    ("control", "phase"),
+    [("start=40ms act=1s", "start"), ("act=40ms late=out", "act"), ("init=40ms", "init")],
+)
+def test_where_lateness_is_the_end_a_stall_does_not_make_it_less(stalls: Any, control: str, phase: str):
+    at_ms, verdict = judged(stalls, control, phase)
+    assert verdict == "fallen"
+    assert 40 <= at_ms <= judged(stalls)[0]
 
 
 SUSPENDED = """
