@@ -8,9 +8,11 @@ matters.
 
 from __future__ import annotations
 
-__all__ = ["LEVEL", "Interval", "bootstrap_mean"]
+__all__ = ["LEVEL", "Interval", "bootstrap_mean", "wilson"]
 
 from collections.abc import Sequence
+from math import sqrt
+from statistics import NormalDist
 from typing import Final
 
 import attrs
@@ -59,6 +61,14 @@ def bootstrap_mean(
     drawn = np.mean([_deviations(array, generator, resamples) for array in arrays], axis=0)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Interval(value, value + float(low), value + float(high))
+
+
+def wilson(share: float, count: int, level: float = LEVEL) -> Interval:
+    """The interval of a share of `count` trials (E. B. Wilson, 1927), which has a width at 0 and 1, too."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    reach = z * sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z * z / count)
+    return Interval(share, centre - reach, centre + reach)
 
 
 def _deviations(values: np.ndarray, generator: np.random.Generator, resamples: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from flagfall.kernel.seeding import derive_seed
-from flagfall.tournament.bootstrap import RESAMPLES, Interval, bootstrap_mean
+from flagfall.tournament.bootstrap import RESAMPLES, Interval, bootstrap_mean, wilson
 from flagfall.tournament.comparisons import MeetingResult, meeting_results
 from flagfall.tournament.formats import Records, schedule
 from flagfall.tournament.knockout import Bracket
@@ -269,6 +269,8 @@ class _Table:
         drawn = bootstrap_mean(groups, seed, self._resamples)
         if drawn.low is None or drawn.high is None:
             return drawn
+        if drawn.low == drawn.high:  # nothing varied so far, which is not to say that nothing can
+            drawn = wilson(drawn.value, sum(map(len, groups)))
         return attrs.evolve(drawn, low=max(0.0, drawn.low), high=min(1.0, drawn.high))
 
     def notes(self) -> Iterable[str]:

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from flagfall.tournament.bootstrap import bootstrap_mean
+from flagfall.tournament.bootstrap import bootstrap_mean, wilson
 
 
 def test_the_same_seed_gives_the_same_interval():
@@ -19,6 +19,13 @@ def test_of_one_value_nobody_can_tell():
     assert bootstrap_mean([[0.3]], 0).low is None
     assert bootstrap_mean([[0.3, 0.4], [0.5]], 0).high is None
     assert bootstrap_mean([[0.3, 0.4]], 0, resamples=0).low is None
+
+
+def test_a_share_of_all_or_nothing_has_an_interval():
+    all_of_three = wilson(1.0, 3)
+    assert (all_of_three.low, all_of_three.high) == pytest.approx((3 / (3 + 1.959964**2), 1.0))
+    none_of_three = wilson(0.0, 3)
+    assert none_of_three.high == pytest.approx(1 - 3 / (3 + 1.959964**2))
 
 
 def test_of_many_values_it_is_that_of_the_normal_distribution():

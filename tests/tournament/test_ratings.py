@@ -129,3 +129,27 @@ def test_skills_are_those_of_openskill_and_rank_by_strength():
     many = rate_skills(tables)
     assert many is not None
     assert sorted(many, key=lambda name: many[name].mu) == list(STRENGTHS)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef"), st.sampled_from([0.0, 0.5, 1.0])),
+        max_size=40,
+    )
+)
+@settings(deadline=None, max_examples=200)
+def test_everybody_scored_what_its_rating_expects(games):
+    """The equations of the greatest likelihood, for any duels that have one."""
+    duels = [RatedDuel(a, b, s, number) for number, (a, b, s) in enumerate(games) if a != b]
+    ratings = rate(duels)
+    log_odds = {name: elo.value / 400 * math.log(10) for name, elo in ratings.elo.items()}
+    surprise = dict.fromkeys(log_odds, 0.0)
+    for duel in duels:
+        expected = 1 / (1 + math.exp(log_odds[duel.second] - log_odds[duel.first]))
+        surprise[duel.first] += duel.score - expected
+        surprise[duel.second] -= duel.score - expected
+    for group in ratings.groups:
+        assert sum(log_odds[name] for name in group) == pytest.approx(0, abs=1e-7)
+        if ratings.with_prior.isdisjoint(group):
+            assert all(surprise[name] == pytest.approx(0, abs=1e-7) for name in group)
+        assert all(ends(ratings.elo[name])[0] <= ratings.elo[name].value for name in group)

@@ -37,6 +37,7 @@ def test_a_round_robin_is_ranked_and_counted():
     first = told.rows[0]
     assert first.score is not None
     assert (first.matches, first.score.value, first.points) == (8, 1.0, None)
+    assert first.score.low == pytest.approx(4 / (4 + 1.959964**2))
     assert told.over
     assert told.timeless == ()
     assert "weak prior" in told.notes[0]
