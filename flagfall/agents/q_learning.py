@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["GAME_ACTIONS", "QLearningAgent", "action_count"]
+__all__ = ["BYTES", "GAME_ACTIONS", "QLearningAgent", "action_count"]
 
 from collections.abc import Mapping
 from hashlib import blake2b

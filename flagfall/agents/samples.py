@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final
 
+from flagfall.agents.any_value import any_value
 from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver, is_langroom, langroom_action
 from flagfall.agents.language_model import LanguageModel
 from flagfall.agents.learner import LearningAgent
-from flagfall.agents.q_learning import GAME_ACTIONS, QLearningAgent, action_count
+from flagfall.agents.q_learning import BYTES, GAME_ACTIONS, QLearningAgent
 from flagfall.kernel.match import Briefing
 
 _SPACE: Final = 0x20
@@ -20,26 +21,35 @@ _PRINTABLE: Final = range(0x20, 0x7F)
 
 
 class RandomAgent:
-    """Says any printable character of ASCII, each as likely as the others.
+    """Says any printable character of ASCII, each as likely as the others; elsewhere plays any action.
 
-    In LangRoom it makes any move and says any word; where it is shown an `action_mask`, it takes any action
-    that this allows; where the match says how many actions there are, or it is shown anything else that is no
-    byte, any of these or of those of VGDL games.
+    Where it is shown an `action_mask`, it takes any action that this allows; else anything of the space that
+    the match says the first task takes. Where it says none, it knows those of LangRoom and of VGDL games.
     """
 
+    def __init__(self) -> None:
+        self._random = Random(0)
+        self._takes: dict[str, Any] = {}
+
     def start(self, briefing: Briefing) -> None:
-        """Seed itself from the match, and hear how many actions there are."""
+        """Seed itself from the match, and hear what actions there are."""
         self._random = Random(briefing.seed)
-        self._actions = action_count(briefing)
+        told = {} if briefing.spaces is None else briefing.spaces.action
+        self._takes = {} if told.get("n") == BYTES else told
 
     def reply(self, byte: Any, reward: float) -> Any:  # noqa: ARG002 - it does not listen
         """Any printable character; or where no byte is heard, any action."""
+        if type(byte) is dict and "action_mask" in byte:
+            mask = byte["action_mask"]
+            allowed = [action for action, may in enumerate(mask) if may] or range(len(mask))
+            chosen: int = self._random.choice(allowed) + self._takes.get("start", 0)
+            return chosen
+        if (action := any_value(self._takes, self._random)) is not None:
+            return action
         if is_langroom(byte):
             return langroom_action(self._random.randrange(5), self._random.choice(LANGROOM_WORDS))
-        if type(byte) is dict and "action_mask" in byte:
-            return self._random.choice([action for action, may in enumerate(byte["action_mask"]) if may])
-        if self._actions is not None or not isinstance(byte, int):
-            return self._random.randrange(self._actions or GAME_ACTIONS)
+        if not isinstance(byte, int):
+            return self._random.randrange(GAME_ACTIONS)
         return _PRINTABLE[int(self._random.random() * len(_PRINTABLE))]
 
 
