@@ -30,7 +30,7 @@ from flagfall.tournament.plan import (
     Swiss,
     TaskEntry,
 )
-from flagfall.tournament.reading_entries import read_agents, read_tasks
+from flagfall.tournament.reading_entries import names_said, read_agents, read_tasks
 from flagfall.tournament.said import FORMATS, SaidPlan, SaidSprt, SaidStop, structure
 
 PLANS: Final[Mapping[str, Path]] = MappingProxyType(
@@ -89,7 +89,7 @@ def parse_plan(
     top = structure(data, SaidPlan, (), mistakes, also=_TABLES)
     usual = top or SaidPlan()
     agents = read_agents(tables.get("agents", []), usual, folder, mistakes)
-    names = [agent.name for agent in agents]
+    names = names_said(tables.get("agents", []))
     tasks = read_tasks(tables.get("tasks", []), usual, names, folder, mistakes)
     form = _read_format(tables.get("format", "benchmark"), names, tasks, mistakes)
     stop = _read_stop(tables.get("stop", {}), names, tasks, form, mistakes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["read_agents", "read_tasks"]
+__all__ = ["names_said", "read_agents", "read_tasks"]
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -62,6 +62,13 @@ def read_agents(said: Any, usual: SaidPlan, folder: Path, mistakes: Mistakes) ->
         except UsageError as error:
             mistakes.add(("agents", number), str(error))
     return tuple(made.values())
+
+
+def names_said(said: Any) -> list[str]:
+    """The names of all agents, also of those with mistakes: who names them elsewhere makes none by it."""
+    tables = [table for table in said if isinstance(table, dict)] if isinstance(said, list) else []
+    names = (table.get("name") or agent_name(str(table.get("spec", ""))) for table in tables)
+    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
 def _tables(said: Any, what: str, mistakes: Mistakes) -> list[Any]:

@@ -267,10 +267,10 @@ class _Table:
             return None
         seed = derive_seed(self._plan.seed, "bootstrap", name)
         drawn = bootstrap_mean(groups, seed, self._resamples)
+        if drawn.low is not None and drawn.low == drawn.high:  # nothing varied so far, and yet it may
+            drawn = wilson(drawn.value, sum(map(len, groups)))
         if drawn.low is None or drawn.high is None:
             return drawn
-        if drawn.low == drawn.high:  # nothing varied so far, which is not to say that nothing can
-            drawn = wilson(drawn.value, sum(map(len, groups)))
         return attrs.evolve(drawn, low=max(0.0, drawn.low), high=min(1.0, drawn.high))
 
     def notes(self) -> Iterable[str]:

@@ -185,6 +185,23 @@ falls = -1
     assert numbers == sorted(numbers)
 
 
+def test_a_mistake_makes_no_others():
+    text = """
+    anchor = "bot"
+    format = { kind = "gauntlet", champions = ["bot"] }
+    [[agents]]
+    name = "bot"
+    spec = "nobody"
+    [[agents]]
+    spec = "random"
+    [[tasks]]
+    task = "micro1"
+    agents = ["bot", "random"]
+    """
+    (mistake,) = mistakes_of(text)
+    assert mistake.startswith("line 4: agents[0]: unknown agent 'nobody'")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
