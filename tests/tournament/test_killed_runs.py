@@ -52,6 +52,10 @@ def count(folder: Path) -> int:
     return 0
 
 
+def has_come_to(folder: Path, goal: int, runner: subprocess.Popen[str]) -> bool:
+    return count(folder) >= goal or runner.poll() is not None
+
+
 def assert_same(plan: Path, disturbed: Path, undisturbed: Path) -> None:
     trio.run(partial(run_tournament, load_plan(plan), undisturbed))
     found, wanted = stored(disturbed), stored(undisturbed)
@@ -76,7 +80,7 @@ def test_a_run_that_is_killed_fifty_times_ends_as_if_it_had_not_been(tmp_path: P
             time.sleep(random.uniform(0, 1))  # while it comes up
         else:
             goal = count(out) + random.randrange(20)
-            wait_until(lambda runner=runner, goal=goal: count(out) >= goal or runner.poll() is not None)
+            wait_until(partial(has_come_to, out, goal, runner))
             time.sleep(random.uniform(0, 0.01))
         workers = workers_of(runner.pid)
         known.update(workers)

@@ -1,0 +1,145 @@
+"""`flagfall tournament`, `results DIR` and `ctl`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagfall.tournament.reading import PLANS
+
+Call = Callable[..., Any]
+
+PLAN = """
+clock = "virtual"
+repeats = 3
+time_control = "act=1s"
+format = "round-robin"
+
+[output]
+tables = ["csv", "json"]
+
+[[agents]]
+spec = "random"
+
+[[agents]]
+spec = "learner"
+
+[[tasks]]
+task = "micro1"
+steps = 10
+"""
+
+
+@pytest.fixture
+def plan(folder: Path) -> Path:
+    path = folder / "small.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.mark.usefixtures("plan")
+def test_a_tournament_ends_with_standings_and_where_the_results_lie(call: Call) -> None:
+    ended = call("tournament small.toml")
+    assert ended.code == 0
+    assert "Standings" in ended.out
+    assert "learner" in ended.out
+    assert "results: small-results" in ended.out
+    assert "go on:" not in ended.out
+    rows = list(csv.DictReader(io.StringIO(Path("small-results/standings.csv").read_text())))
+    assert [row["matches"] for row in rows] == ["3", "3"]
+    assert json.loads(Path("small-results/standings.json").read_text())[0]["place"] == 1
+
+
+@pytest.mark.usefixtures("plan")
+def test_a_dry_run_prints_the_schedule_and_plays_nothing(call: Call, folder: Path) -> None:
+    ended = call("tournament small.toml --dry-run")
+    assert ended.code == 0
+    assert ended.out.count("micro1") == 6
+    assert "6 matches" in ended.out
+    assert not (folder / "small-results").exists()
+    call("tournament small.toml")
+    ended = call("tournament small.toml --dry-run")
+    assert ended.out.count("played") == 6
+    assert "nothing of it is left to play" in ended.out
+
+
+def test_an_estimate_has_bounds_on_the_wall_clock(plan: Path, call: Call) -> None:
+    plan.write_text(PLAN.replace('clock = "virtual"', "").replace("act=1s", "act=1s/2s"))
+    ended = call("tournament small.toml --dry-run --jobs 2")
+    # 6 matches of 10 turns of 2 s, two at a time; 0.4 s for each process
+    assert "2 at a time; from 1.20s to 60.0s, where every agent takes all of its time" in ended.out
+    plan.write_text(PLAN.replace('clock = "virtual"', "").replace("steps = 10", ""))
+    assert "the plan does not bound" in call("tournament small.toml --dry-run").out
+
+
+@pytest.mark.usefixtures("plan")
+def test_results_of_a_folder_come_in_every_format(call: Call, folder: Path) -> None:
+    call("tournament small.toml --out here")
+    assert "Standings" in call("results here").out
+    assert len(call("results here --json").data()["rows"]) == 2
+    rows = list(csv.DictReader(io.StringIO(call("results here --matches --format csv").out)))
+    assert len(rows) == 6
+    assert {row["agent"] for row in rows} == {"random", "learner"}
+    assert all((folder / "here" / row["journal"]).is_file() for row in rows)
+    assert call("results here -o rows.json --matches").code == 0
+    assert len(json.loads((folder / "rows.json").read_text())) == 6
+
+
+@pytest.mark.usefixtures("plan")
+def test_results_as_parquet(call: Call, folder: Path) -> None:
+    call("tournament small.toml --out here")
+    try:
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        ended = call("results here -o rows.parquet")
+        assert (ended.code, "pip install pyarrow" in ended.err) == (2, True)
+    else:
+        call("results here -o rows.parquet")
+        assert parquet.read_table(folder / "rows.parquet").num_rows == 2
+
+
+@pytest.mark.usefixtures("plan")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tournament missing.toml", "missing.toml"),
+        ("tournament demoo", "nearest: demo"),
+        ("tournament small.toml --jobs 0", "--jobs 0"),
+        ("tournament broken.toml", "agents"),
+        ("results .", "holds no tournament"),
+        ("results small.toml --matches", "--format and --matches are for the folder"),
+        ("ctl .", "no tournament is being played"),
+        ("ctl nowhere pause", "no such folder"),
+        ("ctl . jobs", "write a number after it"),
+        ("ctl . jobs many", "write a whole number"),
+        ("ctl . pause 3", "takes no value"),
+    ],
+)
+def test_what_cannot_be_is_told(call: Call, folder: Path, line: str, message: str) -> None:
+    (folder / "broken.toml").write_text("agents = 3")
+    ended = call(line)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_an_agent_that_cannot_be_imported_is_told_before_anything_is_played(
+    plan: Path, call: Call, folder: Path
+) -> None:
+    plan.write_text(PLAN + '\n[[agents]]\nspec = "bots.py:Nobody"\n')
+    ended = call("tournament small.toml")
+    assert ended.code == 2
+    assert "has no 'Nobody'" in ended.err
+    assert not (folder / "small-results").exists()
+
+
+def test_the_shipped_plan_can_be_read(call: Call) -> None:
+    assert "demo" in PLANS
+    ended = call("tournament demo --dry-run")
+    assert ended.code == 0
+    assert "langroom" in ended.out

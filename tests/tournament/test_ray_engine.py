@@ -1,0 +1,115 @@
+"""The engine for many machines, on clusters that are started here; skipped without Ray.
+
+Ray is imported in processes of its own: it starts threads, opens sockets and warns, which is its affair.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import trio
+
+from flagfall.tournament.reading import load_plan
+from flagfall.tournament.standings import standings
+from flagfall.tournament.store import Store
+from flagfall.tournament.tournaments import run_tournament
+from tests.tournament.runs import journal_bytes, plan_text, stored
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed"),
+]
+
+HEAD = """
+import os, signal, sys, threading, time
+from contextlib import suppress
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+from functools import partial
+from pathlib import Path
+import ray, trio
+from ray.cluster_utils import Cluster
+from flagfall.agents.guardian import descendants
+from flagfall.tournament.reading import load_plan
+from flagfall.tournament.tournaments import run_tournament
+
+plan, out = load_plan(sys.argv[1]), Path(sys.argv[2])
+
+def play(**options):
+    return trio.run(partial(run_tournament, plan, out, jobs=2, engine="ray", **options))
+"""
+
+ALONE = HEAD + "play()"
+
+DISTURBED = (
+    HEAD
+    + """
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+second = cluster.add_node(num_cpus=1)
+ray.init(address=cluster.address, log_to_driver=False)
+played = voids = 0
+
+def kill_workers():
+    time.sleep(0.2)  # in the middle of matches that take longer
+    for pid in descendants(os.getpid()):
+        with suppress(OSError):
+            if b"play_on_ray" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+
+def lose_node():
+    time.sleep(0.2)
+    cluster.remove_node(second, allow_graceful=False)
+
+def noticed(record):
+    global played, voids
+    played += record.status == "played"
+    voids += record.status == "void"
+    if record.status == "played" and played in harm:
+        threading.Thread(target=harm[played]).start()
+
+harm = {4: kill_workers, 12: lose_node}
+play(noticed=noticed)
+print("void", voids)
+ray.shutdown()
+cluster.shutdown()
+"""
+)
+
+
+def run_script(script: str, plan: Path, out: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, plan, out], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+def same_as_local(plan: Path, out: Path, local: Path) -> None:
+    loaded = load_plan(plan)
+    trio.run(partial(run_tournament, loaded, local))
+    assert stored(out) == stored(local)
+    assert journal_bytes(out) == journal_bytes(local)
+    assert standings(loaded, stored(out)) == standings(loaded, stored(local))
+
+
+def test_ray_plays_the_same(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(plan_text(10))
+    run_script(ALONE, plan, tmp_path / "out")
+    same_as_local(plan, tmp_path / "out", tmp_path / "local")
+
+
+def test_a_lost_worker_and_a_lost_node_cost_only_their_matches(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(plan_text(6, steps=12_000))
+    told = run_script(DISTURBED, plan, tmp_path / "out")
+    voids = int(told.split()[-1])
+    assert 1 <= voids <= 4, "one match for each worker that was killed, and that of the node"
+    store = Store(tmp_path / "out")
+    assert {record.why[:5] for record in store.records() if record.status == "void"} == {"lost:"}
+    store.close()
+    same_as_local(plan, tmp_path / "out", tmp_path / "local")
