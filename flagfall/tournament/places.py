@@ -9,9 +9,13 @@ from __future__ import annotations
 __all__ = ["Places"]
 
 import tomllib
-from typing import Any
+from typing import Any, Final
 
 from flagfall.tasks.configs.mistakes import Path
+
+
+_ENDS: Final = ("]", '"""', "'''")
+"""With one of these ends a statement that is not over with its first line."""
 
 
 class Places:
@@ -26,8 +30,11 @@ class Places:
         self._lengths: dict[Path, int] = {}
         self._table: Path = ()
         begun, pending = 1, ""
-        for number, line in enumerate(text.splitlines(keepends=True), 1):
-            begun, pending = (begun, pending + line) if pending else (number, line)
+        for number, line in enumerate(text.split("\n"), 1):
+            goes_on = bool(pending)
+            begun, pending = (begun, f"{pending}\n{line}") if goes_on else (number, line)
+            if goes_on and not any(end in line for end in _ENDS):
+                continue
             try:
                 said = tomllib.loads(pending)
             except tomllib.TOMLDecodeError:

@@ -1,6 +1,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.configs.config import Config
@@ -10,6 +12,7 @@ from flagfall.timing.units import MS, S
 from flagfall.tournament.formats import schedule
 from flagfall.tournament.plan import Gauntlet, Knockout, RoundRobin, SprtRule, Swiss
 from flagfall.tournament.reading import PLANS, load_plan, parse_plan
+from flagfall.tournament.said import SaidAgent, SaidPlan, SaidSprt, SaidStop, SaidTask
 
 AGENTS = """
 [[agents]]
@@ -281,6 +284,54 @@ def test_names_of_plans_and_files(tmp_path):
     (tmp_path / "mine.toml").write_text(SMALL)
     assert load_plan(tmp_path / "mine.toml", seed=9).seed == 9
     assert load_plan(tmp_path / "mine.toml").name == "mine"
+
+
+KEYS = sorted(
+    {key for kind in (SaidAgent, SaidPlan, SaidSprt, SaidStop, SaidTask) for key in kind.__annotations__}
+)
+VALUES = (
+    *(
+        '"random"',
+        '"silent"',
+        '"micro1"',
+        '["micro1", "micro2"]',
+        '"causeway"',
+        '"vgdl:causeway#0"',
+        '"none"',
+    ),
+    *("0", "1", "3", "-1", "1.5", "nan", "inf", "true", "[]", "[1, 2]", "[[1]]", "{}", "{ kind = 3 }", '""'),
+    *(
+        '"swiss"',
+        '{ kind = "knockout" }',
+        '{ kind = "gauntlet", champions = ["random"] }',
+        '"act=1s"',
+        '"10s"',
+    ),
+    *('"process"', '"virtual"', '"reward"', "1979-05-27", '"""\n[tasks]\n"""', '"challenge"', '"random:"'),
+)
+HEADERS = ("[[agents]]", "[[tasks]]", "[stop]", "[stop.sprt]", "[output]", "[format]", "[agents]", "[x.y]")
+LINES = st.one_of(
+    st.sampled_from(HEADERS),
+    st.builds(
+        "{} = {}".format,
+        st.sampled_from([*KEYS, "format", "agents", "tasks", "stop", "output"]),
+        st.sampled_from(VALUES),
+    ),
+    st.text(max_size=8),
+)
+
+
+@given(st.lists(LINES, max_size=8), st.booleans())
+@settings(deadline=None, max_examples=400)
+def test_whatever_stands_in_a_file_is_a_plan_or_a_usage_error(lines, begun):
+    text = "\n".join([*lines, SMALL] if begun else [SMALL, *lines])
+    try:
+        plan = parse_plan(text)
+    except UsageError:
+        return
+    order = schedule(plan)
+    assert order.total is None or order.total >= 0
+    assert next(order.due({}), None) is not None
 
 
 @pytest.mark.parametrize("name", PLANS)
