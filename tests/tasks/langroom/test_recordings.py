@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from flagfall.environments.embodied import EmbodiedLangRoom
+from flagfall.tasks.langroom.rooms import Rooms
 from flagfall.tasks.langroom.rules import COLORS, Rules
 from flagfall.tasks.langroom.task import LangRoom
 
@@ -44,6 +46,33 @@ def test_the_dictionary_form_is_the_recording(recording):
         assert seen["reward"].dtype == np.float32
         assert room._room.player == (given["player_x"], given["player_y"]), f"row {number}"
         assert [COLORS[color] for color in room._room.colors] == row[-1], f"row {number}"
+
+
+def test_in_a_batch_all_at_once():
+    batches: dict[Rules, list[dict[str, Any]]] = {}
+    for recording in recordings():
+        batches.setdefault(Rules(recording["task"], **options(recording)), []).append(recording)
+    for rules, played in batches.items():
+        rooms = Rooms(rules, [np.random.default_rng(recording["seed"]) for recording in played])
+        over = rooms.over
+        for number, rows in enumerate(zip(*(recording["rows"] for recording in played), strict=True)):
+            given = {
+                column: np.array(values) for column, *values in zip(played[0]["columns"], *rows, strict=True)
+            }
+            beginning = given["reset"].astype(bool) | over
+            rewards = rooms.step(given["move"], given["talk"], beginning)
+            over = rooms.over
+            seen: dict[str, Any] = {
+                "text": rooms.words,
+                "reward": rewards.astype(np.float32),
+                "is_first": beginning,
+                "is_last": over,
+                "player_x": rooms.players[:, 0],
+                "player_y": rooms.players[:, 1],
+                "colors[ball,rug,table,vase]": np.array(COLORS)[rooms.colors],
+            }
+            for column, values in seen.items():
+                assert np.array_equal(values, given[column]), f"{rules}, row {number}: {column}"
 
 
 @pytest.mark.parametrize("recording", recordings(), ids=name)
