@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from flagfall.tasks.configs.mistakes import Path
 
-
 _ENDS: Final = ("]", '"""', "'''")
 """With one of these ends a statement that is not over with its first line."""
 
@@ -30,7 +29,7 @@ class Places:
         self._lengths: dict[Path, int] = {}
         self._table: Path = ()
         begun, pending = 1, ""
-        for number, line in enumerate(text.split("\n"), 1):
+        for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
             goes_on = bool(pending)
             begun, pending = (begun, f"{pending}\n{line}") if goes_on else (number, line)
             if goes_on and not any(end in line for end in _ENDS):

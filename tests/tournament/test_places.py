@@ -43,3 +43,4 @@ sprt = { elo0 = 1 }
 )
 def test_everything_stands_on_its_line(path, line):
     assert Places(TEXT).line(path) == line
+    assert Places(TEXT.replace("\n", "\r\n")).line(path) == line
