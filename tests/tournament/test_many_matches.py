@@ -1,0 +1,68 @@
+"""Ten thousand matches in one run: nothing grows but the records, nothing is left, nothing slows down."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flagfall.tournament.store import Store
+from tests.tournament.runs import plan_text
+
+MATCHES = 10_000
+PAGES = os.sysconf("SC_PAGE_SIZE")
+
+SCRIPT = """
+import json, os, sys, time
+from functools import partial
+from pathlib import Path
+import trio
+from flagfall.agents.guardian import descendants
+from flagfall.tournament.reading import load_plan
+from flagfall.tournament.tournaments import run_tournament
+
+count, rows = 0, []
+
+def resident(pid):
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+
+def noticed(record):
+    global count
+    count += 1
+    if count % 2500 == 0:
+        workers = sorted(resident(pid) for pid in descendants(os.getpid()))
+        rows.append([time.process_time(), resident(os.getpid()), workers, len(os.listdir("/proc/self/fd"))])
+
+trio.run(partial(run_tournament, load_plan(sys.argv[1]), Path(sys.argv[2]), jobs=2, noticed=noticed))
+print(json.dumps(rows), descendants(os.getpid()))
+"""
+
+
+@pytest.mark.slow
+def test_ten_thousand_matches(tmp_path: Path) -> None:
+    plan, out = tmp_path / "plan.toml", tmp_path / "out"
+    plan.write_text(plan_text(MATCHES // 4, steps=2, journals=False))
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, plan, out], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told, _, left = done.stdout.rpartition(" ")
+    assert json.loads(left) == [], "a process is left"
+    rows = json.loads(told)
+    assert len(rows) == 4
+    seconds, runner, workers, descriptors = zip(*rows, strict=True)
+    assert len(set(map(len, workers))) == 1
+    for early, late in zip(workers[0], workers[-1], strict=True):
+        assert (late - early) * PAGES < 4 << 20, "a worker grows"
+    assert (runner[-1] - runner[0]) * PAGES < 7500 * 6000, "the runner keeps more than the records"
+    assert len(set(descriptors)) == 1
+    assert seconds[3] - seconds[2] < 2 * (seconds[1] - seconds[0]), "storing a match takes longer and longer"
+    store = Store(out)
+    assert len(store.played()) == MATCHES
+    store.close()
+    assert {path.name for path in out.iterdir()} == {"tournament.db", "plan.toml", "lock", "journals"}
+    assert not list((out / "journals").iterdir())
