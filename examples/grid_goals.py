@@ -182,7 +182,7 @@ class GoalSampler(TaskSampler):
         self.env = GridWorld() if env is None else env
         self._tasks = tasks
         self._seed = 0
-        self._last: GridTask | None = None
+        self._open: GridTask | None = None
         self.reset()
 
     @property
@@ -192,7 +192,7 @@ class GoalSampler(TaskSampler):
 
     @property
     def last_sampled_task(self) -> GridTask | None:
-        """The newest task."""
+        """The newest task, even when there are no more; `None` before the first."""
         return self._last
 
     @property
@@ -206,18 +206,19 @@ class GoalSampler(TaskSampler):
         Args:
             force_advance_scene: scatter everything anew now, not when the task is reset.
         """
-        self._close_last()
+        self._close_task()
         if not self._left:
             return None
         self._left -= 1
         if force_advance_scene:
             self.env.scatter(self._random.getrandbits(32))
         goal = self._random.choice(list(GOALS))
-        self._last = GOALS[goal](self.env, goal)
+        self._last = self._open = GOALS[goal](self.env, goal)
         return self._last
 
     def reset(self) -> None:
         """Begin again, with the same seed."""
+        self._last: GridTask | None = None
         self._left = self._tasks
         self._random = Random(self._seed)
 
@@ -228,13 +229,13 @@ class GoalSampler(TaskSampler):
 
     def close(self) -> None:
         """Close the world."""
-        self._close_last()
+        self._close_task()
         self.env.close()
 
-    def _close_last(self) -> None:
-        if self._last is not None:
-            self._last.close()
-            self._last = None
+    def _close_task(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
 
 class Walker:

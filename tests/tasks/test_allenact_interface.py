@@ -233,13 +233,15 @@ def test_the_sampler_is_allenacts():
     assert sampler.all_observation_spaces_equal
     sampler.set_seed(4)
     goals = []
+    last = None
     while (task := sampler.next_task()) is not None:
+        last = task
         assert sampler.last_sampled_task is task
         assert task.env is sampler.env
         goals.append(task.task_info["goal"])
-    assert (sampler.length, sampler.last_sampled_task) == (0, None)
+    assert (sampler.length, sampler.last_sampled_task) == (0, last)
     sampler.reset()
-    assert sampler.length == 3
+    assert (sampler.length, sampler.last_sampled_task) == (3, None)
     again = [task.id for _ in range(3) if (task := sampler.next_task()) is not None]
     assert again == goals, "a reset keeps the seed"
     made = sampler.env.worlds_made
