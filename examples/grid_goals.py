@@ -182,6 +182,7 @@ class GoalSampler(TaskSampler):
         self.env = GridWorld() if env is None else env
         self._tasks = tasks
         self._seed = 0
+        self._last: GridTask | None = None
         self._open: GridTask | None = None
         self.reset()
 
@@ -218,7 +219,7 @@ class GoalSampler(TaskSampler):
 
     def reset(self) -> None:
         """Begin again, with the same seed."""
-        self._last: GridTask | None = None
+        self._last = None
         self._left = self._tasks
         self._random = Random(self._seed)
 
