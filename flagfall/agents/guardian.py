@@ -15,13 +15,14 @@ here both are sound. The host is watched by a descriptor of its process instead.
 imported, and little of it: this program starts in some 15 ms, and sleeps when nothing happens.
 """
 
-# ruff: noqa: PTH101, PTH106, PTH114, PTH123, PTH208 - pathlib takes longer to import than all of this
+# ruff: noqa: PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH123, PTH208 - pathlib takes longer to import than all of this
 
 from __future__ import annotations
 
 __all__ = ["descendants", "main", "remove_folder", "threads_of"]
 
 import ctypes
+import errno
 import os
 import resource
 import select
@@ -44,6 +45,9 @@ file, so the next look is never sooner than twenty times what the last one took.
 COUNT_LOOKS: Final = 5
 """Counting an agent's processes takes some hundred microseconds, asking how many the whole machine has ten.
 So they are counted at every so many looks, and at once where the machine has many more than last time."""
+
+ENTRY_BYTES: Final = 1024
+"""What a file or folder counts at least: also empty ones fill a disk, and take time to remove."""
 
 _LOOK_SHARE: Final = 20
 _NOT_STARTED: Final = 127
@@ -78,33 +82,58 @@ def descendants(pid: int) -> list[int]:
 
 
 def _size_of(folder: str) -> int:
-    """The bytes of the files in a folder, and in those below it."""
+    """The bytes of the files in a folder, and in those below it; an empty file takes some, too.
+
+    Raises:
+        OSError: it is deeper than can be looked into.
+    """
     total = 0
     above = [folder]
     while above:
-        with suppress(OSError), os.scandir(above.pop()) as entries:
-            for entry in entries:
-                with suppress(OSError):
-                    if entry.is_dir(follow_symlinks=False):
-                        above.append(entry.path)
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+        try:
+            with os.scandir(above.pop()) as entries:
+                for entry in entries:
+                    with suppress(OSError):
+                        if entry.is_dir(follow_symlinks=False):
+                            above.append(entry.path)
+                        total += max(ENTRY_BYTES, entry.stat(follow_symlinks=False).st_blocks * 512)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise
     return total
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder with all that is in it, whatever permissions were taken away."""
-    with suppress(OSError):
-        os.rmdir(folder)  # it is empty nearly always
-        return
-    import shutil  # noqa: PLC0415 - takes longer to import than everything above
+    """Remove a folder with all that is in it, however deep that is, and whatever permissions were taken away.
 
-    for path, folders, _ in os.walk(folder):
-        for name in folders:
-            inside = f"{path}/{name}"
-            if not os.path.islink(inside):
-                with suppress(OSError):
-                    os.chmod(inside, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    Folders come up to the top before they are emptied: no path grows longer than two names.
+    """
+    for remove in (os.rmdir, os.unlink):  # it is empty nearly always; or something else is in its place
+        with suppress(OSError):
+            remove(folder)
+            return
+    new_name = f"{folder}/{time.monotonic_ns()}-"
+    left = [folder]
+    moved = 0
+    while left:
+        path = left.pop()
+        with suppress(OSError):
+            os.chmod(path, 0o700)
+            for name in os.listdir(path):
+                inside = f"{path}/{name}"
+                if os.path.isdir(inside) and not os.path.islink(inside):
+                    moved += 1
+                    left.append(f"{new_name}{moved}")
+                    with suppress(OSError):
+                        os.chmod(inside, 0o700)
+                        os.rename(inside, left[-1])
+                else:
+                    with suppress(OSError):
+                        os.unlink(inside)
+            if path != folder:
+                os.rmdir(path)
+    with suppress(OSError):
+        os.rmdir(folder)
 
 
 def _kill(pid: int, number: int) -> None:
@@ -224,7 +253,13 @@ class _Guardian:
             count = sum(len(threads_of(pid)) for pid in descendants(os.getpid()))
             if count > settings.processes:
                 return f"it had {count} processes and threads, and {settings.processes} are allowed"
-        if settings.disk and (size := _size_of(settings.folder)) > settings.disk:
+        if not settings.disk:
+            return ""
+        try:
+            size = _size_of(settings.folder)
+        except OSError:
+            return "its temporary folder was deeper than can be looked into"
+        if size > settings.disk:
             return f"it wrote {size} bytes to its temporary folder, and {settings.disk} are allowed"
         return ""
 

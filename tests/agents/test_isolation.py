@@ -412,3 +412,51 @@ def test_sizes_of_folders_and_descendants_are_found(tmp_path: Path):
         with suppress(OSError):
             child.kill()
         child.wait()
+
+
+def dig(folder: Path, levels: int) -> None:
+    """Make a folder in a folder in a folder; no path could name the last."""
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "b" / "file").touch()
+    (folder / "a" / "outside").symlink_to(folder.parent)
+    at = os.open(folder, os.O_DIRECTORY)
+    for _ in range(levels):
+        os.mkdir("deeper", dir_fd=at)
+        below = os.open("deeper", os.O_DIRECTORY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+
+
+def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path):
+    folder = tmp_path / "private"
+    dig(folder, 3000)
+    (folder / "a").chmod(0)
+    guardian.remove_folder(str(folder))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_stands_in_the_place_of_a_folder_is_removed_and_what_it_leads_to_is_not(tmp_path: Path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").touch()
+    (tmp_path / "private").symlink_to(tmp_path / "elsewhere")
+    guardian.remove_folder(str(tmp_path / "private"))
+    assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["elsewhere", "file"]
+
+
+def test_empty_files_count_and_what_is_too_deep_is_told(tmp_path: Path):
+    for number in range(100):
+        (tmp_path / str(number)).touch()
+    assert guardian._size_of(str(tmp_path)) >= 100 * guardian.ENTRY_BYTES
+    dig(tmp_path, 3000)
+    with pytest.raises(OSError, match="name too long"):
+        guardian._size_of(str(tmp_path))
+    guardian.remove_folder(str(tmp_path))
+
+
+def test_an_agent_whose_folder_is_too_deep_is_ended():
+    code = "import os, time\nos.chdir(os.environ['TMPDIR'])\n"
+    code += "for _ in range(3000): os.mkdir('deeper'); os.chdir('deeper')\ntime.sleep(20)"
+    status, said = trio.run(ran, code, Isolation())
+    assert status == -signal.SIGKILL
+    assert "deeper than can be looked into" in said
