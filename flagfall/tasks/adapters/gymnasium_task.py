@@ -46,7 +46,8 @@ class GymnasiumTask(Task):
         env: the environment; the task closes it.
         id: the text that it can be made of again, `gym:...`; by default `gym:` and the id of its spec.
         nil: what is played for an agent that is late, wrong or absent. By default: the action that the
-            environment calls `NOOP`; else the lowest one (`lowest`), of those allowed where a mask is shown.
+            environment calls `NOOP`; else the lowest one (`lowest`). Where a mask is shown that forbids it,
+            the lowest that the mask allows is played instead.
         action_mask: show the mask that the environment gives in its info, and hold agents to it:
             observations become `{"observation": ..., "action_mask": ...}`. A mask that the environment shows
             in its observations by itself is held to in any case.
@@ -120,7 +121,7 @@ class GymnasiumTask(Task):
         return self._shown(observation, info)
 
     def _step(self, action: Any) -> StepResult:
-        if action is None:
+        if action is None or not is_allowed(self._action_space, self._mask, action):  # NIL alone can be that
             action = lowest(self._action_space, self._mask)
         observation, reward, terminated, truncated, info = self.env.step(read(self._action_space, action))
         self._over = bool(terminated)

@@ -49,7 +49,7 @@ class PettingZooTask(Task):
     Args:
         env: the environment; the task closes it.
         id: the text that it can be made of again, `pettingzoo:...`; by default with its name.
-        nil: what is played instead of the lowest action.
+        nil: what is played instead of the lowest action, where the mask that is shown does not forbid it.
         action_mask: show the mask that the environment gives in its infos, and hold agents to it, see
             `GymnasiumTask`.
 
@@ -171,9 +171,11 @@ class PettingZooTask(Task):
         return StepResult(self._one_or_all(shown), self._one_or_all(paid), self._over and not ended, ended)
 
     def _played(self, player: str, action: Any) -> Any:
-        """What the environment is given for what a player said; `None` is the NIL action."""
+        """What the environment is given for what a player said, or for NIL, which alone can be forbidden."""
         space = self._action_spaces[player]
-        return lowest(space, self._masks.get(player)) if action is None else read(space, action)
+        if action is None or not is_allowed(space, mask_of(self._seen[player]), action):
+            return lowest(space, self._masks.get(player))
+        return read(space, action)
 
     def _shown(self, asked: Asked) -> dict[str, Any]:
         return {player: self._see(player, *what) for player, what in asked.items()}

@@ -158,6 +158,13 @@ def test_a_mask_of_the_info_is_shown_and_held_to():
     assert task.step(None).observation["observation"].tolist() == [2, 1], "the lowest that is allowed"
 
 
+def test_where_the_mask_forbids_the_nil_action_the_lowest_it_allows_is_played():
+    task = GymnasiumTask(Masked(), action_mask=True, nil=0)
+    task.reset(0)
+    assert task.step(0).observation["observation"].tolist() == [1, 0]
+    assert task.step(0).observation["observation"].tolist() == [2, 1]
+
+
 def test_a_mask_of_the_info_that_is_not_shown_is_nobodys_law():
     task = GymnasiumTask(Masked())
     task.reset(0)

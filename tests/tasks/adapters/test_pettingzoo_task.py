@@ -190,6 +190,18 @@ def test_the_nil_action_may_be_named():
         ParallelTask(Hunt(), nil=2)
 
 
+def test_a_nil_action_that_the_mask_forbids_loses_no_game():
+    task = make_pettingzoo_task("pettingzoo:classic/connect_four_v3?nil=3")
+    shown = task.reset(0)
+    for _ in range(7):  # the column takes six pieces
+        (player,) = shown
+        shown, _, over, *_ = task.step({player: 3})
+        assert not over
+    (seen,) = shown.values()
+    assert seen["observation"][5, 0].any()  # the seventh lies in the first column
+    task.close()
+
+
 def test_without_a_lowest_action_one_must_be_named():
     class Odd(spaces.Space[int]):
         def sample(self, *_args: Any, **_kwargs: Any) -> int:
