@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
+from flagfall.agents.addresses import LOOPBACK, checked_port
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.figures import TrackSink
 from flagfall.gvgai.hosts import ConnectedHost
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_PORT: Final = 8080
 """The port of the original, which its clients connect to."""
 
-LOOPBACK: Final = "127.0.0.1"
-"""Where to listen unless told otherwise: nobody from outside can connect."""
+ANY_PORT: Final = 0
 
 ACCEPT_AGAIN_SECONDS: Final = 0.1
 """How long to wait where a client cannot be let in."""
@@ -79,8 +79,8 @@ class TrackServer:
         tell: called with each session when it begins and when it is over.
 
     Raises:
-        UsageError: there is no such game, it cannot be played, the journal cannot be written, or clients
-            cannot be timed like that.
+        UsageError: there is no such game, it cannot be played, the journal cannot be written, there is no
+            such port, or clients cannot be timed like that.
 
     Attributes:
         sessions: all that there were.
@@ -104,6 +104,8 @@ class TrackServer:
                 "clock=cpu cannot time clients that somebody else started: use clock=wall, or start them here"
                 " with program:COMMAND"
             )
+        if port != ANY_PORT:
+            checked_port(port)
         self.sessions: list[Session] = []
         self._setup = setup
         self._control = control

@@ -457,6 +457,7 @@ def test_train_and_contest_on_the_command_line(tmp_path):
         (["train", "cinders", "-a", "random", "--clock", "virtual"], "only thinking takes time"),
         (["contest", "-a", "random"], "name at least one game"),
         (["serve", "--game", "cinders", "--agents", "-1"], "--agents -1"),
+        (["serve", "--game", "cinders", "--port", "99999"], "port 99999 cannot be"),
         (["play-on", "8080", "-a", "random"], "write HOST:PORT"),
         (["results", "nothing.jsonl"], "no such file"),
     ],
