@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import gvgai, hosts, kernel, langroom, round1, vgdl, vgdl_engine
+from benchmarks import gvgai, hosts, kernel, langroom, round1, tournament, vgdl, vgdl_engine
 
 SUITES = {
     "kernel": kernel.main,
@@ -13,6 +13,7 @@ SUITES = {
     "langroom": langroom.main,
     "gvgai": gvgai.main,
     "vgdl": vgdl.main,
+    "tournament": tournament.main,
     "vgdl_engine": vgdl_engine.main,
 }
 

@@ -19,6 +19,7 @@ import trio
 from flagfall.agents.guardian import descendants
 from flagfall.tournament.reading import load_plan
 from flagfall.tournament.standings import standings
+from flagfall.tournament.store import Store
 from flagfall.tournament.tournaments import run_tournament
 from tests.tournament.runs import (
     is_gone,
@@ -113,6 +114,48 @@ def test_nothing_of_a_killed_run_lives_on(tmp_path: Path) -> None:
     runner.kill()
     runner.communicate()
     wait_until(lambda: all(map(is_gone, family)))
+
+
+def agents_of(runner: int) -> list[int]:
+    return [
+        pid
+        for pid in descendants(runner)
+        if b"-m\0flagfall.agents" in command(pid) and b"guardian" not in command(pid)
+    ]
+
+
+def test_a_late_turn_in_a_stall_of_the_host_makes_the_match_void(tmp_path: Path) -> None:
+    plan, out = tmp_path / "plan.toml", tmp_path / "out"
+    plan.write_text(
+        """
+        time_control = "start=20s act=200ms"
+        [[agents]]
+        spec = "random"
+        [[tasks]]
+        task = "micro1"
+        steps = 30000
+        """
+    )
+    runner = program("tournament", plan, "--out", out)
+    wait_until(lambda: bool(agents_of(runner.pid)))
+    wait_until(lambda: any(file.stat().st_size > 5000 for file in (out / "running").iterdir()))  # turns, too
+    stalled = [*agents_of(runner.pid), *workers_of(runner.pid)]
+    assert len(stalled) == 2
+    for pid in stalled:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.5)  # the machine passes over both of them,
+    os.kill(stalled[1], signal.SIGCONT)
+    time.sleep(0.5)  # and over the agent for longer than the kernel can see
+    os.kill(stalled[0], signal.SIGCONT)
+    _, complaints = runner.communicate(timeout=60)
+    assert runner.returncode == 0, complaints
+    assert "is void: stall: seat 0 was late in turn" in complaints
+    store = Store(out)
+    first, *_, last = store.records()
+    store.close()
+    assert (first.status, last.status, first.id) == ("void", "played", last.id)
+    assert {path.name.split(".")[0] for path in (out / "journals").iterdir()} == {first.id}
+    assert (out / (first.journal or "")).is_file()
 
 
 def command(pid: int) -> bytes:

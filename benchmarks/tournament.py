@@ -1,0 +1,102 @@
+"""Tournaments: whether two jobs play twice as much as one, what Ray costs, how fast tiny matches go."""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import trio
+
+from benchmarks.measure import Row, beside, show
+from flagfall.tournament.plan import Plan
+from flagfall.tournament.reading import parse_plan
+from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.runner import Engines
+from flagfall.tournament.tournaments import run_tournament
+
+ROUNDS = 3
+BUSY_STEPS = 100_000
+"""Turns of a match that computes, about a second of them."""
+
+BUSY_MATCHES = 12
+PACED_MATCHES = 16
+TINY_MATCHES = 1000
+
+
+def _plan(matches: int, task: str, *, clock: str, journals: bool = True) -> Plan:
+    return parse_plan(f"""
+        clock = "{clock}"
+        repeats = {matches}
+        [output]
+        journals = {str(journals).lower()}
+        [[agents]]
+        spec = "random"
+        host = "task"
+        [[tasks]]
+        task = "micro1"
+        {task}
+    """)
+
+
+def _rate(plan: Plan, jobs: int, engine: Engines = "local") -> float:
+    """Matches a second while all jobs are busy: from the first record that each made to the last."""
+    times: list[float] = []
+
+    def noticed(_record: MatchRecord) -> None:
+        times.append(time.perf_counter())
+
+    with tempfile.TemporaryDirectory() as folder:
+        play = partial(run_tournament, plan, Path(folder), jobs=jobs, engine=engine, noticed=noticed)
+        trio.run(play)
+    return (len(times) - jobs) / (times[-1] - times[jobs - 1])
+
+
+def scaling(scale: int) -> Iterator[Row]:
+    """Two jobs beside one, on matches that compute all the time."""
+    plan = _plan(max(6, BUSY_MATCHES // scale), f"steps = {BUSY_STEPS}", clock="virtual")
+    two, one, _ = beside(lambda: _rate(plan, 2), lambda: _rate(plan, 1), ROUNDS)
+    # The best against the best: whatever else runs on the machine takes from two jobs more than from one.
+    yield Row(
+        "matches that compute, two jobs beside one",
+        f"{two:.2f}/s",
+        f"{one:.2f}/s",
+        f"{two / one:.2f}",
+        "≥ 1.8",
+    )
+
+
+def tiny(scale: int) -> Iterator[Row]:
+    """Matches of a few turns: what a match costs besides its turns."""
+    for name, journals in (("", True), (", no journals", False)):
+        plan = _plan(TINY_MATCHES // scale, "steps = 2", clock="virtual", journals=journals)
+        yield Row(f"tiny matches, two jobs{name}", f"{_rate(plan, 2):.0f}/s", "", "", "")
+
+
+def ray(scale: int) -> Iterator[Row]:
+    """The time that a match of one second takes with Ray, beside local workers."""
+    if find_spec("ray") is None:
+        yield Row("matches of 1 s with Ray", "not installed")
+        return
+    task = 'steps = 100\ntick = "10ms"'
+    plan = _plan(max(6, PACED_MATCHES // scale), task, clock="wall")
+    ours, local, ratio = beside(lambda: _rate(plan, 2, "ray"), lambda: _rate(plan, 2), ROUNDS)
+    yield Row(
+        "matches of 1 s, Ray beside local workers",
+        f"{ours:.3f}/s",
+        f"{local:.3f}/s",
+        f"{1 / ratio:.3f} x the time",
+        "≤ 1.10",
+    )
+
+
+def main(*, quick: bool = False, only: str = "") -> None:
+    """Measure and print."""
+    scale = 4 if quick else 1
+    rows = (row for part in (scaling, tiny, ray) for row in part(scale) if only in row.name)
+    show("tournaments", rows)
