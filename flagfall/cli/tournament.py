@@ -110,13 +110,13 @@ def _check_agents(plan: Plan) -> None:
         UsageError: some cannot be imported.
     """
     from flagfall.agents.foreign import is_foreign
-    from flagfall.agents.specs import is_human, is_sample
+    from flagfall.agents.specs import is_sample
     from flagfall.cli.preflight import check_now
 
     by_isolation: dict[str, list[str]] = {}
     kinds = {}
     for agent in plan.agents:
-        if not (is_sample(agent.spec) or is_foreign(agent.spec) or is_human(agent.spec)):
+        if not (is_sample(agent.spec) or is_foreign(agent.spec)):
             kinds[repr(agent.isolation)] = agent.isolation
             by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
     for kind, specs in by_isolation.items():

@@ -13,7 +13,6 @@ from typing import Final
 import attrs
 import trio
 
-from flagfall.agents.specs import is_human
 from flagfall.errors import HostFault
 from flagfall.kernel.match import AgentHost, MatchResult
 from flagfall.playing import host_agent, play
@@ -96,9 +95,7 @@ def play_attempt(plan: Plan, attempt: Attempt, folder: Path) -> MatchRecord:
 
 
 def _host(agent: AgentEntry, *, virtual: bool) -> AgentHost:
-    kind = agent.host
-    if kind is None:
-        kind = "task" if virtual or is_human(agent.spec) else "process"
+    kind = agent.host or ("task" if virtual else "process")
     return host_agent(agent.spec, kind, agent.name, agent.isolation)
 
 
