@@ -14,7 +14,7 @@ from typing import Final
 from flagfall.tasks.vgdl.observation import Cell, Column, Grid, Observation, Row, Rows, StateObservation
 
 MAX_KEPT: Final = 20_000
-"""So many sprites have their text kept; more than a game can have at once."""
+"""So many sprites have their text kept, each at one place; more than a game can have at once."""
 
 _PLAIN_BELOW: Final = 10_000_000
 _PLAIN_FROM: Final = 0.001
@@ -35,7 +35,7 @@ class StateWriter:
     """Writes states, one after another; those of one play share most of their text."""
 
     def __init__(self) -> None:
-        self._sprites: dict[int, tuple[Observation, str]] = {}
+        self._sprites = _Sprites()
         self._columns: list[tuple[Column, list[str], str, int]] = []
         self._rows: dict[int, tuple[Row, str]] = {}
 
@@ -132,14 +132,16 @@ class StateWriter:
         return text
 
     def _cell(self, cell: Cell) -> str:
-        return f"[{','.join([self._sprite(sprite) for sprite in cell])}]" if cell else "[]"
+        sprites = self._sprites
+        return f"[{','.join([sprites[sprite] for sprite in cell])}]"
 
-    def _sprite(self, sprite: Observation) -> str:
-        kept = self._sprites.get(sprite.obs_id)
-        if kept is not None and kept[0] is sprite:
-            return kept[1]
-        if len(self._sprites) >= MAX_KEPT:
-            self._sprites.clear()
+
+class _Sprites(dict[Observation, str]):
+    """Sprites as JSON, each written when it is first asked for; at most `MAX_KEPT` are kept."""
+
+    def __missing__(self, sprite: Observation) -> str:
+        if len(self) >= MAX_KEPT:
+            self.clear()
         x, y = sprite.x, sprite.y
         square = (x + 1) ** 2 + (y + 1) ** 2
         if square < _PLAIN_BELOW:  # as all are that are not far off the screen
@@ -149,11 +151,10 @@ class StateWriter:
                 f'"x":{java_double(x)},"y":{java_double(y)}}},'
                 f'"reference":{{"x":-1.0,"y":-1.0}},"sqDist":{java_double(square)}'
             )
-        text = (
+        text = self[sprite] = (
             f'{{"category":{sprite.category},"itype":{sprite.itype},"obsID":{sprite.obs_id},'
             f'"position":{{{numbers}}}'
         )
-        self._sprites[sprite.obs_id] = (sprite, text)
         return text
 
 
