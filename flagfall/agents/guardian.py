@@ -38,6 +38,9 @@ TERM_SECONDS: Final = 0.005
 KILL_SECONDS: Final = 5.0
 """How long to go on killing: who is still there then waits in the system, for a disk perhaps."""
 
+GROUP_SECONDS: Final = 0.5
+"""How long to try to remove a control group: those who were killed are a moment in it."""
+
 LOOK_SECONDS: Final = 0.1
 """How often to look how many processes there are and what they wrote. A folder takes some microseconds a
 file, so the next look is never sooner than twenty times what the last one took."""
@@ -172,6 +175,17 @@ class _Settings:
         self.disk = int(said.get("disk", "0"))
 
 
+def _clean_up(settings: _Settings) -> None:
+    if settings.folder:
+        remove_folder(settings.folder)
+    end = time.monotonic() + GROUP_SECONDS
+    while settings.cgroup and os.path.isdir(settings.cgroup) and time.monotonic() < end:
+        with suppress(OSError):
+            os.rmdir(settings.cgroup)
+            return
+        time.sleep(0.001)
+
+
 class _Guardian:
     def __init__(self, settings: _Settings, command: list[str]) -> None:
         self._settings = settings
@@ -210,7 +224,7 @@ class _Guardian:
         if self._asked:
             self._ask()
         self._kill_all()
-        self._clean_up()
+        _clean_up(self._settings)
         if self._complaint:
             self._say(self._complaint)
         return signal.SIGKILL if self._status is None else self._status
@@ -299,13 +313,6 @@ class _Guardian:
                 return
             self._sleep(0.001)
 
-    def _clean_up(self) -> None:
-        if self._settings.cgroup:
-            with suppress(OSError):
-                os.rmdir(self._settings.cgroup)
-        if self._settings.folder:
-            remove_folder(self._settings.folder)
-
     def _say(self, what: str) -> None:
         poll = select.poll()
         poll.register(2, select.POLLOUT)
@@ -353,6 +360,7 @@ def main(arguments: list[str]) -> int:
     at = arguments.index("--")
     settings = _Settings(arguments[:at])
     if os.getppid() != settings.host:  # it is gone already
+        _clean_up(settings)
         return _FAILED
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     status = _Guardian(settings, arguments[at + 1 :]).guard()

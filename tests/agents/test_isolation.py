@@ -460,3 +460,13 @@ def test_an_agent_whose_folder_is_too_deep_is_ended():
     status, said = trio.run(ran, code, Isolation())
     assert status == -signal.SIGKILL
     assert "deeper than can be looked into" in said
+
+
+def test_a_guardian_whose_host_is_gone_before_it_begins_leaves_nothing(tmp_path: Path):
+    folder, ran_file, group = (tmp_path / name for name in ("folder", "ran", "group"))
+    folder.mkdir()
+    group.mkdir()
+    settings = ["host=1", f"folder={folder}", f"cgroup={group}"]
+    words = [sys.executable, guardian.__file__, *settings, "--", "touch", str(ran_file)]
+    assert subprocess.run(words, check=False).returncode == 1
+    assert list(tmp_path.iterdir()) == []
