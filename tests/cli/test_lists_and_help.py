@@ -28,7 +28,7 @@ def test_agents_lists_the_samples_and_tells_how_to_name_others(call):
     ended = call("agents")
     assert ended.code == 0
     assert "random " in ended.out
-    assert "Says any printable character of ASCII, each as likely as the others." in ended.out
+    assert "Says any printable character of ASCII, each as likely as the others; elsewhere plays" in ended.out
     assert "--agent my/bot.py:Bot" in ended.out
 
 
