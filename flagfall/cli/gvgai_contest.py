@@ -54,13 +54,14 @@ def contest(
     """
     import trio
 
-    from flagfall.cli.gvgai_options import write_json
+    from flagfall.cli.gvgai_options import check_files, write_json
     from flagfall.cli.gvgai_runs import check_players, run_until_interrupted
     from flagfall.cli.output import print_json
     from flagfall.gvgai.contest import Contest
     from flagfall.gvgai.series import fixtures, play_series
 
     times, rules = options.read(think)
+    check_files(journal, results)
     planned = fixtures(games, agent, rules, seed, journal)
     check_players(agent)
     names = list(dict.fromkeys(fixture.name for fixture in planned))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Rules", "TrackOptions", "print_figures", "write_json"]
+__all__ = ["Rules", "TrackOptions", "check_files", "print_figures", "write_json"]
 
 import json
 from dataclasses import dataclass
@@ -97,6 +97,24 @@ def print_figures(figures: TrackFigures) -> None:
     print_table(curve)
     if figures.disqualified:
         print(f"disqualified: {figures.disqualified}: {harmless(figures.detail).strip()}")
+
+
+_BEGINNINGS = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
+"""Of the files that `--results` of these commands leaves."""
+
+
+def check_files(journal: Path | None, results: Path | None) -> None:
+    """See whether figures can be left there, before anything is played for them.
+
+    Raises:
+        UsageError: they cannot, or something else would be lost.
+    """
+    from flagfall.cli.results_file import check_results
+
+    if results is not None:
+        if results == journal:
+            raise UsageError(f"--results {results}: the journal has this name already")
+        check_results(results, _BEGINNINGS)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -50,7 +50,7 @@ def serve(
 
     import trio
 
-    from flagfall.cli.gvgai_options import print_figures, write_json
+    from flagfall.cli.gvgai_options import check_files, print_figures, write_json
     from flagfall.cli.gvgai_runs import run_until_interrupted
     from flagfall.cli.output import print_json
     from flagfall.errors import UsageError
@@ -60,6 +60,7 @@ def serve(
     if agents < 0:
         raise UsageError(f"--agents {agents}: write a whole number, or 0 for no end")
     times, rules = options.read()
+    check_files(journal, results)
     server = TrackServer(
         TrackSetup(game, rules),
         times.control,

@@ -47,13 +47,14 @@ def train(
     """
     import trio
 
-    from flagfall.cli.gvgai_options import print_figures, write_json
+    from flagfall.cli.gvgai_options import check_files, print_figures, write_json
     from flagfall.cli.gvgai_runs import check_players, run_until_interrupted
     from flagfall.cli.output import print_json
     from flagfall.gvgai.tracks import PlayedTrack, play_track
     from flagfall.tasks.vgdl.track_game import TrackSetup
 
     times, rules = options.read(think)
+    check_files(journal, results)
     check_players([agent])
     played: list[PlayedTrack] = []
 

@@ -23,8 +23,12 @@ def figures_text(figures: Figures, *, as_json: bool) -> str:
     return json.dumps(figures.as_data(), indent=2) + "\n" if as_json else figures.as_text()
 
 
-def check_results(path: Path) -> None:
+def check_results(path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS) -> None:
     """Whether results can be written here, and whether what they replace are results.
+
+    Args:
+        path: their file.
+        beginnings: what results of this kind begin with.
 
     Raises:
         UsageError: they cannot, or it is something else.
@@ -35,8 +39,8 @@ def check_results(path: Path) -> None:
         raise UsageError(f"results {path}: there is no folder {path.parent}")
     if path.is_file():
         with path.open("rb") as file:
-            start = file.read(max(map(len, _BEGINNINGS)))
-        if start and not start.startswith(_BEGINNINGS):
+            start = file.read(max(map(len, beginnings)))
+        if start and not start.startswith(beginnings):
             raise UsageError(f"results {path}: the file exists and has no results; it is not overwritten")
 
 

@@ -458,6 +458,12 @@ def test_train_and_contest_on_the_command_line(tmp_path):
         (["contest", "-a", "random"], "name at least one game"),
         (["serve", "--game", "cinders", "--agents", "-1"], "--agents -1"),
         (["serve", "--game", "cinders", "--port", "99999"], "port 99999 cannot be"),
+        (["serve", "--game", "cinders", "--results", "no/r.json"], "there is no folder no"),
+        (["train", "cinders", "-a", "random", "--results", __file__], "it is not overwritten"),
+        (
+            ["contest", "cinders", "-a", "random", "-o", "r.json", "--results", "r.json"],
+            "the journal has this name already",
+        ),
         (["play-on", "8080", "-a", "random"], "write HOST:PORT"),
         (["results", "nothing.jsonl"], "no such file"),
     ],
