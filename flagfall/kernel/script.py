@@ -11,16 +11,18 @@ from __future__ import annotations
 __all__ = ["match_script", "run_plain"]
 
 from collections.abc import Callable, Generator
+from math import isfinite
 from typing import Any
 
 import attrs
 
+from flagfall.errors import HostFault
 from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
 from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
 from flagfall.kernel.seeding import derive_seed
 
 
-def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901 - the plot of a match, on one page
+def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901, PLR0912 - the plot of a match, on one page
     """Play tasks until there are no more.
 
     Args:
@@ -50,6 +52,8 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901 - the pl
                     observation, reward, terminated, truncated, _info = step(action)
                     steps += 1
                     earned += reward if type(reward) is not dict else sum(reward.values())
+                    if not isfinite(earned):
+                        raise HostFault(f"task {task.id}: its reward was {reward!r}; rewards must be finite")
                     if terminated or truncated:
                         ended = "finished" if terminated else "truncated"
                         break

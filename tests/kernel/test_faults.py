@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted
+from flagfall.kernel.roles import StepResult
+from flagfall.recording.journal import Journal, read_journal
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import (
     CountTask,
@@ -45,6 +48,21 @@ def test_a_task_that_raises_voids_the_match(where: str, continuous: bool):
     assert "failed in" in played.events[-1].detail
     assert scheduler.closed == 1
     assert scheduler.tasks[0].closed == 1
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), -float("inf")])
+def test_a_reward_that_is_no_number_voids_the_match_and_its_journal_is_sound(reward: float, tmp_path: Path):
+    class Broken(CountTask):
+        def step(self, action: Any) -> StepResult:
+            return super().step(action)._replace(reward=reward if len(self.taken) == 2 else 1)
+
+    path = tmp_path / "run.jsonl"
+    fault, _played = void(Broken(3), Sleeper(0.01), sinks=[Journal(path)])
+    assert "task count: its reward was" in str(fault)
+    assert "finite" in str(fault)
+    *_, ended = read_journal(path)
+    assert isinstance(ended, MatchEnded)
+    assert ended.reason == "void"
 
 
 @pytest.mark.parametrize("where", ["set_seed", "next_task", "report", "close"])
