@@ -27,8 +27,8 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
         folder: of the tournament; what was played there already is taken into account.
         jobs: how many at a time; by default the plan's, or what the machine carries.
     """
+    from flagfall.tournament.engine import jobs_on
     from flagfall.tournament.formats import schedule
-    from flagfall.tournament.runner import usual_jobs
 
     records = _played(folder)
     order = schedule(plan)
@@ -44,7 +44,7 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
         most = "" if order.total is None else f", {number(order.total)} at most"
         told += f" are known so far{most}; the others depend on results"
     print(told)
-    used = jobs or plan.jobs or usual_jobs(plan)
+    used = jobs or plan.jobs or jobs_on(plan)
     left = [spec for spec in known if spec.id not in records]
     print(f"{used} at a time; {_estimate(plan, left, known, records, used)}")
 

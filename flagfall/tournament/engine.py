@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["Engine", "WorkerLost"]
+__all__ = ["Engine", "WorkerLost", "jobs_on"]
 
+import os
 from typing import Protocol
 
 from flagfall.errors import HostFault
+from flagfall.tournament.plan import Plan
 from flagfall.tournament.playing_matches import Attempt
 from flagfall.tournament.records import MatchRecord
 
@@ -16,7 +18,13 @@ class WorkerLost(HostFault):
 
 
 class Engine(Protocol):
-    """Plays the matches of one tournament."""
+    """Plays the matches of one tournament.
+
+    Attributes:
+        usual_jobs: how many matches at a time it has processors for.
+    """
+
+    usual_jobs: int
 
     async def play(self, attempt: Attempt) -> MatchRecord:
         """Play one match. Several may be played at a time; the journal lies in the tournament's folder then.
@@ -30,3 +38,18 @@ class Engine(Protocol):
 
     async def aclose(self) -> None:
         """Let the workers go; not while a match is played."""
+
+
+def jobs_on(plan: Plan, cores: int | None = None) -> int:
+    """How many matches so many processors carry at a time.
+
+    Under the wall clock no more agents than processors, so that none waits for another's; under the virtual
+    clock as many matches as processors.
+
+    Args:
+        plan: of the tournament.
+        cores: the processors; by default those of this machine that this process may use.
+    """
+    cores = len(os.sched_getaffinity(0)) if cores is None else cores
+    seats = 1 if plan.clock == "virtual" else max(task.seats for task in plan.tasks)
+    return max(1, cores // seats)

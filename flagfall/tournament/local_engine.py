@@ -16,7 +16,7 @@ import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
-from flagfall.tournament.engine import WorkerLost
+from flagfall.tournament.engine import WorkerLost, jobs_on
 from flagfall.tournament.plan import Plan
 from flagfall.tournament.playing_matches import Attempt
 from flagfall.tournament.records import MatchRecord
@@ -41,9 +41,9 @@ class LocalEngine:
     """
 
     def __init__(self, plan: Plan, folder: Path) -> None:
+        self.usual_jobs = jobs_on(plan)
         self._start = pickle.dumps((plan, str(folder.absolute())))
         self._idle: list[_Worker] = []
-        self._closed = False
 
     async def play(self, attempt: Attempt) -> MatchRecord:
         """Play one match; see `Engine`."""

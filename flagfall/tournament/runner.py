@@ -12,9 +12,8 @@ ends: something is wrong that another attempt does not mend.
 
 from __future__ import annotations
 
-__all__ = ["FAULT_ATTEMPTS", "STALL_ATTEMPTS", "Engines", "Run", "RunningMatch", "usual_jobs"]
+__all__ = ["FAULT_ATTEMPTS", "STALL_ATTEMPTS", "Engines", "Run", "RunningMatch"]
 
-import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -39,17 +38,6 @@ STALL_ATTEMPTS: Final = 3
 
 FAULT_ATTEMPTS: Final = 5
 """In one run. A worker may be lost by chance; five times the same match is no chance."""
-
-
-def usual_jobs(plan: Plan) -> int:
-    """How many matches this machine carries at a time.
-
-    Under the wall clock no more agents than processors, so that none waits for another's; under the virtual
-    clock as many matches as processors.
-    """
-    cores = len(os.sched_getaffinity(0))
-    seats = 1 if plan.clock == "virtual" else max(task.seats for task in plan.tasks)
-    return max(1, cores // seats)
 
 
 @attrs.frozen(eq=False)

@@ -17,7 +17,7 @@ from flagfall.tournament.host_lag import HostLag, measure_lag, tight_limits
 from flagfall.tournament.local_engine import LocalEngine
 from flagfall.tournament.plan import Plan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.runner import Engines, Run, usual_jobs
+from flagfall.tournament.runner import Engines, Run
 from flagfall.tournament.store import Lock, Store
 
 
@@ -43,7 +43,7 @@ async def run_tournament(
     Args:
         plan: of the tournament.
         out: its folder; by default the plan's. It is made where there is none.
-        jobs: how many matches at a time; by default what the plan says, or what the machine carries.
+        jobs: how many matches at a time; by default what the plan says, or what there are processors for.
         engine: `local`, or `ray`: on the cluster that `ray.init` finds.
         resume: go on with what is in the folder, if anything is.
         base: where paths in the plan's text begin, for who reads it again.
@@ -64,14 +64,13 @@ async def run_tournament(
     """
     folder = plan.output.folder if out is None else out
     with open_tournament(plan, folder, resume=resume, base=base) as store:
-        chosen = jobs or plan.jobs or usual_jobs(plan)
-        if plan.clock == "wall":
-            lag = await measure_lag()
-            for line in _doubts(plan, lag, chosen, engine):
-                warn(line)
         players = _engine(engine, plan, folder)
-        run = Run(plan, store, players, chosen, noticed)
         try:
+            chosen = jobs or plan.jobs or players.usual_jobs
+            if plan.clock == "wall":
+                for line in _doubts(plan, await measure_lag(), chosen, players):
+                    warn(line)
+            run = Run(plan, store, players, chosen, noticed)
             begun(run)
             await _play(run, folder, stop, warn)
         finally:
@@ -113,14 +112,13 @@ def _take_up(store: Store, plan: Plan, base: Path, *, resume: bool) -> None:
         )
 
 
-def _doubts(plan: Plan, lag: HostLag, jobs: int, engine: Engines) -> list[str]:
-    lines = list(tight_limits(plan, lag))
-    if engine == "local" and jobs > usual_jobs(plan):
-        lines.append(
-            f"{jobs} matches at a time are more than this machine has processors for:"
-            f" with {usual_jobs(plan)} every agent has its own"
+def _doubts(plan: Plan, lag: HostLag, jobs: int, engine: Engine) -> Iterator[str]:
+    yield from tight_limits(plan, lag)
+    if jobs > engine.usual_jobs:
+        yield (
+            f"{jobs} matches at a time are more than there are processors for:"
+            f" with {engine.usual_jobs} every agent has its own"
         )
-    return lines
 
 
 def _engine(name: Engines, plan: Plan, folder: Path) -> Engine:

@@ -114,6 +114,8 @@ async def test_a_folder_has_one_runner(tmp_path: Path) -> None:
 class Disturbed:
     """An engine that plays here, and says of some attempts that they were disturbed."""
 
+    usual_jobs = 1
+
     def __init__(self, folder: Path, disturb: dict[str, int], why: str) -> None:
         self.folder = folder
         self.left = dict(disturb)
