@@ -31,12 +31,14 @@ def enter(play: Play, sprite: Sprite) -> None:
     """Enter a sprite where it is now, and nowhere else; note where it may go without being entered again.
 
     Raises:
-        OverflowError: it is farther away than positions can say.
+        OverflowError: it is farther away than positions can say; it is left as far away as they can.
     """
+    if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
+        sprite.x = max(1 - _FARTHEST, min(sprite.x, _FARTHEST - 1))
+        sprite.y = max(1 - _FARTHEST, min(sprite.y, _FARTHEST - 1))
+        raise OverflowError("a sprite has gone out of all bounds")
     if sprite.cells:
         leave(play.cells, sprite)
-    if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
-        raise OverflowError("a sprite has gone out of all bounds")
     block = play.block_size
     x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
     column = x // block

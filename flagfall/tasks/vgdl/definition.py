@@ -187,7 +187,8 @@ class LevelDefinition:
     Attributes:
         name: the file's stem.
         width, height: in cells.
-        sprites: (column, row, type id), in the order in which they are made: row by row, left to right.
+        sprites: (column, row, type id), in the order in which they are made: row by row, left to right. Of
+            the avatars among them, only the first stays.
         notices: characters that the game does not map, second avatars.
     """
 

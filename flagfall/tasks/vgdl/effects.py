@@ -18,7 +18,8 @@ from flagfall.tasks.vgdl.effects_having import HAVING_EFFECTS
 from flagfall.tasks.vgdl.effects_killing import KILLING_EFFECTS
 from flagfall.tasks.vgdl.effects_making import MAKING_EFFECTS
 from flagfall.tasks.vgdl.effects_position import POSITION_EFFECTS
-from flagfall.tasks.vgdl.timers import Timer, TimerPlan, schedule
+from flagfall.tasks.vgdl.timers import NO_SCORE_MESSAGE, Timer, TimerPlan, schedule
+from flagfall.tasks.vgdl.values import NO_SCORE
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.collisions import Effect
@@ -146,6 +147,15 @@ def note_changes(definition: GameDefinition, rule: EffectRule, changes: Changes)
 
 def compile_effect(rule: EffectRule, game: Game) -> Effect:
     """A line of the InteractionSet as a function; its counters are counted by it."""
+    effect = _unscored_effect(rule, game)
+    scores = (rule.parameters["scoreChange"], rule.parameters.get("scoreChangeIfKilled"))
+    if NO_SCORE in scores and rule.context is not EffectContext.TIME:
+        return _complaining_of_score(effect)
+    return effect
+
+
+def _unscored_effect(rule: EffectRule, game: Game) -> Effect:
+    """The same, where nobody asks what a score is that is no integer."""
     if rule.effect == "addTimer":
         return _add_timer(rule, game)
     effect = _EFFECTS[rule.effect](rule.parameters, game)
@@ -164,7 +174,7 @@ def compile_inner(rule: EffectRule, game: Game) -> Effect:
     """An effect that will run without any sprite."""
     if rule.effect not in _ALONE:
         return _complaining(rule)
-    return compile_effect(rule, game)
+    return _unscored_effect(rule, game)
 
 
 def _complaining(rule: EffectRule) -> Effect:
@@ -175,6 +185,19 @@ def _complaining(rule: EffectRule) -> Effect:
         del first, second
         play.warn(message)
         return int(score)
+
+    return run
+
+
+def _complaining_of_score(effect: Effect) -> Effect:
+    """An effect, some score of which is no integer: a message where that would count."""
+
+    def run(play: Play, first: Sprite | None, second: Any) -> int:
+        gain = effect(play, first, second)
+        if gain < NO_SCORE:
+            return gain
+        play.warn(NO_SCORE_MESSAGE)
+        return 0
 
     return run
 

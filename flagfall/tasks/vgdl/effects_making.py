@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.collisions import overlaps
+from flagfall.tasks.vgdl.definition import Place
+from flagfall.tasks.vgdl.mistakes import GameError
 from flagfall.tasks.vgdl.terminations import present_types
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def replace(play: Play, old: Sprite, new: Sprite) -> None:
     for resource, amount in old.resources.items():
         new.gain(resource, amount)
     if old.kind.is_avatar and new.kind.is_avatar:
-        play.set_avatar(new)
+        play.set_avatar(old, new)
 
 
 def transform_to(parameters: Mapping[str, Any], game: Game) -> Effect:
@@ -117,6 +119,16 @@ def transform_to_random_child(parameters: Mapping[str, Any], game: Game) -> Effe
     score: int = parameters["scoreChange"]
     parent: int = parameters["stype"]
     children = [subtype for subtype in game.subtypes(parent) if subtype != parent]
+    lacking = [
+        game.definition.types[child] for child in children if game.definition.types[child].kind is None
+    ]
+    if not children or lacking:
+        about = game.definition.types[parent]
+        reason = f"{lacking[0].name!r} has no class" if lacking else "there are none"
+        place = about.place or Place(game.definition.name, 1)
+        raise GameError(
+            place, f"transformToRandomChild chooses among the types below {about.name!r}: {reason}"
+        )
     kill_second: bool = parameters["killSecond"]
     force: bool = parameters["forceOrientation"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
 
 MAX_EFFORT: Final = 300_000
-"""Sprites made, killed, looked at or run through in one cycle; the public games stay below 2,000."""
+"""Sprites made, killed, looked at or run through in one cycle; the public games stay below 10,000."""
 
 MAX_TIMERS: Final = 10_000
 """Timers that wait; the public games stay below 20."""

@@ -37,8 +37,8 @@ def read_level(definition: GameDefinition, text: str, file: str = "level") -> Le
     """The level in a text, for a game.
 
     Sprites come in the order in which they are made: row by row, left to right, in a cell as mapped.
-    A second sprite of a singleton type is not made. Of several avatars only the first stays;
-    the others are told.
+    A second sprite of a singleton type is not made. Of several avatars only the first stays
+    in a play (the others have taken their numbers); they are told.
 
     Args:
         definition: the game.
@@ -97,13 +97,12 @@ class _Building:
         sprite_type = self._definition.types[type_id]
         if sprite_type.kind is None:
             raise GameError(where, f"{sprite_type.name!r} has no class, so no sprite can be made of it")
+        if self._is_taken(sprite_type):
+            return
         if SPRITE_CLASSES[sprite_type.kind].is_avatar:
             if self._avatar_seen:
                 self.notices.add(where, f"a second avatar ({sprite_type.name!r}); the first one stays")
-                return
             self._avatar_seen = True
-        if self._is_taken(sprite_type):
-            return
         self._present.add(type_id)
         if len(self.sprites) == MAX_PLACED:
             raise GameError(where, f"more than {MAX_PLACED} sprites")

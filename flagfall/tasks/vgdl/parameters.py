@@ -12,7 +12,7 @@ from flagfall.tasks.vgdl.definition import Value
 from flagfall.tasks.vgdl.lines import Word
 from flagfall.tasks.vgdl.mistakes import GameError, Notices
 from flagfall.tasks.vgdl.schema import Parameter, Parameters
-from flagfall.tasks.vgdl.values import Kind, fit
+from flagfall.tasks.vgdl.values import NO_SCORE, Kind, fit
 
 
 def by_key(words: Iterable[Word]) -> dict[str, Word]:
@@ -84,6 +84,11 @@ def read_parameters(
                 )
             else:
                 values[key] = value
+                if value == NO_SCORE and known[key].kind is Kind.SCORE:
+                    text = (
+                        f"{word.text!r} is not {Kind.SCORE.value}; it adds nothing but a message, each time"
+                    )
+                    notices.add(word.place, text, logged=False)
     return values
 
 

@@ -6,6 +6,7 @@ __all__ = ["chase_by_path", "follow_by_path"]
 
 from typing import TYPE_CHECKING
 
+from flagfall.tasks.vgdl.effort import spend
 from flagfall.tasks.vgdl.movement import active, passive
 from flagfall.tasks.vgdl.npcs import doubled, nearest, nearest_of, random_step
 from flagfall.tasks.vgdl.updates import DIRECTIONS
@@ -21,6 +22,7 @@ def first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float
     """The first direction on the way from a sprite to a place; `None` where there is none, or no need."""
     if play.paths is None:
         return None
+    spend(play, play.paths.effort)
     block = play.block_size
     here = (int(sprite.x / block), int(sprite.y / block))
     return play.paths.first_step(here, (int(x / block), int(y / block)))

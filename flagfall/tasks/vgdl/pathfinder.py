@@ -13,8 +13,10 @@ from typing import Final, TypeAlias
 
 Cell: TypeAlias = tuple[int, int]
 
-MAX_KEPT: Final = 2000
-"""Cells from which all ways are kept; the public games with ways have at most 1,000 cells."""
+MAX_KEPT: Final = 1_000_000
+"""So many steps are kept, of all searches together; the public games with ways have at most 1,000 cells."""
+
+_CELLS_A_STEP: Final = 2
 
 MAX_KEPT_STEPS: Final = 100_000
 
@@ -34,8 +36,14 @@ class PathFinder:
     def __init__(self, width: int, height: int, blocked: Collection[Cell], *, sideways: bool = False) -> None:
         self._free = {(x, y) for x in range(width) for y in range(height)} - set(blocked)
         self._ways = _SIDEWAYS if sideways else _ALL_WAYS
+        self._kept = 0
         self._parents: dict[Cell, dict[Cell, Cell]] = {}
         self._steps: dict[tuple[Cell, Cell], Cell | None] = {}
+
+    @property
+    def effort(self) -> int:
+        """What a way may cost; the same whether it is known already or not."""
+        return len(self._free) // _CELLS_A_STEP
 
     def first_step(self, start: Cell, goal: Cell) -> Cell | None:
         """The direction of the first step; `None` for the same cell, and where there is no way."""
@@ -49,9 +57,12 @@ class PathFinder:
         if start == goal or start not in self._free:
             return None
         if start not in self._parents:
-            if len(self._parents) == MAX_KEPT:
+            parents = self._search(start)
+            self._kept += len(parents) + 1
+            if self._kept > MAX_KEPT:
+                self._kept = len(parents) + 1
                 self._parents.clear()
-            self._parents[start] = self._search(start)
+            self._parents[start] = parents
         parents = self._parents[start]
         if goal not in parents:
             return None

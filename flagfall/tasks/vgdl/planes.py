@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from flagfall.tasks.vgdl.observation import Column
+from flagfall.tasks.vgdl.seen_types import seen_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,18 +48,13 @@ class PlanesView:
         height: likewise.
 
     Attributes:
-        types: which type each plane is of: those that can be made and are not hidden, in drawing order.
+        types: which type each plane is of: see `seen_types`.
         resources: the types whose amounts end the row of facts.
         space: of what `view` gives.
     """
 
     def __init__(self, definition: GameDefinition, width: int, height: int) -> None:
-        types = definition.types
-        self.types = tuple(
-            number
-            for number in definition.order
-            if types[number].kind is not None and not types[number].parameters.get("hidden")
-        )
+        self.types = seen_types(definition)
         self.resources = tuple(number for number, limit in enumerate(definition.limits) if limit > 0)
         self._plane_of = {number: plane for plane, number in enumerate(self.types)}
         self._planes = np.zeros((len(self.types), height, width), np.uint8)

@@ -74,6 +74,7 @@ class Play:
 
     __slots__ = (
         "_kills",
+        "_left_with",
         "_walking",
         "aborted",
         "agenda",
@@ -140,8 +141,7 @@ class Play:
         for notice in level.notices:
             if notice.logged:
                 self.warn(str(notice))
-        for column, row, type_id in level.sprites:
-            self.add(type_id, column * block_size, row * block_size)
+        self._populate()
         self.avatar = self._find_avatar()
         if self.avatar is not None:
             self.stale.remove(self.avatar)
@@ -164,6 +164,7 @@ class Play:
         self.died: list[Sprite] = []
         self.killed: set[Sprite] = set()
         self._kills: list[Sprite] = []
+        self._left_with: dict[Sprite, float] = {}
         self.effort = 0
         self._walking = _AFTER_ALL
         self.shields: set[tuple[int, int, str]] = set()
@@ -266,6 +267,7 @@ class Play:
                 self.avatar = None
             self.died.append(sprite)
         self._kills = []
+        self._left_with = {}
         self.killed = set()
         self.counted = True
 
@@ -350,12 +352,18 @@ class Play:
             self._kills.append(sprite)
             self.killed.add(sprite)
 
-    def set_avatar(self, sprite: Sprite) -> None:
-        """Make another sprite the avatar; the score is the play's and stays."""
-        if self.avatar is not None and self.avatar not in self.stale:
-            self.stale.append(self.avatar)
-        self.avatar = sprite
-        self.stale.remove(sprite)
+    def set_avatar(self, old: Sprite, new: Sprite) -> None:
+        """Let another sprite be the avatar in place of one that is, or has been earlier in this cycle.
+
+        The score goes with the avatar: what was won after the old one had been replaced is lost.
+        """
+        if self.avatar is not None:
+            self._left_with[self.avatar] = self.score
+            if self.avatar not in self.stale:
+                self.stale.append(self.avatar)
+        self.score = self._left_with.get(old, self.score)
+        self.avatar = new
+        self.stale.remove(new)
 
     def mark_fired(self, sprite: Sprite) -> None:
         """Note that the avatar made this sprite."""
@@ -437,6 +445,18 @@ class Play:
             self.warn(f"unknown field {word} of {kind.name}")
         template = self.templates[type_id] = build(kind, self.block_size)
         return template
+
+    def _populate(self) -> None:
+        """Make what the level has. Avatars after the first are made and at once removed: they count."""
+        played = False
+        for column, row, type_id in self.level.sprites:
+            if played and self.game.kinds[type_id].is_avatar:
+                if self.templates[type_id] is None:
+                    self.first_of(type_id).original = False
+                self.session.next_id += 1
+            else:
+                self.add(type_id, column * self.block_size, row * self.block_size)
+                played = played or self.game.kinds[type_id].is_avatar
 
     def _find_avatar(self) -> Sprite | None:
         for type_id in self.game.avatars:

@@ -36,7 +36,8 @@ def compile_termination(definition: GameDefinition, rule: TerminationRule) -> Te
     return Termination(
         done=_TESTS[rule.kind](definition, rule.parameters),
         won=winning(rule),
-        by_tick=rule.kind in {"Timeout", "StopCounter"},
+        by_tick=rule.kind == "Timeout"
+        or any(other.kind == "StopCounter" for other in definition.terminations),
     )
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from gymnasium import spaces
 
+from flagfall.tasks.vgdl.seen_types import seen_types
+
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition
     from flagfall.tasks.vgdl.observation import Cell, Column, Grid, StateObservation
@@ -29,11 +31,7 @@ def characters(definition: GameDefinition) -> Mapping[int, str]:
     The level's character for a cell in which the type lies on top; for types that no level character puts on
     top, a letter of their name that is still free, or any other character that is.
     """
-    seen = [
-        number
-        for number in definition.order
-        if definition.types[number].kind is not None and not definition.types[number].parameters.get("hidden")
-    ]
+    seen = seen_types(definition)
     height = {number: at for at, number in enumerate(seen)}
     chosen: dict[int, str] = {}
     for character, numbers in definition.mapping.items():
@@ -60,7 +58,7 @@ class TextView:
     def __init__(self, definition: GameDefinition) -> None:
         self._types = definition.types
         self._characters = characters(definition)
-        self._height = {number: at for at, number in enumerate(definition.order)}
+        self._height = {number: at for at, number in enumerate(seen_types(definition))}
         self._columns: list[tuple[Column | None, str, frozenset[int]]] = []
 
     def show(self, state: StateObservation) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["Timer", "TimerPlan", "run_timers", "schedule"]
+__all__ = ["NO_SCORE_MESSAGE", "Timer", "TimerPlan", "run_timers", "schedule"]
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from flagfall.tasks.vgdl.effort import MAX_TIMERS, TooMuchEffortError
+from flagfall.tasks.vgdl.values import NO_SCORE
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.collisions import Effect
     from flagfall.tasks.vgdl.play import Play
+
+NO_SCORE_MESSAGE: Final = "a scoreChange is no integer"
 
 
 @attrs.frozen(eq=False)
@@ -77,10 +80,18 @@ def run(play: Play, plan: TimerPlan) -> None:
     """Run a timer's effect over its sprites as they are when each type's turn comes."""
     if plan.types is None:
         plan.effect(play, None, None)
-        play.score += plan.score
+        add_score(play, plan.score)
         return
     for type_id in plan.types:
         for sprite in list(play.groups[type_id]):
             if sprite not in play.killed and not sprite.disabled:
                 plan.effect(play, sprite, None)
-                play.score += plan.score
+                add_score(play, plan.score)
+
+
+def add_score(play: Play, score: int) -> None:
+    """Let a score count, or complain of what is none."""
+    if score == NO_SCORE:
+        play.warn(NO_SCORE_MESSAGE)
+    else:
+        play.score += score

@@ -11,7 +11,7 @@ Numbers that are infinite, no numbers, or beyond 32 bits are refused: no rule me
 
 from __future__ import annotations
 
-__all__ = ["COLOURS", "DIRECTIONS", "Kind", "fit", "integer"]
+__all__ = ["COLOURS", "DIRECTIONS", "NO_SCORE", "Kind", "fit", "integer"]
 
 import enum
 import math
@@ -77,6 +77,9 @@ COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
     "DARKBLUE": (20, 20, 100),
 }
 """Colour names, red, green, blue from 0 to 255. The original's `RANDOM` is none here: it says nothing."""
+
+NO_SCORE: Final = 1 << 40
+"""What a score is read as that is no integer: it adds nothing, and each time the original logs a message."""
 
 _CONSTANTS: Final[Mapping[str, tuple[Kind, Value]]] = {
     **{name: (Kind.DIRECTION, way) for name, way in DIRECTIONS.items()},
@@ -149,7 +152,8 @@ def fit(kind: Kind, key: str, text: str) -> Value:
     if kind is Kind.FLAG:
         return text.partition(",")[0].lower() == "true"
     if kind is Kind.SCORE:
-        return integer(text.partition(",")[0])
+        number = integer(text.partition(",")[0])
+        return NO_SCORE if number is None else number
     if kind is Kind.COUNTS:
         counts = tuple(integer(part) for part in text.split(","))
         return None if None in counts else tuple(count for count in counts if count is not None)

@@ -75,7 +75,8 @@ def test_a_singleton_is_made_once_in_its_whole_family():
 
 def test_the_first_avatar_stays_and_the_others_are_told():
     level = read_level(GAME, "BA\nAB", "l")
-    assert [GAME.types[number].name for _, _, number in level.sprites] == ["other", "floor", "floor"]
+    placed = [GAME.types[number].name for _, _, number in level.sprites]
+    assert placed == ["other", "floor", "avatar", "floor", "avatar", "other"]  # numbers are taken by all
     assert [str(notice) for notice in level.notices] == [
         "l:1:2: a second avatar ('avatar'); the first one stays",
         "l:2:1: a second avatar ('avatar'); the first one stays",

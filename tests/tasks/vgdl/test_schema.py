@@ -6,7 +6,7 @@ from flagfall.tasks.vgdl.definition import Value
 from flagfall.tasks.vgdl.schema import Parameter, inherit, number, whole
 from flagfall.tasks.vgdl.schema_effects import EFFECTS, TERMINATIONS, TIMED
 from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
-from flagfall.tasks.vgdl.values import Kind, fit
+from flagfall.tasks.vgdl.values import NO_SCORE, Kind, fit
 
 TYPES = {
     Kind.INT: int,
@@ -174,7 +174,7 @@ def test_inheriting_changes_defaults_and_adds():
         (Kind.FLAG, "win", "1", None),
         (Kind.SCORE, "scoreChange", "-2", -2),
         (Kind.SCORE, "scoreChange", "4,7", 4),
-        (Kind.SCORE, "scoreChange", "1.5", None),
+        (Kind.SCORE, "scoreChange", "1.5", NO_SCORE),
         (Kind.SCORE, "scoreChangeIfKilled", "50", 50),
         (Kind.COUNTS, "counter", "1,0", (1, 0)),
         (Kind.COUNTS, "counter", "1,x", None),
