@@ -3,7 +3,7 @@
 | value | JSON | MessagePack |
 |---|---|---|
 | array | `{"$ndarray": "<f4", "shape": [2, 3], "data": base64}` | extension 78: `["<f4", [2, 3], bytes]` |
-| scalar | the number or truth value | the same |
+| scalar | the number, truth value or text | the same |
 | NaN, infinity, alone | `null`: JSON has no word for them, and msgspec writes this | as it is |
 | NaN, infinity, in an array | as it is | as it is |
 
@@ -147,6 +147,8 @@ def _build(parts: _Parts | _Mapping) -> Any:
 
 
 def _plain(value: Any, pack: Callable[[_Parts], Any]) -> Any:
+    if isinstance(value, str):  # of a class of its own, such as what numpy draws from a list of texts
+        return str.__str__(value)
     numpy = _numpy()
     if type(value) is numpy.ndarray:
         return pack(_parts(value))

@@ -86,6 +86,19 @@ def test_scalars_come_back_as_plain_values(encoder: Any, decoder: Any, scalar: A
 
 
 @formats
+def test_texts_of_other_classes_come_back_as_plain_ones(encoder: Any, decoder: Any) -> None:
+    class Text(str):
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            raise AssertionError
+
+    back = decoder()(encoder().encode([np.str_("LEFT"), Text("ÜP")]))
+    assert back == ["LEFT", "ÜP"]
+    assert {type(text) for text in back} == {str}
+
+
+@formats
 def test_scalars_come_back_as_themselves_where_the_type_says_so(encoder: Any, decoder: Any) -> None:
     view = View(
         np.zeros(1), np.zeros((2, 2), np.uint8), np.float32(0.1), np.int8(-3), np.bool_(0), [np.int16(7)]
