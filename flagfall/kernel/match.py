@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["AgentHost", "Briefing", "MatchResult", "SeatReport", "TaskTally", "WritingSink", "play_match"]
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from math import inf
 from typing import Any, Final
@@ -353,6 +354,9 @@ class _Environment:
         tasks = getattr(self._scheduler, "tasks", ())
         if isinstance(tasks, Sequence) and tasks and isinstance(tasks[0], TaskRole):
             self._show(tasks[0])
+            if any(host.kind == "process" for host in self._hosts):
+                with suppress(Exception):  # whoever needs them is told
+                    spaces_of(tasks[0], 0)  # what describing them imports is no agent's time
         answers = await self._stage.notify(Notice("start"))
         if not isinstance(answers, Stop):
             for seat, host in zip(self._stage.seats, self._hosts, strict=True):

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from flagfall.kernel.spaces import describe_space, has_arrays, spaces_of
 from flagfall.tasks.catalog import make_task
-from tests.fakes import CountTask
+from tests.fakes import CountTask, play_here
 
 DESCRIBED = [
     (spaces.Discrete(5, start=-2), {"type": "discrete", "n": 5, "start": -2}, False),
@@ -82,3 +82,33 @@ def test_what_a_task_says():
     assert spaces_of(make_task("micro1"), 0).action == {"type": "discrete", "n": 256, "start": 0}
     assert spaces_of(make_task("micro1"), 0).nil == 32
     assert spaces_of(CountTask(), 0).observation == {}
+
+
+class SlowlyDescribed(CountTask):
+    described = 0
+
+    @property
+    def observation_space(self) -> spaces.Space[Any]:
+        self.described += 1
+        return spaces.Discrete(4)
+
+
+class AsItStarts:
+    """How often its task had been described when its time began."""
+
+    kind = "process"
+    name = "as it starts"
+    described = -1
+
+    async def run(self, seat: Any, _briefing: Any) -> None:
+        await seat.turn()
+        self.described = seat.task.described
+        seat.reply()
+        async for _ in seat:
+            seat.reply(1)
+
+
+async def test_spaces_are_described_before_the_time_of_an_agent_that_is_told_of_them_begins():
+    host = AsItStarts()
+    await play_here(SlowlyDescribed(), host)
+    assert host.described == 1
