@@ -49,7 +49,8 @@ class Isolation:
         readable: files and folders that it can read in a sandbox, besides its own code.
 
     Raises:
-        UsageError: an unknown kind; limits where there are none; a variable that is not set.
+        UsageError: an unknown kind; limits where there are none; a core that is not to be had; a variable
+            that is not set.
     """
 
     kind: IsolationKind = "process"
@@ -66,6 +67,8 @@ class Isolation:
             raise UsageError(f"isolation {self.kind!r}{nearest(self.kind, KINDS)}")
         if self.kind == "none" and self.limits != UNLIMITED:
             raise UsageError("isolation none has no limits: take process or sandbox, or leave the limits out")
+        if self.limits.cores and (absent := set(self.limits.cores) - _cores()):
+            raise UsageError(f"limits: cores: {min(absent)} is none of the cores here: {sorted(_cores())}")
         for name in self.env:
             if name not in os.environ:
                 raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
@@ -95,6 +98,10 @@ class Isolation:
     def _passes(self, name: str) -> bool:
         usual = name in _PASSED or name.startswith(_PASSED_STARTS) or name.endswith(_PASSED_ENDS)
         return usual or name in self.env
+
+
+def _cores() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 USUAL_ISOLATION: Final = Isolation()

@@ -24,6 +24,8 @@ UNITS: Final[Mapping[str, int]] = MappingProxyType(
 """The units of a written size, in bytes."""
 
 _SIZE = re.compile(r"([0-9]{1,15})([A-Za-z]*)")
+_COUNT = re.compile("[0-9]{1,15}")
+_CORES = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _SPELLINGS: Final = {unit.lower(): unit for unit in UNITS}
 
 
@@ -47,20 +49,21 @@ def format_size(size: int) -> str:
 
 
 def _parse_count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+    if _COUNT.fullmatch(text) is None or int(text) == 0:
         raise UsageError(f"{text!r} is no count: write a whole number, at least 1")
     return int(text)
 
 
 def _parse_cores(text: str) -> tuple[int, ...]:
     """Read `0`, `0-3` or `0+2+4-5`."""
-    found: list[int] = []
+    found: set[int] = set()
     for part in text.split("+"):
-        first, _, last = part.partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()):
+        numbers = _CORES.fullmatch(part)
+        first, last = (0, -1) if numbers is None else (int(numbers[1]), int(numbers[2] or numbers[1]))
+        if first > last:
             raise UsageError(f"{text!r} names no cores: write 0, 0-3 or 0+2")
-        found += range(int(first), int(last or first) + 1)
-    return tuple(sorted(set(found)))
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
 
 
 def _positive(limits: Limits, attribute: attrs.Attribute[int | None], value: object) -> None:

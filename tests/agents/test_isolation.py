@@ -132,7 +132,10 @@ def test_what_limits_say():
         ("processes=0", "no count"),
         ("cpu=1", "no unit"),
         ("cpu=1500ms", "whole seconds"),
+        pytest.param(f"processes={'9' * 5000}", "no count", id="so many processes"),
         ("cores=a", "no cores"),
+        ("cores=3-1", "no cores"),
+        ("cores=0-99999999", "no cores"),
         ("memory=0MB", "above 0"),
     ],
 )
@@ -146,6 +149,8 @@ def test_isolation_that_cannot_be():
         Isolation("sandbx")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="has no limits"):
         Isolation("none", Limits(memory=10**9))
+    with pytest.raises(UsageError, match="9999 is none of the cores here"):
+        Isolation(limits=Limits(cores=(9999,)))
     with pytest.raises(UsageError, match="NOT_SET"):
         Isolation(env=("NOT_SET",))
 
