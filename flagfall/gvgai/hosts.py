@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ["ConnectedHost", "ProgramHost"]
 
-import os
 import socket
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -84,7 +83,7 @@ class ProgramHost:
         try:
             if seat.budget.control.clock == "cpu":
                 seat.cpu_clock = guarded.cpu_clock()
-            pipe = _pipe_of(guarded.process)
+            pipe = guarded.take_pipe()
             try:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(guarded.keep_tail)
@@ -103,15 +102,6 @@ class ProgramHost:
             seat.said = guarded.said
         if fault is not None:
             raise guarded.with_last_words(fault) if isinstance(fault, AgentFault) else fault
-
-
-def _pipe_of(process: trio.Process) -> BytePipe:
-    assert isinstance(process.stdin, trio.lowlevel.FdStream)
-    assert isinstance(process.stdout, trio.lowlevel.FdStream)
-    pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
-    process.stdin.close()
-    process.stdout.close()
-    return pipe
 
 
 async def _play(talk: Talk, seat: Seat) -> None:
