@@ -52,7 +52,7 @@ class RayEngine:
                 ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise UsageError(f"no Ray cluster: {error}") from error
-        self.usual_jobs = jobs_on(plan, int(ray.cluster_resources().get("CPU", 1)))
+        self.usual_jobs = jobs_on(plan, int(self._ray.cluster_resources().get("CPU", 1)))
         self._folder = folder
         self._seats = {task.name: 1 if plan.clock == "virtual" else task.seats for task in plan.tasks}
         self._plan = ray.put(plan)
