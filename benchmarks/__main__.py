@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import gvgai, hosts, kernel, langroom, round1, tournament, vgdl, vgdl_engine
+from benchmarks import gvgai, hosts, kernel, langroom, round1, tournament, vgdl
 
 SUITES = {
     "kernel": kernel.main,
@@ -14,7 +14,6 @@ SUITES = {
     "gvgai": gvgai.main,
     "vgdl": vgdl.main,
     "tournament": tournament.main,
-    "vgdl_engine": vgdl_engine.main,
 }
 
 
