@@ -1,16 +1,25 @@
-"""An action that was no legal one, as a short text for the record: the same in every run, whatever it is."""
+"""What agents say, fit for the record, whatever it is: what is no legal action, and answers to results."""
 
 from __future__ import annotations
 
-__all__ = ["MAX_CHARS", "text_of"]
+__all__ = ["MAX_ANSWER_BYTES", "MAX_CHARS", "recordable", "text_of"]
 
 from reprlib import Repr
 from typing import Any, Final
 
+import msgspec
+
+from flagfall.kernel.channels.arrays import json_encoder
+
 MAX_CHARS: Final = 120
 """Enough to see what an agent meant; what it really said may be of any length."""
 
+MAX_ANSWER_BYTES: Final = 64 * 1024
+"""The longest answer to a result, as JSON; most are a number."""
+
 _PLAIN: Final = (bool, float, complex, type(None))
+
+_encode: Final = json_encoder().encode
 
 
 class _Brief(Repr):
@@ -35,10 +44,24 @@ class _Brief(Repr):
 _brief = _Brief()
 
 
-def text_of(action: Any) -> str:
-    """What the action was, in no more than `MAX_CHARS` characters."""
+def text_of(said: Any) -> str:
+    """What it was, in no more than `MAX_CHARS` characters."""
     try:
-        text = _brief.repr(action)
+        text = _brief.repr(said)
     except Exception:  # noqa: BLE001 - whole numbers with too many digits; names of types that are none
         text = "<unspeakable>"
     return text[:MAX_CHARS].encode("utf-8", "backslashreplace").decode()
+
+
+def recordable(answer: Any) -> Any:
+    """An answer as its record gives it back, so that whoever decides by it does so again in every rerun.
+
+    What JSON has no words for, and what is longer than `MAX_ANSWER_BYTES`, is `text_of` itself.
+    """
+    if answer is None:
+        return None
+    try:
+        text = _encode(answer)
+        return msgspec.json.decode(text) if len(text) <= MAX_ANSWER_BYTES else text_of(answer)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return text_of(answer)

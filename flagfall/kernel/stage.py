@@ -26,7 +26,7 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wai
 from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
 from flagfall.kernel.records import HELD_VALUES, Records
-from flagfall.kernel.refusals import text_of
+from flagfall.kernel.refusals import recordable, text_of
 from flagfall.kernel.requests import Actions, EndOfMatch, Expired, Notice, Offer, Pause, Request, Stop, added
 from flagfall.kernel.rules import Rules
 from flagfall.kernel.seat import Seat
@@ -367,7 +367,7 @@ class Stage(Appointment):
         seat.budget.charge(phase, spent_ns)
         if phase == "start":
             seat.tally.start_ns = spent_ns
-        self._answers[seat.number] = answer
+        self._answers[seat.number] = recordable(answer)
         self._waiting -= 1
         if self._waiting == 0:
             self._complete(phase)

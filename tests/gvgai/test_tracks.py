@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 import trio
 
@@ -216,6 +217,36 @@ def test_escape_aborts_a_game_and_its_result_is_heard(tmp_path):
     track = on_the_virtual_clock(write_game(tmp_path), agent, attrs.evolve(SHORT, games=3))
     assert [(g.winner, g.ticks, g.ended) for g in track.figures.games] == [(-1, 2, "finished")] * 5
     assert agent.ends == [("NO_WINNER", False, 2)] * 5
+
+
+class Odd:
+    """Answers results with what no journal could hold, and with what is a level only here."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = [
+            object(),
+            10**5000,
+            "\ud800",
+            {1: object()},
+            np.int64(1),
+            np.array(2),
+            b"\xff",
+        ]
+
+    def act(self, sso: Any) -> Any:  # noqa: ARG002 - it sees nothing
+        return np.str_("ESCAPE")
+
+    def result(self, sso: Any) -> Any:  # noqa: ARG002
+        self.answers.append(self.answers.pop(0))
+        return self.answers[-1]
+
+
+def test_no_answer_of_an_agent_breaks_the_record(tmp_path):
+    journal = tmp_path / "odd.jsonl"
+    rules = attrs.evolve(SHORT, games=12)
+    track = on_the_virtual_clock(write_game(tmp_path), Odd(), rules, journal=journal)
+    assert len(track.figures.of("training")) == 12
+    assert verify(journal, rebuild).ok
 
 
 class Late:

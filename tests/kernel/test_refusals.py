@@ -1,5 +1,6 @@
 """What a record says of an illegal action."""
 
+import json
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import flagfall
 from flagfall.events import Event, TurnPlayed
-from flagfall.kernel.refusals import MAX_CHARS, text_of
+from flagfall.kernel.refusals import MAX_ANSWER_BYTES, MAX_CHARS, recordable, text_of
 
 
 class Secretive:
@@ -54,6 +55,33 @@ def test_no_address_and_no_error(action):
     assert text == text_of(action)
     if "object" in text:
         assert not re.search(r"at 0x[0-9a-f]+", text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "record"),
+    [
+        (None, None),
+        (2, 2),
+        (np.int64(1), 1),
+        (np.str_("END_TRAINING"), "END_TRAINING"),
+        ((1, {2: "x"}), [1, {"2": "x"}]),
+        (float("nan"), None),
+        (Secretive(), "<Secretive>"),
+        ("\ud800", "'\\ud800'"),
+        pytest.param(10**5000, "<unspeakable>", id="many digits"),
+        pytest.param("x" * MAX_ANSWER_BYTES, text_of("x" * MAX_ANSWER_BYTES), id="long"),
+    ],
+)
+def test_answers_as_a_record_gives_them_back(answer, record):
+    assert recordable(answer) == record
+    assert type(recordable(answer)) is type(record)
+
+
+@given(nested)
+def test_every_answer_can_be_recorded_and_stays_what_it_is(answer):
+    once = recordable(answer)
+    assert json.loads(json.dumps(once)) == once
+    assert recordable(once) == once
 
 
 def test_a_record_says_what_was_refused(tmp_path):
