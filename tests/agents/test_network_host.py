@@ -425,7 +425,7 @@ async def test_an_agent_that_does_not_come_back_in_time_is_late(port: int):
         line.close()
 
     host = hosted("tcp", port, token=TOKEN, reconnect=True)
-    played = await match(CountTask(5), host, client, control="start=20s act=50ms/200ms")
+    played = await match(CountTask(50), host, client, control="start=20s act=50ms/200ms")
     assert played.actions()[:2] == [0, NIL]
     assert [fall.reason for fall in played.fell] == ["late"]
 
