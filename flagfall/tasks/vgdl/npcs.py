@@ -11,9 +11,9 @@ __all__ = [
     "chase_in_sight",
     "doubled",
     "nearest",
-    "nearest_of",
     "random_step",
     "sometimes_random",
+    "targets_of",
     "wander",
 ]
 
@@ -78,15 +78,9 @@ def distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
     return abs(dx) + abs(dy)
 
 
-def nearest_of(play: Play, sprite: Sprite, wanted: int) -> Sequence[Sprite]:
-    """The nearest sprites of a type, or of its subtypes where it has none itself; all equally near ones."""
-    candidates = targets_of(play, wanted)
-    return candidates if len(candidates) == 1 else nearest(play, sprite, candidates)
-
-
-def nearest_in_sight(play: Play, sprite: Sprite, wanted: int) -> Sequence[Sprite]:
-    """The same of those that are straight ahead."""
-    return nearest(play, sprite, [other for other in targets_of(play, wanted) if in_sight(sprite, other)])
+def nearest_in_sight(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
+    """Those straight ahead that share the smallest distance, in order."""
+    return nearest(play, sprite, [other for other in candidates if in_sight(sprite, other)])
 
 
 def targets_of(play: Play, wanted: int) -> Sequence[Sprite]:
@@ -109,6 +103,8 @@ def in_sight(sprite: Sprite, other: Sprite) -> bool:
 
 def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
     """Those that share the smallest distance, in order."""
+    if len(candidates) == 1:
+        return [*candidates]
     if len(candidates) > CROWDED:
         spend(play, len(candidates))
     best = float("inf")
@@ -153,7 +149,7 @@ _AWAY: Final = _steps_by_signs(away=True)
 
 def chase(kind: Kind) -> Update:
     """`Chaser` and `Fleeing`: one of the steps that lead nearer or away (one draw), else a random one."""
-    return chasing(kind, nearest_of)
+    return chasing(kind, nearest)
 
 
 def chase_in_sight(kind: Kind) -> Update:
@@ -161,29 +157,36 @@ def chase_in_sight(kind: Kind) -> Update:
     return chasing(kind, nearest_in_sight)
 
 
-def chasing(kind: Kind, find: Callable[[Play, Sprite, int], Sequence[Sprite]]) -> Update:
-    """What chasers do, given how they find whom they are after."""
+def chasing(kind: Kind, find: Callable[[Play, Sprite, Sequence[Sprite]], list[Sprite]]) -> Update:
+    """What chasers do, given how they find whom they are after among those who are of the right type."""
     wanted = kind.parameters["stype"]
     farthest = kind.parameters["maxDistance"]
     away = kind.parameters["fleeing"]
     repeat = kind.parameters["cons"]
     hasty = is_hasty(kind)
+    sees_all = find is nearest and farthest == -1
+
+    def steps_of(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> Sequence[Direction]:
+        targets = find(play, sprite, candidates)
+        if farthest != -1:
+            x, y = sprite.x, sprite.y
+            targets = [target for target in targets if distance(sprite, x, y, target) <= farthest]
+        return [way for target in targets for way in steps_towards(sprite, target, away=away)]
 
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         tick = play.tick
+        draw = play.random.next_int
+        candidates = targets_of(play, wanted)  # nobody is born or buried while chasers move
+        only = candidates[0] if sees_all and len(candidates) == 1 else None
         for sprite in sprites:
             if kind.drifts:
                 passive(play, sprite)
-            targets = find(play, sprite, wanted)
-            if farthest != -1:
-                x, y = sprite.x, sprite.y
-                targets = [target for target in targets if distance(sprite, x, y, target) <= farthest]
-            if len(targets) == 1:
-                steps = steps_towards(sprite, targets[0], away=away)
+            if only is not None:
+                steps = steps_towards(sprite, only, away=away)
             else:
-                steps = [way for target in targets for way in steps_towards(sprite, target, away=away)]
+                steps = steps_of(play, sprite, candidates)
             if steps:
-                dx, dy = steps[play.random.next_int(len(steps))]
+                dx, dy = steps[draw(len(steps))]
             else:
                 dx, dy = random_step(play, sprite, repeat)
             if hasty or sprite.cooldown <= tick - sprite.moved_at:

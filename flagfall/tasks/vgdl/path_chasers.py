@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flagfall.tasks.vgdl.effort import spend
 from flagfall.tasks.vgdl.movement import active, passive
-from flagfall.tasks.vgdl.npcs import doubled, nearest, nearest_of, random_step
+from flagfall.tasks.vgdl.npcs import doubled, nearest, random_step, targets_of
 from flagfall.tasks.vgdl.updates import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def chase_by_path(kind: Kind) -> Update:
     def update(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            targets = nearest_of(play, sprite, wanted)
+            targets = nearest(play, sprite, targets_of(play, wanted))
             if targets:
                 dx, dy = first_step(play, sprite, targets[0].x, targets[0].y) or (0, 0)
                 sprite.repeats = repeat

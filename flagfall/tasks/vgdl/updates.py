@@ -59,11 +59,15 @@ def fly(play: Play, sprites: Sequence[Sprite]) -> None:
                 rests = pixels == 0 or not (ox or oy)
             if rests:
                 continue
-            sprite.x = x = sprite.x + dx
-            sprite.y = y = sprite.y + dy
             sprite.moved_at = tick
             moved.add(sprite)
-            if not (sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom):
+            sprite.x = x = sprite.x + dx
+            if dy:
+                sprite.y = y = sprite.y + dy
+                stays = sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom
+            else:
+                stays = sprite.left <= x <= sprite.right
+            if not stays:
                 enter(play, sprite)
 
 
