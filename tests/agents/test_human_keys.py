@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +12,7 @@ import pytest
 from flagfall.agents.human import HUMANS
 from flagfall.agents.human_keys import see
 from flagfall.errors import AgentFault, UsageError
-
-PATIENCE_SECONDS = 15.0
+from tests.agents.terminal import Terminal, open_terminal
 
 PROGRAM = """
 import numpy as np
@@ -57,40 +52,13 @@ trio.run(main)
 """
 
 
-class Terminal:
-    """A terminal of 60 columns and 16 rows that runs the program."""
-
-    def __init__(self, folder: Path) -> None:
-        (folder / "program.py").write_text(PROGRAM)
-        self._tmux = ["tmux", "-u", "-S", str(folder / "socket"), "-f", "/dev/null"]
-        self.call("new-session", "-d", "-x", "60", "-y", "16", "sh")
-        self.type(f"cd {folder}; {sys.executable} -W error program.py", "Enter")
-
-    def call(self, *words: str) -> str:
-        env = {k: v for k, v in os.environ.items() if k not in {"TMUX", "COLUMNS", "LINES"}}
-        env |= {"LC_ALL": "C.UTF-8", "PS1": "$ ", "SHELL": "/bin/sh"}
-        done = subprocess.run([*self._tmux, *words], env=env, capture_output=True, text=True, check=True)
-        return done.stdout
-
-    def type(self, *keys: str) -> None:
-        self.call("send-keys", *keys)
-
-    def wait_for(self, *texts: str) -> str:
-        """The screen, when it shows all of these."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not all(text in (screen := self.call("capture-pane", "-p")) for text in texts):
-            assert time.monotonic() < until, f"in vain:\n{screen}"
-            time.sleep(0.05)
-        return screen
-
-
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.skip("the full screen is tried in a real terminal: install tmux (apt-get install tmux)")
-    terminal = Terminal(tmp_path)
-    yield terminal
-    terminal.call("kill-server")
+    """It runs the program."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    with open_terminal(tmp_path, columns=60, rows=16) as terminal:
+        terminal.run(f"{sys.executable} -W error program.py")
+        yield terminal
 
 
 def test_keys_are_played_and_the_picture_is_shown(terminal: Terminal) -> None:

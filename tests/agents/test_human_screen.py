@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +12,7 @@ from flagfall.agents.human import HUMANS
 from flagfall.agents.human_screen import score
 from flagfall.agents.human_talk import TAPE_STEPS, Tape
 from flagfall.errors import UsageError
-
-PATIENCE_SECONDS = 15.0
+from tests.agents.terminal import Terminal, open_terminal
 
 PROGRAM = """
 import sys
@@ -59,62 +54,27 @@ echo stty was saved
 """
 
 
-class Terminal:
-    """A terminal of 80 columns and 24 rows with a shell in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / "program.py").write_text(PROGRAM)
-        (folder / "run.sh").write_text(SCRIPT)
-        self._tmux = ["tmux", "-u", "-S", str(folder / "socket"), "-f", "/dev/null"]
-        self.call("new-session", "-d", "-x", "80", "-y", "24", "sh")
-
-    def call(self, *words: str) -> str:
-        env = {k: v for k, v in os.environ.items() if k not in {"TMUX", "COLUMNS", "LINES"}}
-        env |= {"LC_ALL": "C.UTF-8", "PS1": "$ ", "SHELL": "/bin/sh"}
-        done = subprocess.run([*self._tmux, *words], env=env, capture_output=True, text=True, check=True)
-        return done.stdout
-
-    def type(self, *keys: str) -> None:
-        self.call("send-keys", *keys)
-
-    def screen(self) -> str:
-        return self.call("capture-pane", "-p")
-
-    def wait_for(self, *texts: str) -> str:
-        """The screen, when it shows all of these."""
-        return self.wait_until(lambda screen: all(text in screen for text in texts))
-
-    def wait_until(self, seen: Callable[[str], bool]) -> str:
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not seen(screen := self.screen()):
-            assert time.monotonic() < until, f"in vain:\n{screen}"
-            time.sleep(0.05)
-        return screen
-
-    def play(self, how: str) -> None:
-        self.type(f"cd {self.folder}; sh run.sh {how}", "Enter")
-
-    def assert_sane(self) -> None:
-        self.wait_for("stty was saved")
-        assert (self.folder / "before").read_text() == (self.folder / "after").read_text()
-        cursor_alternate = self.call(
-            "display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"
-        )
-        assert cursor_alternate.split() == ["1", "0", "0"]
-
-
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.skip("the full screen is tried in a real terminal: install tmux (apt-get install tmux)")
-    terminal = Terminal(tmp_path)
-    yield terminal
-    terminal.call("kill-server")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "run.sh").write_text(SCRIPT)
+    with open_terminal(tmp_path) as terminal:
+        yield terminal
+
+
+def play(terminal: Terminal, how: str) -> None:
+    terminal.run(f"sh run.sh {how}")
+
+
+def assert_sane(terminal: Terminal) -> None:
+    terminal.wait_for("stty was saved")
+    assert (terminal.folder / "before").read_text() == (terminal.folder / "after").read_text()
+    state = terminal.call("display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}")
+    assert state.split() == ["1", "0", "0"]
 
 
 def test_a_human_reads_answers_is_paid_and_quits(terminal: Terminal):
-    terminal.play("quit")
+    play(terminal, "quit")
     asked = terminal.wait_for("teacher say: y.", "YOUR TURN").splitlines()
     assert len(asked) == 24
     assert asked[0].split() == ["flagfall", "time", "6", "reward", "0", "YOUR", "TURN"]
@@ -136,7 +96,7 @@ def test_a_human_reads_answers_is_paid_and_quits(terminal: Terminal):
     terminal.wait_until(lambda screen: any("!" in line for line in screen.splitlines() if "learner" in line))
     terminal.type("QUIT", "Enter")
     terminal.wait_for("ended: stopped")
-    terminal.assert_sane()
+    assert_sane(terminal)
     assert not (terminal.folder / "errors").read_text()
 
 
@@ -155,13 +115,13 @@ def time_on(screen: str) -> int:
     ],
 )
 def test_the_terminal_is_left_as_it_was_however_the_match_ends(terminal: Terminal, how, keys, told):
-    terminal.play(how)
+    play(terminal, how)
     terminal.wait_for("teacher say: y.", "YOUR TURN")
     terminal.type(*keys)
     if how == "skip":
         terminal.wait_for("~~~~~~~~", "time 100")
         terminal.type("C-x")
-    terminal.assert_sane()
+    assert_sane(terminal)
     errors = (terminal.folder / "errors").read_text()
     assert told in errors if told else not errors
 
