@@ -15,15 +15,13 @@ import trio
 from flagfall.agents.half_blocks import HALF_BLOCK, fitted, half_block_runs
 from flagfall.agents.human import QUIT
 from flagfall.agents.human_keys import SPEEDS, USUAL_SPEED, KeyConsole, Shown
+from flagfall.agents.screen_keys import at_screen
 from flagfall.errors import UsageError
 
 try:
     import urwid
 except ModuleNotFoundError as error:
     raise UsageError("to play by keys needs urwid: pip install 'flagfall[human]'") from error
-
-EMPTY_READS: Final = 100
-"""A terminal that is readable so often in a row, and gives nothing, is gone."""
 
 MAX_WAITING: Final = 16
 """So many keys wait to be played while the game waits; older ones are forgotten."""
@@ -53,24 +51,17 @@ async def key_screen(keys: Mapping[str, Any], speed: int = USUAL_SPEED) -> Async
         speed: steps a second at first, one of `SPEEDS`.
     """
     screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
-    screen.set_input_timeouts(max_wait=0, complete_wait=0.02, resize_wait=0)
     screen.set_terminal_properties(colors=ALL_COLOURS)
-    with screen.start():
-        console = KeyScreen(screen, keys, speed)
-        async with trio.open_nursery() as nursery:
-            for source in screen.get_input_descriptors():
-                nursery.start_soon(console.listen_to, source)
-            try:
-                yield console
-            finally:
-                nursery.cancel_scope.cancel()
+    console = KeyScreen(screen, keys, speed)
+    async with at_screen(screen, console):
+        yield console
 
 
 class KeyScreen:
     """See `flagfall.agents.human_keys.KeyConsole`.
 
     Args:
-        screen: of urwid, started.
+        screen: of urwid.
         keys: which keys play something.
         speed: steps a second at first, one of `SPEEDS`.
     """
@@ -99,26 +90,11 @@ class KeyScreen:
     def show(self, shown: Shown) -> None:
         """Draw this."""
         self._shown = shown
-        self._draw()
+        self.draw()
 
-    async def listen_to(self, source: Any) -> None:
-        """Take keys, and changes of the terminal's size, whenever this has some."""
-        empty = 0
-        while True:
-            await trio.lowlevel.wait_readable(source)
-            keys = self._screen.get_input()
-            empty = 0 if keys else empty + 1
-            if empty > EMPTY_READS:
-                self._press(_QUIT_KEYS[0])
-                return
-            for key in keys:
-                self._press(key)
-            self._draw()
-
-    def _press(self, key: Any) -> None:
-        if key == "window resize":
-            self._screen.clear()
-        elif key in _QUIT_KEYS:
+    def press(self, key: Any) -> None:
+        """See `flagfall.agents.screen_keys.KeyTaker`."""
+        if key in _QUIT_KEYS:
             self._waiting.append(QUIT)
         elif key in ("+", "-"):
             self._speed = min(max(self._speed + (1 if key == "+" else -1), 0), len(SPEEDS) - 1)
@@ -126,7 +102,12 @@ class KeyScreen:
             self._waiting.append(key)
         self._pressed.set()
 
-    def _draw(self) -> None:
+    def hang_up(self) -> None:
+        """Likewise: nobody is left to play."""
+        self.press(_QUIT_KEYS[0])
+
+    def draw(self) -> None:
+        """Likewise."""
         columns, rows = self._screen.get_cols_rows()
         lines = self._picture(columns, rows - 2) + self._shown.text.splitlines()
         body = urwid.Filler(

@@ -1,8 +1,7 @@
 """A human at a full screen, drawn with urwid.
 
-The screen is urwid's, the loop is the match's: keys are read by a task of ours and the screen is drawn
-where something changed. urwid's own trio loop would put an instrument on every step of the whole event
-loop, and draw only when that has nothing to do, which in a match may be never.
+The screen is urwid's, the loop is the match's (`flagfall.agents.screen_keys`): the screen is drawn where
+something changed.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import trio
 
 from flagfall.agents.human import QUIT, SKIP, Console, Human
 from flagfall.agents.human_talk import AFTER_DOT_OR_SPACES, Tape
+from flagfall.agents.screen_keys import at_screen
 from flagfall.errors import UsageError
 
 try:
@@ -37,9 +37,6 @@ USUAL_SPEED: Final = 10
 
 DRAW_SECONDS: Final = 0.04
 """At least so long between two pictures: one takes some 3 ms, and nobody reads faster."""
-
-EMPTY_READS: Final = 100
-"""A terminal that is readable so often in a row, and gives nothing, is gone."""
 
 LEAST_TAPE_COLUMNS: Final = 24
 
@@ -95,17 +92,10 @@ class FullScreenHuman(Human):
 async def _full_screen(tape: Tape, world: Callable[[], str | None] | None) -> AsyncIterator[Console]:
     # Nobody needs to paste or to know of the focus, and a terminal would have to be asked whether it can.
     screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
-    screen.set_input_timeouts(max_wait=0, complete_wait=0.02, resize_wait=0)
     screen.register_palette(_PALETTE)
-    with screen.start():
-        console = _ScreenConsole(screen, tape, world)
-        async with trio.open_nursery() as nursery:
-            for source in screen.get_input_descriptors():
-                nursery.start_soon(console.listen_to, source)
-            try:
-                yield console
-            finally:
-                nursery.cancel_scope.cancel()
+    console = _ScreenConsole(screen, tape, world)
+    async with at_screen(screen, console):
+        yield console
 
 
 class _ScreenConsole:
@@ -143,7 +133,7 @@ class _ScreenConsole:
 
     async def ask(self, *, wanted: bool) -> str | None:
         self._asking = "YOUR TURN" if wanted else "paused: Enter steps"
-        self._draw()
+        self.draw()
         try:
             return await self._lines.receive()
         finally:
@@ -158,31 +148,18 @@ class _ScreenConsole:
     def tell(self, *, skipping: int) -> None:
         self._skipping = skipping
         if time.monotonic() - self._drawn_at >= DRAW_SECONDS:
-            self._draw()
+            self.draw()
 
-    # Keys.
+    # Keys, see `flagfall.agents.screen_keys.KeyTaker`.
 
-    async def listen_to(self, source: Any) -> None:
-        """Take keys, and changes of the terminal's size, whenever this has some."""
-        empty = 0
-        while True:
-            await trio.lowlevel.wait_readable(source)
-            keys = self._screen.get_input()
-            empty = 0 if keys else empty + 1
-            if empty > EMPTY_READS:
-                self._lines_in.send_nowait(None)
-                return
-            for key in keys:
-                self._press(key)
-            self._draw()
-
-    def _press(self, key: Any) -> None:
-        if key == "window resize":
-            self._screen.clear()
-        elif key in self._keys:
+    def press(self, key: Any) -> None:
+        if key in self._keys:
             self._keys[key]()
         elif isinstance(key, str):
             self._edit.keypress((self._screen.get_cols_rows()[0],), key)
+
+    def hang_up(self) -> None:
+        self._lines_in.send_nowait(None)
 
     def _enter(self) -> None:
         self._lines_in.send_nowait(self._edit.edit_text)
@@ -198,7 +175,7 @@ class _ScreenConsole:
 
     # The picture.
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
         columns, rows = self._screen.get_cols_rows()
         footer = urwid.Pile(
             [urwid.AttrMap(self._edit, None, None), urwid.Text(_keys_line(), wrap="clip")], focus_item=0
