@@ -141,8 +141,9 @@ def test_a_late_turn_in_a_stall_of_the_host_makes_the_match_void(tmp_path: Path)
     wait_until(lambda: any(file.stat().st_size > 5000 for file in (out / "running").iterdir()))  # turns, too
     stalled = [*agents_of(runner.pid), *workers_of(runner.pid)]
     assert len(stalled) == 2
-    for pid in stalled:
-        os.kill(pid, signal.SIGSTOP)
+    os.kill(stalled[0], signal.SIGSTOP)
+    time.sleep(0.05)  # the worker waits for it now, and is not in the middle of a step of its own
+    os.kill(stalled[1], signal.SIGSTOP)
     time.sleep(0.5)  # the machine passes over both of them,
     os.kill(stalled[1], signal.SIGCONT)
     time.sleep(0.5)  # and over the agent for longer than the kernel can see

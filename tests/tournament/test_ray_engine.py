@@ -43,7 +43,13 @@ def play(**options):
     return trio.run(partial(run_tournament, plan, out, jobs=2, engine="ray", **options))
 """
 
-ALONE = HEAD + "play()"
+ALONE = (
+    HEAD
+    + """
+os.environ["RAY_ADDRESS"] = "local"  # a cluster of its own, whatever else runs on this machine
+play()
+"""
+)
 
 DISTURBED = (
     HEAD
