@@ -6,11 +6,11 @@ __all__ = ["contest"]
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from flagfall.cli.gvgai_options import Agents, Seed, TrackOptions
+from flagfall.cli.gvgai_options import Agents, Flag, Journal, PlayOptions, Seed
 
 if TYPE_CHECKING:
     from flagfall.errors import HostFault
@@ -18,22 +18,18 @@ if TYPE_CHECKING:
     from flagfall.gvgai.series import Fixture
     from flagfall.gvgai.tracks import PlayedTrack
 
-_Flag = Parameter(negative="", show_default=False)
-_USUAL = TrackOptions()
+_USUAL = PlayOptions()
 
 
 def contest(
     *games: str,
     agent: Agents,
-    options: TrackOptions = _USUAL,
-    clock: Literal["wall", "virtual"] = "wall",
-    think: str | None = None,
-    host: Literal["task", "thread", "process"] | None = None,
+    options: PlayOptions = _USUAL,
     seed: Seed = 0,
-    journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
+    journal: Journal = None,
     results: Path | None = None,
-    json: Annotated[bool, _Flag] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+    json: Annotated[bool, Flag] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), Flag] = False,
 ) -> int:
     """Play every agent on every game; rank them by wins, then score, then ticks, with points across games.
 
@@ -43,9 +39,6 @@ def contest(
         games: Files, or names of games that come with flagfall.
         agent: Who plays; see `flagfall gvgai train --help`.
         options: What the tracks may be told.
-        clock: `virtual`: only thinking takes time, and each act thinks for `--think`.
-        think: On the virtual clock, what each act takes, such as `10ms`.
-        host: Where agents run; by default the samples in the event loop, others in processes.
         seed: Everything random derives from it; all agents face the same seed on a game.
         journal: Record each match in this file, numbered.
         results: Leave ranks, points and all figures in this file, as JSON.
@@ -60,7 +53,7 @@ def contest(
     from flagfall.gvgai.contest import Contest
     from flagfall.gvgai.series import fixtures, play_series
 
-    times, rules = options.read(think)
+    times, rules = options.read(options.think)
     check_files(journal, results)
     planned = fixtures(games, agent, rules, seed, journal)
     check_players(agent)
@@ -80,9 +73,9 @@ def contest(
             print(_line(fixture, played, len(planned)), file=sys.stderr, flush=True)
 
     async def play(stop: trio.Event) -> None:
-        await play_series(planned, times, standing, host=host, stop=stop, tell=tell)
+        await play_series(planned, times, standing, host=options.host, stop=stop, tell=tell)
 
-    code = run_until_interrupted(play, virtual=clock == "virtual")
+    code = run_until_interrupted(play, virtual=options.clock == "virtual")
     data = {**standing.as_data(), "matches": matches}
     if results is not None:
         write_json(results, data)

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["Rules", "TrackOptions", "check_files", "print_figures", "write_json"]
+__all__ = [
+    "Agents",
+    "Flag",
+    "Journal",
+    "PlayOptions",
+    "Rules",
+    "Seed",
+    "TrackOptions",
+    "check_files",
+    "print_figures",
+    "write_json",
+]
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -14,8 +26,6 @@ from flagfall.errors import UsageError
 from flagfall.timing.units import parse_duration
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from flagfall.gvgai.figures import TrackFigures
     from flagfall.gvgai.tracks import TrackTimes
     from flagfall.tasks.vgdl.track import TrackRules
@@ -63,6 +73,22 @@ class TrackOptions:
         )
 
 
+@Parameter(name="*")
+@dataclass
+class PlayOptions(TrackOptions):
+    """What else may be told where agents of ours play the track.
+
+    Attributes:
+        clock: `virtual`: only thinking takes time, and each act thinks for `--think`.
+        think: On the virtual clock, what each act takes, such as `10ms`.
+        host: Where agents run; by default the samples in the event loop, others in processes.
+    """
+
+    clock: Literal["wall", "virtual"] = "wall"
+    think: str | None = None
+    host: Literal["task", "thread", "process"] | None = None
+
+
 def _duration(option: str, text: str | None) -> int | None:
     if text is None:
         return None
@@ -73,6 +99,8 @@ def _duration(option: str, text: str | None) -> int | None:
 
 
 Seed = Annotated[int, Parameter(name=["--seed", "-s"])]
+Journal = Annotated[Path | None, Parameter(name=["--journal", "-o"])]
+Flag = Parameter(negative="", show_default=False)
 Agents = Annotated[list[str], Parameter(name=["--agent", "-a"], consume_multiple=True, negative="")]
 
 

@@ -8,9 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flagfall.cli.gvgai_options import Seed
-
-_Flag = Parameter(negative="", show_default=False)
+from flagfall.cli.gvgai_options import Flag, Seed
 
 
 def play_on(
@@ -21,7 +19,7 @@ def play_on(
     time_control: str = "gvgai-2017",
     wait: float = 10.0,
     seed: Seed = 0,
-    json: Annotated[bool, _Flag] = False,
+    json: Annotated[bool, Flag] = False,
 ) -> int:
     """Let an agent play at a server of the original, as a client of it.
 

@@ -7,12 +7,10 @@ __all__ = ["results"]
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from flagfall.cli.gvgai_options import Flag
 
 
-def results(
-    file: Path, /, *, json: Annotated[bool, Parameter(negative="", show_default=False)] = False
-) -> None:
+def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
     """Print the figures of a recorded track: wins, scores, ticks, times, and the curve of the training.
 
     Args:

@@ -7,14 +7,11 @@ __all__ = ["serve"]
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
-from flagfall.cli.gvgai_options import Seed, TrackOptions
+from flagfall.cli.gvgai_options import Flag, Journal, Seed, TrackOptions
 
 if TYPE_CHECKING:
     from flagfall.gvgai.server import Session
 
-_Flag = Parameter(negative="", show_default=False)
 _USUAL = TrackOptions()
 
 
@@ -26,9 +23,9 @@ def serve(
     agents: int = 1,
     options: TrackOptions = _USUAL,
     seed: Seed = 0,
-    journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
+    journal: Journal = None,
     results: Path | None = None,
-    json: Annotated[bool, _Flag] = False,
+    json: Annotated[bool, Flag] = False,
 ) -> int:
     """Let clients of the original, in Java, Python or anything else, connect and play a game.
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 __all__ = ["train"]
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from flagfall.cli.gvgai_options import Seed, TrackOptions
+from flagfall.cli.gvgai_options import Flag, Journal, PlayOptions, Seed
 
-_Flag = Parameter(negative="", show_default=False)
-_USUAL = TrackOptions()
+_USUAL = PlayOptions()
 
 
 def train(
@@ -20,14 +19,11 @@ def train(
     /,
     *,
     agent: Annotated[str, Parameter(name=["--agent", "-a"])],
-    options: TrackOptions = _USUAL,
-    clock: Literal["wall", "virtual"] = "wall",
-    think: str | None = None,
-    host: Literal["task", "thread", "process"] | None = None,
+    options: PlayOptions = _USUAL,
     seed: Seed = 0,
-    journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
+    journal: Journal = None,
     results: Path | None = None,
-    json: Annotated[bool, _Flag] = False,
+    json: Annotated[bool, Flag] = False,
 ) -> int:
     """Train an agent on levels 0, 1, 2 of a game, validate it on 3 and 4, and print how it did.
 
@@ -37,9 +33,6 @@ def train(
         agent: Who plays: `random`, `q-learning`, `file.py:Name`, `package.module:Name`, or
             `program:COMMAND` for a client of the original over its standard input and output.
         options: What the track may be told.
-        clock: `virtual`: only thinking takes time, and each act thinks for `--think`.
-        think: On the virtual clock, what each act takes, such as `10ms`.
-        host: Where the agent runs; by default the samples in the event loop, others in processes.
         seed: Everything random derives from it.
         journal: Record the match in this file; `.zst` at its end compresses it.
         results: Leave all figures in this file, as JSON.
@@ -53,16 +46,18 @@ def train(
     from flagfall.gvgai.tracks import PlayedTrack, play_track
     from flagfall.tasks.vgdl.track_game import TrackSetup
 
-    times, rules = options.read(think)
+    times, rules = options.read(options.think)
     check_files(journal, results)
     check_players([agent])
     played: list[PlayedTrack] = []
 
     async def play(stop: trio.Event) -> None:
         setup = TrackSetup(game, rules)
-        played.append(await play_track(setup, agent, times, host=host, seed=seed, journal=journal, stop=stop))
+        played.append(
+            await play_track(setup, agent, times, host=options.host, seed=seed, journal=journal, stop=stop)
+        )
 
-    code = run_until_interrupted(play, virtual=clock == "virtual")
+    code = run_until_interrupted(play, virtual=options.clock == "virtual")
     for track in played:
         figures = track.figures
         if results is not None:
