@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.tiles import BACKDROP, TileSet
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MAX_KEPT: Final = 10_000
 """So many looks of cells are kept (3 MB of them with 10 pixels a cell), and so many places."""
 
+MAX_PIXELS: Final = 64_000_000
+"""The largest public level has 172,500 with 10 pixels a cell."""
 
 Mark: TypeAlias = tuple[int, int, int, int, int, int, int, tuple[int, int]]
 """All that a sprite's looks depend on: the rank of its type in the drawing order, its number, its type, x and
@@ -49,12 +52,20 @@ class Painter:
         play: begun; a painter for each play.
         block: pixels a cell in the picture; by default the play's own.
         tiles: a tile set of the game to share with other painters.
+
+    Raises:
+        UsageError: the picture would be too large.
     """
 
     def __init__(self, play: Play, block: int | None = None, tiles: TileSet | None = None) -> None:
         definition = play.game.definition
         self._play = play
         self._block = block or play.block_size
+        pixels = play.width * play.height * self._block**2
+        if pixels > MAX_PIXELS:
+            raise UsageError(
+                f"{pixels} pixels: {MAX_PIXELS} are the most; with fewer pixels a cell it will do (:pixels=)"
+            )
         self._tiles = tiles or TileSet(definition)
         self._ranks = {
             type_id: rank

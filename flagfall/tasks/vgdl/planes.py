@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 import numpy as np
 from gymnasium import spaces
 
+from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.observation import Column
 from flagfall.tasks.vgdl.seen_types import seen_types
 
@@ -25,6 +26,9 @@ Then comes the amount of each resource."""
 
 MAX_FACT: Final = 1e6
 """No fact is larger, nor its negative: what is, is cut."""
+
+MAX_VALUES: Final = 10**8
+"""Values of all planes together; the public games need 17,360."""
 
 
 class Planes(TypedDict):
@@ -51,10 +55,16 @@ class PlanesView:
         types: which type each plane is of: see `seen_types`.
         resources: the types whose amounts end the row of facts.
         space: of what `view` gives.
+
+    Raises:
+        UsageError: the level is too large for it.
     """
 
     def __init__(self, definition: GameDefinition, width: int, height: int) -> None:
         self.types = seen_types(definition)
+        if len(self.types) * height * width > MAX_VALUES:
+            size = f"{len(self.types)} planes of {width} x {height} cells"
+            raise UsageError(f"{size}: more than {MAX_VALUES} values; see such a level as state")
         self.resources = tuple(number for number, limit in enumerate(definition.limits) if limit > 0)
         self._plane_of = {number: plane for plane, number in enumerate(self.types)}
         self._planes = np.zeros((len(self.types), height, width), np.uint8)

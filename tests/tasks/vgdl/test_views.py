@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.game import Game
 from flagfall.tasks.vgdl.icons import ICONS, ROLES
 from flagfall.tasks.vgdl.language import read_game
@@ -18,6 +19,7 @@ from flagfall.tasks.vgdl.planes import PlanesView
 from flagfall.tasks.vgdl.play import Play
 from flagfall.tasks.vgdl.text_view import TextView, characters
 from flagfall.tasks.vgdl.tiles import BACKDROP, TileSet, choose_drawing
+from tests.tasks.vgdl.small_games import begin, compiled
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, ZOO, played, public_play, zoo
 
 GAMES = ["aliens", "boulderdash", "frogs", "missilecommand", "zelda"]
@@ -138,6 +140,25 @@ def test_what_is_hidden_is_drawn_and_what_is_invisible_is_not() -> None:
     assert (Painter(play).paint() == bare).all()
     play.groups[floor].clear()
     assert (Painter(play).paint() != bare).any()
+
+
+def test_a_level_too_large_to_be_seen_is_refused() -> None:
+    play = begin("avatar > NullAvatar", "", "A" + " " * 999 + "\n" * 200)
+    with pytest.raises(UsageError, match=":pixels="):
+        Painter(play, 200)
+    types = "\n".join(f"t{number} > Passive" for number in range(600))
+    with pytest.raises(UsageError, match="602 planes of 1000 x 200 cells"):
+        PlanesView(compiled(f"avatar > NullAvatar\n{types}").definition, play.width, play.height)
+
+
+def test_a_parent_of_which_there_are_sprites_is_seen() -> None:
+    play = begin("avatar > NullAvatar\np > Immovable\n  x > color=RED\n  y >", "", "Ap")
+    state = Observer(play).observe()
+    view = PlanesView(play.game.definition, play.width, play.height)
+    parent = play.game.definition.type_named("p").id
+    assert view.types[0] == parent
+    assert view.view(state)["planes"][0].tolist() == [[0, 1]]
+    assert TextView(play.game.definition).board(state) == ["Ap"]
 
 
 @settings(max_examples=30, deadline=None)
