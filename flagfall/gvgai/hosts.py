@@ -5,14 +5,14 @@ from __future__ import annotations
 __all__ = ["ConnectedHost", "ProgramHost"]
 
 import socket
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
 
 from flagfall.agents.commands import split_command
-from flagfall.agents.guarded import LAST_WORDS_SECONDS, open_guarded
+from flagfall.agents.guarded import Guarded, play_guarded
 from flagfall.agents.isolation import NO_ISOLATION
-from flagfall.errors import AgentFault, HostFault
 from flagfall.gvgai.talk import Talk
 from flagfall.kernel.channels.pipes import BytePipe
 
@@ -78,30 +78,14 @@ class ProgramHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        guarded = await open_guarded(self._command, NO_ISOLATION)
-        fault: AgentFault | HostFault | None = None
-        try:
-            if seat.budget.control.clock == "cpu":
-                seat.cpu_clock = guarded.cpu_clock()
-            pipe = guarded.take_pipe()
-            try:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(guarded.keep_tail)
-                    try:
-                        await _play(Talk(pipe, self._track), seat)
-                        pipe.close()  # the end of its input, for a client that does not know `FINISH`
-                        await guarded.has_ended(GOODBYE_SECONDS)
-                    except (AgentFault, HostFault) as caught:
-                        fault = caught
-                        await guarded.has_ended(LAST_WORDS_SECONDS)  # for an exit code of its own
-                    nursery.cancel_scope.cancel()
-            finally:
-                pipe.close()
-        finally:
-            await guarded.end()
-            seat.said = guarded.said
-        if fault is not None:
-            raise guarded.with_last_words(fault) if isinstance(fault, AgentFault) else fault
+        await play_guarded(self._command, NO_ISOLATION, seat, partial(self._play_program, seat))
+
+    async def _play_program(self, seat: Seat, guarded: Guarded, pipe: BytePipe) -> None:
+        if seat.budget.control.clock == "cpu":
+            seat.cpu_clock = guarded.cpu_clock()
+        await _play(Talk(pipe, self._track), seat)
+        pipe.close()  # the end of its input, for a client that does not know `FINISH`
+        await guarded.has_ended(GOODBYE_SECONDS)
 
 
 async def _play(talk: Talk, seat: Seat) -> None:
