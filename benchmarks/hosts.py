@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["main"]
 
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -20,16 +21,19 @@ import trio
 from benchmarks.kernel import OneTask
 from benchmarks.matches import CONTROL, journals, no_sinks
 from benchmarks.measure import Row, percentile, show
+from flagfall.agents.command_host import CommandHost
 from flagfall.agents.isolation import Isolation, IsolationKind
+from flagfall.agents.network_host import parse_network
 from flagfall.agents.process_host import ProcessHost
 from flagfall.agents.sandbox import check_sandbox
 from flagfall.errors import UsageError
 from flagfall.events import Event, SeatReady, TurnPlayed
-from flagfall.kernel.match import play_match
+from flagfall.kernel.match import AgentHost, play_match
 from flagfall.kernel.roles import Sink
 from flagfall.timing import MS
 
 AGENT = f"{Path(__file__).with_name('echo_agent.py')}:Echo"
+PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'examples' / 'wire' / 'bot.py'}"
 PINGS = 10_000
 STARTS = 15
 AT_ONCE = 64
@@ -55,12 +59,15 @@ def pipe_round_trips(count: int) -> list[float]:
     return spent
 
 
-async def _match(steps: int, isolation: Isolation, sinks: Sequence[Sink], number: int = 0) -> None:
-    host = ProcessHost(AGENT, "echo", isolation)
+async def _play(steps: int, host: AgentHost, sinks: Sequence[Sink], number: int = 0) -> None:
     await play_match(OneTask(), [host], control=CONTROL, seed=number, steps=steps, sinks=sinks)
 
 
-def _round_trips(turns: int, sinks: Callable[[int], list[Sink]]) -> list[float]:
+async def _match(steps: int, isolation: Isolation, sinks: Sequence[Sink], number: int = 0) -> None:
+    await _play(steps, ProcessHost(AGENT, "echo", isolation), sinks, number)
+
+
+def _round_trips(turns: int, host: AgentHost, sinks: Callable[[int], list[Sink]]) -> list[float]:
     """A turn with its clock: from one turn's end to the next one's, in microseconds."""
     ends: list[int] = []
 
@@ -68,7 +75,7 @@ def _round_trips(turns: int, sinks: Callable[[int], list[Sink]]) -> list[float]:
         if isinstance(event, TurnPlayed):
             ends.append(event.at_ns)
 
-    trio.run(partial(_match, turns, Isolation(), [*sinks(0), sink]))
+    trio.run(partial(_play, turns, host, [*sinks(0), sink]))
     return [(later - sooner) / 1000 for sooner, later in pairwise(ends)]
 
 
@@ -80,7 +87,7 @@ def round_trips(scale: int) -> Iterator[Row]:
             pipes: list[float] = []
             for _ in range(ROUNDS):
                 pipes += pipe_round_trips(PINGS // scale)
-                ours += _round_trips(PINGS // scale, sinks)
+                ours += _round_trips(PINGS // scale, ProcessHost(AGENT, "echo"), sinks)
             mine, theirs = statistics.median(ours), statistics.median(pipes)
             yield Row(
                 f"process round trip{name}, µs p50 / p99",
@@ -89,6 +96,38 @@ def round_trips(scale: int) -> Iterator[Row]:
                 f"{mine / theirs:.2f}",
                 "≤ 120",
             )
+
+
+def _over_tcp(turns: int) -> list[float]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"tcp://127.0.0.1:{port}"
+    host = parse_network(url)
+    words = [sys.executable, "-m", "flagfall", "agent", "serve", AGENT, "--connect", url]
+    with subprocess.Popen(words) as guest:
+        try:
+            return _round_trips(turns, host, no_sinks)
+        finally:
+            guest.terminate()
+
+
+def other_wires(scale: int) -> Iterator[Row]:
+    """A turn of a program that speaks JSON, and of an agent that has connected."""
+    kinds: dict[str, Callable[[int], list[float]]] = {
+        "a program with JSON": lambda turns: _round_trips(turns, CommandHost(PROGRAM), no_sinks),
+        "over TCP on this machine": _over_tcp,
+    }
+    for name, measure in kinds.items():
+        pipes = pipe_round_trips(PINGS // scale)
+        ours = measure(PINGS // scale)
+        mine, theirs = statistics.median(ours), statistics.median(pipes)
+        yield Row(
+            f"round trip, {name}, µs p50 / p99",
+            f"{mine:.0f} / {percentile(ours, 0.99):.0f}",
+            f"pipe {theirs:.0f} / {percentile(pipes, 0.99):.0f}",
+            f"{mine / theirs:.2f}",
+        )
 
 
 def _start_ms(isolation: Isolation) -> float:
@@ -166,7 +205,7 @@ def main(*, quick: bool = False, only: str = "") -> None:
     """
     rows = (
         row
-        for group in (round_trips, starts, many)
+        for group in (round_trips, other_wires, starts, many)
         if only in group.__name__
         for row in group(10 if quick else 1)
     )
