@@ -86,6 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(error, HOST_FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BaseExceptionGroup as group:  # a nursery was interrupted
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        return INTERRUPTED
     except BrokenPipeError:
         return _reader_gone()
     return int(code or 0)
