@@ -17,6 +17,7 @@ from flagfall.agents.foreign import foreign_name, is_foreign
 from flagfall.agents.isolation import Isolation
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import TurnPlayed
+from flagfall.kernel.roles import StepResult
 from flagfall.playing import host_agent, play
 from tests.fakes import CountTask, ListScheduler, play_here
 
@@ -106,6 +107,9 @@ async def test_actions_may_be_arrays():
     class Pairs(CountTask):
         def is_legal(self, action: Any) -> bool:
             return isinstance(action, np.ndarray) and action.tolist() == [1, 2]
+
+        def step(self, action: Any) -> StepResult:
+            return super().step(int(action.sum()))
 
     played = await play_here(Pairs(2), bad("arrays"), control=CONTROL)
     assert played.verdicts(0) == ["on time"] * 2
