@@ -11,19 +11,14 @@ __all__ = ["CommandHost"]
 import shutil
 import tempfile
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
-import trio
-
 from flagfall.agents.commands import split_command
 from flagfall.agents.foreign import COMMAND, foreign_name
-from flagfall.agents.guarded import Guarded, play_guarded
+from flagfall.agents.guarded_wire import play_by_wire
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.sandbox import check_sandbox
-from flagfall.agents.wire_host import CLOSE_SECONDS, Wire, WireTalk
-from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 
@@ -54,21 +49,7 @@ class CommandHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        try:
-            await seat.turn()
-        except trio.EndOfChannel:
-            return
-        play = partial(self._play, seat, briefing)
-        await play_guarded(self._words, self._isolation, seat, play, shown=_shown(self._words))
-
-    async def _play(self, seat: Seat, briefing: Briefing, guarded: Guarded, pipe: BytePipe) -> None:
-        wire, talk = Wire(PayloadPipe(pipe)), WireTalk(seat, briefing)
-        await talk.come_up(wire)
-        if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = guarded.cpu_clock()
-        await talk.ask(wire)
-        wire.close()
-        await guarded.has_ended(CLOSE_SECONDS)
+        await play_by_wire(self._words, self._isolation, seat, briefing, shown=_shown(self._words))
 
 
 def _shown(words: Sequence[str]) -> list[str]:

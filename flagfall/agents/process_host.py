@@ -9,17 +9,12 @@ from __future__ import annotations
 __all__ = ["WORKER", "ProcessHost"]
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-import trio
-
-from flagfall.agents.guarded import Guarded, play_guarded
+from flagfall.agents.guarded_wire import play_by_wire
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.sandbox import check_sandbox, shown_for
-from flagfall.agents.wire_host import CLOSE_SECONDS, Wire, WireTalk
-from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 
@@ -47,21 +42,8 @@ class ProcessHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        try:
-            await seat.turn()
-        except trio.EndOfChannel:
-            return
         shown = shown_for(self._spec) if self._isolation.kind == "sandbox" else ()
-        await play_guarded(WORKER, self._isolation, seat, partial(self._play, seat, briefing), shown=shown)
-
-    async def _play(self, seat: Seat, briefing: Briefing, guarded: Guarded, pipe: BytePipe) -> None:
-        wire, talk = Wire(PayloadPipe(pipe)), WireTalk(seat, briefing, self._spec)
-        await talk.come_up(wire)
-        if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = guarded.cpu_clock()
-        await talk.ask(wire)
-        pipe.close()
-        await guarded.has_ended(CLOSE_SECONDS)
+        await play_by_wire(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=shown)
 
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")
