@@ -14,6 +14,8 @@ __all__ = ["Cells", "enter", "enter_first", "leave"]
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from flagfall.tasks.vgdl.effort import CROWDED, spend
+
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Sprite
@@ -31,6 +33,7 @@ def enter(play: Play, sprite: Sprite) -> None:
     """Enter a sprite where it is now, and nowhere else; note where it may go without being entered again.
 
     Raises:
+        TooMuchEffortError: it is too large to be entered once more in this cycle.
         OverflowError: it is farther away than positions can say; it is left as far away as they can.
     """
     if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
@@ -71,6 +74,8 @@ def enter(play: Play, sprite: Sprite) -> None:
             ]
         )
     cells = play.cells
+    if len(sprite.cells) > CROWDED:
+        spend(play, len(sprite.cells))
     for cell in sprite.cells:
         if cell in cells:
             cells[cell] += (sprite,)

@@ -6,6 +6,8 @@ __all__ = ["check_edges"]
 
 from typing import TYPE_CHECKING
 
+from flagfall.tasks.vgdl.effort import CROWDED, spend
+
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.play import Play
     from flagfall.tasks.vgdl.sprites import Sprite
@@ -37,6 +39,8 @@ def run_edges(play: Play, width: int, height: int) -> None:
         for effect in effects:
             for type_id in types:
                 group = groups[type_id]
+                if len(group) > CROWDED:
+                    spend(play, len(group))
                 size = len(group)
                 for sprite in list(group):
                     if (

@@ -137,32 +137,22 @@ def stood(sprite: Sprite) -> bool:
     return sprite.x == sprite.last_x and sprite.y == sprite.last_y
 
 
-def kill_if_frontal(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The first dies where it stood, or they met head on."""
-    del game
-    score: int = parameters["scoreChange"]
+def kill_by_meeting(*, head_on: bool) -> Maker:
+    """The first dies where it stood, or where they met head on, or otherwise than so."""
 
-    def run(play: Play, first: Sprite, second: Sprite) -> int:
-        if stood(first) or meets_head_on(first, second):
-            play.kill(first)
-            return score
-        return 0
+    def make(parameters: Mapping[str, Any], game: Game) -> Effect:
+        del game
+        score: int = parameters["scoreChange"]
 
-    return run
+        def run(play: Play, first: Sprite, second: Sprite) -> int:
+            if stood(first) or meets_head_on(first, second) == head_on:
+                play.kill(first)
+                return score
+            return 0
 
+        return run
 
-def kill_if_not_frontal(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The first dies where it stood, or they met otherwise than head on."""
-    del game
-    score: int = parameters["scoreChange"]
-
-    def run(play: Play, first: Sprite, second: Sprite) -> int:
-        if stood(first) or not meets_head_on(first, second):
-            play.kill(first)
-            return score
-        return 0
-
-    return run
+    return make
 
 
 def kill_if_alive(parameters: Mapping[str, Any], game: Game) -> Effect:
@@ -186,7 +176,7 @@ KILLING_EFFECTS: Final[Mapping[str, Maker]] = {
     "killIfHasLess": kill_if_has_less,
     "killIfOtherHasMore": kill_if_other_has_more,
     "killIfFromAbove": kill_if_from_above,
-    "killIfFrontal": kill_if_frontal,
-    "killIfNotFrontal": kill_if_not_frontal,
+    "killIfFrontal": kill_by_meeting(head_on=True),
+    "killIfNotFrontal": kill_by_meeting(head_on=False),
     "killIfAlive": kill_if_alive,
 }

@@ -141,12 +141,15 @@ class Play:
         for notice in level.notices:
             if notice.logged:
                 self.warn(str(notice))
-        self._populate()
+        try:
+            self._populate()
+            find_contacts(self)
+        except TooMuchEffortError as reason:
+            raise GameError(Place(level.name, 1), f"too much stands in one place: {reason}") from None
         self.avatar = self._find_avatar()
         if self.avatar is not None:
             self.stale.remove(self.avatar)
         self.paths = self._find_paths()
-        find_contacts(self)
         self.born.clear()
 
     def clear_cells(self) -> None:
@@ -202,7 +205,9 @@ class Play:
     def _break_off(self, reason: str) -> None:
         """End the play in the middle of a cycle, with no winner: this game cannot be played on."""
         self.warn(reason)
+        born = self.born
         self.clear_cycle()
+        self.born = born
         self.over = True
 
     def begin_cycle(self) -> None:

@@ -182,6 +182,7 @@ def _rebuild(game: Game, state: dict[str, Any]) -> Play:
         sprite.quarry = everyone.get(row[-1])
         play.groups[sprite.type].append(sprite)
         enter_first(play, sprite)
+        play.effort = 0  # this is no cycle
     play.touched = set(living)
     play.moved = set(_displaced(living))
     play.stale = [everyone[number] for number in state["stale"]]

@@ -3,6 +3,7 @@
 import pytest
 
 from flagfall.tasks.vgdl.mistakes import GameError
+from flagfall.tasks.vgdl.observation import Observer
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
 
 STILL = "avatar > NullAvatar\na > Immovable"
@@ -96,3 +97,27 @@ def test_many_path_chasers_in_a_wide_level_are_too_much() -> None:
     play = begin(sprites, "", level, options="obs=wall")
     run(play, "NIL")
     assert (play.over, play.winner) == (True, -1)
+
+
+def test_a_level_in_which_too_much_stands_in_one_place_is_refused() -> None:
+    sprites = "avatar > NullAvatar\nc > Passive wMult=60 hMult=60"
+    with pytest.raises(GameError, match="too much stands in one place"):
+        begin(sprites, "c c > killSprite", "A" + "." * 99 + "/" + "c" * 100)
+
+
+def test_large_things_at_the_edge_do_not_hold_up_a_tick() -> None:
+    sprites = "avatar > NullAvatar\nc > Missile orientation=RIGHT wMult=60 hMult=60 speed=0.1"
+    level = "A" + "." * 99 + "/" + "/".join(["c" * 100] * 90)
+    play = run(begin(sprites, "c EOS > undoAll\n" * 50, level), "NIL NIL NIL")
+    assert (play.over, play.winner) == (True, -1)
+
+
+def test_what_is_seen_of_a_play_that_was_broken_off_is_what_there_is() -> None:
+    play = begin("avatar > NullAvatar\na > Immovable", "a a > cloneSprite", "Aa")
+    play.add(play.game.definition.type_named("a").id, 10, 0)
+    observer = Observer(play)
+    while not play.over:
+        observer.observe()
+        play.advance("NIL")
+    assert play.winner == -1
+    assert observer.observe() == Observer(play).observe()
