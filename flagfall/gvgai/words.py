@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Final
 
 from flagfall.errors import FlagfallError
+from flagfall.tasks.vgdl.actions import ACTIONS, ESCAPE, NIL
 from flagfall.tasks.vgdl.track import END_OF_ROUND
 
 START: Final = "START"
@@ -37,9 +38,7 @@ MAX_WORD_CHARS: Final = 40
 """So much is kept of a word that means nothing."""
 
 _PREFIX: Final = "ACTION_"
-_ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
-    {f"{_PREFIX}{name}": name for name in ("LEFT", "RIGHT", "UP", "DOWN", "USE", "NIL", "ESCAPE")}
-)
+_ACTIONS: Final[Mapping[str, str]] = MappingProxyType({f"{_PREFIX}{name}": name for name in ACTIONS})
 _ABORTS: Final = frozenset({"ABORT", END_OVERSPENT})
 _LEVELS: Final = frozenset("0123")
 _NO_LEVEL: Final = "-1"
@@ -56,7 +55,7 @@ def read_action(word: str) -> str:
     `ACTION_ESCAPE`. Anything else is given back, cut short: no task takes it, so NIL is played.
     """
     if word in _ABORTS:
-        return "ESCAPE"
+        return ESCAPE
     return _ACTIONS.get(word.upper(), word[:MAX_WORD_CHARS])
 
 
@@ -76,7 +75,7 @@ def read_choice(word: str) -> int | str:
 def action_word(action: object) -> str:
     """What one of our agents did, as the protocol writes it; what is no action is `ACTION_NIL`."""
     name = str(action).removeprefix(_PREFIX)
-    return f"{_PREFIX}{name if name in _ACTIONS.values() else 'NIL'}"
+    return f"{_PREFIX}{name if name in ACTIONS else NIL}"
 
 
 def choice_word(answer: object) -> str:
