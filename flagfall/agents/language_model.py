@@ -271,7 +271,7 @@ class _Later(FlagfallError):
 
 def _judge(status: int, retry_after: str) -> None:
     if status in _AGAIN:
-        whole = retry_after.isdecimal() and retry_after.isascii() and len(retry_after) < 6  # noqa: PLR2004
+        whole = retry_after.isdecimal() and retry_after.isascii() and len(retry_after) < 6  # noqa: PLR2004 - a day or so at most
         raise _Later(float(retry_after) if whole else 0)
     if status != _OK:
         raise EndpointError(f"the endpoint of the language model refuses: HTTP status {status}")

@@ -77,8 +77,8 @@ class Leash:
         held = self._hold(coroutine)
         next(held)
         task.coro = held  # type: ignore[assignment]  # trio only sends to it, and throws
-        if task._next_send_fn == coroutine.send:  # noqa: SLF001
-            task._next_send_fn = held.send  # noqa: SLF001
+        if task._next_send_fn == coroutine.send:  # noqa: SLF001 - trio has no public way to it
+            task._next_send_fn = held.send  # noqa: SLF001 - likewise
 
     def _hold(self, agent: Coroutine[Any, Any, Any]) -> Generator[Any, Any, None]:
         """Drive the coroutine from its next step on."""
@@ -129,9 +129,9 @@ def unshield(task: Task) -> None:
     top = None if nursery is None else nursery.cancel_scope
     # Trio has no public way to the scopes that a task is in; without this one, a shielded agent stays.
     status = getattr(task, "_cancel_status", None)
-    while status is not None and (scope := status._scope) is not top:  # noqa: SLF001
+    while status is not None and (scope := status._scope) is not top:  # noqa: SLF001 - see above
         scope.shield = False
-        status = status._parent  # noqa: SLF001
+        status = status._parent  # noqa: SLF001 - likewise
     for below in task.child_nurseries:
         for child in below.child_tasks:
             unshield(child)

@@ -98,7 +98,7 @@ def _wrapper(shown: Iterable[str], limits: Limits) -> list[str]:
     size = [] if limits.disk is None else ["--size", str(limits.disk)]
     words = ["bwrap", *_NAMESPACES]
     words += ["--proc", "/proc", "--dev", "/dev", *size, "--tmpfs", TMP]
-    words += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+    words += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108 - new ones, too
     for path in _without_inner([*_SYSTEM, *_python_places(), *shown]):
         words += ["--ro-bind-try", path, path]
     here = str(Path.cwd())

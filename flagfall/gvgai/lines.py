@@ -111,7 +111,7 @@ class Asker:
         fields = line.rstrip(b"#").split(b"#")
         if len(fields) < 2 or not _NUMBER.fullmatch(fields[0]):  # noqa: PLR2004 - a number and an answer
             return "malformed"
-        if len(fields) > 2 and (kind := fields[2].strip().decode("ascii", "replace")) in KINDS:  # noqa: PLR2004
+        if len(fields) > 2 and (kind := fields[2].strip().decode("ascii", "replace")) in KINDS:  # noqa: PLR2004 - and a kind
             self.wants = kind
         number = int(fields[0])
         if number != self.number:

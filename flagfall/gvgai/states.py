@@ -18,7 +18,7 @@ from flagfall.tasks.vgdl.state_json import StateWriter, java_double
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SIGNED: Final = tuple(str(byte - 256 if byte > 127 else byte) for byte in range(256))  # noqa: PLR2004
+_SIGNED: Final = tuple(str(byte - 256 if byte > 127 else byte) for byte in range(256))  # noqa: PLR2004 - the largest
 """Bytes as Java has them."""
 
 _NOTHING: Final = (

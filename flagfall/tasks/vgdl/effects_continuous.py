@@ -71,7 +71,7 @@ def wall_stop(parameters: Mapping[str, Any], game: Game) -> Effect:
 
 def obstacle_of(first: Sprite, seconds: Sequence[Sprite]) -> tuple[int, Box]:
     """How many sprites are run into, and where: two in a line are one wall; of others it is the nearest."""
-    if len(seconds) == 2:  # noqa: PLR2004
+    if len(seconds) == 2:  # noqa: PLR2004 - see above
         (x, y, w, h), (other_x, other_y, other_w, other_h) = map(box_of, seconds)
         if x + w / 2 == other_x + other_w / 2:
             return 2, (x, min(y, other_y), w, h * 2)

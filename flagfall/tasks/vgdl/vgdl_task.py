@@ -49,7 +49,7 @@ class StateSpace(spaces.Space[StateObservation]):
         """It is not: states have lists of any length."""
         return False
 
-    def sample(self, mask: Any | None = None, probability: Any | None = None) -> StateObservation:  # noqa: ARG002
+    def sample(self, mask: Any | None = None, probability: Any | None = None) -> StateObservation:  # noqa: ARG002 - as all spaces
         """The example."""
         return self._example
 
