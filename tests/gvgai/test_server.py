@@ -16,6 +16,7 @@ import trio
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.gvgai.server import Session, TrackServer
+from flagfall.kernel.match import SeatReport
 from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
 from flagfall.tasks.vgdl.track import RULES, TrackRules
@@ -51,13 +52,13 @@ class Served:
         self.session = sessions[0]
 
     @property
-    def seat(self) -> Any:
+    def seat(self) -> SeatReport:
         assert self.session.result is not None, self.session.fault
         return self.session.result.seats[0]
 
     @property
     def fell(self) -> str | None:
-        return self.seat.fell  # type: ignore[no-any-return]
+        return self.seat.fell
 
     @property
     def turns(self) -> list[TurnPlayed]:

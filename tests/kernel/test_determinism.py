@@ -63,14 +63,14 @@ class Whimsical:
 
 def same_in_any_order(match: Callable[[], Any], orders: int = ORDERS) -> list[Any]:
     """Play it over and over; gives the one list of events that must come of it."""
-    outcomes: list[Any] = []
+    outcomes: list[list[Any]] = []
     for seed in range(orders):
         with shuffled_tasks(seed):
             outcomes.append(trio.run(match, clock=VirtualClock()))
     for other in outcomes[1:]:
         assert other == outcomes[0]
     assert outcomes[0]
-    return outcomes[0]  # type: ignore[no-any-return]
+    return outcomes[0]
 
 
 async def events(tasks: Any, *agents: Any, **options: Any) -> list[Any]:
