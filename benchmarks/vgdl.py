@@ -24,15 +24,15 @@ import attrs
 
 from benchmarks.measure import Row, show
 from flagfall.tasks.vgdl.actions import NIL
-from flagfall.tasks.vgdl.game import Game
-from flagfall.tasks.vgdl.language import load_game
-from flagfall.tasks.vgdl.levels import load_level
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.play import Play
+from flagfall.tasks.vgdl.language.game_text import load_game
+from flagfall.tasks.vgdl.language.levels import load_level
 from flagfall.tasks.vgdl.library import game_path
-from flagfall.tasks.vgdl.observation import Observer
-from flagfall.tasks.vgdl.picture import Painter
-from flagfall.tasks.vgdl.planes import PlanesView
-from flagfall.tasks.vgdl.play import Play
-from flagfall.tasks.vgdl.state_json import StateWriter
+from flagfall.tasks.vgdl.views.observation import Observer
+from flagfall.tasks.vgdl.views.picture import Painter
+from flagfall.tasks.vgdl.views.planes import PlanesView
+from flagfall.tasks.vgdl.views.state_json import StateWriter
 
 See: TypeAlias = Callable[[], Any]
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.gvgai.seeing import sees_states
-from flagfall.tasks.vgdl.observation import AVATARS, STATIC, Observation, StateObservation
+from flagfall.tasks.vgdl.views.observation import AVATARS, STATIC, Observation, StateObservation
 
 if TYPE_CHECKING:
     from flagfall.kernel.match import Briefing

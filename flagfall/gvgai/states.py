@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from flagfall.gvgai.lines import JSON
-from flagfall.tasks.vgdl.observation import StateObservation
-from flagfall.tasks.vgdl.state_json import StateWriter, java_double
+from flagfall.tasks.vgdl.views.observation import StateObservation
+from flagfall.tasks.vgdl.views.state_json import StateWriter, java_double
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -31,7 +31,7 @@ from flagfall.gvgai.words import (
     read_choice,
 )
 from flagfall.kernel.channels.lines import LineError
-from flagfall.tasks.vgdl.observation import StateObservation
+from flagfall.tasks.vgdl.views.observation import StateObservation
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:

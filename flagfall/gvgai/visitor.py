@@ -42,7 +42,7 @@ from flagfall.timing import NEVER_NS, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.observation import StateObservation
+    from flagfall.tasks.vgdl.views.observation import StateObservation
 
 KNOCK_SECONDS: Final = 0.1
 """Between two tries to connect: the clients of the original may be started before their server, too."""

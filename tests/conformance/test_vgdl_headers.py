@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.tasks.vgdl.definition import AVATAR, GameDefinition, LevelDefinition
-from flagfall.tasks.vgdl.language import load_game, read_game
-from flagfall.tasks.vgdl.levels import load_level, read_level
-from flagfall.tasks.vgdl.mistakes import GameError
-from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.game_text import load_game, read_game
+from flagfall.tasks.vgdl.language.levels import load_level, read_level
+from flagfall.tasks.vgdl.language.mistakes import GameError
+from flagfall.tasks.vgdl.language.schema_sprites import SPRITE_CLASSES
 
 DATA = Path(__file__).parents[2].parent / "shared/data/gvgai"
 GAMES = sorted(path for path in (DATA / "games").glob("*.txt") if "_lvl" not in path.name)

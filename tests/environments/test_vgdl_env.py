@@ -15,8 +15,8 @@ from flagfall.environments.vgdl import VgdlEnv
 from flagfall.errors import UsageError
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.vgdl.library import game_ids
-from flagfall.tasks.vgdl.observation import StateObservation
 from flagfall.tasks.vgdl.task_id import OBSERVATIONS
+from flagfall.tasks.vgdl.views.observation import StateObservation
 
 GAME = game_ids()[0]
 

@@ -21,10 +21,10 @@ from flagfall.gvgai.server import TrackServer
 from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, play_track
 from flagfall.gvgai.visitor import VisitReport, visit
 from flagfall.kernel.channels.lines import LineError
-from flagfall.tasks.vgdl.observation import Observer
-from flagfall.tasks.vgdl.state_json import StateWriter
 from flagfall.tasks.vgdl.track import RULES, TrackRules
 from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.tasks.vgdl.views.observation import Observer
+from flagfall.tasks.vgdl.views.state_json import StateWriter
 from flagfall.timing import MS, TimeControl
 from tests.gvgai.clients import Client, free_port
 from tests.gvgai.games import write_game

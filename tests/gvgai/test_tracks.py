@@ -21,9 +21,9 @@ from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, play_track
 from flagfall.playing import rebuild
 from flagfall.recording.journal import read_journal
 from flagfall.recording.verify import verify
-from flagfall.tasks.vgdl.observation import StateObservation
 from flagfall.tasks.vgdl.track import RULES, TrackRules
 from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.tasks.vgdl.views.observation import StateObservation
 from flagfall.testing import check_task
 from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.units import MINUTE

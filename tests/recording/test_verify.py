@@ -421,7 +421,7 @@ def test_the_end_holds_the_reward_owed(play):
     "action", [b"\x00\xff", b"", (1, (2, (3,))), [1, [2]], ({"a": (1, 2)},), "dGV4dA==", None, 2.5, {"a": []}]
 )
 def test_actions_of_any_type_are_given_to_the_task_as_they_were(lab, tmp_path, action):
-    class Exact(lab.Echo):
+    class Exact(lab.Echo):  # type: ignore[name-defined,misc]  # a class of the fixture
         """Takes this very action, and pays for its type."""
 
         def is_legal(self, said):
@@ -438,7 +438,7 @@ def test_actions_of_any_type_are_given_to_the_task_as_they_were(lab, tmp_path, a
 
 
 def test_players_with_actions_of_their_own_verify(lab, tmp_path):
-    class Own(lab.Duel):
+    class Own(lab.Duel):  # type: ignore[name-defined,misc]  # a class of the fixture
         def is_legal_for(self, player, action):
             return type(action) is int and action % 2 == (player == "right")
 
@@ -451,7 +451,7 @@ def test_players_with_actions_of_their_own_verify(lab, tmp_path):
     }
     assert verify(tmp_path / "j", lambda _header: lab.Tasks(Own(6))).ok
 
-    class Other(lab.Duel):
+    class Other(lab.Duel):  # type: ignore[name-defined,misc]  # a class of the fixture
         def is_legal_for(self, player, _action):
             return player == "right"
 
@@ -461,7 +461,7 @@ def test_players_with_actions_of_their_own_verify(lab, tmp_path):
 
 
 def test_a_task_that_ignores_its_seed_says_why_nothing_was_compared(lab, tmp_path):
-    class Unseeded(lab.Echo):
+    class Unseeded(lab.Echo):  # type: ignore[name-defined,misc]  # a class of the fixture
         not_repeatable = None
 
         def reset(self, _seed):

@@ -57,7 +57,7 @@ class Notice:
     Attributes:
         place: where it stands.
         text: what it is.
-        logged: the original logs a message here while it reads (26 messages end a play, spec 1.9);
+        logged: the original logs a message here while it reads (26 messages end a play);
             otherwise it says nothing at all, or not before the play.
     """
 

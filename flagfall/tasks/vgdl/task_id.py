@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.errors import UsageError, nearest
-from flagfall.tasks.vgdl.language import load_game
-from flagfall.tasks.vgdl.levels import load_level
+from flagfall.tasks.vgdl.language.game_text import load_game
+from flagfall.tasks.vgdl.language.levels import load_level
 from flagfall.tasks.vgdl.library import game_path, level_path
 
 if TYPE_CHECKING:

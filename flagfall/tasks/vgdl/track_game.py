@@ -13,9 +13,9 @@ import msgspec
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
-from flagfall.tasks.vgdl.game import Game
-from flagfall.tasks.vgdl.language import load_game
-from flagfall.tasks.vgdl.levels import load_level
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.language.game_text import load_game
+from flagfall.tasks.vgdl.language.levels import load_level
 from flagfall.tasks.vgdl.library import game_path, level_path
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.tasks.vgdl.track import Track, TrackRules
@@ -24,7 +24,7 @@ from flagfall.tasks.vgdl.vgdl_task import ACTION_NAMES, VgdlTask
 if TYPE_CHECKING:
     from flagfall.kernel.roles import StepResult
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-    from flagfall.tasks.vgdl.play import Play
+    from flagfall.tasks.vgdl.engine.play import Play
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
 """What an agent may say; `ESCAPE` ends the game without a winner."""

@@ -18,13 +18,13 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
-from flagfall.tasks.vgdl.game import Game
-from flagfall.tasks.vgdl.language import load_game
-from flagfall.tasks.vgdl.levels import load_level
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.language.game_text import load_game
+from flagfall.tasks.vgdl.language.levels import load_level
 from flagfall.tasks.vgdl.library import LEVELS, game_ids, game_path, level_paths
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.play import Play
+    from flagfall.tasks.vgdl.engine.play import Play
 
 WINS: Final = Path(__file__).parent / "wins"
 SEED: Final = 0

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 __all__ = ["plain_advance"]
 
-from flagfall.tasks.vgdl.collisions import Pair, Rule
-from flagfall.tasks.vgdl.continuous import feel_ground
-from flagfall.tasks.vgdl.edges import run_edges
-from flagfall.tasks.vgdl.play import Play
-from flagfall.tasks.vgdl.sprites import Sprite
-from flagfall.tasks.vgdl.timers import run_timers
+from flagfall.tasks.vgdl.engine.collisions import Pair, Rule
+from flagfall.tasks.vgdl.engine.continuous import feel_ground
+from flagfall.tasks.vgdl.engine.edges import run_edges
+from flagfall.tasks.vgdl.engine.play import Play
+from flagfall.tasks.vgdl.engine.sprites import Sprite
+from flagfall.tasks.vgdl.engine.timers import run_timers
 
 
 def plain_advance(play: Play, action: str) -> None:

@@ -6,10 +6,10 @@ __all__ = ["begin", "places", "run"]
 
 from collections.abc import Iterable
 
-from flagfall.tasks.vgdl.game import Game
-from flagfall.tasks.vgdl.language import read_game
-from flagfall.tasks.vgdl.levels import read_level
-from flagfall.tasks.vgdl.play import Play
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.play import Play
+from flagfall.tasks.vgdl.language.game_text import read_game
+from flagfall.tasks.vgdl.language.levels import read_level
 
 LAYOUT = str.maketrans({"/": "\n", ".": " "})
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.definition import EffectContext, GameDefinition
-from flagfall.tasks.vgdl.language import load_game, read_game
-from flagfall.tasks.vgdl.lines import MAX_DEPTH, MAX_LINES, MAX_TEXT, MAX_WORD, MAX_WORDS
-from flagfall.tasks.vgdl.mistakes import MAX_NOTICES, GameError
-from flagfall.tasks.vgdl.sprite_set import MAX_PARAMETERS, MAX_TYPES
+from flagfall.tasks.vgdl.language.game_text import load_game, read_game
+from flagfall.tasks.vgdl.language.lines import MAX_DEPTH, MAX_LINES, MAX_TEXT, MAX_WORD, MAX_WORDS
+from flagfall.tasks.vgdl.language.mistakes import MAX_NOTICES, GameError
+from flagfall.tasks.vgdl.language.sprite_set import MAX_PARAMETERS, MAX_TYPES
 
 ORCHARD = """\
 BasicGame square_size=24 key_handler=Pulse # a game of ours

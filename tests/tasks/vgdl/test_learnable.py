@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flagfall.tasks.vgdl.game import Game
-from flagfall.tasks.vgdl.language import load_game
-from flagfall.tasks.vgdl.levels import load_level
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.language.game_text import load_game
+from flagfall.tasks.vgdl.language.levels import load_level
 from flagfall.tasks.vgdl.library import game_path, level_path
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.play import Play
+    from flagfall.tasks.vgdl.engine.play import Play
 
 BLOCK = 10
 PLAYS = 150

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.tasks.vgdl.definition import GameDefinition
-from flagfall.tasks.vgdl.language import read_game
-from flagfall.tasks.vgdl.levels import MAX_CELLS, MAX_PLACED, load_level, read_level
-from flagfall.tasks.vgdl.lines import MAX_TEXT
-from flagfall.tasks.vgdl.mistakes import MAX_NOTICES, GameError
+from flagfall.tasks.vgdl.language.game_text import read_game
+from flagfall.tasks.vgdl.language.levels import MAX_CELLS, MAX_PLACED, load_level, read_level
+from flagfall.tasks.vgdl.language.lines import MAX_TEXT
+from flagfall.tasks.vgdl.language.mistakes import MAX_NOTICES, GameError
 
 GAME = read_game("""\
 BasicGame

@@ -6,17 +6,17 @@ from random import Random
 import pytest
 
 from flagfall.tasks.vgdl.actions import ACTIONS
-from flagfall.tasks.vgdl.game import Game
-from flagfall.tasks.vgdl.language import read_game
-from flagfall.tasks.vgdl.levels import read_level
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.play import Play
+from flagfall.tasks.vgdl.language.game_text import read_game
+from flagfall.tasks.vgdl.language.levels import read_level
+from flagfall.tasks.vgdl.language.mistakes import GameError
 from flagfall.tasks.vgdl.library import game_ids, game_path
-from flagfall.tasks.vgdl.mistakes import GameError
-from flagfall.tasks.vgdl.observation import Observer
-from flagfall.tasks.vgdl.picture import Painter
-from flagfall.tasks.vgdl.planes import PlanesView
-from flagfall.tasks.vgdl.play import Play
-from flagfall.tasks.vgdl.state_json import StateWriter
-from flagfall.tasks.vgdl.text_view import TextView
+from flagfall.tasks.vgdl.views.observation import Observer
+from flagfall.tasks.vgdl.views.picture import Painter
+from flagfall.tasks.vgdl.views.planes import PlanesView
+from flagfall.tasks.vgdl.views.state_json import StateWriter
+from flagfall.tasks.vgdl.views.text_view import TextView
 from tests.tasks.vgdl.mutants import mutant
 from tests.tasks.vgdl.plain_collisions import plain_advance
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
-from flagfall.tasks.vgdl.game import Game
-from flagfall.tasks.vgdl.language import read_game
-from flagfall.tasks.vgdl.levels import read_level
-from flagfall.tasks.vgdl.observation import Observation, Observer, StateObservation
-from flagfall.tasks.vgdl.play import Play
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.play import Play
+from flagfall.tasks.vgdl.language.game_text import read_game
+from flagfall.tasks.vgdl.language.levels import read_level
+from flagfall.tasks.vgdl.views.observation import Observation, Observer, StateObservation
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, played, public_play, zoo
 
 LISTS = {

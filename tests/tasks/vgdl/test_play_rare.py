@@ -2,8 +2,8 @@
 
 import pytest
 
-from flagfall.tasks.vgdl.mistakes import GameError
-from flagfall.tasks.vgdl.observation import Observer
+from flagfall.tasks.vgdl.language.mistakes import GameError
+from flagfall.tasks.vgdl.views.observation import Observer
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
 
 STILL = "avatar > NullAvatar\na > Immovable"

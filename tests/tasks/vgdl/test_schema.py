@@ -3,10 +3,10 @@
 import pytest
 
 from flagfall.tasks.vgdl.definition import Value
-from flagfall.tasks.vgdl.schema import Parameter, inherit, number, whole
-from flagfall.tasks.vgdl.schema_effects import EFFECTS, TERMINATIONS, TIMED
-from flagfall.tasks.vgdl.schema_sprites import SPRITE_CLASSES
-from flagfall.tasks.vgdl.values import NO_SCORE, Kind, fit
+from flagfall.tasks.vgdl.language.schema import Parameter, inherit, number, whole
+from flagfall.tasks.vgdl.language.schema_effects import EFFECTS, TERMINATIONS, TIMED
+from flagfall.tasks.vgdl.language.schema_sprites import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.values import NO_SCORE, Kind, fit
 
 TYPES = {
     Kind.INT: int,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from flagfall.tasks.vgdl.game import Game
-from flagfall.tasks.vgdl.language import load_game, read_game
-from flagfall.tasks.vgdl.levels import load_level, read_level
-from flagfall.tasks.vgdl.play import Play
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.play import Play
+from flagfall.tasks.vgdl.language.game_text import load_game, read_game
+from flagfall.tasks.vgdl.language.levels import load_level, read_level
 
 PUBLIC_GAMES = Path(__file__).parents[3] / "../shared/data/gvgai/games"
 

@@ -1,0 +1,237 @@
+"""The SpriteSet: names to types, with their classes, parameters, paths, subtypes and order."""
+
+from __future__ import annotations
+
+__all__ = ["MAX_PARAMETERS", "MAX_TYPES", "SpriteSet", "read_sprite_set"]
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from flagfall.tasks.vgdl.definition import AVATAR, WALL, SpriteType, Value
+from flagfall.tasks.vgdl.language.lines import Line, Word
+from flagfall.tasks.vgdl.language.mistakes import GameError, Notices
+from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
+from flagfall.tasks.vgdl.language.schema import SpriteClass
+from flagfall.tasks.vgdl.language.schema_sprites import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.values import COLOURS, DIRECTIONS
+
+MAX_TYPES: Final = 10_000
+"""Sprite types; the largest public game has 45."""
+
+MAX_PARAMETERS: Final = 256
+"""Parameters of one type, inherited ones included; no class knows more than 41."""
+
+
+@attrs.frozen
+class SpriteSet:
+    """What a SpriteSet says.
+
+    Attributes:
+        types: by type id.
+        names: who they are.
+        order: the leaf types in draw order.
+        limits: by type id, how many of this resource a sprite can hold.
+    """
+
+    types: Sequence[SpriteType]
+    names: Names
+    order: tuple[int, ...]
+    limits: tuple[int, ...]
+
+
+@attrs.define(eq=False)
+class _Node:
+    """One definition: a line, what it has inherited, and what it passes on.
+
+    A name that is defined again has several. The last one makes its type; the parents of the earlier ones
+    still count it among theirs.
+    """
+
+    id: int
+    name: str
+    kind: str | None
+    handed_down: Word | None
+    given: dict[str, Word]
+    path: tuple[int, ...]
+    line: Line
+    is_leaf: bool
+    singleton: bool
+    subtypes: dict[int, None]
+
+
+def read_sprite_set(block: Line | None, notices: Notices) -> SpriteSet:
+    """Read the lines below `SpriteSet`.
+
+    Raises:
+        GameError: an unknown class, an undefined sprite, too many of something.
+    """
+    reading = _Reading(notices)
+    if block is not None:
+        reading.read(block.below, None)
+    names = reading.finish()
+    types = [reading.type(type_id, names) for type_id in range(len(names.ids))]
+    limits = tuple(_limit(sprite_type) for sprite_type in types)
+    order = [type_id for type_id in reading.order if type_id != AVATAR]
+    return SpriteSet(types, names, (*order, AVATAR), limits)
+
+
+def _limit(sprite_type: SpriteType) -> int:
+    """Only the class `Resource` itself limits; what is derived from it cannot be held at all."""
+    limit = sprite_type.parameters["limit"] if sprite_type.kind == "Resource" else 0
+    assert isinstance(limit, int)
+    return limit
+
+
+class _Reading:
+    """The lines of one SpriteSet, as they are met."""
+
+    def __init__(self, notices: Notices) -> None:
+        self._ids = {"wall": WALL, "avatar": AVATAR}
+        self.order = {WALL: None, AVATAR: None}
+        self._nodes: dict[int, _Node] = {}
+        self._notices = notices
+
+    def read(self, lines: Sequence[Line], above: _Node | None) -> list[_Node]:
+        """Siblings, depth first; returns them with their subtypes complete."""
+        nodes = []
+        for line in lines:
+            if not any(word.text == ">" for word in line.words[1:]):
+                left = "; the lines beside it that follow are left out, too" if line is not lines[-1] else ""
+                text = f"no '>' after {line.first.text!r}{left}"
+                self._notices.add(line.place, text, logged=False)
+                break
+            node = self._define(line, above)
+            nodes.append(node)
+            if node.is_leaf:
+                self.order.pop(node.id, None)
+                self.order[node.id] = None
+            for child in self.read(line.below, node):
+                node.subtypes.update(child.subtypes)
+        return nodes
+
+    def _define(self, line: Line, above: _Node | None) -> _Node:
+        word = line.first
+        if word.text not in self._ids:
+            if len(self._ids) == MAX_TYPES:
+                raise GameError(word.place, f"more than {MAX_TYPES} sprite types")
+            self._ids[word.text] = len(self._ids)
+        type_id = self._ids[word.text]
+        own = by_key(line.words[1:])
+        given = (above.given if above else {}) | own
+        if len(given) > MAX_PARAMETERS:
+            raise GameError(word.place, f"more than {MAX_PARAMETERS} parameters, inherited ones included")
+        path = (*(above.path if above else ()), type_id)
+        written = self._written_class(line)
+        handed = above.handed_down if above else None
+        singleton = own.get("singleton")
+        node = _Node(
+            id=type_id,
+            name=word.text,
+            kind=self._kind(written, handed),
+            handed_down=written or handed,
+            given=given,
+            path=path,
+            line=line,
+            is_leaf=not line.below,
+            singleton=singleton is not None and singleton.split()[1].lower() == "true",
+            subtypes=dict.fromkeys(path),
+        )
+        self._nodes[type_id] = node
+        return node
+
+    def _written_class(self, line: Line) -> Word | None:
+        """The last word of the line that stands alone."""
+        bare = [word for word in line.words[1:] if word.text != ">" and not word.is_parameter]
+        for word in bare[:-1]:
+            self._notices.add(
+                word.place, f"{word.text!r} is ignored; {bare[-1].text!r} is the class", logged=False
+            )
+        return bare[-1] if bare else None
+
+    def _kind(self, written: Word | None, handed: Word | None) -> str | None:
+        """The class that counts: the one handed down before the one written."""
+        counts = handed or written
+        if counts is None:
+            return None
+        if counts.text not in SPRITE_CLASSES:
+            raise GameError.unknown(counts.place, "sprite class", counts.text, SPRITE_CLASSES)
+        if written is not None and written.text != counts.text:
+            text = (
+                f"this is a {counts.text}, as its parent says; {written.text!r} counts for what stands below"
+            )
+            self._notices.add(written.place, text, logged=False)
+        return counts.text
+
+    def finish(self) -> Names:
+        """Who the sprites are, when all lines have been read."""
+        return Names(self._ids, {type_id for type_id, node in self._nodes.items() if node.kind is None})
+
+    def type(self, type_id: int, names: Names) -> SpriteType:
+        """The type that the last definition of a name makes.
+
+        Raises:
+            GameError: one of its parameters names an undefined sprite, or a number that no rule means.
+        """
+        node = self._nodes.get(type_id)
+        if node is None:
+            return _BUILT_IN[type_id]
+        if node.kind is None:
+            values: dict[str, Value] = {}
+            unknown: list[str] = []
+        else:
+            sprite_class = SPRITE_CLASSES[node.kind]
+            values = _settled(
+                read_parameters(sprite_class.parameters, node.given, names, self._notices), node
+            )
+            unknown = [word.text for key, word in node.given.items() if key not in sprite_class.parameters]
+            if node.is_leaf:
+                demand(node.line.first, sprite_class.parameters, node.given, values)
+                self._tell_unknown(node, sprite_class)
+        return SpriteType(
+            id=type_id,
+            name=node.name,
+            kind=node.kind,
+            parameters=values,
+            path=node.path,
+            subtypes=tuple(node.subtypes),
+            singleton=node.singleton,
+            place=node.line.place,
+            unknown=tuple(unknown),
+        )
+
+    def _tell_unknown(self, node: _Node, sprite_class: SpriteClass) -> None:
+        for key, word in node.given.items():
+            if key not in sprite_class.parameters:
+                self._notices.add(word.place, f"{sprite_class.name} has no parameter {key!r}", logged=False)
+
+
+def _settled(values: dict[str, Value], node: _Node) -> dict[str, Value]:
+    """What a sprite makes of its parameters once it has them all."""
+    for key in ("wMult", "hMult"):
+        size = values[key]
+        assert isinstance(size, float)
+        if size <= 0:
+            raise GameError(node.given[key].place, f"{key} must be above 0")
+    cooldown, health, most = values["cooldown"], values["healthPoints"], values["maxHealthPoints"]
+    assert isinstance(cooldown, int)
+    assert isinstance(health, int)
+    assert isinstance(most, int)
+    most = most or health
+    values["maxHealthPoints"], values["healthPoints"] = most, min(health, most)
+    values["cooldown"] = max(cooldown, 1)
+    if values["orientation"] != DIRECTIONS["NONE"]:
+        values["is_oriented"] = True
+    return values
+
+
+def _built_in(type_id: int, name: str, kind: str, changes: Mapping[str, Value]) -> SpriteType:
+    defaults = {key: parameter.default for key, parameter in SPRITE_CLASSES[kind].parameters.items()}
+    return SpriteType(type_id, name, kind, {**defaults, **changes}, (type_id,), (type_id,))
+
+
+_BUILT_IN: Final = {
+    WALL: _built_in(WALL, "wall", "Immovable", {"color": COLOURS["DARKGRAY"], "solid": True}),
+    AVATAR: _built_in(AVATAR, "avatar", "MovingAvatar", {}),
+}
