@@ -129,7 +129,10 @@ def _read_format(
 ) -> Format | None:
     """The format: its name, or a table with its name as `kind`."""
     table = dict(said) if isinstance(said, dict) else {"kind": said}
-    kind = table.pop("kind", None)
+    if "kind" not in table:
+        mistakes.add(("format", "kind"), f"is missing; known: {', '.join(FORMATS)}")
+        return None
+    kind = table.pop("kind")
     if not isinstance(kind, str) or kind not in FORMATS:
         mistakes.unknown(("format", "kind"), "format", kind, FORMATS)
         return None

@@ -212,6 +212,7 @@ def test_a_mistake_makes_no_others():
         ("agents = 3", "agents: name at least one"),
         (f"agents = [3]\n{SMALL.replace(AGENTS, '')}", "agents[0]: 3 should be a table"),
         (f"format = 3\n{SMALL}", "unknown format 3; it should be a text"),
+        (f"format = {{rounds = 3}}\n{SMALL}", "format.kind: is missing; known: benchmark, round-robin"),
         (f'format = "gauntlet"\n{SMALL}', "champions: is missing"),
         (
             f'format = {{kind="gauntlet", champions=["rndom"]}}\n{SMALL}',
