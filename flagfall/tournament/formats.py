@@ -88,11 +88,12 @@ class Schedule:
     def played(self, records: Records) -> Iterator[tuple[MatchSpec, MatchRecord]]:
         """The records with what they are records of, in the order of the schedule.
 
-        Where a test has stopped the tournament, matches count that were played beyond that point, too.
+        Where a test has stopped the tournament, matches count that were played beyond that point, too. Ends
+        with the last record: what such a test left unplayed may be millions of matches.
         """
-        for spec in self.walk(records):
-            if spec.id in records:
-                yield spec, records[spec.id]
+        known = (spec for spec in self.walk(records) if spec.id in records)
+        for spec in islice(known, len(records)):
+            yield spec, records[spec.id]
 
 
 def schedule(plan: Plan) -> Schedule:

@@ -1,5 +1,5 @@
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, islice
 from random import Random
 
 import attrs
@@ -49,6 +49,13 @@ def test_the_order_in_which_matches_end_makes_no_difference(form, count, seats, 
     known = list(schedule(plan).walk(at_once))
     assert sorted(spec.id for spec in known) == sorted(at_once)
     assert list(schedule(plan).played(one_by_one)) == [(spec, at_once[spec.id]) for spec in known]
+
+
+def test_what_was_played_is_found_without_a_walk_to_the_end_of_a_long_schedule():
+    plan = make_plan(2, RoundRobin(), repeats=10**12)  # days of walking
+    specs = list(islice(schedule(plan).walk({}), 5))
+    records = {spec.id: record(spec, (1.0,) * len(spec.entrants)) for spec in specs}
+    assert [spec for spec, _ in schedule(plan).played(records)] == specs
 
 
 @given(ANY_FORMAT, st.integers(2, 6), st.integers(0, 99))
