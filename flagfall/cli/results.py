@@ -42,18 +42,19 @@ def results(
 
         show_tournament(file, output, "json" if json and form is None else form, matches=matches)
         return
+    from flagfall.cli.files import require_file
+
+    require_file(file)
     if form is not None or matches:
         raise UsageError("--format and --matches are for the folder of a tournament, and this is a file")
     _show_match(file, output, json=json)
 
 
 def _show_match(file: Path, output: Path | None, *, json: bool) -> None:
-    from flagfall.cli.files import require_file
     from flagfall.cli.results_file import check_results, figures_text, write_results
     from flagfall.recording.journal import read_journal
     from flagfall.recording.results import ResultsSink
 
-    require_file(file)
     sink = ResultsSink()
     fault: UsageError | None = None
     try:

@@ -35,6 +35,8 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
         UsageError: there is no tournament, or it cannot be shown so.
         HostFault: the file cannot be written.
     """
+    if form == "table" and output is not None:
+        raise UsageError(f"{output}: a table is for the screen; into a file take csv, json or parquet")
     form = form or _form_of(output)
     store = Store(folder)
     try:

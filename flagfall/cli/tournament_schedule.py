@@ -19,6 +19,10 @@ START_NS: Final = 400_000_000
 """What an agent's process takes to come up, and go, on a machine of 2020 with a processor to spare."""
 
 
+SHOWN: Final = 1000
+"""Matches of a schedule that are printed: laying out a table of more takes minutes."""
+
+
 def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
     """Print the matches that are known beforehand, and an estimate of the time that those take that are left.
 
@@ -34,11 +38,13 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
     order = schedule(plan)
     known = list(order.walk(records))
     rows = table("match", "task", "agents", "seed", "", title=plan.name)
-    for spec in known:
+    for spec in known[:SHOWN]:
         agents = harmless(", ".join(spec.entrants))
         played = "played" if spec.id in records else ""
         rows.add_row(spec.id, harmless(spec.task), agents, str(spec.seed), played)
     print_table(rows)
+    if len(known) > SHOWN:
+        print(f"and {number(len(known) - SHOWN)} more")
     told = f"{number(len(known))} matches"
     if order.total is None or order.total > len(known):
         most = "" if order.total is None else f", {number(order.total)} at most"

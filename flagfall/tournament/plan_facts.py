@@ -44,10 +44,15 @@ def _facts(place: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """What has changed, one line each; empty where nothing has."""
+    """What has changed, one line each; empty where nothing has.
+
+    Of an agent or a task that came or went, that is the change: what stands in its table is no other one.
+    """
     nothing = "(nothing)"
+    places = [place for place in dict.fromkeys([*before, *now]) if before.get(place) != now.get(place)]
+    whole = tuple(f"{place}." for place in places if place not in before or place not in now)
     return [
         f"{place}: was {before.get(place, nothing)}, is {now.get(place, nothing)}"
-        for place in dict.fromkeys([*before, *now])
-        if before.get(place) != now.get(place)
+        for place in places
+        if not place.startswith(whole)
     ]

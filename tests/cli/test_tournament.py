@@ -69,6 +69,40 @@ def test_a_dry_run_prints_the_schedule_and_plays_nothing(call: Call, folder: Pat
     assert "nothing of it is left to play" in ended.out
 
 
+def test_a_long_schedule_is_printed_in_part_and_counted_in_whole(plan: Path, call: Call) -> None:
+    plan.write_text(PLAN.replace("repeats = 3", "repeats = 600"))
+    ended = call("tournament small.toml --dry-run")
+    assert ended.out.count("micro1") == 1000
+    assert "and 200 more" in ended.out
+    assert "1,200 matches" in ended.out
+
+
+@pytest.mark.usefixtures("plan")
+def test_of_an_agent_that_is_new_only_its_name_is_told_as_a_change(plan: Path, call: Call) -> None:
+    call("tournament small.toml")
+    plan.write_text(PLAN.replace('"random"', '"silent"').replace("steps = 10", "steps = 11"))
+    ended = call("tournament small.toml --resume")
+    assert ended.code == 2
+    assert "agents.random: was random, is (nothing)" in ended.err
+    assert "agents.silent: was (nothing), is silent" in ended.err
+    assert "tasks.micro1.steps: was 10, is 11" in ended.err
+    assert "agents.random." not in ended.err
+    assert "agents.silent." not in ended.err
+
+
+@pytest.mark.usefixtures("plan")
+def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
+    call("tournament small.toml --out here")
+    ended = call("results here --format table -o rows.txt")
+    assert ended.code == 2
+    assert "take csv, json or parquet" in ended.err
+    assert not (folder / "rows.txt").exists()
+
+
+def test_of_a_folder_that_is_not_there_that_is_said(call: Call) -> None:
+    assert "no such file: nowhere" in call("results nowhere --format csv").err
+
+
 def test_an_estimate_has_bounds_on_the_wall_clock(plan: Path, call: Call) -> None:
     plan.write_text(PLAN.replace('clock = "virtual"', "").replace("act=1s", "act=1s/2s"))
     ended = call("tournament small.toml --dry-run --jobs 2")
