@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.errors import FlagfallError, UsageError
+from flagfall.errors import FlagfallError, HostFault, UsageError
 
 if TYPE_CHECKING:
     import trio
@@ -49,10 +49,14 @@ def tournament(
         dry_run: Print the schedule and an estimate, and play nothing.
         quiet: Do not tell how far it is.
     """
+    from flagfall.tournament.exports import check_format
+    from flagfall.tournament.plan import MAX_SEED
     from flagfall.tournament.reading import PLANS, load_plan
 
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"--seed {seed}: write a whole number, from 0 to {MAX_SEED}")
     loaded = load_plan(plan, seed=seed)
     folder = out or loaded.output.folder
     if dry_run:
@@ -64,6 +68,8 @@ def tournament(
     again += [] if jobs is None else ["--jobs", str(jobs)]
     again += [] if engine == "local" else ["--engine", engine]
     again += [] if seed is None else ["--seed", str(seed)]
+    for form in loaded.output.tables:
+        check_format(form)
     _check_agents(loaded)
 
     from flagfall.cli.gvgai_runs import run_until_interrupted
@@ -135,8 +141,12 @@ def _print_results(plan: Plan, folder: Path, again: str) -> None:
     finally:
         store.close()
     print_standings(stands)
-    for form in plan.output.tables:
-        (folder / f"standings.{form}").write_bytes(export(agent_rows(stands), form))
     print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})")
     if not stands.over:
         print(f"go on:   {again}")
+    for form in plan.output.tables:
+        path = folder / f"standings.{form}"
+        try:
+            path.write_bytes(export(agent_rows(stands), form))
+        except OSError as error:
+            raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error

@@ -88,6 +88,16 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[Row]], bytes]]] = MappingProxyTyp
 """How rows can be written."""
 
 
+def check_format(form: str) -> None:
+    """See beforehand that rows can be written so.
+
+    Raises:
+        UsageError: a library that this needs is not there.
+    """
+    if form == "parquet":
+        _parquet([])
+
+
 def export(rows: Sequence[Row], form: str) -> bytes:
     """Rows as the bytes of a file.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
 from collections.abc import Callable
@@ -97,6 +98,30 @@ def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
     assert ended.code == 2
     assert "take csv, json or parquet" in ended.err
     assert not (folder / "rows.txt").exists()
+
+
+@pytest.mark.usefixtures("plan")
+def test_a_table_that_cannot_be_written_is_a_fault_of_the_host_and_hides_no_results(call: Call) -> None:
+    Path("here/standings.csv").mkdir(parents=True)
+    ended = call("tournament small.toml --out here --resume")
+    assert ended.code == 1
+    assert "results: here" in ended.out
+    assert "standings.csv cannot be written: Is a directory" in ended.err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is not None, reason="pyarrow is there")
+def test_what_a_table_needs_is_looked_for_before_anything_is_played(plan: Path, call: Call) -> None:
+    plan.write_text(PLAN.replace('"csv", "json"', '"parquet"'))
+    ended = call("tournament small.toml")
+    assert (ended.code, "pip install pyarrow" in ended.err) == (2, True)
+    assert not Path("small-results").exists()
+
+
+@pytest.mark.usefixtures("plan")
+@pytest.mark.parametrize("seed", ["-5", "9223372036854775808"])
+def test_a_seed_is_what_a_plan_may_say(call: Call, seed: str) -> None:
+    ended = call(f"tournament small.toml --dry-run --seed {seed}")
+    assert (ended.code, f"--seed {seed}: write a whole number" in ended.err) == (2, True)
 
 
 def test_of_a_folder_that_is_not_there_that_is_said(call: Call) -> None:
