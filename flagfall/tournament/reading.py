@@ -154,6 +154,8 @@ def _check_champions(champions: tuple[str, ...], names: list[str], mistakes: Mis
     for champion in champions:
         if champion not in names:
             mistakes.unknown(("format", "champions"), "agent", champion, names)
+    if len(set(champions)) < len(champions):
+        mistakes.add(("format", "champions"), "somebody is named twice")
     if not champions or set(names) <= set(champions):
         mistakes.add(("format", "champions"), "name some of the agents, and not all")
 

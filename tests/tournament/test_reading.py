@@ -219,6 +219,7 @@ def test_a_mistake_makes_no_others():
             "unknown agent 'rndom'; nearest: random",
         ),
         (f'format = {{kind="gauntlet", champions=["random", "silent"]}}\n{SMALL}', "some of the agents"),
+        (f'format = {{kind="gauntlet", champions=["random", "random"]}}\n{SMALL}', "named twice"),
         (f'format = {{kind="swiss", rounds=0}}\n{SMALL}', "0 rounds"),
         (f'format = "swiss"\nstop = {{matches = 3}}\n{SMALL}', "leave it out in this format"),
         (f'format = "knockout"\n{SMALL}agents = ["random"]', "every agent plays every task"),
