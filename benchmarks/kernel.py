@@ -92,7 +92,7 @@ def _echo_matches(count: int, turns: int, sinks: Callable[[int], list[Sink]]) ->
 async def _channels(pairs: int, turns: int) -> float:
     """The same with what trio offers: memory channels, and a cancel scope a turn.
 
-    Its limit is never reached: after a reply that came too late, both ends would wait for each other for ever.
+    Its limit is never reached: after a reply that came too late, both ends would wait for each other.
     """
 
     async def agent(inbox: trio.MemoryReceiveChannel[int], outbox: trio.MemorySendChannel[int]) -> None:
