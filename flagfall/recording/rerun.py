@@ -33,6 +33,7 @@ from flagfall.events import (
     TurnPlayed,
 )
 from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
+from flagfall.kernel.rules import Rules
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.digests import Digest, digest_of
@@ -94,6 +95,7 @@ class Rerun:
         self._request: Any = next(self._script)
         # The task that is recorded to run, and the steps that it has taken here.
         self._task: TaskRole | None = None
+        self._rules = Rules()
         self._steps = 0
         # The turn in hand: seats whose record is to come, with what they are shown; what they played.
         self._due: list[tuple[int, Any, Any]] = []
@@ -184,7 +186,7 @@ class Rerun:
         if seat in self._out:
             raise Different("verdict on a seat that is out", "absent", event.verdict, seat)
         for form in _forms(event.action):
-            if _is_legal(task, seat, form):
+            if self._rules.legal(seat, form):
                 return form
         raise Different("action that was played", "a legal one", _shown(event.action), seat)
 
@@ -234,7 +236,7 @@ class Rerun:
         _same("number of the task", self._request.index, event.index)
         _same("seed of the task", self._request.seed, event.seed)
         _same("number of seats", len(task.players), self._seats)
-        self._task, self._steps = task, 0
+        self._task, self._rules, self._steps = task, Rules.of(task), 0
         self.tasks += 1
         self._send(task)
         why = getattr(task, "not_repeatable", None)
@@ -388,15 +390,6 @@ def _tuples(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _tuples(of) for key, of in value.items()}
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
-
-
-def _is_legal(task: TaskRole, seat: int, action: Any) -> bool:
-    """As the stage asks: an action that breaks the task's own check is none of it."""
-    judge = getattr(task, "is_legal_for", None)
-    try:
-        return bool(task.is_legal(action) if judge is None else judge(task.players[seat], action))
-    except Exception:  # noqa: BLE001 - whatever it is
-        return False
 
 
 def _written(value: Any) -> bytes:
