@@ -16,6 +16,7 @@ from benchmarks.measure import Row, beside
 from flagfall.agents.loop_host import LoopHost
 from flagfall.agents.samples import RandomAgent
 from flagfall.kernel.match import AgentHost, play_match
+from flagfall.kernel.parts import Briefing
 from flagfall.kernel.roles import SchedulerRole, Sink
 from flagfall.kernel.script import run_plain
 from flagfall.recording.journal import Journal
@@ -60,15 +61,11 @@ def journals(folder: Path) -> Callable[[int], list[Sink]]:
 
 def _plain_bytes(steps: int, scheduler: Callable[[], SchedulerRole]) -> float:
     agent = RandomAgent()
-    agent.start(_Seeded())  # type: ignore[arg-type]  # it only looks at the seed
+    agent.start(Briefing(seat=0, seats=1, seed=1, time_control=str(CONTROL)))
     made = scheduler()
     began = time.perf_counter()
     turns = run_plain(made, agent.reply, steps=steps)
     return turns / (time.perf_counter() - began)
-
-
-class _Seeded:
-    seed = 1
 
 
 def _byte_matches(
