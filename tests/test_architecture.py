@@ -8,9 +8,10 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "flagfall"
 
-BASE = {"errors", "events", "timing", "kernel.channels", "kernel"}
+BASE = {"errors", "events", "module_aliases", "timing", "kernel.channels", "kernel"}
 MAY_IMPORT = {
     "errors": set(),
+    "module_aliases": set(),
     "events": set(),
     "timing": {"errors", "events"},
     "kernel.channels": {"errors", "events"},

@@ -3,6 +3,7 @@
 - a function of the observation, `async def act(observation)` or a plain one;
 - an object (or a class) with `act(observation)`, and any of `start`, `init`, `result`, `close`;
 - a byte agent: an object (or a class) with `reply(byte, reward)`;
+- a learner of round 1: an object (or a class) with `next(token)` and `reward(reward)`;
 - a full actor: an object (or a class) with `async run(seat)`, or an async function whose only parameter
   is called `seat`. It may go on thinking while the world waits.
 
@@ -22,6 +23,7 @@ from typing import Any, Protocol, TypeAlias
 
 import attrs
 
+from flagfall.agents.round1_learner import is_round1_learner, learner_answer
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.match import Briefing
@@ -110,11 +112,13 @@ def adapt(agent: Any, timer: ElapsedTimer) -> PlayedAgent:
         return _played(agent, timer, _with_timer(agent.act, 1, timer, _observation), None)
     if callable(getattr(agent, "reply", None)):
         return _played(agent, timer, _byte_answer(agent.reply, timer), None)
+    if is_round1_learner(agent):
+        return _played(agent, timer, learner_answer(agent), None)
     if callable(agent):
         return _played(agent, timer, _with_timer(agent, 1, timer, _observation), None)
     raise UsageError(
-        f"{agent!r} is no agent: it has none of act(observation), reply(byte, reward), run(seat), and"
-        " cannot be called"
+        f"{agent!r} is not an agent: it has none of act(observation), reply(byte, reward), next(token) with"
+        " reward(reward), run(seat), and cannot be called"
     )
 
 

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.agents.agent import adapt
 from flagfall.agents.foreign import foreign_name, is_foreign
+from flagfall.agents.round1_learner import LEARNER_MODULES
 from flagfall.agents.samples import SAMPLES
 from flagfall.errors import UsageError, nearest
+from flagfall.module_aliases import module_aliases
 from flagfall.timing import ElapsedTimer
 
 if TYPE_CHECKING:
@@ -71,7 +73,8 @@ def load_agent(spec: str) -> Any:
     if not colon or not place or not name:
         hint = nearest(spec, [*SAMPLES, *_OTHERS])
         raise UsageError(f"unknown agent {spec!r}{hint}; or write module:Name or file.py:Name")
-    agent: Any = load_module(place, "agent")
+    with module_aliases(LEARNER_MODULES, first=False):
+        agent: Any = load_module(place, "agent")
     for part in name.split("."):
         if not hasattr(agent, part):
             public = [n for n in vars(agent) if not n.startswith("_")]

@@ -12,6 +12,7 @@ import attrs
 
 from flagfall.agents.specs import load_module
 from flagfall.errors import UsageError, nearest
+from flagfall.module_aliases import module_aliases
 from flagfall.playing import TaskSetup, usual_policy
 from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import Config, change_config, config_of, load_config
@@ -65,9 +66,11 @@ class PythonSetup:
     def build(self) -> SchedulerRole:
         """What the function returns; worlds of its tasks are started as they come."""
         from flagfall.tasks.commai.world import WorldSwitch
+        from flagfall.tasks.configs.round1_modules import round1_modules
 
         try:
-            made = self._create()
+            with module_aliases(round1_modules(), first=True):  # it may import inside the function
+                made = self._create()
         except UsageError:
             raise
         except Exception as error:
@@ -102,7 +105,10 @@ def load_setup(source: str) -> Config | PythonSetup:
         place, colon, name = source, ":", _CREATE
     if not (colon and place and name):
         return load_config(source)
-    module = load_module(place, "configuration")
+    from flagfall.tasks.configs.round1_modules import round1_modules
+
+    with module_aliases(round1_modules(), first=True):
+        module = load_module(place, "configuration")
     create = getattr(module, name, None)
     if not callable(create):
         public = [known for known in vars(module) if not known.startswith("_")]

@@ -92,7 +92,7 @@ def test_what_is_no_agent_does_not_start():
     for agent in (object(), 5, None):
         played = play(CountTask(1), LoopHost(agent, "none"))
         assert (played.reason, played.fell[0].reason) == ("seats", "not started")
-        assert "is no agent" in played.fell[0].detail
+        assert "is not an agent" in played.fell[0].detail
 
 
 SWALLOWING = """

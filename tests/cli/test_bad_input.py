@@ -19,7 +19,7 @@ BAD = {
     "run --task micro1 --agent random randm": "unknown agent 'randm'; nearest: random",
     "run --task micro1 --agent bot.py:Echo": "no such agent file: bot.py; nearest: bots.py",
     "run --task micro1 --agent bots.py:Ecko": "bots.py has no 'Ecko'; nearest: Echo",
-    "run --task micro1 --agent bots.py:SETTINGS": "agent bots.py:SETTINGS: {'not': 'an agent'} is no agent",
+    "run --task micro1 --agent bots.py:SETTINGS": "bots.py:SETTINGS: {'not': 'an agent'} is not an agent",
     "run --task micro1 --agent bots.py:SETTINGS --host task": "agent bots.py:SETTINGS: {'not': 'an agent'}",
     "run --task micro1 --agent no.such:Bot": "no module named 'no' for agent no.such",
     "run --task micro1 --agent no.such:Bot --host thread": "no module named 'no' for agent no.such",

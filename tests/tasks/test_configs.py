@@ -233,7 +233,6 @@ WRONG = {
     "[1]": "file: a configuration is an object, not list",
     "[" * 100_000: "file: no configuration: ",
     "{}": "file: 3 mistakes:\n  worlds is missing\n  tasks is missing\n  scheduler is missing",
-    '{"worlds": {}, "worlds": {}}': "file: the name 'worlds' stands twice in one table",
     '{"worlds": [], "tasks": {}, "scheduler": {}}': "worlds: [] should be a table of names and values",
     '{"worlds": {"w": {"type": "worlds.grid_world.GridWrld"}}, "tasks": {}, "scheduler": {}}': (
         "worlds.w.type: unknown world 'worlds.grid_world.GridWrld'; nearest: worlds.grid_world.GridWorld"

@@ -7,6 +7,8 @@ __all__ = ["SHIPPED", "change_config", "config_of", "load_config", "parse_config
 import json
 import re
 import tomllib
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -128,11 +130,11 @@ def _resolve_words(said: Any, folder: Path) -> Words:
 
 def _read_json(text: str, mistakes: Mistakes) -> dict[str, Any]:
     def table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in made:
-                mistakes.add((), f"the name {key!r} stands twice in one table")
-            made[key] = value
+        made = dict(pairs)  # as in round 1, the last of several equal keys counts
+        if len(made) < len(pairs):
+            for key, count in Counter(key for key, _ in pairs).items():
+                if count > 1:
+                    warnings.warn(_duplicate_key(mistakes.source, text, key, count), stacklevel=2)
         return made
 
     try:
@@ -146,6 +148,14 @@ def _read_json(text: str, mistakes: Mistakes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UsageError(f"{mistakes.source}: a configuration is an object, not {type(data).__name__}")
     return data
+
+
+def _duplicate_key(source: str, text: str, key: str, count: int) -> str:
+    """Return a notice of a key that an object has several times; its lines only where they are certain."""
+    written = re.compile(re.escape(json.dumps(key)) + r"\s*:")
+    lines = [text.count("\n", 0, found.start()) + 1 for found in written.finditer(text)]
+    where = f" (lines {', '.join(map(str, lines))})" if len(lines) == count else ""
+    return f"{source}: the key {key!r} stands {count} times in one object{where}; the last one counts"
 
 
 def read_toml(text: str, mistakes: Mistakes) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""The modules that Python configurations of round 1 import, made of our tasks, worlds and schedulers.
+
+The class paths are those of JSON configurations (`names`): `ORIGINAL_TASKS`, `ORIGINAL_WORLDS` and
+`ORIGINAL_SCHEDULERS`. A task is made as there: with its world as the only argument, or with none.
+"""
+
+from __future__ import annotations
+
+__all__ = ["round1_modules"]
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from flagfall.errors import UsageError
+from flagfall.module_aliases import ModuleTable
+from flagfall.tasks.commai.byte_task import ByteTask
+from flagfall.tasks.commai.grid_world import GridWorld
+from flagfall.tasks.configs.kinds import TASK_KINDS, WORLDS
+from flagfall.tasks.configs.names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
+from flagfall.tasks.policies import POLICIES, DependenciesTaskScheduler
+from flagfall.tasks.task import Task
+from flagfall.tasks.task_schedulers import UNLOCK_THRESHOLD
+
+
+@cache
+def round1_modules() -> ModuleTable:
+    """Return the modules of round 1 that a configuration may import, for `module_aliases`."""
+    objects: dict[str, Any] = {path: _task_maker(path, task) for path, task in ORIGINAL_TASKS.items()}
+    objects |= {path: WORLDS[name] for path, name in ORIGINAL_WORLDS.items()}
+    objects |= {path: POLICIES[name] for path, name in ORIGINAL_SCHEDULERS.items()}
+    objects["core.scheduler.DependenciesTaskScheduler"] = _dependencies_scheduler
+    modules: dict[str, dict[str, Any]] = {}
+    for path, found in objects.items():
+        module, _, name = path.rpartition(".")
+        modules.setdefault(module, {})[name] = found
+    return modules
+
+
+def _task_maker(path: str, task_id: str) -> Callable[..., ByteTask]:
+    kind = TASK_KINDS[task_id]
+    name = path.rpartition(".")[2]
+
+    def make(world: GridWorld | None = None) -> ByteTask:
+        if world is not None and not kind.in_world:
+            raise UsageError(f"{name}: this task is not played in a world; leave the argument out")
+        return kind.make({}, world, None)
+
+    make.__name__ = make.__qualname__ = name
+    return make
+
+
+def _dependencies_scheduler(
+    tasks: Iterable[Task],
+    tasks_dependencies: Iterable[Sequence[Task]],
+    unlock_threshold: int = UNLOCK_THRESHOLD,
+) -> DependenciesTaskScheduler:
+    """Return a scheduler from pairs of tasks; the original tells tasks apart by their classes, too."""
+    pairs = [[task.id for task in pair] for pair in tasks_dependencies]
+    return DependenciesTaskScheduler(tasks, pairs, unlock_threshold)
