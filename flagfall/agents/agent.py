@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeAlias
 
 import attrs
 
-from flagfall.agents.round1_learner import is_round1_learner, learner_answer
+from flagfall.agents.round1.learner import is_round1_learner, learner_answer
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.match import Briefing

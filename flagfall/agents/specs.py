@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.agents.agent import adapt
 from flagfall.agents.foreign import foreign_name, is_foreign
-from flagfall.agents.round1_learner import LEARNER_MODULES
+from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples import SAMPLES
 from flagfall.errors import UsageError, nearest
 from flagfall.module_aliases import module_aliases

@@ -151,3 +151,42 @@ def test_the_public_sample_learners_play_unchanged(call, name, bits):
     seat = ended.data()["matches"][0]["seats"][0]
     assert seat["fell"] is None
     assert seat["illegal"] == 0
+
+
+CHANNELS = """
+from core.byte_channels import ByteInputChannel, ByteOutputChannel
+from core.channels import InputChannel, OutputChannel
+from core.serializer import StandardSerializer
+from learners.base import BaseLearner
+
+class Hearing(BaseLearner):
+    kinds = ByteInputChannel, ByteOutputChannel
+
+    def __init__(self):
+        ears, mouth = self.kinds
+        self.ears, self.mouth = ears(StandardSerializer()), mouth(StandardSerializer())
+        self.ears.message_updated.register(self.answer)
+
+    def answer(self, text):
+        if self.mouth.is_empty():
+            self.mouth.set_message(text[-1])
+
+    def next(self, input):
+        self.ears.consume(input)
+        if self.mouth.is_empty():
+            self.mouth.set_message(" ")
+        return self.mouth.consume()
+
+class HearingBits(Hearing):
+    kinds = InputChannel, OutputChannel
+"""
+
+
+@pytest.mark.parametrize(("name", "bits"), [("Hearing", ""), ("HearingBits", "--bit-mode")])
+def test_a_learner_may_use_the_channels_of_round1(call, folder, name, bits):
+    (folder / "learner.py").write_text(CHANNELS)
+    line = f"run --task micro4 {bits} --host task --steps 400 --clock virtual --json -a"
+    ended = call(line, f"learner.py:{name}")
+    seat = ended.data()["matches"][0]["seats"][0]
+    assert (ended.code, seat["fell"], seat["illegal"]) == (0, None, 0)
+    assert (seat["reward"] > 0) == (not bits), "in bytes it repeats at once, which is what micro4 asks for"

@@ -2,17 +2,23 @@
 
 Such a learner has `next(token)`, which returns its own token, and `reward(reward)`, which is called before
 each of them, mostly with 0. Tokens are texts of one character; in bit mode they are `0` and `1`. Its file
-imports `learners.base` and `core.serializer`, which `LEARNER_MODULES` stands in for.
+imports `learners.base` and modules of `core`, which `LEARNER_MODULES` stands in for.
 """
 
 from __future__ import annotations
 
-__all__ = ["LEARNER_MODULES", "BaseLearner", "StandardSerializer", "is_round1_learner", "learner_answer"]
+__all__ = ["LEARNER_MODULES", "BaseLearner", "is_round1_learner", "learner_answer"]
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from flagfall.kernel.channels.codecs import BITS_PER_BYTE, SILENCE, bits_to_text, text_to_bits
+from flagfall.agents.round1.channels import (
+    ByteInputChannel,
+    ByteOutputChannel,
+    InputChannel,
+    OutputChannel,
+)
+from flagfall.agents.round1.serializers import IdentitySerializer, StandardSerializer
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.module_aliases import ModuleTable
 
@@ -35,45 +41,12 @@ class BaseLearner:
         return input
 
 
-class StandardSerializer:
-    """Text as bits: UTF-8, each byte most significant bit first; silence is a space."""
-
-    SILENCE_TOKEN: Final = SILENCE
-    SILENCE_ENCODING: Final = text_to_bits(SILENCE)
-
-    def to_binary(self, message: str) -> str:
-        """Return a text as characters `0` and `1`."""
-        return text_to_bits(message)
-
-    def to_text(self, data: str, strict: bool = False) -> str | None:
-        """Return the text in the whole bytes of a string of bits; `None` where there is none."""
-        return bits_to_text(data, strict=strict) if len(data) >= BITS_PER_BYTE else None
-
-    def can_deserialize(self, data: str) -> bool:
-        """Return whether some text ends the bits."""
-        return self.to_text(data) is not None
-
-
-class IdentitySerializer:
-    """Text as itself."""
-
-    SILENCE_TOKEN: Final = SILENCE
-    SILENCE_ENCODING: Final = SILENCE
-
-    def to_binary(self, message: str) -> str:
-        """Return the text."""
-        return message
-
-    def to_text(self, data: str) -> str:
-        """Return the text."""
-        return data
-
-    def can_deserialize(self, data: str) -> bool:
-        """Return whether there is any text."""
-        return bool(data)
-
-
 LEARNER_MODULES: Final[ModuleTable] = {
+    "core.byte_channels": {
+        "ByteInputChannel": ByteInputChannel,
+        "ByteOutputChannel": ByteOutputChannel,
+    },
+    "core.channels": {"InputChannel": InputChannel, "OutputChannel": OutputChannel},
     "core.serializer": {
         "IdentitySerializer": IdentitySerializer,
         "StandardSerializer": StandardSerializer,
