@@ -15,7 +15,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -216,7 +216,12 @@ async def ready(host: Any) -> AsyncIterator[None]:
         host.close()
 
 
-def _named_places(words: list[str]) -> list[str]:
-    """Return the files and folders that a command names, also in a class path (`build:lib/gson.jar`)."""
-    places = [Path(part) for word in words for part in word.split(os.pathsep)]
-    return [str(place.absolute()) for place in places if place.parts and place.exists()]
+def _named_places(words: Iterable[str]) -> list[str]:
+    """Return the files and folders that a command names, also in a class path (`build:lib/gson.jar`).
+
+    The working directory is not among them, nor what it lies in: results and other agents may be there.
+    """
+    here = Path.cwd()
+    places = [Path(part).absolute() for word in words for part in word.split(os.pathsep) if part]
+    found = [place for place in places if place.is_file() or place.is_dir()]
+    return [str(place) for place in found if not here.is_relative_to(place)]

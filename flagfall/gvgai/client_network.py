@@ -48,6 +48,12 @@ PORT_PLACEHOLDER: Final = "{port}"
 PORT_WAIT_SECONDS: Final = 60.0
 """How long to wait for a shared port that is taken. It is free again when a client has connected."""
 
+LISTEN_SECONDS: Final = 10.0
+"""How long the launcher may take before it listens; it needs some 20 ms, and the client waits for it."""
+
+MAX_SAID_BYTES: Final = 1024
+"""The longest reason of a launcher that is read; those of the system have some tens of bytes."""
+
 _TRY_AGAIN_SECONDS: Final = 0.05
 _PROBE_SECONDS: Final = 10.0
 _ESTABLISHED: Final = "01"
@@ -90,8 +96,10 @@ class ClientNetwork:
             HostFault: the launcher could not make one; no client pays for that.
         """
         if self.listener is None:
-            await trio.lowlevel.wait_readable(link)
-            said, descriptors, _, _ = socket.recv_fds(link, 1024, 1)
+            said, descriptors = b"it did not listen in time", []
+            with trio.move_on_after(LISTEN_SECONDS):
+                await trio.lowlevel.wait_readable(link)
+                said, descriptors, _, _ = socket.recv_fds(link, MAX_SAID_BYTES, 1)
             if not descriptors:
                 why = said.decode(errors="replace") or "it ended before it listened"
                 raise HostFault(f"the launcher of a GVGAI client has no network: {why}")
