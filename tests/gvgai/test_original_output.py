@@ -190,7 +190,6 @@ def test_serve_prints_them_for_a_game_by_its_number(tmp_path):
     ("words", "message"),
     [
         (["serve"], "--game FILE or with --game-id NUMBER"),
-        (["serve", "--game", "cinders", "--game-id", "0"], "--game FILE or with --game-id NUMBER"),
         (["serve", "--game-id", "92"], "from 0 to 91"),
         (["train", "cinders", "-a", "random", "--original-output", "--json"], "leave one of them out"),
         (["train", "cinders", "-a", "random", "--host", "task", "--limits", "memory=1GB"], "leave --host"),
