@@ -45,10 +45,13 @@ ANSWER_SECONDS: Final = 1.0
 """What is left of `start` for the first answer, so that not to connect and not to answer are two verdicts."""
 
 LOOK_AGAIN_SECONDS: Final = 0.01
-"""Between two connections that other programs made: each takes a look at all descriptors of the client."""
+"""Between two looks at whose a connection is; each looks through all descriptors of the client."""
 
-_NAME_SERVICE: Final = ("/etc/hosts", "/etc/nsswitch.conf")
-"""What a client needs in a sandbox to know the address of `localhost`."""
+LOOKS: Final = 5
+"""How many looks there are before a connection is turned away: what is looked at changes meanwhile."""
+
+_SHOWN: Final = ("hosts", "nsswitch.conf", "java-*")
+"""What clients need of `/etc` in a sandbox: the address of `localhost`, and how Java is set up."""
 
 
 class ClientHost:
@@ -103,7 +106,7 @@ class ClientHost:
                 guarded = await open_guarded(
                     network.command(self._words),
                     self._isolation,
-                    shown=[*_NAME_SERVICE, *_named_places(self._words)],
+                    shown=[*_system_places(), *_named_places(self._words)],
                     stdin=far_end.fileno(),
                     stdout=subprocess.DEVNULL,
                 )
@@ -152,11 +155,16 @@ class _Arrival:
         Raises:
             AgentFault: the client ended before it connected, or did not connect in time.
         """
-        with trio.move_on_after(self._seconds):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._accept, listener, nursery.cancel_scope)
-                await self._guarded.process.wait()
-                nursery.cancel_scope.cancel()
+        try:
+            with trio.move_on_after(self._seconds):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._accept, listener, nursery.cancel_scope)
+                    await self._guarded.process.wait()
+                    nursery.cancel_scope.cancel()
+        except trio.Cancelled:
+            if self._connection is not None:
+                self._connection.close()
+            raise
         if self._connection is not None:
             return self._connection
         where = f"port {self._network.port}"
@@ -182,18 +190,21 @@ class _Arrival:
                 return
             self._turned_away += 1
             connection.close()
-            await trio.sleep(LOOK_AGAIN_SECONDS)
 
     async def _counts(self, connection: socket.socket) -> bool:
         """Return whether the client made the connection; in a network of its own nobody else can."""
         if self._network.kind != "shared":
             return True
-        processes = guardian.descendants(self._guarded.process.pid)
         try:
-            return await trio.to_thread.run_sync(is_made_by, connection, processes)
+            for _ in range(LOOKS):
+                processes = guardian.descendants(self._guarded.process.pid)
+                if await trio.to_thread.run_sync(is_made_by, connection, processes):
+                    return True
+                await trio.sleep(LOOK_AGAIN_SECONDS)
         except trio.Cancelled:
             connection.close()
             raise
+        return False
 
 
 @asynccontextmanager
@@ -214,6 +225,10 @@ async def ready(host: Any) -> AsyncIterator[None]:
         yield
     finally:
         host.close()
+
+
+def _system_places() -> list[str]:
+    return [str(place) for name in _SHOWN for place in Path("/etc").glob(name)]
 
 
 def _named_places(words: Iterable[str]) -> list[str]:

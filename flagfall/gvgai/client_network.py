@@ -96,7 +96,8 @@ class ClientNetwork:
             HostFault: the launcher could not make one; no client pays for that.
         """
         if self.listener is None:
-            said, descriptors = b"it did not listen in time", []
+            said = b"it did not listen in time"
+            descriptors: list[int] = []
             with trio.move_on_after(LISTEN_SECONDS):
                 await trio.lowlevel.wait_readable(link)
                 said, descriptors, _, _ = socket.recv_fds(link, MAX_SAID_BYTES, 1)

@@ -210,11 +210,13 @@ def seat_agent(
     Raises:
         UsageError: there is no such agent, or it cannot run there.
     """
-    if isinstance(agent, str) and is_track_client(agent):
-        if host not in {None, "process"}:
-            raise UsageError(f"{agent}: a GVGAI client is a process of its own: leave the host out")
-        return host_track_client(agent, track, name, isolation)
     virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+    if isinstance(agent, str) and is_track_client(agent):
+        if virtual or host not in {None, "process"}:
+            raise UsageError(
+                f"{agent}: a GVGAI client is a process and lives in real time: leave host and clock out"
+            )
+        return host_track_client(agent, track, name, isolation)
     if virtual and host is None:
         host = "task"
     if isinstance(agent, str) and agent in PLAYERS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -42,6 +43,7 @@ from tests.gvgai.originals import java_client, python_client
 
 FEW = attrs.evolve(RULES["gvgai-document"], games=4)
 GENEROUS = "init=20s act=10s/10s result=20s"
+PATIENT = f"start=60s {GENEROUS}"  # a Java virtual machine comes up on a busy host
 
 
 def sandboxes_work() -> bool:
@@ -109,7 +111,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_public_clients_play_a_contest_beside_a_new_agent(tmp_path, originals):
     game = write_game(tmp_path)
     agents = [word for agent in (*originals.values(), "random") for word in ("--agent", agent)]
-    options = ["--games", "4", "--time-control", GENEROUS, "--json"]
+    options = ["--games", "4", "--time-control", PATIENT, "--json"]
     held = flagfall(tmp_path, "gvgai", "contest", game, *agents, *options)
     assert held.returncode == 0, held.stderr
     matches = json.loads(held.stdout)["matches"]
@@ -124,7 +126,7 @@ def test_public_clients_play_a_tournament_beside_a_new_agent(tmp_path, originals
     write_game(tmp_path)
     agents = {**originals, "new": "flagfall.gvgai.samples:QLearningPlayer"}
     tables = [f"[[agents]]\nname = '{name}'\nspec = {json.dumps(spec)}\n" for name, spec in agents.items()]
-    task = f"[[tasks]]\ntrack = 'corridor.txt'\ngames = 4\ntime_control = '{GENEROUS}'\n"
+    task = f"[[tasks]]\ntrack = 'corridor.txt'\ngames = 4\ntime_control = '{PATIENT}'\n"
     (tmp_path / "plan.toml").write_text("".join([*tables, task]))
     held = flagfall(tmp_path, "tournament", "plan.toml")
     assert held.returncode == 0, held.stderr
@@ -137,6 +139,15 @@ def test_public_clients_play_a_tournament_beside_a_new_agent(tmp_path, originals
     assert len(journals) == len(agents)
     for journal in journals:
         assert verify(journal, rebuild).difference is None
+
+
+@needs_sandboxes
+def test_public_java_client_plays_in_a_sandbox(tmp_path, originals):
+    if "java" not in originals or not Path(shutil.which("java") or "").resolve().is_relative_to("/usr"):
+        pytest.skip("no Java of the system")
+    seat = play(tmp_path, originals["java"], PATIENT, Isolation("sandbox")).result.seats[0]
+    assert seat.fell is None, seat.detail
+    assert seat.tally.dropped == 1, "it sends `0#null` after its first reply"
 
 
 # Plans and other places where such an agent may stand.
@@ -182,9 +193,26 @@ def test_other_tasks_are_refused_with_what_to_do(kind):
         host_agent(f"{kind}:env")
 
 
-def test_host_that_is_no_process_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="leave the host out"):
-        play(tmp_path, "gvgai:env", host="thread")
+@pytest.mark.parametrize("kind", ["gvgai", "program"])
+def test_host_that_is_no_process_is_refused(tmp_path, kind):
+    with pytest.raises(UsageError, match="leave host and clock out"):
+        play(tmp_path, f"{kind}:env", host="thread")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["gvgai", "contest", "causeway", "--clock", "virtual", "--games", "3"], "lives in real time"),
+        (["gvgai", "play-on", "localhost:1"], "cannot be loaded into this one"),
+        (["check-agent"], "plays the learning track only"),
+        (["run", "--task", "micro1"], "plays the learning track only"),
+    ],
+)
+def test_commands_refuse_a_client_that_they_cannot_play(tmp_path, words, message):
+    agent = ["gvgai:env"] if words == ["check-agent"] else ["--agent", "gvgai:env"]
+    refused = flagfall(tmp_path, *words, *agent)
+    assert refused.returncode == 2
+    assert message in " ".join(refused.stderr.split())
 
 
 # Where a client connects.
