@@ -113,13 +113,23 @@ def _line(fixture: Fixture, played: PlayedTrack | HostFault, count: int) -> str:
         return f"{what}void: {played}"
     figures = played.figures
     if figures.disqualified:
-        return f"{what}disqualified: {figures.disqualified}"
+        return f"{what}disqualified: {figures.disqualified}{_reason(figures.detail)}"
     games = figures.of("validation")
     training = figures.sums("training")
     return (
         f"{what}{sum(game.won for game in games)} of {len(games)} won in validation"
         f" after {training.games if training else 0} games of training"
     )
+
+
+def _reason(detail: str) -> str:
+    """Return the line of a detail that says most: the first one, and of a traceback the last one."""
+    from flagfall.cli.output import harmless
+
+    lines = harmless(detail).strip().splitlines()
+    if not lines:
+        return ""
+    return f": {lines[-1 if lines[0].startswith('Traceback') else 0]}"
 
 
 def _print(standing: Contest) -> None:

@@ -20,6 +20,7 @@ import attrs
 import pytest
 import trio
 
+from flagfall.agents.addresses import LOOPBACK, try_port
 from flagfall.agents.guardian import descendants
 from flagfall.agents.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
 from flagfall.agents.limits import Limits
@@ -105,6 +106,11 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     there = {name: agent for name, agent in found.items() if agent is not None}
     if not there:
         pytest.skip("neither of the public clients can run here")
+    if not own_networks_work():
+        try:
+            try_port(LOOPBACK, client_network.PORT)
+        except UsageError:
+            pytest.skip("no network namespaces here, and another program has the port of the public clients")
     return there
 
 
@@ -148,6 +154,18 @@ def test_public_java_client_plays_in_a_sandbox(tmp_path, originals):
     seat = play(tmp_path, originals["java"], PATIENT, Isolation("sandbox")).result.seats[0]
     assert seat.fell is None, seat.detail
     assert seat.tally.dropped == 1, "it sends `0#null` after its first reply"
+
+
+def test_contest_says_why_a_client_is_out_and_goes_on(tmp_path):
+    agents = ["--agent", "gvgai:env --no-such-option {port} bot", "--agent", "random"]
+    options = ["--games", "3", "--time-control", PATIENT]
+    held = flagfall(tmp_path, "gvgai", "contest", write_game(tmp_path), *agents, *options)
+    assert held.returncode == 0
+    first, second = held.stderr.splitlines()
+    assert "bot: disqualified: not started: the client ended before it connected to port" in first
+    assert first.endswith("(exit code 125)")
+    assert "random: " in second
+    assert "won in validation" in second
 
 
 # Plans and other places where such an agent may stand.
