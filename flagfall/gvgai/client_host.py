@@ -30,7 +30,7 @@ from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.sandbox import check_sandbox
 from flagfall.errors import AgentFault, HostFault
 from flagfall.gvgai.client_network import PORT_PLACEHOLDER, ClientNetwork, is_made_by, open_network
-from flagfall.gvgai.hosts import GOODBYE_SECONDS, ConnectedHost
+from flagfall.gvgai.hosts import ConnectedHost
 from flagfall.timing.units import S
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ CONNECT_SECONDS: Final = 10.0
 
 ANSWER_SECONDS: Final = 1.0
 """What is left of `start` for the first answer, so that not to connect and not to answer are two verdicts."""
+
+END_SECONDS: Final = 0.5
+"""How long a client has to end by itself when its connection is closed."""
 
 LOOK_AGAIN_SECONDS: Final = 0.01
 """Between two looks at whose a connection is; each looks through all descriptors of the client."""
@@ -129,7 +132,7 @@ class ClientHost:
         if seat.budget.control.clock == "cpu":
             seat.cpu_clock = guarded.cpu_clock()
         await host.run(seat, briefing)
-        await guarded.has_ended(GOODBYE_SECONDS)
+        await guarded.has_ended(END_SECONDS)
 
 
 class _Arrival:
