@@ -25,7 +25,7 @@ import trio
 
 from flagfall.agents import guardian
 from flagfall.agents.commands import split_command
-from flagfall.agents.guarded import Guarded, open_guarded, supervise
+from flagfall.agents.guarded import LAST_WORDS_SECONDS, Guarded, open_guarded, supervise
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.sandbox import check_sandbox
 from flagfall.errors import AgentFault, HostFault
@@ -55,6 +55,9 @@ LOOKS: Final = 5
 
 _SHOWN: Final = ("hosts", "nsswitch.conf", "java-*")
 """What clients need of `/etc` in a sandbox: the address of `localhost`, and how Java is set up."""
+
+
+_MADE_UP: Final = (("/", "dev"), ("/", "proc"), ("/", "sys"))
 
 
 class ClientHost:
@@ -125,7 +128,11 @@ class ClientHost:
         stack: ExitStack,
     ) -> None:
         stack.callback(network.close)
-        listener = await network.take_listener(link)
+        try:
+            listener = await network.take_listener(link)
+        except HostFault as fault:
+            await guarded.has_ended(LAST_WORDS_SECONDS)
+            raise HostFault(f"{fault}: {guarded.said}" if guarded.said else str(fault)) from fault
         host = ConnectedHost(await _Arrival(seat, network, guarded).wait(listener), self._track, self.name)
         stack.callback(host.close)
         network.close()
@@ -237,9 +244,12 @@ def _system_places() -> list[str]:
 def _named_places(words: Iterable[str]) -> list[str]:
     """Return the files and folders that a command names, also in a class path (`build:lib/gson.jar`).
 
-    The working directory is not among them, nor what it lies in: results and other agents may be there.
+    The working directory is not among them, nor what it lies in: results and other agents may be there. What
+    the system makes up (`/dev`, `/proc`, `/sys`) is another in the sandbox.
     """
     here = Path.cwd()
     places = [Path(part).absolute() for word in words for part in word.split(os.pathsep) if part]
     found = [place for place in places if place.is_file() or place.is_dir()]
-    return [str(place) for place in found if not here.is_relative_to(place)]
+    return [
+        str(place) for place in found if not here.is_relative_to(place) and place.parts[:2] not in _MADE_UP
+    ]
