@@ -197,9 +197,9 @@ def test_plan_says_that_there_is_no_such_program():
 
 def test_client_over_pipes_plays_in_a_plan(tmp_path):
     client = Client(tmp_path, "start()\nplay()")
-    game = write_game(tmp_path)
+    write_game(tmp_path)
     agent = json.dumps(f"program:{shlex.join(client.words('pipe'))}")
-    task = f"track = {json.dumps(game)}\ntime_control = '{GENEROUS}'"
+    task = f"track = 'corridor.txt'\ntime_control = '{GENEROUS}'"
     plan = parse_plan(f"[[agents]]\nname = 'old'\nspec = {agent}\n[[tasks]]\n{task}", folder=tmp_path)
     for folder in (RUNNING, JOURNALS):
         (tmp_path / folder).mkdir()
