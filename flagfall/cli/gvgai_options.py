@@ -142,8 +142,13 @@ def check_output(*, original: bool, json: bool) -> None:
 
 
 def print_now(line: str) -> None:
-    """Print a line of the original's output; whoever reads a pipe gets it at once."""
-    print(line, flush=True)
+    """Print a line of the original's output at once; the match goes on where its reader does not."""
+    from flagfall.cli import discard_output
+
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        discard_output()
 
 
 def print_figures(figures: TrackFigures) -> None:

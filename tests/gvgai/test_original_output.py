@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -170,6 +171,19 @@ def test_train_and_contest_print_them(tmp_path):
     assert held.returncode == 0, complained
     assert both.startswith(lines), "the first match of a contest is that one"
     assert both.count("[GAME]") == both.count("--> Real execution time") == 2
+
+
+def test_match_goes_on_when_the_reader_of_its_lines_has_gone(tmp_path):
+    write_game(tmp_path)
+    options = ["-a", "random", "--games", "400", "--clock", "virtual", "--think", "1ms", "--original-output"]
+    with flagfall(tmp_path, "train", "corridor.txt", *options, "--results", "r.json") as trained:
+        assert trained.stdout is not None
+        assert trained.stdout.readline().startswith("[GAME]")
+        trained.stdout.close()
+        assert trained.stderr is not None
+        assert trained.stderr.read() == ""
+    assert trained.returncode == 0
+    assert len(json.loads((tmp_path / "r.json").read_text())["games"]) == 402
 
 
 def test_serve_prints_them_for_a_game_by_its_number(tmp_path):
