@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 
 import trio
 
-from flagfall.agents.foreign import is_command, is_foreign, is_network
+from flagfall.agents.foreign import is_command, is_foreign, is_network, is_track_client
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.loop_host import LoopHost
 from flagfall.agents.process_host import ProcessHost
@@ -280,6 +280,11 @@ class HumanHost(LoopHost):
 def _foreign_host(
     agent: str, kind: HostKind | None, name: str, isolation: Isolation, joining: Joining | None
 ) -> AgentHost:
+    if is_track_client(agent):
+        raise UsageError(
+            f"{agent}: a GVGAI client plays the learning track only: use `flagfall gvgai train` or `contest`,"
+            " or a tournament plan with `track`"
+        )
     if kind not in {None, "process"}:
         what = "a program" if is_command(agent) else "a remote learner"
         raise UsageError(f"{agent}: {what} is a process, and lives in real time")

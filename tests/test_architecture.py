@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "gvgai": BASE | {"tasks", "agents", "recording", "playing"},
     "testing": BASE | {"tasks", "agents"},
     "playing": BASE | {"tasks", "agents", "recording"},
-    "tournament": BASE | {"tasks", "agents", "recording", "playing"},
+    "tournament": BASE | {"tasks", "agents", "recording", "playing", "gvgai"},
     "cli": BASE | {"tasks", "agents", "recording", "testing", "playing", "gvgai", "tournament"},
     "": BASE | {"tasks", "agents", "recording", "playing"},
 }

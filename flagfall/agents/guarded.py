@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LAST_WORDS_SECONDS", "STDERR_BYTES", "Guarded", "open_guarded", "play_guarded"]
+__all__ = ["LAST_WORDS_SECONDS", "STDERR_BYTES", "Guarded", "open_guarded", "play_guarded", "supervise"]
 
 import os
 import resource
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,21 +127,39 @@ async def play_guarded(
         UsageError: a sandbox is asked for, and there can be none.
     """
     guarded = await open_guarded(command, isolation, shown=shown)
+
+    async def play_over_pipe(stack: ExitStack) -> None:
+        pipe = guarded.take_pipe()
+        stack.callback(pipe.close)
+        await play(guarded, pipe)
+
+    await supervise(guarded, seat, play_over_pipe)
+
+
+async def supervise(guarded: Guarded, seat: Seat, play: Callable[[ExitStack], Awaitable[None]]) -> None:
+    """Play with a program that was started, and end it afterwards with all that it started.
+
+    Args:
+        guarded: the program.
+        seat: its seat; gets what the program wrote to its standard error.
+        play: is given a stack for what is to be closed before the program is ended.
+
+    Raises:
+        AgentFault: as `play` raised it, with what the program wrote last.
+        HostFault: as `play` raised it.
+    """
     fault: AgentFault | HostFault | None = None
     try:
-        pipe = guarded.take_pipe()
-        try:
+        with ExitStack() as stack:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(guarded.keep_tail)
                 try:
-                    await play(guarded, pipe)
+                    await play(stack)
                 except (AgentFault, HostFault) as caught:
                     fault = caught
                     if isinstance(caught, AgentFault) and caught.reason != "garbage":
                         await guarded.has_ended(LAST_WORDS_SECONDS)
                 nursery.cancel_scope.cancel()
-        finally:
-            pipe.close()
     finally:
         await guarded.end()
         seat.said = guarded.said

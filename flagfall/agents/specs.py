@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.agents.agent import adapt
-from flagfall.agents.foreign import foreign_name, is_foreign
+from flagfall.agents.foreign import foreign_name, is_foreign, is_track_client
 from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples import SAMPLES
 from flagfall.errors import UsageError, nearest
@@ -69,6 +69,10 @@ def load_agent(spec: str) -> Any:
     """
     if spec in SAMPLES:
         return SAMPLES[spec]
+    if is_track_client(spec):
+        raise UsageError(
+            f"{spec}: a GVGAI client is a program of its own, and cannot be loaded into this one"
+        )
     place, colon, name = spec.rpartition(":")
     if not colon or not place or not name:
         hint = nearest(spec, [*SAMPLES, *_OTHERS])

@@ -12,7 +12,7 @@ Exit codes, of every command:
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["discard_output", "main"]
 
 import os
 import re
@@ -91,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return INTERRUPTED
     except BrokenPipeError:
-        return _reader_gone()
+        discard_output()
+        return 0
     return int(code or 0)
 
 
@@ -126,9 +127,8 @@ def _failed(error: Exception, code: int) -> int:
     return code
 
 
-def _reader_gone() -> int:
-    """Whoever read the output (`| head`) has seen enough: no error, and none later, when Python flushes."""
+def discard_output() -> None:
+    """Print nothing any more: the reader (`| head`) has seen enough, which is no error, also at the end."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
-    return 0

@@ -41,7 +41,7 @@ def check_agent(
         pass_env: As for `flagfall run`.
         json: Print one JSON object instead of a table.
     """
-    from flagfall.agents.foreign import is_command, is_foreign
+    from flagfall.agents.foreign import is_command, is_foreign, is_track_client
     from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
     from flagfall.agents.specs import is_human
     from flagfall.cli.output import harmless, print_json, print_table, table
@@ -50,7 +50,7 @@ def check_agent(
     from flagfall.testing.examination import Examinee, examine
     from flagfall.timing import TimeControl
 
-    if is_human(spec) or (is_foreign(spec) and not is_command(spec)):
+    if is_human(spec) or (is_foreign(spec) and not is_command(spec) and not is_track_client(spec)):
         raise UsageError(f"{spec}: an examination starts its agent itself, again and again")
     kept = Isolation.told(isolation, limits, pass_env)
     if host != "process" and kept != USUAL_ISOLATION:

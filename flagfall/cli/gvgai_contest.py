@@ -28,6 +28,7 @@ def contest(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
+    original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), Flag] = False,
 ) -> int:
@@ -42,21 +43,25 @@ def contest(
         seed: Everything random derives from it; all agents face the same seed on a game.
         journal: Record each match in this file, numbered.
         results: Leave ranks, points and all figures in this file, as JSON.
+        original_output: Print the lines of the original's server for each match, instead of tables.
         json: Print them as one JSON object instead of tables.
         quiet: Do not tell how far it is.
     """
     import trio
 
-    from flagfall.cli.gvgai_options import check_files, write_json
+    from flagfall.cli.gvgai_options import check_files, check_output, print_now, write_json
     from flagfall.cli.gvgai_runs import check_players, run_until_interrupted
     from flagfall.cli.output import print_json
     from flagfall.gvgai.contest import Contest
+    from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.series import fixtures, play_series
 
     times, rules = options.read(options.think)
+    isolation = options.kept_apart()
+    check_output(original=original_output, json=json)
     check_files(journal, results)
     planned = fixtures(games, agent, rules, seed, journal)
-    check_players(agent)
+    check_players(agent, isolation)
     names = list(dict.fromkeys(fixture.name for fixture in planned))
     standing = Contest(names)
     matches: list[dict[str, Any]] = []
@@ -72,8 +77,21 @@ def contest(
         if not quiet:
             print(_line(fixture, played, len(planned)), file=sys.stderr, flush=True)
 
+    def printed(fixture: Fixture) -> list[OriginalOutput]:
+        game = fixture.setup.game
+        return [OriginalOutput(game, rules, print_now, games.index(game))] if original_output else []
+
     async def play(stop: trio.Event) -> None:
-        await play_series(planned, times, standing, host=options.host, stop=stop, tell=tell)
+        await play_series(
+            planned,
+            times,
+            standing,
+            host=options.host,
+            isolation=isolation,
+            sinks=printed,
+            stop=stop,
+            tell=tell,
+        )
 
     code = run_until_interrupted(play, virtual=options.clock == "virtual")
     data = {**standing.as_data(), "matches": matches}
@@ -81,7 +99,7 @@ def contest(
         write_json(results, data)
     if json:
         print_json(data)
-    else:
+    elif not original_output:
         _print(standing)
     if faults:
         raise faults[0]
@@ -95,13 +113,23 @@ def _line(fixture: Fixture, played: PlayedTrack | HostFault, count: int) -> str:
         return f"{what}void: {played}"
     figures = played.figures
     if figures.disqualified:
-        return f"{what}disqualified: {figures.disqualified}"
+        return f"{what}disqualified: {figures.disqualified}{_reason(figures.detail)}"
     games = figures.of("validation")
     training = figures.sums("training")
     return (
         f"{what}{sum(game.won for game in games)} of {len(games)} won in validation"
         f" after {training.games if training else 0} games of training"
     )
+
+
+def _reason(detail: str) -> str:
+    """Return the line of a detail that says most: the first one, and of a traceback the last one."""
+    from flagfall.cli.output import harmless
+
+    lines = harmless(detail).strip().splitlines()
+    if not lines:
+        return ""
+    return f": {lines[-1 if lines[0].startswith('Traceback') else 0]}"
 
 
 def _print(standing: Contest) -> None:

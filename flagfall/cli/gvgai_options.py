@@ -11,7 +11,9 @@ __all__ = [
     "Seed",
     "TrackOptions",
     "check_files",
+    "check_output",
     "print_figures",
+    "print_now",
     "write_json",
 ]
 
@@ -26,6 +28,7 @@ from flagfall.errors import UsageError
 from flagfall.timing.units import parse_duration
 
 if TYPE_CHECKING:
+    from flagfall.agents.isolation import Isolation
     from flagfall.gvgai.figures import TrackFigures
     from flagfall.gvgai.tracks import TrackTimes
     from flagfall.tasks.vgdl.track import TrackRules
@@ -82,11 +85,35 @@ class PlayOptions(TrackOptions):
         clock: `virtual`: only thinking takes time, and each act thinks for `--think`.
         think: On the virtual clock, what each act takes, such as `10ms`.
         host: Where agents run; by default the samples in the event loop, others in processes.
+        isolation: How agents in processes are kept apart: `process`, `sandbox` or `none`, as for
+            `flagfall run`; by default `process`, and `none` for `program:COMMAND`.
+        limits: What each of them may have, such as `memory=512MB processes=64`.
+        pass_env: Variables of the environment that they get besides the usual ones.
     """
 
     clock: Literal["wall", "virtual"] = "wall"
     think: str | None = None
     host: Literal["task", "thread", "process"] | None = None
+    isolation: Literal["none", "process", "sandbox"] | None = None
+    limits: str | None = None
+    pass_env: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None
+
+    def kept_apart(self) -> Isolation | None:
+        """Return how agents in processes are kept apart; `None` where the options leave that open.
+
+        Raises:
+            UsageError: something cannot be, or there are no processes.
+        """
+        from flagfall.agents.isolation import Isolation
+
+        if self.isolation is None and self.limits is None and self.pass_env is None:
+            return None
+        if self.clock == "virtual" or self.host in {"task", "thread"}:
+            raise UsageError(
+                "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock"
+                " out"
+            )
+        return Isolation.told(self.isolation, self.limits, self.pass_env)
 
 
 def _duration(option: str, text: str | None) -> int | None:
@@ -102,6 +129,26 @@ Seed = Annotated[int, Parameter(name=["--seed", "-s"])]
 Journal = Annotated[Path | None, Parameter(name=["--journal", "-o"])]
 Flag = Parameter(negative="", show_default=False)
 Agents = Annotated[list[str], Parameter(name=["--agent", "-a"], consume_multiple=True, negative="")]
+
+
+def check_output(*, original: bool, json: bool) -> None:
+    """Check that one of two forms of output was asked for at most.
+
+    Raises:
+        UsageError: both were.
+    """
+    if original and json:
+        raise UsageError("--original-output and --json both say what is printed: leave one of them out")
+
+
+def print_now(line: str) -> None:
+    """Print a line of the original's output at once; the match goes on where its reader does not."""
+    from flagfall.cli import discard_output
+
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        discard_output()
 
 
 def print_figures(figures: TrackFigures) -> None:

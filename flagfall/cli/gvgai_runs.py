@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from flagfall.agents.foreign import is_foreign
+from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.specs import is_human
 from flagfall.cli.interrupts import STOPPING, interruptible
 from flagfall.cli.preflight import check_agents
 from flagfall.gvgai.samples import PLAYERS
-from flagfall.gvgai.tracks import PROGRAM, agent_label
+from flagfall.gvgai.tracks import agent_label
 from flagfall.timing import VirtualClock
 
 if TYPE_CHECKING:
@@ -23,8 +25,12 @@ if TYPE_CHECKING:
 _SIGNALLED: Final = 128
 
 
-def check_players(agents: Iterable[str]) -> None:
-    """Whether there are such agents: those of the user's own are imported, each in a process.
+def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> None:
+    """Check that there are such agents: those of the user's own are imported, each in a process.
+
+    Args:
+        agents: what names them.
+        isolation: how the processes are kept apart; by default as usual.
 
     Raises:
         UsageError: one is missing or cannot be imported.
@@ -32,10 +38,10 @@ def check_players(agents: Iterable[str]) -> None:
     own = []
     for agent in agents:
         agent_label(agent)  # a program's command is looked at for it
-        if agent not in PLAYERS and not agent.startswith(PROGRAM) and not is_human(agent):
+        if agent not in PLAYERS and not is_foreign(agent) and not is_human(agent):
             own.append(agent)
     if own:
-        run_until_interrupted(lambda _stop: check_agents(own))
+        run_until_interrupted(lambda _stop: check_agents(own, isolation or USUAL_ISOLATION))
 
 
 def _say(text: str) -> None:

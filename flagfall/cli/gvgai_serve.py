@@ -17,7 +17,9 @@ _USUAL = TrackOptions()
 
 def serve(
     *,
-    game: str,
+    game: str | None = None,
+    game_id: int | None = None,
+    games_dir: Path = Path(),
     port: int = 8080,
     address: str = "127.0.0.1",
     agents: int = 1,
@@ -25,6 +27,7 @@ def serve(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
+    original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
 ) -> int:
     """Let clients of the original, in Java, Python or anything else, connect and play a game.
@@ -34,6 +37,8 @@ def serve(
 
     Args:
         game: A file, or the name of a game that comes with flagfall.
+        game_id: The game's number in the original, instead of `--game`; `0` is aliens.
+        games_dir: For `--game-id`: the folder that holds `examples/gridphysics`, or the games themselves.
         port: Where clients connect, and what the original listens at.
         address: The address to listen at; `0.0.0.0` lets in whoever can reach this machine.
         agents: End when so many have played; 0 goes on until Ctrl-C.
@@ -41,31 +46,41 @@ def serve(
         seed: Everything random derives from it; the second client's match has a seed of its own.
         journal: Record each match in this file, numbered where there are several.
         results: Leave all figures in this file, as JSON.
+        original_output: Print the lines of the original's server instead of tables; those of several clients
+            stand together client by client.
         json: Print the figures as one JSON object instead of tables.
     """
     from functools import partial
 
     import trio
 
-    from flagfall.cli.gvgai_options import check_files, print_figures, write_json
+    from flagfall.cli.gvgai_options import check_files, check_output, print_figures, print_now, write_json
     from flagfall.cli.gvgai_runs import run_until_interrupted
     from flagfall.cli.output import print_json
     from flagfall.errors import UsageError
+    from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
     from flagfall.tasks.vgdl.track_game import TrackSetup
 
     if agents < 0:
         raise UsageError(f"--agents {agents}: write a whole number, or 0 for no end")
+    path = _game(game, game_id, games_dir)
     times, rules = options.read()
+    check_output(original=original_output, json=json)
     check_files(journal, results)
+
+    def printed(_session: int) -> list[OriginalOutput]:
+        return [OriginalOutput(path, rules, print_now, at_once=agents == 1)] if original_output else []
+
     server = TrackServer(
-        TrackSetup(game, rules),
+        TrackSetup(path, rules),
         times.control,
         port=port,
         address=address,
         sessions=agents or None,
         seed=seed,
         journal=journal,
+        sinks=printed,
         tell=_tell,
     )
 
@@ -80,7 +95,7 @@ def serve(
         write_json(results, data)
     if json:
         print_json(data)
-    else:
+    elif not original_output:
         for session in server.sessions:
             print(f"{session.name}, seed {session.seed}")
             print_figures(session.sink.figures)
@@ -88,6 +103,22 @@ def serve(
         if session.fault is not None:
             raise session.fault
     return code
+
+
+def _game(game: str | None, number: int | None, folder: Path) -> str:
+    """Return the game that the options name.
+
+    Raises:
+        UsageError: they name none, or two.
+    """
+    from flagfall.errors import UsageError
+    from flagfall.gvgai.game_numbers import game_file
+
+    if game is not None and number is None:
+        return game
+    if game is None and number is not None:
+        return game_file(number, folder)
+    raise UsageError("name the game with --game FILE or with --game-id NUMBER")
 
 
 def _data(session: Session) -> dict[str, object]:

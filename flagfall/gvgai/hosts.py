@@ -12,7 +12,7 @@ import trio
 
 from flagfall.agents.commands import split_command
 from flagfall.agents.guarded import Guarded, play_guarded
-from flagfall.agents.isolation import NO_ISOLATION
+from flagfall.agents.isolation import NO_ISOLATION, Isolation
 from flagfall.gvgai.talk import Talk
 from flagfall.kernel.channels.pipes import BytePipe
 
@@ -64,6 +64,7 @@ class ProgramHost:
         command: the program with its arguments; split as a shell would, without running one.
         track: the plan that is played.
         name: for tables and records.
+        isolation: how its process is kept apart.
 
     Raises:
         UsageError: there is no such program.
@@ -71,14 +72,15 @@ class ProgramHost:
 
     kind: Literal["process"] = "process"
 
-    def __init__(self, command: str, track: Track, name: str) -> None:
+    def __init__(self, command: str, track: Track, name: str, isolation: Isolation = NO_ISOLATION) -> None:
         self.name = name
         self._command = split_command(command)
         self._track = track
+        self._isolation = isolation
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_guarded(self._command, NO_ISOLATION, seat, partial(self._play_program, seat))
+        await play_guarded(self._command, self._isolation, seat, partial(self._play_program, seat))
 
     async def _play_program(self, seat: Seat, guarded: Guarded, pipe: BytePipe) -> None:
         if seat.budget.control.clock == "cpu":

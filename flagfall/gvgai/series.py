@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     import trio
 
+    from flagfall.agents.isolation import Isolation
     from flagfall.gvgai.contest import Contest
+    from flagfall.kernel.roles import Sink
     from flagfall.playing import HostKind
     from flagfall.tasks.vgdl.track import TrackRules
 
@@ -91,6 +93,8 @@ async def play_series(
     contest: Contest,
     *,
     host: HostKind | None = None,
+    isolation: Isolation | None = None,
+    sinks: Callable[[Fixture], Sequence[Sink]] = lambda _fixture: (),
     stop: trio.Event | None = None,
     tell: Callable[[Fixture, PlayedTrack | HostFault], None] = lambda _fixture, _played: None,
 ) -> None:
@@ -101,6 +105,8 @@ async def play_series(
         times: how time is dealt with.
         contest: takes what the matches came to.
         host: where agents run.
+        isolation: how those in processes are kept apart; see `flagfall.gvgai.tracks.seat_agent`.
+        sinks: give, for a match, functions that get its events.
         stop: ends the series after the turn that is played; the match in hand does not count.
         tell: called after each match.
     """
@@ -113,9 +119,11 @@ async def play_series(
                 fixture.agent,
                 times,
                 host=host,
+                isolation=isolation,
                 name=fixture.name,
                 seed=fixture.seed,
                 journal=fixture.journal,
+                sinks=sinks(fixture),
                 stop=stop,
             )
         except HostFault as fault:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["PROGRAM", "PlayedTrack", "TrackTimes", "agent_label", "play_track", "seat_agent"]
+__all__ = [
+    "PlayedTrack",
+    "TrackTimes",
+    "agent_label",
+    "host_track_client",
+    "play_track",
+    "seat_agent",
+    "with_loading_time",
+]
 
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
@@ -11,8 +19,11 @@ import attrs
 import trio
 
 from flagfall.agents.commands import split_command
+from flagfall.agents.foreign import PROGRAM, foreign_name, is_track_client, track_client_command
+from flagfall.agents.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
 from flagfall.agents.specs import agent_name, load_agent
 from flagfall.errors import UsageError
+from flagfall.gvgai.client_host import ClientHost, ready
 from flagfall.gvgai.figures import TrackFigures, TrackSink
 from flagfall.gvgai.hosts import ProgramHost
 from flagfall.gvgai.pondering import PonderingHost
@@ -33,9 +44,6 @@ if TYPE_CHECKING:
 
 COMING_UP_NS: Final = 10 * S
 """The rules' second is for the constructor; where we start a program, what it loads before comes on top."""
-
-PROGRAM: Final = "program:"
-"""What comes before the command of a client of the original, among the names of agents."""
 
 
 @attrs.frozen
@@ -100,6 +108,7 @@ async def play_track(
     times: TrackTimes,
     *,
     host: HostKind | None = None,
+    isolation: Isolation | None = None,
     name: str | None = None,
     seed: int = 0,
     journal: Path | None = None,
@@ -113,6 +122,7 @@ async def play_track(
         agent: see `seat_agent`.
         times: how time is dealt with.
         host: where the agent runs.
+        isolation: how it is kept apart in a process; see `seat_agent`.
         name: the agent's, for tables.
         seed: of the match.
         journal: a file for its record.
@@ -127,21 +137,22 @@ async def play_track(
     sink = TrackSink()
     recorder = [] if journal is None else [Journal(journal)]
     name = name or agent_label(agent)
-    seated = seat_agent(agent, track, times, host, name)
-    result = await play_match(
-        track,
-        [seated],
-        control=_control_of(seated, times.control),
-        seed=seed,
-        sinks=[*recorder, sink, *sinks],
-        stop=stop,
-        header={"flagfall": version("flagfall"), **setup.header()},
-    )
+    seated = seat_agent(agent, track, times, host, name, isolation)
+    async with ready(seated):
+        result = await play_match(
+            track,
+            [seated],
+            control=with_loading_time(seated, times.control),
+            seed=seed,
+            sinks=[*recorder, sink, *sinks],
+            stop=stop,
+            header={"flagfall": version("flagfall"), **setup.header()},
+        )
     return PlayedTrack(name, setup.game, seed, journal, result, sink.figures)
 
 
-def _control_of(host: AgentHost, control: TimeControl) -> TimeControl:
-    """The control, with time for an interpreter to come up where the agent is a program of its own."""
+def with_loading_time(host: AgentHost, control: TimeControl) -> TimeControl:
+    """Return the control, with time for an interpreter to come up where the agent is a program of its own."""
     if host.kind != "process" or control.start is None:
         return control
     return attrs.evolve(control, start=control.start + COMING_UP_NS)
@@ -151,35 +162,69 @@ def agent_label(agent: Any) -> str:
     """A short name for tables."""
     if not isinstance(agent, str):
         return getattr(agent, "__name__", None) or type(agent).__name__
-    if agent.startswith(PROGRAM):
-        return split_command(agent.removeprefix(PROGRAM))[-1].rpartition("/")[2]
+    if is_track_client(agent):
+        split_command(track_client_command(agent))
+        return foreign_name(agent)
     return agent_name(agent)
 
 
-def seat_agent(agent: Any, track: Track, times: TrackTimes, host: HostKind | None, name: str) -> AgentHost:
+def host_track_client(agent: str, track: Track, name: str, isolation: Isolation | None = None) -> AgentHost:
+    """Return a host for a client of the original.
+
+    Args:
+        agent: `gvgai:COMMAND` for a client that connects to a port, `program:COMMAND` for one over its
+            standard input and output.
+        track: what it will play.
+        name: for tables.
+        isolation: how it is kept apart; by default as agents in processes are, and a program not at all.
+
+    Raises:
+        UsageError: there is no such program, or it cannot be kept apart like that.
+    """
+    command = track_client_command(agent)
+    if agent.startswith(PROGRAM):
+        return ProgramHost(command, track, name, isolation or NO_ISOLATION)
+    return ClientHost(command, track, name, isolation or USUAL_ISOLATION)
+
+
+def seat_agent(
+    agent: Any,
+    track: Track,
+    times: TrackTimes,
+    host: HostKind | None,
+    name: str,
+    isolation: Isolation | None = None,
+) -> AgentHost:
     """A host for an agent of the learning track, in the running event loop.
 
     Args:
-        agent: the name of a sample (`flagfall.gvgai.samples.PLAYERS`), `program:COMMAND` for a client of the
-            original over its standard input and output, or whatever `flagfall.playing.play` takes.
+        agent: the name of a sample (`flagfall.gvgai.samples.PLAYERS`), a client of the original (see
+            `host_track_client`), or whatever `flagfall.playing.play` takes.
         track: what it will play.
         times: how time is dealt with.
         host: where it runs; by default samples and objects run in the event loop, and so does everything on
             the virtual clock.
         name: for tables.
+        isolation: how it is kept apart in a process.
 
     Raises:
         UsageError: there is no such agent, or it cannot run there.
     """
-    if isinstance(agent, str) and agent.startswith(PROGRAM):
-        return ProgramHost(agent.removeprefix(PROGRAM), track, name)
     virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+    if isinstance(agent, str) and is_track_client(agent):
+        if virtual or host not in {None, "process"}:
+            raise UsageError(
+                f"{agent}: a GVGAI client is a process and lives in real time: leave host and clock out"
+            )
+        return host_track_client(agent, track, name, isolation)
     if virtual and host is None:
         host = "task"
     if isinstance(agent, str) and agent in PLAYERS:
         player = PLAYERS[agent]
         if host == "process":
-            return host_agent(f"{player.__module__}:{player.__name__}", host, name)
+            return host_agent(
+                f"{player.__module__}:{player.__name__}", host, name, isolation or USUAL_ISOLATION
+            )
         agent = player
     if virtual and not times.think_ns and track.rules.games is None:
         raise UsageError(
@@ -188,4 +233,4 @@ def seat_agent(agent: Any, track: Track, times: TrackTimes, host: HostKind | Non
         )
     if times.think_ns and host == "task":
         return PonderingHost(load_agent(agent) if isinstance(agent, str) else agent, name, times.think_ns)
-    return host_agent(agent, host, name)
+    return host_agent(agent, host, name, isolation or USUAL_ISOLATION)

@@ -8,16 +8,18 @@ import os
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import trio
 
+from flagfall.agents.foreign import is_track_client
 from flagfall.errors import HostFault
 from flagfall.kernel.match import AgentHost, MatchResult
-from flagfall.playing import host_agent, play
+from flagfall.kernel.roles import SchedulerRole
+from flagfall.playing import TaskSetup, host_agent, play
 from flagfall.timing import VirtualClock
-from flagfall.tournament.plan import AgentEntry, Plan
+from flagfall.tournament.plan import AgentEntry, Plan, TaskEntry
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.watching import MatchWatch, void_record
 
@@ -63,12 +65,15 @@ def play_attempt(plan: Plan, attempt: Attempt, folder: Path) -> MatchRecord:
     watch = MatchWatch(len(spec.entrants), entry.control)
     virtual = plan.clock == "virtual"
     file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
+    agents = [plan.agent(name) for name in spec.entrants]
+    if any(is_track_client(agent.spec) for agent in agents):
+        played = partial(_play_track_client, entry, agents[0])
+    else:
+        hosts = [_host(agent, virtual=virtual) for agent in agents]
+        played = partial(play, entry.tasks, hosts, time_control=entry.control)
     main = partial(
-        play,
-        entry.tasks,
-        [_host(plan.agent(name), virtual=virtual) for name in spec.entrants],
+        played,
         scheduler=entry.scheduler,
-        time_control=entry.control,
         seed=spec.seed,
         steps=entry.steps,
         tick_ns=entry.tick_ns,
@@ -97,6 +102,34 @@ def play_attempt(plan: Plan, attempt: Attempt, folder: Path) -> MatchRecord:
 def _host(agent: AgentEntry, *, virtual: bool) -> AgentHost:
     kind = agent.host or ("task" if virtual else "process")
     return host_agent(agent.spec, kind, agent.name, agent.isolation)
+
+
+@attrs.frozen
+class _BuiltSetup:
+    """Setup of tasks that were built already: who plays them has to know them."""
+
+    tasks: SchedulerRole
+    setup: TaskSetup
+
+    def build(self) -> SchedulerRole:
+        return self.tasks
+
+    def header(self) -> dict[str, Any]:
+        return self.setup.header()
+
+
+async def _play_track_client(entry: TaskEntry, agent: AgentEntry, **options: Any) -> MatchResult:
+    """Play a track with a client of GVGAI's learning track; a track has one seat."""
+    from flagfall.gvgai.client_host import ready  # noqa: PLC0415 - few plans have such clients
+    from flagfall.gvgai.tracks import host_track_client, with_loading_time  # noqa: PLC0415
+    from flagfall.tasks.vgdl.track_game import TrackSetup  # noqa: PLC0415
+
+    assert isinstance(entry.tasks, TrackSetup)  # the plan was checked
+    track = entry.tasks.build()
+    host = host_track_client(agent.spec, track, agent.name, agent.isolation)
+    control = with_loading_time(host, entry.control)
+    async with ready(host):
+        return await play(_BuiltSetup(track, entry.tasks), [host], time_control=control, **options)
 
 
 def _suffix() -> str:

@@ -13,11 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from flagfall.agents.foreign import is_track_client
 from flagfall.errors import UsageError, nearest
 from flagfall.tasks.configs.files import read_text, read_toml
 from flagfall.tasks.configs.mistakes import Mistakes
+from flagfall.tasks.vgdl.track_game import TrackSetup
 from flagfall.tournament.places import Places
 from flagfall.tournament.plan import (
+    AgentEntry,
     Benchmark,
     Format,
     Gauntlet,
@@ -91,6 +94,7 @@ def parse_plan(
     agents = read_agents(tables.get("agents", []), usual, folder, mistakes)
     names = names_said(tables.get("agents", []))
     tasks = read_tasks(tables.get("tasks", []), usual, names, folder, mistakes)
+    _check_track_clients(agents, tasks, mistakes)
     form = _read_format(tables.get("format", "benchmark"), names, tasks, mistakes)
     stop = _read_stop(tables.get("stop", {}), names, tasks, form, mistakes)
     title = usual.name or title
@@ -122,6 +126,21 @@ def parse_plan(
         output=made,
         text=text,
     )
+
+
+def _check_track_clients(
+    agents: tuple[AgentEntry, ...], tasks: tuple[TaskEntry, ...], mistakes: Mistakes
+) -> None:
+    """Note the tasks that a client of GVGAI's learning track is to play and cannot."""
+    clients = {agent.name for agent in agents if is_track_client(agent.spec)}
+    for task in tasks:
+        for name in sorted(clients.intersection(task.agents)):
+            if not isinstance(task.tasks, TrackSetup):
+                mistakes.add(
+                    ("tasks",),
+                    f"{task.name}: {name} is a GVGAI client, which plays tracks only: say in `agents` who"
+                    " plays this task",
+                )
 
 
 def _read_format(

@@ -11,7 +11,13 @@ from typing import Any, Final
 import attrs
 
 from flagfall.agents.commands import split_command
-from flagfall.agents.foreign import COMMAND, is_command, is_network
+from flagfall.agents.foreign import (
+    COMMAND,
+    is_command,
+    is_network,
+    is_track_client,
+    track_client_command,
+)
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.samples import SAMPLES
 from flagfall.agents.specs import agent_name, is_human, is_sample
@@ -94,8 +100,10 @@ def _agent(said: SaidAgent, name: str, usual: SaidPlan, folder: Path) -> AgentEn
     kept = Isolation.told(kind, limits, passed)
     if kept != USUAL_ISOLATION and (virtual or host in {"task", "thread"}):
         raise UsageError("isolation, limits and pass_env are for agents in processes: leave them or host out")
-    if virtual and is_command(said.spec):
+    if virtual and (is_command(said.spec) or is_track_client(said.spec)):
         raise UsageError(f'{said.spec!r} lives in real time: leave clock = "virtual" out')
+    if is_track_client(said.spec) and host not in {None, "process"}:
+        raise UsageError(f"{said.spec!r} is a process of its own: leave host = {host!r} out")
     return AgentEntry(name=name, spec=_spec(said.spec, folder), host=host, isolation=kept)
 
 
@@ -103,6 +111,9 @@ def _spec(spec: str, folder: Path) -> str:
     """What names the agent, with an absolute path. What can be wrong with its code, only an import tells."""
     if is_command(spec):
         split_command(spec.removeprefix(COMMAND))
+        return spec
+    if is_track_client(spec):
+        split_command(track_client_command(spec))
         return spec
     if is_sample(spec):
         return spec

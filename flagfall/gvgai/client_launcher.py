@@ -1,0 +1,127 @@
+"""Launcher of a GVGAI client: a small program that becomes the client once its network is ready.
+
+    python -I -S client_launcher.py NETWORK PORT -- COMMAND...
+
+NETWORK is one of:
+
+- `own`: move to a network namespace with nothing in it but a loopback interface, and listen there;
+- `here`: listen in the network that this program is in, such as that of a sandbox;
+- `shared`: the host listens itself;
+- `probe`: find out whether `own` works on this machine (exit code 0 or 1).
+
+The listening socket goes to the host over the standard input, which is a Unix socket. A socket stays in the
+namespace in which it was made, so the host accepts the client's connection without being there, and no byte
+of a match passes through a relay. A client can then have the port 8080 as a constant while others that
+do the same play beside it.
+
+Only the standard library is imported, and little of it. The client's standard output becomes its standard
+error: it is text for people, and the host keeps the end of it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import sys
+from contextlib import suppress
+from typing import Final
+
+_CLONE_NEWUSER: Final = 0x10000000
+_CLONE_NEWNET: Final = 0x40000000
+_SIOCGIFFLAGS: Final = 0x8913
+_SIOCSIFFLAGS: Final = 0x8914
+_IFF_UP: Final = 1
+_INTERFACE_FLAGS: Final = "16sH14x"
+"""The part of `struct ifreq` that holds the name and the flags of an interface."""
+
+_LOOPBACK: Final = "127.0.0.1"
+_BACKLOG: Final = 1
+"""One client connects, once; the socket is closed when it has."""
+
+_NOT_STARTED: Final = 127
+
+
+def main(arguments: list[str]) -> int:
+    """Prepare the network and become the client; returns an exit code only where that fails.
+
+    Args:
+        arguments: see the top of this file.
+    """
+    network, port = arguments[:2]
+    if network == "probe":
+        try:
+            _move_to_own_network()
+            _listen(int(port)).close()
+        except OSError:
+            return 1
+        return 0
+    command = arguments[arguments.index("--") + 1 :]
+    if network != "shared":
+        with socket.socket(fileno=os.dup(0)) as host:
+            try:
+                if network == "own":
+                    _move_to_own_network()
+                with _listen(int(port)) as listener:
+                    socket.send_fds(host, [b"+"], [listener.fileno()])
+            except OSError as error:
+                host.sendall(str(error).encode())
+                return _NOT_STARTED
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
+    except OSError as error:
+        with suppress(OSError):
+            os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
+    return _NOT_STARTED
+
+
+def _move_to_own_network() -> None:
+    """Enter a new network namespace, in a user namespace of its own where this needs one.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    try:
+        _unshare(_CLONE_NEWNET)
+    except PermissionError:
+        maps = {"setgroups": "deny", "uid_map": f"{os.getuid()} {os.getuid()} 1"}
+        maps["gid_map"] = f"{os.getgid()} {os.getgid()} 1"
+        _unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
+        for name, text in maps.items():
+            with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123 - pathlib takes long to import
+                file.write(text)
+    with socket.socket() as any_socket:
+        request = struct.pack(_INTERFACE_FLAGS, b"lo", 0)
+        _, flags = struct.unpack(_INTERFACE_FLAGS, fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack(_INTERFACE_FLAGS, b"lo", flags | _IFF_UP))
+
+
+def _unshare(flags: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(flags):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket()
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((_LOOPBACK, port))
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

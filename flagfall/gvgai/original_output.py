@@ -1,0 +1,126 @@
+"""Lines that the original's server prints to its standard output, for scripts that parse them.
+
+    [GAME] Game idx:0 game name aliens
+    [PHASE] Starting First Phase of Training in 3 levels.
+    [TRAINING] Result (1->win; 0->lose): level:0, Player0:0, Player0-Score:62.0, timesteps:883
+    [PHASE] Starting Second Phase of Training in 3 levels.
+    [PHASE] Starting Validation in 2 levels.
+    [VALIDATION] Result (1->win; 0->lose): level:3, Player0:1, Player0-Score:40.0, timesteps:640
+    [PHASE] End Validation in 2 levels.
+
+     --> Real execution time: 6 minutes, 8 seconds of wall time.
+
+The last line begins with an empty one, a space and a tab. The line of a phase comes with the first result in
+it. As there, a win with a score of 0 or less is printed with the score 1, an aborted game with the winner -1,
+and the game in which the agent was disqualified with the winner -100 and the score -1000.
+"""
+
+from __future__ import annotations
+
+__all__ = ["OriginalOutput"]
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, SeatReady, TaskEnded
+from flagfall.gvgai.figures import WON
+from flagfall.gvgai.game_numbers import game_number
+from flagfall.tasks.vgdl.track import TRAINING, VALIDATION, TrackRules
+from flagfall.tasks.vgdl.views.state_json import java_double
+from flagfall.timing.units import S
+
+DISQUALIFIED: Final = -100
+DISQUALIFIED_SCORE: Final = -1000.0
+WIN_SCORE: Final = 1.0
+"""What a win counts at least, in the printed result alone."""
+
+_SECONDS_A_MINUTE: Final = 60
+
+
+class OriginalOutput:
+    """Sink that writes the lines of one match.
+
+    Args:
+        game: the game's name or file.
+        rules: the plan of the track.
+        write: gets each line, without its end; several where one is empty.
+        place: stands for the number of a game that the original does not number.
+        at_once: write each line when it is known; else all of them when the match is over, so that lines of
+            several matches stand apart.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        rules: TrackRules,
+        write: Callable[[str], None],
+        place: int = 0,
+        *,
+        at_once: bool = True,
+    ) -> None:
+        self._game = f"[GAME] Game idx:{game_number(game, place)} game name {Path(game).stem}"
+        self._rules = rules
+        self._write = write
+        self._at_once = at_once
+        self._lines: list[str] = []
+        self._games = 0
+        self._phase = ""
+        self._fell = False
+
+    def __call__(self, event: Event) -> None:
+        """Take an event; see `flagfall.kernel.roles.Sink`."""
+        if isinstance(event, MatchStarted):
+            self._add(self._game)
+        elif isinstance(event, SeatReady):
+            self._enter("First Phase of Training", len(self._rules.training))
+        elif isinstance(event, SeatFell):
+            self._fell = True
+        elif isinstance(event, TaskEnded):
+            self._end(event)
+        elif isinstance(event, MatchEnded):
+            self._close(event)
+
+    def plain_turn(self, *_turn: Any) -> None:
+        """Take a turn that was on time; nothing is printed of it."""
+
+    def _end(self, event: TaskEnded) -> None:
+        told = event.metrics
+        if "phase" not in told or (event.ended == "cut" and not self._fell):
+            return
+        trains = told["phase"] == TRAINING
+        self._games += 1
+        if not trains:
+            self._enter("Validation", len(self._rules.validation))
+        elif self._games > len(self._rules.training):
+            self._enter("Second Phase of Training", len(self._rules.training))
+        winner, score = told.get("winner", -1), float(told.get("score", 0.0))
+        if self._fell:
+            winner, score = DISQUALIFIED, DISQUALIFIED_SCORE
+        elif winner == WON and score <= 0:
+            score = WIN_SCORE
+        kind = TRAINING if trains else VALIDATION
+        self._add(
+            f"[{kind.upper()}] Result (1->win; 0->lose): level:{told['level']}, Player0:{winner},"
+            f" Player0-Score:{java_double(score)}, timesteps:{told.get('ticks', event.steps)}"
+        )
+
+    def _enter(self, phase: str, levels: int) -> None:
+        if self._phase != phase:
+            self._phase = phase
+            self._add(f"[PHASE] Starting {phase} in {levels} levels.")
+
+    def _close(self, event: MatchEnded) -> None:
+        if self._phase == "Validation" and event.reason in {"finished", "seats"}:
+            self._add(f"[PHASE] End Validation in {len(self._rules.validation)} levels.")
+        minutes, seconds = divmod(event.at_ns // S, _SECONDS_A_MINUTE)
+        self._add(f"\n \t --> Real execution time: {minutes} minutes, {seconds} seconds of wall time.")
+        for line in self._lines:
+            self._write(line)
+        self._lines.clear()
+
+    def _add(self, line: str) -> None:
+        if self._at_once:
+            self._write(line)
+        else:
+            self._lines.append(line)
