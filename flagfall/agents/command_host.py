@@ -9,8 +9,6 @@ from __future__ import annotations
 __all__ = ["CommandHost"]
 
 import shutil
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +16,7 @@ from flagfall.agents.commands import split_command
 from flagfall.agents.foreign import COMMAND, foreign_name
 from flagfall.agents.guarded_wire import play_by_wire
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.visible import code_of_command
 from flagfall.agents.sandbox import check_sandbox
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
@@ -30,8 +29,8 @@ class CommandHost:
         command: the program and its arguments, split as a shell would, without running one; `cmd:` may stand
             before it.
         name: for tables and records; by default that of the program.
-        isolation: how the process is kept apart. In a sandbox it can read the program's folder, and those of
-            files among its arguments.
+        isolation: how the process is kept apart. In a sandbox it can read the program and the files among its
+            arguments, and what `isolation.show` names.
 
     Raises:
         UsageError: there is no such program; a sandbox is asked for, and there can be none here.
@@ -49,11 +48,5 @@ class CommandHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_by_wire(self._words, self._isolation, seat, briefing, shown=_shown(self._words))
+        await play_by_wire(self._words, self._isolation, seat, briefing, shown=code_of_command(self._words))
 
-
-def _shown(words: Sequence[str]) -> list[str]:
-    """The files and folders that a sandbox shows: where the program is, and what files it is told of."""
-    common = {Path("/"), Path(tempfile.gettempdir()), Path.home()}
-    files = [Path(word).absolute() for word in words if Path(word).is_file()]
-    return [str(file if file.parent in common else file.parent) for file in files]

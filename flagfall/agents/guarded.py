@@ -22,6 +22,7 @@ from flagfall.agents import guardian
 from flagfall.agents.cgroups import make_group, usage_clock
 from flagfall.agents.isolation import Isolation
 from flagfall.agents.limits import Limits
+from flagfall.agents.process.visible import show_hint
 from flagfall.agents.sandbox import TMP, sandboxed
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
@@ -70,7 +71,7 @@ async def open_guarded(
     Args:
         command: the program and its arguments.
         isolation: how it is kept apart.
-        shown: what it can read in a sandbox besides the system, this Python and `isolation.readable`.
+        shown: what it can read in a sandbox besides the system, this Python and `isolation.show`.
         stdin: as for `subprocess.Popen`.
         stdout: likewise.
 
@@ -81,19 +82,21 @@ async def open_guarded(
     _need_linux()
     limits = isolation.limits
     words = [*command]
-    if isolation.kind == "sandbox":
-        words = sandboxed(words, [*shown, *isolation.readable], limits)
+    sandbox = sandboxed(words, [*shown, *isolation.show], limits) if isolation.kind == "sandbox" else None
+    words = sandbox.words if sandbox else words
     group = None if isolation.kind == "none" else make_group(limits)
     folder = ""
     try:
         if isolation.kind == "process":
             folder = tempfile.mkdtemp(prefix="flagfall-")
+        settings = _settings(limits, folder, group, sandbox.user if sandbox else 0)
         process = await trio.lowlevel.open_process(
-            [sys.executable, "-I", "-S", guardian.__file__, *_settings(limits, folder, group), "--", *words],
+            [sys.executable, "-I", "-S", guardian.__file__, *settings, "--", *words],
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=sandbox.descriptors if sandbox else (),
             env=isolation.environment(TMP if isolation.kind == "sandbox" else folder),
         )
     except BaseException as error:
@@ -101,7 +104,10 @@ async def open_guarded(
         if isinstance(error, OSError):
             raise HostFault(f"no process for an agent: {error}") from error
         raise
-    return Guarded(process, folder, group)
+    finally:
+        if sandbox:
+            sandbox.close()
+    return Guarded(process, folder, group, tuple(shown) if sandbox else ())
 
 
 async def play_guarded(
@@ -156,7 +162,7 @@ def _need_linux() -> None:
         raise UsageError("agents in processes need Linux; take host task or thread")
 
 
-def _settings(limits: Limits, folder: str, group: Path | None) -> list[str]:
+def _settings(limits: Limits, folder: str, group: Path | None, owner: int) -> list[str]:
     most = {what: value for name, what in _RESOURCES.items() if (value := getattr(limits, name)) is not None}
     if limits.cpu is not None:
         most[resource.RLIMIT_CPU] = limits.cpu // S
@@ -167,6 +173,7 @@ def _settings(limits: Limits, folder: str, group: Path | None) -> list[str]:
         "cores": ",".join(map(str, limits.cores or ())),
         "processes": limits.processes,
         "disk": limits.disk if folder else None,
+        "owner": owner,
     }
     return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in said.items() if value)]
 
@@ -193,15 +200,19 @@ class Guarded:
         process: the guardian; it ends when the program has ended, and as that did.
         folder: the private folder; empty where it has none.
         group: the control group, where it has one.
+        shown: its own code, where a sandbox shows no more.
 
     Attributes:
         process: as given.
     """
 
-    def __init__(self, process: trio.Process, folder: str, group: Path | None) -> None:
+    def __init__(
+        self, process: trio.Process, folder: str, group: Path | None, shown: Sequence[str] = ()
+    ) -> None:
         self.process = process
         self._folder = folder
         self._group = group
+        self._shown = shown
         self._tail = bytearray()
 
     def take_pipe(self) -> BytePipe:
@@ -288,7 +299,16 @@ class Guarded:
         """The fault with what the process said last."""
         code = self.process.returncode
         ended = "" if code is None else f" (exit code {code})"
-        return AgentFault(fault.reason, fault.detail + ended + (f"\n{self.said}" if self.said else ""))
+        lines = [fault.detail + ended, self.said, self.hint(fault.detail)]
+        return AgentFault(fault.reason, "\n".join(filter(None, lines)))
+
+    def hint(self, detail: str = "") -> str:
+        """Return a line on what its sandbox should show, where it missed a file; else nothing.
+
+        Args:
+            detail: what it said of its failure, besides what it wrote to its standard error.
+        """
+        return show_hint(f"{self.said}\n{detail}", self._shown) if self._shown else ""
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -27,6 +27,7 @@ import os
 import resource
 import select
 import signal
+import stat
 import sys
 import time
 from contextlib import suppress
@@ -159,6 +160,7 @@ class _Settings:
         cores: where it may run; empty for anywhere.
         processes: how many processes and threads there may be; 0 for any number.
         disk: how many bytes there may be in the folder; 0 for any number.
+        owner: the user that the command becomes; 0 where it stays the same.
     """
 
     def __init__(self, words: list[str]) -> None:
@@ -173,6 +175,7 @@ class _Settings:
         self.cores = [int(core) for core in said.get("cores", "").split(",") if core]
         self.processes = int(said.get("processes", "0"))
         self.disk = int(said.get("disk", "0"))
+        self.owner = int(said.get("owner", "0"))
 
 
 def _clean_up(settings: _Settings) -> None:
@@ -336,6 +339,10 @@ def _become(settings: _Settings, command: list[str], guardian: int) -> None:
                 _write(f"{settings.cgroup}/cgroup.procs", "0")
         with suppress(OSError):  # where memory runs out, an agent goes before its host
             _write("/proc/self/oom_score_adj", "1000")
+        if settings.owner:
+            for fd in range(3):  # or it could not open /dev/stderr
+                if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                    os.fchown(fd, settings.owner, settings.owner)
         if settings.cores:
             os.sched_setaffinity(0, settings.cores)
         for what, most in settings.limits:

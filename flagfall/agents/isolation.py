@@ -46,7 +46,7 @@ class Isolation:
         kind: `none`, `process` or `sandbox`, see above.
         limits: what it may have; by default `Limits()`, and none with `none`.
         env: variables of your environment that it gets besides the usual ones.
-        readable: files and folders that it can read in a sandbox, besides its own code.
+        show: files and folders that it can read in a sandbox, besides its own code.
 
     Raises:
         UsageError: an unknown kind; limits where there are none; a core that is not to be had; a variable
@@ -56,7 +56,7 @@ class Isolation:
     kind: IsolationKind = "process"
     limits: Limits = attrs.field()
     env: tuple[str, ...] = ()
-    readable: tuple[str, ...] = ()
+    show: tuple[str, ...] = ()
 
     @limits.default
     def _usual_limits(self) -> Limits:

@@ -14,7 +14,8 @@ from typing import Final, Literal
 
 from flagfall.agents.guarded_wire import play_by_wire
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.sandbox import check_sandbox, shown_for
+from flagfall.agents.process.visible import code_of_spec
+from flagfall.agents.sandbox import check_sandbox
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 
@@ -42,7 +43,7 @@ class ProcessHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        shown = shown_for(self._spec) if self._isolation.kind == "sandbox" else ()
+        shown = code_of_spec(self._spec) if self._isolation.kind == "sandbox" else ()
         await play_by_wire(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=shown)
 
 
