@@ -71,7 +71,7 @@ async def open_guarded(
     Args:
         command: the program and its arguments.
         isolation: how it is kept apart.
-        shown: what it can read in a sandbox besides the system, this Python and `isolation.show`.
+        shown: what it can read in a sandbox besides the system, this Python and `isolation.readable`.
         stdin: as for `subprocess.Popen`.
         stdout: likewise.
 
@@ -82,7 +82,7 @@ async def open_guarded(
     _need_linux()
     limits = isolation.limits
     words = [*command]
-    sandbox = sandboxed(words, [*shown, *isolation.show], limits) if isolation.kind == "sandbox" else None
+    sandbox = sandboxed(words, [*shown, *isolation.readable], limits) if isolation.kind == "sandbox" else None
     words = sandbox.words if sandbox else words
     group = None if isolation.kind == "none" else make_group(limits)
     folder = ""

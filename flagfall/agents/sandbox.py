@@ -11,7 +11,7 @@ as those in `/proc/sys` with the user outside. Elsewhere it is the host's user, 
 
 from __future__ import annotations
 
-__all__ = ["TMP", "Sandboxed", "check_sandbox", "sandbox_user", "sandboxed"]
+__all__ = ["TMP", "Sandboxed", "check_sandbox", "check_sandbox_for", "sandbox_user", "sandboxed"]
 
 import itertools
 import os
@@ -29,7 +29,7 @@ import attrs
 
 from flagfall.agents.limits import Limits
 from flagfall.agents.process.seccomp import compile_filter
-from flagfall.agents.process.visible import is_public
+from flagfall.agents.process.visible import is_public, refuse_unreadable
 from flagfall.errors import UsageError
 
 TMP: Final = "/tmp"  # noqa: S108 - a new one for each sandbox
@@ -127,6 +127,20 @@ def sandboxed(command: Sequence[str], shown: Iterable[str], limits: Limits) -> S
     return _wrapped(command, shown, limits)
 
 
+def check_sandbox_for(shown: Iterable[str]) -> None:
+    """Check that there can be a sandbox here in which an agent can read some files.
+
+    Args:
+        shown: files and folders.
+
+    Raises:
+        UsageError: there can be none, or another user could not read one of them.
+    """
+    check_sandbox()
+    if user := sandbox_user():
+        refuse_unreadable(shown, user)
+
+
 @cache
 def check_sandbox() -> None:
     """Check once that there can be sandboxes here, and that an agent in one can read this Python.
@@ -181,7 +195,8 @@ def _wrapped(command: Sequence[str], shown: Iterable[str], limits: Limits) -> Sa
     words += ["--proc", "/proc", *_covers(), "--dev", "/dev", *_memory_files(limits)]
     opened: list[int] = []
     try:
-        visible = _without_inner([*_SYSTEM, *_python_places(), *shown])
+        java = map(str, Path("/etc").glob("java*"))  # its settings, in Debian's packages
+        visible = _without_inner([*_SYSTEM, *java, *_python_places(), *shown])
         words += _folders({Path.cwd()}.union(*(Path(path).parents for path in visible)))
         for path in visible:
             words += _bound(path, opened, readable_by_all=bool(user))

@@ -38,6 +38,7 @@ def run(
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
     pass_env: Annotated[list[str] | None, _List] = None,
+    show: Annotated[list[str] | None, _List] = None,
     tick: str | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Annotated[bool, _Flag] = False,
@@ -90,6 +91,7 @@ def run(
             which they see little; needs bubblewrap), or `none`.
         limits: What each of them may have, such as `memory=512MB processes=64 cpu=10m disk=1GB cores=0-1`.
         pass_env: Variables of the environment that they get besides the usual ones, such as a key.
+        show: Files and folders that agents in a sandbox can read besides their own file or package.
         tick: Real-time pace: the world moves every so often (`20ms`) and takes each agent's newest action.
         journal: Record the match in this file; `.zst` at its end compresses it. In a series each match has
             its own, with its number: `run-0.jsonl`, `run-1.jsonl`, ...
@@ -133,7 +135,7 @@ def run(
         time_control=time_control,
         clock=clock,
         host=host,
-        isolation=Isolation.told(isolation, limits, pass_env),
+        isolation=Isolation.told(isolation, limits, pass_env, show),
         journal=journal,
         results=results,
         repeats=matches,

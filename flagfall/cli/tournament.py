@@ -70,6 +70,9 @@ def tournament(
     again += [] if seed is None else ["--seed", str(seed)]
     for form in loaded.output.tables:
         check_format(form)
+    from flagfall.tournament.tournaments import refuse_showing
+
+    refuse_showing(loaded, folder, *(() if plan in PLANS else (Path(plan),)))
     _check_agents(loaded)
 
     from flagfall.cli.gvgai_runs import run_until_interrupted

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +18,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.agents import guarded, guardian, sandbox
+from flagfall.agents import guarded, guardian
 from flagfall.agents.guarded import STDERR_BYTES, open_guarded
 from flagfall.agents.isolation import NO_ISOLATION, Isolation
 from flagfall.agents.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
@@ -331,78 +330,7 @@ async def test_the_cpu_time_of_what_it_started_counts(grouped: bool):
     assert clock() >= 100 * MS  # it stands still when everybody is gone
 
 
-# The sandbox.
-
-
-@pytest.fixture
-def bubblewrap() -> None:
-    try:
-        sandbox.check_sandbox()
-    except UsageError as error:
-        pytest.skip(str(error))
-
-
-@pytest.mark.usefixtures("bubblewrap")
-async def test_in_a_sandbox_an_agent_sees_its_own_folder_and_little_else(tmp_path: Path):
-    own, other = tmp_path / "own", tmp_path / "other"
-    own.mkdir()
-    other.mkdir()
-    (other / "bot.py").write_text("secret")
-    (own / "helper.py").write_text(
-        "def tries(what):\n    try:\n        what()\n    except OSError:\n        return 0\n    return 1\n"
-    )
-    (own / "bot.py").write_text(
-        "import os, pathlib, socket\nfrom helper import tries\n"
-        "def act(observation):\n"
-        "    return [\n"
-        f"        tries(lambda: pathlib.Path('{other}/bot.py').read_text()),\n"
-        f"        tries(lambda: pathlib.Path('{own}/new').write_text('')),\n"
-        "        tries(lambda: pathlib.Path('/usr/new').write_text('')),\n"
-        "        tries(lambda: pathlib.Path('/new').write_text('')),\n"
-        "        tries(lambda: pathlib.Path('/etc/passwd').read_text()),\n"
-        "        tries(lambda: socket.create_connection(('1.1.1.1', 53), timeout=1)),\n"
-        "        len(list(pathlib.Path('/proc').glob('[0-9]*'))) < 9,\n"
-        f"        tries(lambda: pathlib.Path('{own}/bot.py').read_text()),\n"
-        "        tries(lambda: (pathlib.Path(os.environ['TMPDIR']) / 'x').write_text('')),\n"
-        "    ][observation]\n"
-    )
-    spec = f"{own}/bot.py:act"
-    played = await play_here(CountTask(9), ProcessHost(spec, "bot", Isolation("sandbox")), control=CONTROL)
-    assert played.fell == []
-    assert played.actions() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
-
-
-@pytest.mark.usefixtures("bubblewrap")
-async def test_more_can_be_shown_in_a_sandbox(tmp_path: Path):
-    book = tmp_path / "book.txt"
-    book.write_text("e4")
-    code = f"import sys; sys.stderr.write(open('{book}').read())"
-    assert "e4" not in (await ran(code, Isolation("sandbox")))[1].split()
-    assert (await ran(code, Isolation("sandbox", readable=(str(book),))))[1] == "e4"
-
-
-def test_what_holds_an_agents_code(tmp_path: Path):
-    assert sandbox.shown_for("random") == ()
-    assert sandbox.shown_for("unknown") == ()
-    assert sandbox.shown_for("no_such_module:Bot") == ()
-    assert sandbox.shown_for(f"{tmp_path}/bot.py:Bot") == (str(tmp_path),)
-    assert sandbox.shown_for(f"{tempfile.gettempdir()}/bot.py:Bot") == (f"{tempfile.gettempdir()}/bot.py",)
-    assert sandbox.shown_for("json.tool:Bot") == (str(Path(json.__file__).parent),)
-
-
-def test_where_there_is_no_bubblewrap_a_sandbox_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    sandbox.check_sandbox.cache_clear()
-    try:
-        monkeypatch.setenv("PATH", str(tmp_path))
-        with pytest.raises(UsageError, match="needs bubblewrap: install it"):
-            ProcessHost("random", "random", Isolation("sandbox"))
-        broken = tmp_path / "bwrap"
-        broken.write_text("#!/bin/sh\necho no namespaces >&2\nexit 1\n")
-        broken.chmod(0o755)
-        with pytest.raises(UsageError, match="does not work here: no namespaces"):
-            ProcessHost("random", "random", Isolation("sandbox"))
-    finally:
-        sandbox.check_sandbox.cache_clear()
+# Folders and processes.
 
 
 def test_sizes_of_folders_and_descendants_are_found(tmp_path: Path):

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["code_of_command", "code_of_spec", "refuse_private", "refuse_unreadable", "show_hint", "shown_paths"]
+__all__ = [
+    "code_of",
+    "code_of_command",
+    "code_of_spec",
+    "is_public",
+    "refuse_private",
+    "refuse_unreadable",
+    "show_hint",
+    "shown_paths",
+]
 
 import importlib.machinery
 import os
@@ -13,6 +22,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from flagfall.agents.commands import split_command
+from flagfall.agents.foreign import COMMAND, is_command
 from flagfall.agents.samples import SAMPLES
 from flagfall.errors import UsageError
 
@@ -69,8 +80,19 @@ def shown_paths(texts: Iterable[str], folder: Path | None = None) -> tuple[str, 
     return tuple(map(str, paths))
 
 
+def code_of(spec: str) -> tuple[str, ...]:
+    """Return the files and folders with the code of any agent that is started here.
+
+    Args:
+        spec: as for `code_of_spec`, or `cmd:PROGRAM` with its arguments.
+    """
+    if is_command(spec):
+        return code_of_command(split_command(spec.removeprefix(COMMAND)))
+    return code_of_spec(spec)
+
+
 def refuse_private(shown: Iterable[str], private: Path) -> None:
-    """Refuse to show agents the records of their own matches.
+    """Refuse to show agents the records or the plan of their own matches, which have their seeds.
 
     Args:
         shown: files and folders that a sandbox is to show.
@@ -84,8 +106,8 @@ def refuse_private(shown: Iterable[str], private: Path) -> None:
         real = Path(path).resolve()
         if real.is_relative_to(hidden) or hidden.is_relative_to(real):
             raise UsageError(
-                f"a sandbox must not show {path}: it holds records of the matches ({private}); show less, or"
-                " record them elsewhere"
+                f"a sandbox must not show {path}: what no agent may see is there, {private}; show less of it, or"
+                " write that elsewhere"
             )
 
 
