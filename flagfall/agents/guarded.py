@@ -22,6 +22,7 @@ from flagfall.agents import guardian
 from flagfall.agents.cgroups import make_group, usage_clock
 from flagfall.agents.isolation import Isolation
 from flagfall.agents.limits import Limits
+from flagfall.agents.process.forced_end import AgentReport, kill_below
 from flagfall.agents.process.visible import show_hint
 from flagfall.agents.sandbox import TMP, sandboxed
 from flagfall.errors import AgentFault, HostFault, UsageError
@@ -47,8 +48,12 @@ _REST_READS: Final = 16
 
 _AGAIN_SECONDS: Final = 0.005
 
+SUPERVISOR_SECONDS: Final = 0.1
+"""Grace period of a supervisor that is asked to end its agent: it needs some 10 ms, more on a loaded machine.
+Then the host kills the agent itself, since the agent may have stopped its supervisor."""
+
 _PATIENCE_SECONDS: Final = guardian.KILL_SECONDS + 1
-"""How long a guardian may take to end what it guards. It could have been killed or stopped by its agent."""
+"""How long a supervisor may take afterwards to remove what the agent left on the disk."""
 
 _RESOURCES: Final = {
     "memory": resource.RLIMIT_DATA,
@@ -86,28 +91,35 @@ async def open_guarded(
     words = sandbox.words if sandbox else words
     group = None if isolation.kind == "none" else make_group(limits)
     folder = ""
+    report: AgentReport | None = None
     try:
         if isolation.kind == "process":
             folder = tempfile.mkdtemp(prefix="flagfall-")
+        report = AgentReport()
         settings = _settings(limits, folder, group, sandbox.user if sandbox else 0)
+        settings.append(f"report={report.writing}")
         process = await trio.lowlevel.open_process(
             [sys.executable, "-I", "-S", guardian.__file__, *settings, "--", *words],
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            pass_fds=sandbox.descriptors if sandbox else (),
+            pass_fds=(report.writing, *(sandbox.descriptors if sandbox else ())),
             env=isolation.environment(TMP if isolation.kind == "sandbox" else folder),
         )
     except BaseException as error:
         _remove(folder, group)
+        if report is not None:
+            report.close()
         if isinstance(error, OSError):
             raise HostFault(f"no process for an agent: {error}") from error
         raise
     finally:
+        if report is not None:
+            report.close_writing()
         if sandbox:
             sandbox.close()
-    return Guarded(process, folder, group, tuple(shown) if sandbox else ())
+    return Guarded(process, folder, group, report, tuple(shown) if sandbox else ())
 
 
 async def play_guarded(
@@ -139,6 +151,7 @@ async def play_guarded(
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(guarded.keep_tail)
+                nursery.start_soon(guarded.follow)
                 try:
                     await play(guarded, pipe)
                 except (AgentFault, HostFault) as caught:
@@ -200,6 +213,7 @@ class Guarded:
         process: the guardian; it ends when the program has ended, and as that did.
         folder: the private folder; empty where it has none.
         group: the control group, where it has one.
+        report: tells which process the guardian started.
         shown: its own code, where a sandbox shows no more.
 
     Attributes:
@@ -207,11 +221,17 @@ class Guarded:
     """
 
     def __init__(
-        self, process: trio.Process, folder: str, group: Path | None, shown: Sequence[str] = ()
+        self,
+        process: trio.Process,
+        folder: str,
+        group: Path | None,
+        report: AgentReport,
+        shown: Sequence[str] = (),
     ) -> None:
         self.process = process
         self._folder = folder
         self._group = group
+        self._report = report
         self._shown = shown
         self._tail = bytearray()
 
@@ -234,6 +254,11 @@ class Guarded:
             read += len(chunk)
             if read > FREE_STDERR_BYTES:
                 await trio.sleep(STDERR_PAUSE_SECONDS)
+
+    async def follow(self) -> None:
+        """Kill the agent when its supervisor was killed: its limits would hold no more."""
+        if await self.process.wait() == -signal.SIGKILL:
+            await trio.to_thread.run_sync(self._report.kill_agent)
 
     def _keep(self, chunk: bytes | bytearray) -> None:
         self._tail += chunk
@@ -261,23 +286,27 @@ class Guarded:
             try:
                 if process.returncode is None:
                     _signal(process.pid, signal.SIGTERM)
-                    await self.has_ended(_PATIENCE_SECONDS)
+                    if not await self.has_ended(SUPERVISOR_SECONDS):
+                        await trio.to_thread.run_sync(kill_below, process.pid, self._group)
+                        _signal(process.pid, signal.SIGCONT)
+                        await self.has_ended(_PATIENCE_SECONDS)
                 await self._end_by_force()
             finally:
+                self._report.close()
                 if process.stderr is not None:
                     self._take_rest(process.stderr)
                     await process.stderr.aclose()
 
     async def _end_by_force(self) -> None:
-        """What is left to do where the guardian could not do it: it was killed, or stopped."""
+        """Do what is left where the supervisor could not do it: it was killed, or stopped for good."""
         if self._group is not None and self._group.exists():
             with suppress(OSError):
                 (self._group / "cgroup.kill").write_text("1")
         if self.process.returncode is None:
-            left = guardian.descendants(self.process.pid)
-            for pid in (self.process.pid, *left):
-                _signal(pid, signal.SIGKILL)
+            _signal(self.process.pid, signal.SIGKILL)
             await self.process.wait()
+        if self.process.returncode == -signal.SIGKILL:  # of the supervisor perhaps, and not of the agent
+            await trio.to_thread.run_sync(self._report.kill_agent)
         if _is_left(self._folder, self._group):
             await trio.to_thread.run_sync(_remove, self._folder, self._group)
 

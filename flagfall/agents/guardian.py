@@ -19,7 +19,7 @@ imported, and little of it: this program starts in some 15 ms, and sleeps when n
 
 from __future__ import annotations
 
-__all__ = ["descendants", "main", "remove_folder", "threads_of"]
+__all__ = ["descendants", "main", "remove_folder", "status_of", "threads_of"]
 
 import ctypes
 import errno
@@ -57,6 +57,7 @@ _LOOK_SHARE: Final = 20
 _NOT_STARTED: Final = 127
 _FAILED: Final = 1
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _IGNORED_HERE: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -83,6 +84,16 @@ def descendants(pid: int) -> list[int]:
                 found += children
                 above += children
     return found
+
+
+def status_of(pid: int) -> tuple[str, str]:
+    """Return the state of a process, one letter, and its start time; `X` and nothing where it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            words = file.read().rpartition(")")[2].split()
+    except OSError:
+        return "X", ""
+    return words[0], words[19]
 
 
 def _size_of(folder: str) -> int:
@@ -161,6 +172,7 @@ class _Settings:
         processes: how many processes and threads there may be; 0 for any number.
         disk: how many bytes there may be in the folder; 0 for any number.
         owner: the user that the command becomes; 0 where it stays the same.
+        report: a descriptor to write the pid and the start time of the command to; -1 for none.
     """
 
     def __init__(self, words: list[str]) -> None:
@@ -176,6 +188,7 @@ class _Settings:
         self.processes = int(said.get("processes", "0"))
         self.disk = int(said.get("disk", "0"))
         self.owner = int(said.get("owner", "0"))
+        self.report = int(said.get("report", "-1"))
 
 
 def _clean_up(settings: _Settings) -> None:
@@ -210,9 +223,13 @@ class _Guardian:
         self._host_fd = os.pidfd_open(settings.host)
         self._poll.register(self._host_fd, select.POLLIN)
         own = os.getpid()
+        _prctl(_PR_SET_DUMPABLE, 0)  # the agent may be the same user, and must not trace this process
         self._agent = os.fork()
         if self._agent == 0:
             _become(settings, command, own)
+        if settings.report >= 0:
+            os.write(settings.report, f"{self._agent} {status_of(self._agent)[1]}".encode())
+            os.close(settings.report)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)  # the agent's pipes must end with the agent
         os.dup2(null, 1)
@@ -327,8 +344,11 @@ class _Guardian:
 def _become(settings: _Settings, command: list[str], guardian: int) -> None:
     """The child's part: from the fork to the command. Never returns."""
     try:
+        _prctl(_PR_SET_DUMPABLE, 1)
         os.setsid()
         signal.set_wakeup_fd(-1)
+        if settings.report >= 0:
+            os.close(settings.report)
         for number in (signal.SIGTERM, signal.SIGCHLD, *_IGNORED_HERE):
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -271,15 +271,58 @@ async def test_when_the_guardian_is_killed_its_agent_is_gone_and_nothing_is_left
     assert not is_file(mine)
 
 
-async def test_a_guardian_that_was_stopped_cannot_save_its_agent(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("flagfall.agents.guarded._PATIENCE_SECONDS", 0.2)
-    running = await open_guarded([sys.executable, "-c", "while True: pass"], Isolation())
-    while not (below := guardian.descendants(running.process.pid)):  # noqa: ASYNC110 - no event tells
-        await trio.sleep(0.01)
-    os.kill(running.process.pid, signal.SIGSTOP)
-    await running.end()
+ON_ITS_SUPERVISOR = """
+import ctypes, os, signal, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+sup = os.getppid()
+{attack}
+if os.fork() == 0:
+    os.setsid()
+else:
+    sys.stderr.write("done\\n")
+    sys.stderr.flush()
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+time.sleep(60)
+"""
+STOPS = "os.kill(sup, signal.SIGSTOP)"
+SEIZES = "libc.ptrace(0x4206, sup, 0, 0); libc.ptrace(0x4207, sup, 0, 0)"
+KILLS = "libc.prctl(1, 0); os.kill(sup, signal.SIGKILL)"  # no signal when the parent dies
+
+
+@pytest.mark.parametrize("attack", [STOPS, SEIZES, KILLS])
+async def test_an_agent_cannot_outlive_its_limit_by_what_it_does_to_its_supervisor(attack: str):
+    null = subprocess.DEVNULL
+    code = ON_ITS_SUPERVISOR.format(attack=attack)
+    running = await open_guarded([sys.executable, "-c", code], Isolation(), stdin=null, stdout=null)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(running.keep_tail)
+        with trio.fail_after(20):
+            while "done" not in running.said:  # noqa: ASYNC110 - no event tells
+                await trio.sleep(0.01)
+        below = [running._report.pid()]
+        below += guardian.descendants(below[0])
+        assert len(below) == 2
+        nursery.cancel_scope.cancel()
+    with trio.fail_after(guarded._PATIENCE_SECONDS - 1):  # less than waiting for the supervisor would take
+        await running.end()
     assert wait_until(lambda: not any(map(is_there, below)))
     assert not is_file(running._folder)
+
+
+async def test_an_agent_whose_supervisor_is_killed_does_not_play_on(tmp_path: Path):
+    (tmp_path / "bot.py").write_text(
+        "import ctypes, os, signal\ndef act(observation):\n    if observation == 1:\n        "
+        + KILLS.replace("libc", "ctypes.CDLL(None)").replace("sup", "os.getppid()")
+        + "\n        signal.pause()\n    return observation\n"
+    )
+    played = await play_here(CountTask(3), ProcessHost(f"{tmp_path}/bot.py:act", "bot"), control=CONTROL)
+    assert [fall.reason for fall in played.fell] == ["gone"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may trace every process")
+async def test_a_supervisor_cannot_be_traced_by_its_agent():
+    code = "import ctypes, os, sys\nlibc = ctypes.CDLL(None)\nsys.exit(libc.ptrace(0x4206, os.getppid(), 0, 0) == 0)"
+    assert (await ran(code, Isolation()))[0] == 0
 
 
 KILLED_HOST = """
