@@ -185,7 +185,7 @@ async def test_in_a_sandbox_an_agent_sees_its_own_file_and_little_else(tmp_path:
         (tmp_path / name).write_text("secret")
     tries = [
         *(f"pathlib.Path('{tmp_path}/{name}').read_text()" for name in ("cup-results/control.sock", "opponent.py")),
-        f"pathlib.Path('{tmp_path}/new').write_text('')",
+        f"pathlib.Path('{tmp_path}/bot.py').write_text('')",
         "pathlib.Path('/usr/new').write_text('')",
         "pathlib.Path('/new').write_text('')",
         "pathlib.Path('/etc/passwd').read_text()",
