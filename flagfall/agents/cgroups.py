@@ -8,7 +8,7 @@ one by one.
 
 from __future__ import annotations
 
-__all__ = ["make_group", "usage_clock"]
+__all__ = ["has_controller", "make_group", "usage_clock"]
 
 import itertools
 import os
@@ -42,6 +42,11 @@ def make_group(limits: Limits) -> Path | None:
             with suppress(OSError):  # the controller is not delegated
                 (group / file).write_text(str(limit))
     return group
+
+
+def has_controller(group: Path | None, name: str) -> bool:
+    """Return whether a group, if there is one, has a controller, so that the kernel enforces the limit."""
+    return group is not None and (group / f"{name}.max").exists()
 
 
 @cache

@@ -19,12 +19,13 @@ from typing import Any, Final
 import trio
 
 from flagfall.agents import guardian
-from flagfall.agents.cgroups import make_group, usage_clock
+from flagfall.agents.cgroups import has_controller, make_group, usage_clock
 from flagfall.agents.isolation import Isolation
 from flagfall.agents.limits import Limits
 from flagfall.agents.process.forced_end import AgentReport, kill_below
+from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.agents.process.visible import show_hint
-from flagfall.agents.sandbox import TMP, sandboxed
+from flagfall.agents.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
 from flagfall.kernel.seat import Seat
@@ -96,8 +97,7 @@ async def open_guarded(
         if isolation.kind == "process":
             folder = tempfile.mkdtemp(prefix="flagfall-")
         report = AgentReport()
-        settings = _settings(limits, folder, group, sandbox.user if sandbox else 0)
-        settings.append(f"report={report.writing}")
+        settings = [*_settings(limits, folder, group, sandbox), f"report={report.writing}"]
         process = await trio.lowlevel.open_process(
             [sys.executable, "-I", "-S", guardian.__file__, *settings, "--", *words],
             stdin=stdin,
@@ -175,7 +175,7 @@ def _need_linux() -> None:
         raise UsageError("agents in processes need Linux; take host task or thread")
 
 
-def _settings(limits: Limits, folder: str, group: Path | None, owner: int) -> list[str]:
+def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxed | None) -> list[str]:
     most = {what: value for name, what in _RESOURCES.items() if (value := getattr(limits, name)) is not None}
     if limits.cpu is not None:
         most[resource.RLIMIT_CPU] = limits.cpu // S
@@ -186,9 +186,19 @@ def _settings(limits: Limits, folder: str, group: Path | None, owner: int) -> li
         "cores": ",".join(map(str, limits.cores or ())),
         "processes": limits.processes,
         "disk": limits.disk if folder else None,
-        "owner": owner,
+        "owner": sandbox.user if sandbox else 0,
+        "memory": None if has_controller(group, "memory") else limits.memory,
+        "memory_files": ":".join(MEMORY_FILES) if sandbox else "",
+        "filter": "" if sandbox else _filter(limits).hex(),
     }
     return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in said.items() if value)]
+
+
+def _filter(limits: Limits) -> bytes:
+    """Return the filter of system calls that makes limits hold without a sandbox; nothing where none is needed."""
+    if not is_supported() or not (limits.cores or limits.memory):
+        return b""
+    return compile_filter(sandbox=False, cores=bool(limits.cores), shared_memory=bool(limits.memory))
 
 
 def _is_left(folder: str, group: Path | None) -> bool:

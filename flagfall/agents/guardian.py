@@ -23,15 +23,20 @@ __all__ = ["descendants", "main", "remove_folder", "status_of", "threads_of"]
 
 import ctypes
 import errno
+import importlib
 import os
 import resource
 import select
 import signal
 import stat
+import struct
 import sys
 import time
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 TERM_SECONDS: Final = 0.005
 """Between asking a process to go and making it: a hard limit must be over within 20 ms."""
@@ -58,6 +63,9 @@ _NOT_STARTED: Final = 127
 _FAILED: Final = 1
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
+_PR_SET_SECCOMP: Final = 22
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_BY_FILTER: Final = 2
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _IGNORED_HERE: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -172,6 +180,9 @@ class _Settings:
         processes: how many processes and threads there may be; 0 for any number.
         disk: how many bytes there may be in the folder; 0 for any number.
         owner: the user that the command becomes; 0 where it stays the same.
+        memory: how many bytes of memory all processes together may use; 0 for any number.
+        memory_files: memory file systems of the agent's own that count as memory.
+        filter: a filter of system calls, as `struct sock_filter` in hexadecimal digits; empty for none.
         report: a descriptor to write the pid and the start time of the command to; -1 for none.
     """
 
@@ -188,7 +199,31 @@ class _Settings:
         self.processes = int(said.get("processes", "0"))
         self.disk = int(said.get("disk", "0"))
         self.owner = int(said.get("owner", "0"))
+        self.memory = int(said.get("memory", "0"))
+        self.memory_files = [path for path in said.get("memory_files", "").split(":") if path]
+        self.filter = bytes.fromhex(said.get("filter", ""))
         self.report = int(said.get("report", "-1"))
+
+
+def _load_bytes_used() -> Callable[[Sequence[int], int, Iterable[str]], int]:
+    """Load the function that counts memory: flagfall is no package here, and takes long to import."""
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "process"))
+    counts: Callable[[Sequence[int], int, Iterable[str]], int] = importlib.import_module("memory_use").bytes_used
+    return counts
+
+
+def _install_filter(program: bytes) -> None:
+    """Let the kernel decide by a filter on the system calls of this process, and of all that it starts.
+
+    Raises:
+        OSError: the kernel does not take it.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    instructions = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+    pointer = ctypes.c_char_p(described)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(_PR_SET_SECCOMP, _BY_FILTER, pointer, 0, 0):
+        raise OSError(ctypes.get_errno(), "no filter of system calls could be installed")
 
 
 def _clean_up(settings: _Settings) -> None:
@@ -217,6 +252,8 @@ class _Guardian:
         self._looks = self._counted_at = 0
         self._status: int | None = None
         self._complaint = ""
+        if settings.memory:
+            self._bytes_used = _load_bytes_used()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._poll = select.poll()
         self._poll.register(self._waking, select.POLLIN)
@@ -250,7 +287,8 @@ class _Guardian:
         return signal.SIGKILL if self._status is None else self._status
 
     def _wait_for_the_end(self) -> None:
-        looks = bool(self._settings.processes or self._settings.disk)
+        settings = self._settings
+        looks = bool(settings.processes or settings.disk or settings.memory)
         seconds = LOOK_SECONDS if looks else None
         while not self._asked:
             host_gone = self._sleep(seconds)
@@ -287,6 +325,10 @@ class _Guardian:
             count = sum(len(threads_of(pid)) for pid in descendants(os.getpid()))
             if count > settings.processes:
                 return f"it had {count} processes and threads, and {settings.processes} are allowed"
+        if settings.memory:
+            used = self._bytes_used(descendants(os.getpid()), settings.memory, settings.memory_files)
+            if used > settings.memory:
+                return f"it used {used} bytes of memory, and {settings.memory} are allowed"
         if not settings.disk:
             return ""
         try:
@@ -369,6 +411,8 @@ def _become(settings: _Settings, command: list[str], guardian: int) -> None:
             _, hard = resource.getrlimit(what)
             value = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(what, (value, value))
+        if settings.filter:
+            _install_filter(settings.filter)
         os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except BaseException as error:  # noqa: BLE001 - whatever it is, the child must not become a second guardian
         with suppress(OSError):

@@ -11,7 +11,7 @@ as those in `/proc/sys` with the user outside. Elsewhere it is the host's user, 
 
 from __future__ import annotations
 
-__all__ = ["TMP", "Sandboxed", "check_sandbox", "check_sandbox_for", "sandbox_user", "sandboxed"]
+__all__ = ["MEMORY_FILES", "TMP", "Sandboxed", "check_sandbox", "check_sandbox_for", "sandbox_user", "sandboxed"]
 
 import itertools
 import os
@@ -34,6 +34,9 @@ from flagfall.errors import UsageError
 
 TMP: Final = "/tmp"  # noqa: S108 - a new one for each sandbox
 """Where an agent in a sandbox has its temporary files; in memory, and gone with it."""
+
+MEMORY_FILES: Final = (TMP, "/dev/shm")  # noqa: S108 - likewise
+"""The file systems of a sandbox that are memory of the machine."""
 
 USERS: Final = range(60578, 61184)
 """Users that agents become where the host is root: a range that systemd's list of users leaves unused."""

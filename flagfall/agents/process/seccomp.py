@@ -65,6 +65,7 @@ _NUMBERS: Final[Mapping[str, tuple[int | None, int | None]]] = MappingProxyType(
         "listmount": (458, 458),
         "lookup_dcookie": (212, 18),
         "mbind": (237, 235),
+        "memfd_create": (319, 279),
         "memfd_secret": (447, 447),
         "migrate_pages": (256, 238),
         "modify_ldt": (154, None),
@@ -115,7 +116,10 @@ _NUMBERS: Final[Mapping[str, tuple[int | None, int | None]]] = MappingProxyType(
 """System calls by name: their numbers on x86_64 and on aarch64, from the kernel's `unistd.h`."""
 
 _CONDITIONAL: Final = frozenset(
-    {"clone", "clone3", "ioctl", "personality", "prctl", "sched_setaffinity", "shmget", "socket", "socketpair"}
+    {
+        *("clone", "clone3", "ioctl", "memfd_create", "personality", "prctl", "sched_setaffinity", "shmget"),
+        *("socket", "socketpair"),
+    }
 )
 """Those that a sandbox does not simply deny: their arguments decide, or a limit does."""
 
@@ -162,7 +166,8 @@ def compile_filter(
     Args:
         sandbox: deny what no agent in a sandbox needs.
         cores: deny changing the processor cores on which a process may run.
-        shared_memory: deny System V shared memory, which outlives its process and counts nowhere.
+        shared_memory: deny shared memory that its process need not map, so that it counts nowhere: System
+            V's, and `memfd_create`.
         machine: as `platform.machine` names it; by default this one.
 
     Raises:
@@ -197,6 +202,7 @@ def _rules(
         yield "sched_setaffinity", [_fail(errno.EPERM)]
     if shared_memory:
         yield "shmget", [_fail(errno.ENOSYS)]
+        yield "memfd_create", [_fail(errno.ENOSYS)]
     if not sandbox:
         return
     for name in sorted(_NUMBERS.keys() - _CONDITIONAL):
