@@ -8,7 +8,7 @@ one by one.
 
 from __future__ import annotations
 
-__all__ = ["has_controller", "make_group", "usage_clock"]
+__all__ = ["controllers", "has_controller", "make_group", "usage_clock"]
 
 import itertools
 import os
@@ -47,6 +47,12 @@ def make_group(limits: Limits) -> Path | None:
 def has_controller(group: Path | None, name: str) -> bool:
     """Return whether a group, if there is one, has a controller, so that the kernel enforces the limit."""
     return group is not None and (group / f"{name}.max").exists()
+
+
+def controllers(pid: int) -> frozenset[str]:
+    """Return the controllers that groups made by a process have, such as `memory`; none where it makes none."""
+    parent = _parent(pid)
+    return frozenset() if parent is None else frozenset(_controllers(parent).split())
 
 
 @cache

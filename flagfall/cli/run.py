@@ -13,6 +13,7 @@ from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
     from flagfall.agents.door import Joining
+    from flagfall.agents.isolation import Isolation
     from flagfall.cli.session import Session
 
 _SIGNALLED: Final = 128
@@ -146,6 +147,8 @@ def run(
         from flagfall.cli.preflight import check_now
 
         check_now(plan.in_processes, plan.isolation)
+    if not quiet:
+        _tell_advisory(plan.isolation)
     if log_level is not None:
         from flagfall.recording.logs import configure_logging
 
@@ -159,6 +162,16 @@ def run(
     if session.fault is not None:
         raise session.fault
     return _SIGNALLED + session.signal if session.signal else 0
+
+
+def _tell_advisory(isolation: Isolation) -> None:
+    """Print one line on limits that this machine does not enforce at once, if any were asked for."""
+    import sys
+
+    from flagfall.agents.process.enforcement import advisory_line
+
+    if line := advisory_line(isolation):
+        print(f"flagfall: {line}", file=sys.stderr, flush=True)
 
 
 def _joining(

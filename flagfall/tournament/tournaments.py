@@ -10,6 +10,7 @@ from pathlib import Path
 
 import trio
 
+from flagfall.agents.process.enforcement import advisory_line
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
 from flagfall.tournament.control import serve_control
@@ -132,6 +133,7 @@ def _take_up(store: Store, plan: Plan, base: Path, *, resume: bool) -> None:
 
 def _doubts(plan: Plan, lag: HostLag, jobs: int, engine: Engine) -> Iterator[str]:
     yield from tight_limits(plan, lag)
+    yield from dict.fromkeys(filter(None, (advisory_line(agent.isolation) for agent in plan.agents)))
     if jobs > engine.usual_jobs:
         yield (
             f"{jobs} matches at a time are more than there are processors for:"
