@@ -45,12 +45,12 @@ def make_group(limits: Limits) -> Path | None:
 
 
 def has_controller(group: Path | None, name: str) -> bool:
-    """Return whether a group, if there is one, has a controller, so that the kernel enforces the limit."""
+    """Return whether a group has a controller, so that the kernel enforces its limit; no group has none."""
     return group is not None and (group / f"{name}.max").exists()
 
 
 def controllers(pid: int) -> frozenset[str]:
-    """Return the controllers that groups made by a process have, such as `memory`; none where it makes none."""
+    """Return whether a group has a controller, so that the kernel enforces that limit."""
     parent = _parent(pid)
     return frozenset() if parent is None else frozenset(_controllers(parent).split())
 

@@ -50,4 +50,3 @@ class CommandHost:
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
         await play_by_wire(self._words, self._isolation, seat, briefing, shown=self._shown)
-

@@ -195,7 +195,7 @@ def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxe
 
 
 def _filter(limits: Limits) -> bytes:
-    """Return the filter of system calls that makes limits hold without a sandbox; nothing where none is needed."""
+    """Return the filter of system calls by which limits hold without a sandbox, if any is needed."""
     if not is_supported() or not (limits.cores or limits.memory):
         return b""
     return compile_filter(sandbox=False, cores=bool(limits.cores), shared_memory=bool(limits.memory))

@@ -15,7 +15,7 @@ here both are sound. The host is watched by a descriptor of its process instead.
 imported, and little of it: this program starts in some 15 ms, and sleeps when nothing happens.
 """
 
-# ruff: noqa: PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH123, PTH208 - pathlib takes longer to import than all of this
+# ruff: noqa: PTH100, PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH118, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
 
 from __future__ import annotations
 
@@ -208,7 +208,9 @@ class _Settings:
 def _load_bytes_used() -> Callable[[Sequence[int], int, Iterable[str]], int]:
     """Load the function that counts memory: flagfall is no package here, and takes long to import."""
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "process"))
-    counts: Callable[[Sequence[int], int, Iterable[str]], int] = importlib.import_module("memory_use").bytes_used
+    counts: Callable[[Sequence[int], int, Iterable[str]], int] = importlib.import_module(
+        "memory_use"
+    ).bytes_used
     return counts
 
 
@@ -396,29 +398,38 @@ def _become(settings: _Settings, command: list[str], guardian: int) -> None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != guardian:  # it died before it could be heard of
             return
-        if settings.cgroup:
-            with suppress(OSError):  # it may not move there: then it is found and counted without
-                _write(f"{settings.cgroup}/cgroup.procs", "0")
-        with suppress(OSError):  # where memory runs out, an agent goes before its host
-            _write("/proc/self/oom_score_adj", "1000")
-        if settings.owner:
-            for fd in range(3):  # or it could not open /dev/stderr
-                if stat.S_ISFIFO(os.fstat(fd).st_mode):
-                    os.fchown(fd, settings.owner, settings.owner)
-        if settings.cores:
-            os.sched_setaffinity(0, settings.cores)
-        for what, most in settings.limits:
-            _, hard = resource.getrlimit(what)
-            value = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (value, value))
-        if settings.filter:
-            _install_filter(settings.filter)
+        _confine(settings)
         os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except BaseException as error:  # noqa: BLE001 - whatever it is, the child must not become a second guardian
         with suppress(OSError):
             os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
     finally:
         os._exit(_NOT_STARTED)
+
+
+def _confine(settings: _Settings) -> None:
+    """Put this process under its limits.
+
+    Raises:
+        OSError: one of them cannot be set.
+    """
+    if settings.cgroup:
+        with suppress(OSError):  # it may not move there: then it is found and counted without
+            _write(f"{settings.cgroup}/cgroup.procs", "0")
+    with suppress(OSError):  # where memory runs out, an agent goes before its host
+        _write("/proc/self/oom_score_adj", "1000")
+    if settings.owner:
+        for fd in range(3):  # or it could not open /dev/stderr
+            if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                os.fchown(fd, settings.owner, settings.owner)
+    if settings.cores:
+        os.sched_setaffinity(0, settings.cores)
+    for what, most in settings.limits:
+        _, hard = resource.getrlimit(what)
+        value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (value, value))
+    if settings.filter:
+        _install_filter(settings.filter)
 
 
 def _write(path: str, text: str) -> None:

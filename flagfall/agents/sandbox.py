@@ -11,7 +11,15 @@ as those in `/proc/sys` with the user outside. Elsewhere it is the host's user, 
 
 from __future__ import annotations
 
-__all__ = ["MEMORY_FILES", "TMP", "Sandboxed", "check_sandbox", "check_sandbox_for", "sandbox_user", "sandboxed"]
+__all__ = [
+    "MEMORY_FILES",
+    "TMP",
+    "Sandboxed",
+    "check_sandbox",
+    "check_sandbox_for",
+    "sandbox_user",
+    "sandboxed",
+]
 
 import itertools
 import os
@@ -73,7 +81,13 @@ _COVERED: Final = (
 """Files and folders of `/proc` that an agent does not see: those that runc hides or protects, and others
 that tell of the machine. The rest is read-only."""
 
-_NAMESPACES: Final = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+_NAMESPACES: Final = (
+    "--unshare-ipc",
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+)
 _ENDS: Final = ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
 _BECOMES: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 """What it takes to become another user; gone when that is done."""
@@ -203,7 +217,9 @@ def _wrapped(command: Sequence[str], shown: Iterable[str], limits: Limits) -> Sa
         words += _folders({Path.cwd()}.union(*(Path(path).parents for path in visible)))
         for path in visible:
             words += _bound(path, opened, readable_by_all=bool(user))
-        opened.append(_memory_file(compile_filter(cores=bool(limits.cores), shared_memory=bool(limits.memory))))
+        opened.append(
+            _memory_file(compile_filter(cores=bool(limits.cores), shared_memory=bool(limits.memory)))
+        )
     except BaseException:
         Sandboxed([], tuple(opened), 0).close()
         raise

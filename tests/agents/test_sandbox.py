@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from flagfall.agents import sandbox
 from flagfall.agents.isolation import Isolation
@@ -73,7 +74,7 @@ sys.stderr.write(json.dumps({
     "outside": open("/proc/self/uid_map").read().split(),
     "writable": [path for path in writable if not path.startswith(own)],
     "errors": errors,
-    "capabilities": sorted({status[name].strip() for name in ("CapPrm", "CapEff", "CapInh", "CapBnd", "CapAmb")}),
+    "capabilities": sorted({status[f"Cap{of}"].strip() for of in ("Prm", "Eff", "Inh", "Bnd", "Amb")}),
     "locked": [status["NoNewPrivs"].strip(), status["Seccomp"].strip()],
     "of the first process": os.listdir("/proc/1"),
 }))
@@ -114,7 +115,10 @@ async def test_an_agent_in_a_sandbox_has_no_way_to_the_kernel():
 def test_so_it_is_where_the_host_is_a_plain_user(monkeypatch: pytest.MonkeyPatch):
     python = "/usr/bin/python3"
     as_plain = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"]
-    if not Path(python).exists() or subprocess.run([*as_plain, "unshare", "-U", "true"], check=False).returncode:
+    if (
+        not Path(python).exists()
+        or subprocess.run([*as_plain, "unshare", "-U", "true"], check=False).returncode
+    ):
         pytest.skip("plain users have no Python or no user namespaces here")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(sandbox, "_python_places", list)
@@ -122,7 +126,11 @@ def test_so_it_is_where_the_host_is_a_plain_user(monkeypatch: pytest.MonkeyPatch
     wrapped = sandbox.sandboxed([python, "-c", ATTACK], (), Limits())
     try:
         tried = subprocess.run(
-            [*as_plain, *wrapped.words], pass_fds=wrapped.descriptors, capture_output=True, text=True, check=False
+            [*as_plain, *wrapped.words],
+            pass_fds=wrapped.descriptors,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     finally:
         wrapped.close()
@@ -133,12 +141,12 @@ def test_so_it_is_where_the_host_is_a_plain_user(monkeypatch: pytest.MonkeyPatch
 
 
 LANGUAGES = {
-    "c": ("gcc", "#include <stdio.h>\nint main(void) { puts(\"made\"); return 0; }"),
+    "c": ("gcc", '#include <stdio.h>\nint main(void) { puts("made"); return 0; }'),
     "node": ("node", "setTimeout(() => console.log('made'), 1)"),
     "java": ("java", 'class Bot { public static void main(String[] a) { System.out.println("made"); } }'),
     "threads": (
         sys.executable,
-        "import threading, multiprocessing, tempfile\n"
+        "import threading, multiprocessing, tempfile\n"  # noqa: ISC004 - one program
         "def work(): return None\n"
         "t = threading.Thread(target=work); t.start(); t.join()\n"
         "p = multiprocessing.get_context('fork').Process(target=work); p.start(); p.join()\n"
@@ -158,7 +166,7 @@ async def test_programs_in_other_languages_run_under_the_filter(language: str, t
     file.write_text(source)
     command = [program, str(file)]
     if language == "c":
-        subprocess.run([program, "-o", str(tmp_path / "bot"), str(file)], check=True)
+        await trio.run_process([program, "-o", str(tmp_path / "bot"), str(file)])
         command = [str(tmp_path / "bot")]
     code, said = await ran(
         f"import subprocess, sys; sys.exit(subprocess.run({command!r}, stdout=2).returncode)",
@@ -184,7 +192,10 @@ async def test_in_a_sandbox_an_agent_sees_its_own_file_and_little_else(tmp_path:
     for name in ("cup-results/control.sock", "cup-results/match.jsonl", "opponent.py", "plan.toml"):
         (tmp_path / name).write_text("secret")
     tries = [
-        *(f"pathlib.Path('{tmp_path}/{name}').read_text()" for name in ("cup-results/control.sock", "opponent.py")),
+        *(
+            f"pathlib.Path('{tmp_path}/{name}').read_text()"
+            for name in ("cup-results/control.sock", "opponent.py")
+        ),
         f"pathlib.Path('{tmp_path}/bot.py').write_text('')",
         "pathlib.Path('/usr/new').write_text('')",
         "pathlib.Path('/new').write_text('')",
@@ -194,11 +205,12 @@ async def test_in_a_sandbox_an_agent_sees_its_own_file_and_little_else(tmp_path:
         f"pathlib.Path('{tmp_path}/bot.py').read_text()",
         "(pathlib.Path(os.environ['TMPDIR']) / 'x').write_text('')",
     ]
+    attempts = ", ".join(f"lambda: {what}" for what in tries)
     (tmp_path / "bot.py").write_text(
         "import os, pathlib, socket\n"
         "def tries(what):\n    try:\n        what()\n    except (OSError, ValueError):\n        return 0\n"
         "    return 1\n"
-        f"def act(observation):\n    return tries([{', '.join(f'lambda: {what}' for what in tries)}][observation])\n"
+        f"def act(observation):\n    return tries([{attempts}][observation])\n"
     )
     (tmp_path / "bot.py").chmod(0o600)  # as many have theirs
     spec = f"{tmp_path}/bot.py:act"
@@ -229,7 +241,9 @@ async def test_what_is_missing_in_a_sandbox_is_named_with_its_option(tmp_path: P
     (tmp_path / "bot.py").write_text("import helpers\ndef act(observation):\n    return observation\n")
     spec = f"{tmp_path}/bot.py:act"
     played = await play_here(CountTask(1), ProcessHost(spec, "bot", Isolation("sandbox")), control=CONTROL)
-    assert f"the sandbox shows only {tmp_path}/bot.py: add --show {tmp_path}/helpers.py" in played.fell[0].detail
+    assert (
+        f"the sandbox shows only {tmp_path}/bot.py: add --show {tmp_path}/helpers.py" in played.fell[0].detail
+    )
     helped = Isolation("sandbox", readable=(f"{tmp_path}/helpers.py",))
     played = await play_here(CountTask(1), ProcessHost(spec, "bot", helped), control=CONTROL)
     assert played.fell == []

@@ -40,7 +40,10 @@ def test_an_agent_that_fails_it_is_told_why(call):
             "no limits",
         ),
         (["run", "-t", "micro1", "-a", "bots.py:Echo", "--show", "bots.py"], "is for isolation sandbox"),
-        (["run", "-t", "micro1", "-a", "bots.py:Echo", "--isolation", "sandbox", "--show", "no"], "there is no"),
+        (
+            ["run", "-t", "micro1", "-a", "bots.py:Echo", "--isolation", "sandbox", "--show", "no"],
+            "there is no",
+        ),
     ],
 )
 def test_what_cannot_be(call, words: list[str], said: str):
@@ -99,7 +102,9 @@ def test_the_matrix_as_a_table_and_as_data(call):
     ended = call("check-host", "--place", "task")
     assert ended.code == 0
     assert "swallows its cancellation" in ended.out
-    assert ended.out.splitlines()[-1].endswith("agents, all as expected")
-    rows = call("check-host", "--place", "task", "--json").data()["rows"]
-    assert {row["place"] for row in rows} == {"task"}
-    assert all(row["as_expected"] for row in rows)
+    assert "agents, all as expected\n" in ended.out
+    assert "cores" in ended.out
+    data = call("check-host", "--place", "task", "--json").data()
+    assert {row["place"] for row in data["rows"]} == {"task"}
+    assert all(row["as_expected"] for row in data["rows"])
+    assert {data["limits"][kind]["cpu"] for kind in ("process", "sandbox")} == {"kernel"}

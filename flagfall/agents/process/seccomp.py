@@ -152,7 +152,6 @@ _KILL_PROCESS: Final = 0x80000000
 _Instruction: TypeAlias = tuple[int, int, int, int]
 
 
-
 def is_supported(machine: str | None = None) -> bool:
     """Return whether there are filters for a machine, as `platform.machine` names it; by default this one."""
     return (machine or platform.machine()) in _AUDIT_ARCHITECTURES
@@ -194,9 +193,7 @@ def compile_filter(
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _rules(
-    *, sandbox: bool, cores: bool, shared_memory: bool
-) -> Iterator[tuple[str, list[_Instruction]]]:
+def _rules(*, sandbox: bool, cores: bool, shared_memory: bool) -> Iterator[tuple[str, list[_Instruction]]]:
     """Yield system calls with the instructions that decide on them."""
     if cores:
         yield "sched_setaffinity", [_fail(errno.EPERM)]

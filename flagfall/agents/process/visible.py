@@ -106,8 +106,8 @@ def refuse_private(shown: Iterable[str], private: Path) -> None:
         real = Path(path).resolve()
         if real.is_relative_to(hidden) or hidden.is_relative_to(real):
             raise UsageError(
-                f"a sandbox must not show {path}: what no agent may see is there, {private}; show less of it, or"
-                " write that elsewhere"
+                f"a sandbox must not show {path}: what no agent may see is there, {private};"
+                " show less of it, or write that elsewhere"
             )
 
 
@@ -133,7 +133,8 @@ def refuse_unreadable(shown: Iterable[str], user: int) -> None:
             continue
         if Path(path).is_dir() or Path(path).stat().st_size > MAX_COPIED_BYTES:
             raise UsageError(
-                f"a sandbox runs as user {user} here, who cannot read {path}: allow it with chmod -R o+rX {path}"
+                f"a sandbox runs as user {user} here, who cannot read {path}:"
+                f" allow it with chmod -R o+rX {path}"
             )
 
 
