@@ -236,6 +236,33 @@ async def test_a_package_shows_its_folder_only(tmp_path: Path, monkeypatch: pyte
     assert played.actions() == [7]
 
 
+async def test_an_agent_learns_nothing_of_the_seed_of_its_match(tmp_path: Path):
+    seed = 7243986501234567
+    (tmp_path / "match.jsonl").write_text(str(seed))
+    (tmp_path / "bot.py").write_text(
+        "import glob, os, sys\n"
+        "class Bot:\n"
+        "    def start(self, briefing):\n"
+        "        self.known = [briefing.seat, briefing.seed, briefing.time_control, dict(os.environ)]\n"
+        "    def act(self, observation):\n"
+        "        for path in glob.glob('/proc/[0-9]*/[ce][mn][dv]*') + glob.glob(f'{os.getcwd()}/*'):\n"
+        "            try:\n                self.known.append((path, open(path, errors='replace').read()))\n"
+        "            except OSError:\n                pass\n"
+        "        sys.stderr.write(repr(self.known))\n        sys.stderr.flush()\n        return observation\n"
+    )
+    played = await play_here(
+        CountTask(1),
+        ProcessHost(f"{tmp_path}/bot.py:Bot", "bot", Isolation("sandbox")),
+        control=CONTROL,
+        seed=seed,
+    )
+    assert played.fell == []
+    assert played.result is not None
+    said = played.result.seats[0].said
+    assert "cmdline" in said
+    assert str(seed) not in said
+
+
 async def test_what_is_missing_in_a_sandbox_is_named_with_its_option(tmp_path: Path):
     (tmp_path / "helpers.py").write_text("")
     (tmp_path / "bot.py").write_text("import helpers\ndef act(observation):\n    return observation\n")
