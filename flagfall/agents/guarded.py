@@ -266,8 +266,12 @@ class Guarded:
                 await trio.sleep(STDERR_PAUSE_SECONDS)
 
     async def follow(self) -> None:
-        """Kill the agent when its supervisor was killed: its limits would hold no more."""
-        if await self.process.wait() == -signal.SIGKILL:
+        """Kill the agent when its supervisor has ended before it: its limits would hold no more."""
+        await self.process.wait()
+        await self._end_agent()
+
+    async def _end_agent(self) -> None:
+        if self._report.pid():  # it has outlived its supervisor, which must be the agent's doing
             await trio.to_thread.run_sync(self._report.kill_agent)
 
     def _keep(self, chunk: bytes | bytearray) -> None:
@@ -315,8 +319,7 @@ class Guarded:
         if self.process.returncode is None:
             _signal(self.process.pid, signal.SIGKILL)
             await self.process.wait()
-        if self.process.returncode == -signal.SIGKILL:  # of the supervisor perhaps, and not of the agent
-            await trio.to_thread.run_sync(self._report.kill_agent)
+        await self._end_agent()
         if _is_left(self._folder, self._group):
             await trio.to_thread.run_sync(_remove, self._folder, self._group)
 

@@ -37,7 +37,7 @@ import attrs
 
 from flagfall.agents.limits import Limits
 from flagfall.agents.process.seccomp import compile_filter
-from flagfall.agents.process.visible import is_public, refuse_unreadable
+from flagfall.agents.process.visible import is_copied, refuse_unreadable
 from flagfall.errors import UsageError
 
 TMP: Final = "/tmp"  # noqa: S108 - a new one for each sandbox
@@ -199,11 +199,11 @@ def _advice(problem: str) -> str:
 
 def _wrapped(command: Sequence[str], shown: Iterable[str], limits: Limits) -> Sandboxed:
     user = sandbox_user()
-    words = ["bwrap", *_NAMESPACES, *_ENDS]
+    words = [_program("bwrap"), *_NAMESPACES, *_ENDS]
     if user:
         words += [word for capability in _BECOMES for word in ("--cap-add", capability)]
         command = (
-            *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),
+            *(_program("setpriv"), f"--reuid={user}", f"--regid={user}", "--clear-groups"),
             *("--bounding-set=-all", "--inh-caps=-all", "--"),
             *command,
         )
@@ -225,6 +225,11 @@ def _wrapped(command: Sequence[str], shown: Iterable[str], limits: Limits) -> Sa
         raise
     words += ["--remount-ro", "/", "--chdir", str(Path.cwd()), "--seccomp", str(opened[-1])]
     return Sandboxed([*words, "--", *command], tuple(opened), user)
+
+
+def _program(name: str) -> str:
+    """Return the whole path of a program of this machine: agents must not bring their own."""
+    return str(Path(shutil.which(name) or name).resolve())
 
 
 @cache
@@ -267,10 +272,11 @@ def _memory_files(limits: Limits) -> list[str]:
 def _bound(path: str, opened: list[int], *, readable_by_all: bool) -> list[str]:
     """Return the options that show a file or folder.
 
-    A file that only its owner can read is copied for an agent that is another user.
+    A file that only its owner can read is copied for an agent that is another user. A link is not followed
+    for that: its maker might not be allowed to read the target.
     """
-    if readable_by_all and Path(path).is_file() and not is_public(path):
-        opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    if readable_by_all and is_copied(path):
+        opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW))
         mode = "0555" if os.access(path, os.X_OK) else "0444"
         return ["--perms", mode, "--ro-bind-data", str(opened[-1]), path]
     return ["--ro-bind-try", path, path]

@@ -287,9 +287,10 @@ time.sleep(60)
 STOPS = "os.kill(sup, signal.SIGSTOP)"
 SEIZES = "libc.ptrace(0x4206, sup, 0, 0); libc.ptrace(0x4207, sup, 0, 0)"
 KILLS = "libc.prctl(1, 0); os.kill(sup, signal.SIGKILL)"  # no signal when the parent dies
+KILLS_OTHERWISE = KILLS.replace("SIGKILL", "SIGUSR1")
 
 
-@pytest.mark.parametrize("attack", [STOPS, SEIZES, KILLS])
+@pytest.mark.parametrize("attack", [STOPS, SEIZES, KILLS, KILLS_OTHERWISE])
 async def test_an_agent_cannot_outlive_its_limit_by_what_it_does_to_its_supervisor(attack: str):
     null = subprocess.DEVNULL
     code = ON_ITS_SUPERVISOR.format(attack=attack)

@@ -309,6 +309,9 @@ def test_what_another_user_cannot_read_is_refused(tmp_path: Path):
     with pytest.raises(UsageError, match=f"user 60578 here, who cannot read {tmp_path}/data: allow it"):
         refuse_unreadable([str(tmp_path / "file"), str(tmp_path / "data")], 60578)
     (tmp_path / "data").chmod(0o755)
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    with pytest.raises(UsageError, match="who cannot read"):  # a copy would show what its maker may not read
+        refuse_unreadable([str(tmp_path / "link")], 60578)
     refuse_unreadable([str(tmp_path / "data"), str(tmp_path / "no such file")], 60578)
 
 

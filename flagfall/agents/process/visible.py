@@ -6,7 +6,7 @@ __all__ = [
     "code_of",
     "code_of_command",
     "code_of_spec",
-    "is_public",
+    "is_copied",
     "refuse_private",
     "refuse_unreadable",
     "show_hint",
@@ -111,6 +111,12 @@ def refuse_private(shown: Iterable[str], private: Path) -> None:
             )
 
 
+def is_copied(path: str) -> bool:
+    """Return whether a file is copied for an agent of another user: a plain one that only its owner reads."""
+    mode = os.lstat(path).st_mode if os.path.lexists(path) else 0
+    return stat.S_ISREG(mode) and not is_public(path)
+
+
 def is_public(path: str) -> bool:
     """Return whether users other than the owner can read a file, or list and enter a folder."""
     mode = os.stat(path).st_mode  # noqa: PTH116 - it takes half the time
@@ -131,7 +137,7 @@ def refuse_unreadable(shown: Iterable[str], user: int) -> None:
     for path in shown:
         if not Path(path).exists() or is_public(path):
             continue
-        if Path(path).is_dir() or Path(path).stat().st_size > MAX_COPIED_BYTES:
+        if not is_copied(path) or Path(path).stat().st_size > MAX_COPIED_BYTES:
             raise UsageError(
                 f"a sandbox runs as user {user} here, who cannot read {path}:"
                 f" allow it with chmod -R o+rX {path}"
