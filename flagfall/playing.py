@@ -22,6 +22,7 @@ from functools import partial
 from importlib.metadata import version
 from math import inf
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import trio
@@ -29,6 +30,7 @@ import trio
 from flagfall.agents.foreign import is_command, is_foreign, is_network, is_track_client
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.agents.process_host import ProcessHost
 from flagfall.agents.specs import agent_name, is_human, is_sample, load_agent, make_human
 from flagfall.agents.thread_host import ThreadHost
@@ -114,6 +116,9 @@ async def play(
         host_agent(agent, "task" if virtual and host is None else host, isolation=kept)
         for agent in (agents if several else [agents])
     ]
+    if kept.kind == "sandbox" and isinstance(journal, str | PathLike):
+        specs = [agent for agent in (agents if several else [agents]) if isinstance(agent, str)]
+        refuse_private([*kept.readable, *(path for spec in specs for path in code_of(spec))], Path(journal))
     recorder = [] if journal is None else [journal if isinstance(journal, Journal) else Journal(journal)]
     return await play_match(
         built,

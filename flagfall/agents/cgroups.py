@@ -8,7 +8,7 @@ one by one.
 
 from __future__ import annotations
 
-__all__ = ["make_group", "usage_clock"]
+__all__ = ["controllers", "has_controller", "make_group", "usage_clock"]
 
 import itertools
 import os
@@ -42,6 +42,17 @@ def make_group(limits: Limits) -> Path | None:
             with suppress(OSError):  # the controller is not delegated
                 (group / file).write_text(str(limit))
     return group
+
+
+def has_controller(group: Path | None, name: str) -> bool:
+    """Return whether a group has a controller, so that the kernel enforces its limit; no group has none."""
+    return group is not None and (group / f"{name}.max").exists()
+
+
+def controllers(pid: int) -> frozenset[str]:
+    """Return whether a group has a controller, so that the kernel enforces that limit."""
+    parent = _parent(pid)
+    return frozenset() if parent is None else frozenset(_controllers(parent).split())
 
 
 @cache

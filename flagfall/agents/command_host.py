@@ -9,8 +9,6 @@ from __future__ import annotations
 __all__ = ["CommandHost"]
 
 import shutil
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +16,8 @@ from flagfall.agents.commands import split_command
 from flagfall.agents.foreign import COMMAND, foreign_name
 from flagfall.agents.guarded_wire import play_by_wire
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.process.visible import code_of_command
+from flagfall.agents.sandbox import check_sandbox_for
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 
@@ -30,8 +29,8 @@ class CommandHost:
         command: the program and its arguments, split as a shell would, without running one; `cmd:` may stand
             before it.
         name: for tables and records; by default that of the program.
-        isolation: how the process is kept apart. In a sandbox it can read the program's folder, and those of
-            files among its arguments.
+        isolation: how the process is kept apart. In a sandbox it can read the program and the files among its
+            arguments, and what `isolation.readable` names.
 
     Raises:
         UsageError: there is no such program; a sandbox is asked for, and there can be none here.
@@ -40,20 +39,14 @@ class CommandHost:
     kind: Literal["process"] = "process"
 
     def __init__(self, command: str, name: str | None = None, isolation: Isolation = USUAL_ISOLATION) -> None:
-        if isolation.kind == "sandbox":
-            check_sandbox()
         program, *arguments = split_command(command.removeprefix(COMMAND))
         self._words = [str(Path(shutil.which(program) or program).absolute()), *arguments]
         self.name = name or foreign_name(COMMAND + command.removeprefix(COMMAND))
         self._isolation = isolation
+        self._shown = code_of_command(self._words) if isolation.kind == "sandbox" else ()
+        if isolation.kind == "sandbox":
+            check_sandbox_for([*self._shown, *isolation.readable])
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_by_wire(self._words, self._isolation, seat, briefing, shown=_shown(self._words))
-
-
-def _shown(words: Sequence[str]) -> list[str]:
-    """The files and folders that a sandbox shows: where the program is, and what files it is told of."""
-    common = {Path("/"), Path(tempfile.gettempdir()), Path.home()}
-    files = [Path(word).absolute() for word in words if Path(word).is_file()]
-    return [str(file if file.parent in common else file.parent) for file in files]
+        await play_by_wire(self._words, self._isolation, seat, briefing, shown=self._shown)

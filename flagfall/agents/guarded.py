@@ -19,10 +19,13 @@ from typing import Any, Final
 import trio
 
 from flagfall.agents import guardian
-from flagfall.agents.cgroups import make_group, usage_clock
+from flagfall.agents.cgroups import has_controller, make_group, usage_clock
 from flagfall.agents.isolation import Isolation
 from flagfall.agents.limits import Limits
-from flagfall.agents.sandbox import TMP, sandboxed
+from flagfall.agents.process.forced_end import AgentReport, kill_below
+from flagfall.agents.process.seccomp import compile_filter, is_supported
+from flagfall.agents.process.visible import show_hint
+from flagfall.agents.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
 from flagfall.kernel.seat import Seat
@@ -46,8 +49,12 @@ _REST_READS: Final = 16
 
 _AGAIN_SECONDS: Final = 0.005
 
+SUPERVISOR_SECONDS: Final = 0.1
+"""Grace period of a supervisor that is asked to end its agent: it needs some 10 ms, more on a loaded machine.
+Then the host kills the agent itself, since the agent may have stopped its supervisor."""
+
 _PATIENCE_SECONDS: Final = guardian.KILL_SECONDS + 1
-"""How long a guardian may take to end what it guards. It could have been killed or stopped by its agent."""
+"""How long a supervisor may take afterwards to remove what the agent left on the disk."""
 
 _RESOURCES: Final = {
     "memory": resource.RLIMIT_DATA,
@@ -81,27 +88,38 @@ async def open_guarded(
     _need_linux()
     limits = isolation.limits
     words = [*command]
-    if isolation.kind == "sandbox":
-        words = sandboxed(words, [*shown, *isolation.readable], limits)
+    sandbox = sandboxed(words, [*shown, *isolation.readable], limits) if isolation.kind == "sandbox" else None
+    words = sandbox.words if sandbox else words
     group = None if isolation.kind == "none" else make_group(limits)
     folder = ""
+    report: AgentReport | None = None
     try:
         if isolation.kind == "process":
             folder = tempfile.mkdtemp(prefix="flagfall-")
+        report = AgentReport()
+        settings = [*_settings(limits, folder, group, sandbox), f"report={report.writing}"]
         process = await trio.lowlevel.open_process(
-            [sys.executable, "-I", "-S", guardian.__file__, *_settings(limits, folder, group), "--", *words],
+            [sys.executable, "-I", "-S", guardian.__file__, *settings, "--", *words],
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=(report.writing, *(sandbox.descriptors if sandbox else ())),
             env=isolation.environment(TMP if isolation.kind == "sandbox" else folder),
         )
     except BaseException as error:
         _remove(folder, group)
+        if report is not None:
+            report.close()
         if isinstance(error, OSError):
             raise HostFault(f"no process for an agent: {error}") from error
         raise
-    return Guarded(process, folder, group)
+    finally:
+        if report is not None:
+            report.close_writing()
+        if sandbox:
+            sandbox.close()
+    return Guarded(process, folder, group, report, tuple(shown) if sandbox else ())
 
 
 async def play_guarded(
@@ -153,6 +171,7 @@ async def supervise(guarded: Guarded, seat: Seat, play: Callable[[ExitStack], Aw
         with ExitStack() as stack:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(guarded.keep_tail)
+                nursery.start_soon(guarded.follow)
                 try:
                     await play(stack)
                 except (AgentFault, HostFault) as caught:
@@ -174,7 +193,7 @@ def _need_linux() -> None:
         raise UsageError("agents in processes need Linux; take host task or thread")
 
 
-def _settings(limits: Limits, folder: str, group: Path | None) -> list[str]:
+def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxed | None) -> list[str]:
     most = {what: value for name, what in _RESOURCES.items() if (value := getattr(limits, name)) is not None}
     if limits.cpu is not None:
         most[resource.RLIMIT_CPU] = limits.cpu // S
@@ -185,8 +204,19 @@ def _settings(limits: Limits, folder: str, group: Path | None) -> list[str]:
         "cores": ",".join(map(str, limits.cores or ())),
         "processes": limits.processes,
         "disk": limits.disk if folder else None,
+        "owner": sandbox.user if sandbox else 0,
+        "memory": None if has_controller(group, "memory") else limits.memory,
+        "memory_files": ":".join(MEMORY_FILES) if sandbox else "",
+        "filter": "" if sandbox else _filter(limits).hex(),
     }
     return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in said.items() if value)]
+
+
+def _filter(limits: Limits) -> bytes:
+    """Return the filter of system calls by which limits hold without a sandbox, if any is needed."""
+    if not is_supported() or not (limits.cores or limits.memory):
+        return b""
+    return compile_filter(sandbox=False, cores=bool(limits.cores), shared_memory=bool(limits.memory))
 
 
 def _is_left(folder: str, group: Path | None) -> bool:
@@ -211,15 +241,26 @@ class Guarded:
         process: the guardian; it ends when the program has ended, and as that did.
         folder: the private folder; empty where it has none.
         group: the control group, where it has one.
+        report: tells which process the guardian started.
+        shown: its own code, where a sandbox shows no more.
 
     Attributes:
         process: as given.
     """
 
-    def __init__(self, process: trio.Process, folder: str, group: Path | None) -> None:
+    def __init__(
+        self,
+        process: trio.Process,
+        folder: str,
+        group: Path | None,
+        report: AgentReport,
+        shown: Sequence[str] = (),
+    ) -> None:
         self.process = process
         self._folder = folder
         self._group = group
+        self._report = report
+        self._shown = shown
         self._tail = bytearray()
 
     def take_pipe(self) -> BytePipe:
@@ -241,6 +282,15 @@ class Guarded:
             read += len(chunk)
             if read > FREE_STDERR_BYTES:
                 await trio.sleep(STDERR_PAUSE_SECONDS)
+
+    async def follow(self) -> None:
+        """Kill the agent when its supervisor has ended before it: its limits would hold no more."""
+        await self.process.wait()
+        await self._end_agent()
+
+    async def _end_agent(self) -> None:
+        if self._report.pid():  # it has outlived its supervisor, which must be the agent's doing
+            await trio.to_thread.run_sync(self._report.kill_agent)
 
     def _keep(self, chunk: bytes | bytearray) -> None:
         self._tail += chunk
@@ -268,23 +318,26 @@ class Guarded:
             try:
                 if process.returncode is None:
                     _signal(process.pid, signal.SIGTERM)
-                    await self.has_ended(_PATIENCE_SECONDS)
+                    if not await self.has_ended(SUPERVISOR_SECONDS):
+                        await trio.to_thread.run_sync(kill_below, process.pid, self._group)
+                        _signal(process.pid, signal.SIGCONT)
+                        await self.has_ended(_PATIENCE_SECONDS)
                 await self._end_by_force()
             finally:
+                self._report.close()
                 if process.stderr is not None:
                     self._take_rest(process.stderr)
                     await process.stderr.aclose()
 
     async def _end_by_force(self) -> None:
-        """What is left to do where the guardian could not do it: it was killed, or stopped."""
+        """Do what is left where the supervisor could not do it: it was killed, or stopped for good."""
         if self._group is not None and self._group.exists():
             with suppress(OSError):
                 (self._group / "cgroup.kill").write_text("1")
         if self.process.returncode is None:
-            left = guardian.descendants(self.process.pid)
-            for pid in (self.process.pid, *left):
-                _signal(pid, signal.SIGKILL)
+            _signal(self.process.pid, signal.SIGKILL)
             await self.process.wait()
+        await self._end_agent()
         if _is_left(self._folder, self._group):
             await trio.to_thread.run_sync(_remove, self._folder, self._group)
 
@@ -306,7 +359,16 @@ class Guarded:
         """The fault with what the process said last."""
         code = self.process.returncode
         ended = "" if code is None else f" (exit code {code})"
-        return AgentFault(fault.reason, fault.detail + ended + (f"\n{self.said}" if self.said else ""))
+        lines = [fault.detail + ended, self.said, self.hint(fault.detail)]
+        return AgentFault(fault.reason, "\n".join(filter(None, lines)))
+
+    def hint(self, detail: str = "") -> str:
+        """Return a line on what its sandbox should show, where it missed a file; else nothing.
+
+        Args:
+            detail: what it said of its failure, besides what it wrote to its standard error.
+        """
+        return show_hint(f"{self.said}\n{detail}", self._shown) if self._shown else ""
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -15,22 +15,28 @@ here both are sound. The host is watched by a descriptor of its process instead.
 imported, and little of it: this program starts in some 15 ms, and sleeps when nothing happens.
 """
 
-# ruff: noqa: PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH123, PTH208 - pathlib takes longer to import than all of this
+# ruff: noqa: PTH100, PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH118, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
 
 from __future__ import annotations
 
-__all__ = ["descendants", "main", "remove_folder", "threads_of"]
+__all__ = ["descendants", "main", "remove_folder", "status_of", "threads_of"]
 
 import ctypes
 import errno
+import importlib
 import os
 import resource
 import select
 import signal
+import stat
+import struct
 import sys
 import time
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 TERM_SECONDS: Final = 0.005
 """Between asking a process to go and making it: a hard limit must be over within 20 ms."""
@@ -56,6 +62,10 @@ _LOOK_SHARE: Final = 20
 _NOT_STARTED: Final = 127
 _FAILED: Final = 1
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_DUMPABLE: Final = 4
+_PR_SET_SECCOMP: Final = 22
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_BY_FILTER: Final = 2
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _IGNORED_HERE: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -82,6 +92,16 @@ def descendants(pid: int) -> list[int]:
                 found += children
                 above += children
     return found
+
+
+def status_of(pid: int) -> tuple[str, str]:
+    """Return the state of a process, one letter, and its start time; `X` and nothing where it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            words = file.read().rpartition(")")[2].split()
+    except OSError:
+        return "X", ""
+    return words[0], words[19]
 
 
 def _size_of(folder: str) -> int:
@@ -159,6 +179,11 @@ class _Settings:
         cores: where it may run; empty for anywhere.
         processes: how many processes and threads there may be; 0 for any number.
         disk: how many bytes there may be in the folder; 0 for any number.
+        owner: the user that the command becomes; 0 where it stays the same.
+        memory: how many bytes of memory all processes together may use; 0 for any number.
+        memory_files: memory file systems of the agent's own that count as memory.
+        filter: a filter of system calls, as `struct sock_filter` in hexadecimal digits; empty for none.
+        report: a descriptor to write the pid and the start time of the command to; -1 for none.
     """
 
     def __init__(self, words: list[str]) -> None:
@@ -173,6 +198,34 @@ class _Settings:
         self.cores = [int(core) for core in said.get("cores", "").split(",") if core]
         self.processes = int(said.get("processes", "0"))
         self.disk = int(said.get("disk", "0"))
+        self.owner = int(said.get("owner", "0"))
+        self.memory = int(said.get("memory", "0"))
+        self.memory_files = [path for path in said.get("memory_files", "").split(":") if path]
+        self.filter = bytes.fromhex(said.get("filter", ""))
+        self.report = int(said.get("report", "-1"))
+
+
+def _load_bytes_used() -> Callable[[Sequence[int], int, Iterable[str]], int]:
+    """Load the function that counts memory: flagfall is no package here, and takes long to import."""
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "process"))
+    counts: Callable[[Sequence[int], int, Iterable[str]], int] = importlib.import_module(
+        "memory_use"
+    ).bytes_used
+    return counts
+
+
+def _install_filter(program: bytes) -> None:
+    """Let the kernel decide by a filter on the system calls of this process, and of all that it starts.
+
+    Raises:
+        OSError: the kernel does not take it.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    instructions = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+    pointer = ctypes.c_char_p(described)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(_PR_SET_SECCOMP, _BY_FILTER, pointer, 0, 0):
+        raise OSError(ctypes.get_errno(), "no filter of system calls could be installed")
 
 
 def _clean_up(settings: _Settings) -> None:
@@ -201,15 +254,21 @@ class _Guardian:
         self._looks = self._counted_at = 0
         self._status: int | None = None
         self._complaint = ""
+        if settings.memory:
+            self._bytes_used = _load_bytes_used()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._poll = select.poll()
         self._poll.register(self._waking, select.POLLIN)
         self._host_fd = os.pidfd_open(settings.host)
         self._poll.register(self._host_fd, select.POLLIN)
         own = os.getpid()
+        _prctl(_PR_SET_DUMPABLE, 0)  # the agent may be the same user, and must not trace this process
         self._agent = os.fork()
         if self._agent == 0:
             _become(settings, command, own)
+        if settings.report >= 0:
+            os.write(settings.report, f"{self._agent} {status_of(self._agent)[1]}".encode())
+            os.close(settings.report)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)  # the agent's pipes must end with the agent
         os.dup2(null, 1)
@@ -230,7 +289,8 @@ class _Guardian:
         return signal.SIGKILL if self._status is None else self._status
 
     def _wait_for_the_end(self) -> None:
-        looks = bool(self._settings.processes or self._settings.disk)
+        settings = self._settings
+        looks = bool(settings.processes or settings.disk or settings.memory)
         seconds = LOOK_SECONDS if looks else None
         while not self._asked:
             host_gone = self._sleep(seconds)
@@ -267,6 +327,10 @@ class _Guardian:
             count = sum(len(threads_of(pid)) for pid in descendants(os.getpid()))
             if count > settings.processes:
                 return f"it had {count} processes and threads, and {settings.processes} are allowed"
+        if settings.memory:
+            used = self._bytes_used(descendants(os.getpid()), settings.memory, settings.memory_files)
+            if used > settings.memory:
+                return f"it used {used} bytes of memory, and {settings.memory} are allowed"
         if not settings.disk:
             return ""
         try:
@@ -324,30 +388,48 @@ class _Guardian:
 def _become(settings: _Settings, command: list[str], guardian: int) -> None:
     """The child's part: from the fork to the command. Never returns."""
     try:
+        _prctl(_PR_SET_DUMPABLE, 1)
         os.setsid()
         signal.set_wakeup_fd(-1)
+        if settings.report >= 0:
+            os.close(settings.report)
         for number in (signal.SIGTERM, signal.SIGCHLD, *_IGNORED_HERE):
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != guardian:  # it died before it could be heard of
             return
-        if settings.cgroup:
-            with suppress(OSError):  # it may not move there: then it is found and counted without
-                _write(f"{settings.cgroup}/cgroup.procs", "0")
-        with suppress(OSError):  # where memory runs out, an agent goes before its host
-            _write("/proc/self/oom_score_adj", "1000")
-        if settings.cores:
-            os.sched_setaffinity(0, settings.cores)
-        for what, most in settings.limits:
-            _, hard = resource.getrlimit(what)
-            value = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (value, value))
+        _confine(settings)
         os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except BaseException as error:  # noqa: BLE001 - whatever it is, the child must not become a second guardian
         with suppress(OSError):
             os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
     finally:
         os._exit(_NOT_STARTED)
+
+
+def _confine(settings: _Settings) -> None:
+    """Put this process under its limits.
+
+    Raises:
+        OSError: one of them cannot be set.
+    """
+    if settings.cgroup:
+        with suppress(OSError):  # it may not move there: then it is found and counted without
+            _write(f"{settings.cgroup}/cgroup.procs", "0")
+    with suppress(OSError):  # where memory runs out, an agent goes before its host
+        _write("/proc/self/oom_score_adj", "1000")
+    if settings.owner:
+        for fd in range(3):  # or it could not open /dev/stderr
+            if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                os.fchown(fd, settings.owner, settings.owner)
+    if settings.cores:
+        os.sched_setaffinity(0, settings.cores)
+    for what, most in settings.limits:
+        _, hard = resource.getrlimit(what)
+        value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (value, value))
+    if settings.filter:
+        _install_filter(settings.filter)
 
 
 def _write(path: str, text: str) -> None:

@@ -14,11 +14,13 @@ __all__ = ["NO_ISOLATION", "USUAL_ISOLATION", "Isolation", "IsolationKind"]
 import os
 import typing
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import attrs
 
 from flagfall.agents.limits import UNLIMITED, Limits
+from flagfall.agents.process.visible import shown_paths
 from flagfall.errors import UsageError, nearest
 
 IsolationKind: TypeAlias = Literal["none", "process", "sandbox"]
@@ -46,7 +48,7 @@ class Isolation:
         kind: `none`, `process` or `sandbox`, see above.
         limits: what it may have; by default `Limits()`, and none with `none`.
         env: variables of your environment that it gets besides the usual ones.
-        readable: files and folders that it can read in a sandbox, besides its own code.
+        readable: files and folders that it can read in a sandbox, besides its own code: whole paths.
 
     Raises:
         UsageError: an unknown kind; limits where there are none; a core that is not to be had; a variable
@@ -74,13 +76,29 @@ class Isolation:
                 raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
 
     @classmethod
-    def told(cls, kind: IsolationKind | None, limits: str | None, env: Sequence[str] | None) -> Isolation:
-        """From what somebody said of it, texts for instance; what was not said is as by default.
+    def told(
+        cls,
+        kind: IsolationKind | None,
+        limits: str | None,
+        env: Sequence[str] | None,
+        show: Sequence[str] | None = None,
+        folder: Path | None = None,
+    ) -> Isolation:
+        """Return an isolation from texts, of a command line or a plan; the rest is as by default.
+
+        Args:
+            kind: `none`, `process` or `sandbox`.
+            limits: text form of `Limits`.
+            env: names of variables.
+            show: files and folders that the agent can read in a sandbox besides its own code.
+            folder: where relative paths begin; by default the working directory.
 
         Raises:
-            UsageError: something cannot be.
+            UsageError: something cannot be, or does not exist.
         """
-        kept = cls(kind or "process", env=tuple(env or ()))
+        if show and kind != "sandbox":
+            raise UsageError("what an agent is shown is for isolation sandbox: others see all that you see")
+        kept = cls(kind or "process", env=tuple(env or ()), readable=shown_paths(show or (), folder))
         return kept if limits is None else attrs.evolve(kept, limits=Limits.parse(limits))
 
     def environment(self, folder: str) -> Mapping[str, str]:

@@ -14,7 +14,8 @@ from typing import Final, Literal
 
 from flagfall.agents.guarded_wire import play_by_wire
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.sandbox import check_sandbox, shown_for
+from flagfall.agents.process.visible import code_of_spec
+from flagfall.agents.sandbox import check_sandbox_for
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 
@@ -28,22 +29,22 @@ class ProcessHost:
         isolation: how the process is kept apart.
 
     Raises:
-        UsageError: a sandbox is asked for, and there can be none here.
+        UsageError: a sandbox is asked for, and there can be none here, or it could not read the agent.
     """
 
     kind: Literal["process"] = "process"
 
     def __init__(self, spec: str, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
-        if isolation.kind == "sandbox":
-            check_sandbox()
         self.name = name
         self._spec = _absolute(spec)
         self._isolation = isolation
+        self._shown = code_of_spec(self._spec) if isolation.kind == "sandbox" else ()
+        if isolation.kind == "sandbox":
+            check_sandbox_for([*self._shown, *isolation.readable])
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        shown = shown_for(self._spec) if self._isolation.kind == "sandbox" else ()
-        await play_by_wire(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=shown)
+        await play_by_wire(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
 
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")

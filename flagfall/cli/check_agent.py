@@ -24,6 +24,7 @@ def check_agent(
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
     pass_env: Annotated[list[str] | None, _List] = None,
+    show: Annotated[list[str] | None, _List] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
     """Examine an agent, and print how fast it is, whether it lasts, whether it plays by the rules.
@@ -39,6 +40,7 @@ def check_agent(
         isolation: As for `flagfall run`.
         limits: As for `flagfall run`.
         pass_env: As for `flagfall run`.
+        show: As for `flagfall run`.
         json: Print one JSON object instead of a table.
     """
     from flagfall.agents.foreign import is_command, is_foreign, is_track_client
@@ -52,7 +54,7 @@ def check_agent(
 
     if is_human(spec) or (is_foreign(spec) and not is_command(spec) and not is_track_client(spec)):
         raise UsageError(f"{spec}: an examination starts its agent itself, again and again")
-    kept = Isolation.told(isolation, limits, pass_env)
+    kept = Isolation.told(isolation, limits, pass_env, show)
     if host != "process" and kept != USUAL_ISOLATION:
         raise UsageError("--isolation, --limits and --pass-env are for agents in processes: leave --host out")
     host_agent(spec, host, "agent", kept)  # what cannot be is told before anything is played

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["check_host"]
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flagfall.testing.matrix import Finding, Place
 
 _DIFFERS = 1
+_KINDS: Final[tuple[Literal["process", "sandbox"], ...]] = ("process", "sandbox")
 
 
 def check_host(
@@ -30,7 +31,8 @@ def check_host(
 
     Each sits beside sixteen honest agents, which must not lose anything by it; and nothing may be left of it:
     no process, no file, no descriptor. The bad agents are capped, so that none harms this machine. It takes a
-    minute or two. The exit code is 1 where something is not as it ought to be.
+    minute or two. The exit code is 1 where something is not as it ought to be. A second table has the limits
+    of agents in processes, and who enforces them on this machine.
 
     Args:
         place: Where the agents run; by default everywhere that this machine has: in the event loop
@@ -77,10 +79,14 @@ def _tell_progress(done: int, places: Sequence[Place]) -> None:
 
 
 def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
+    from flagfall.agents.process.enforcement import enforcement_of
     from flagfall.cli.output import duration, print_json, print_table, table
 
     if json:
-        print_json({"rows": [_as_data(finding) for finding in findings], "no_sandbox": missing})
+        limits = {kind: dict(enforcement_of(kind)) for kind in _KINDS}
+        print_json(
+            {"rows": [_as_data(finding) for finding in findings], "limits": limits, "no_sandbox": missing}
+        )
         return
     words = ("an agent that", "in a", "verdict", "others lost", "left behind", "as expected")
     rows = table(*words, numbers=("after",))
@@ -99,6 +105,11 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
     print(f"{len(findings)} agents, {f'{bad} not' if bad else 'all'} as expected")
     if missing:
         print(f"No sandboxes were tried: {missing}")
+    by_kind = [enforcement_of(kind) for kind in _KINDS]
+    rows = table("limit", *(f"in a {kind}, enforced by" for kind in _KINDS))
+    for name in by_kind[0]:
+        rows.add_row(name, *(enforced[name] for enforced in by_kind))
+    print_table(rows)
 
 
 def _as_data(finding: Finding) -> dict[str, object]:

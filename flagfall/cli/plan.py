@@ -17,6 +17,7 @@ import attrs
 
 from flagfall.agents.foreign import is_foreign, is_network
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.agents.specs import agent_name, is_human, is_sample
 from flagfall.agents.zmq_wire import is_remote
 from flagfall.cli.configs import TaskOptions, choose_tasks
@@ -183,6 +184,7 @@ def make_plan(
             check_results(match.results)
     if results is not None and results == journal:
         raise UsageError(f"--results {results}: the journal has this name already")
+    _refuse_showing_records(agents, isolation, matches)
     told = ids if setup is None else setup
     policy = None if setup else scheduler
     return Plan(told, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
@@ -210,6 +212,19 @@ def _seatings(agents: int, players: int) -> list[tuple[int, ...]]:
     if players == 1:
         return [(agent,) for agent in range(agents)]
     raise UsageError(f"the tasks seat {players} agents, and {agents} are given: one --agent for each seat")
+
+
+def _refuse_showing_records(
+    agents: Sequence[str], isolation: Isolation, matches: Sequence[PlannedMatch]
+) -> None:
+    """Refuse sandboxes that show journals or results, which have the seed of a match."""
+    if isolation.kind != "sandbox":
+        return
+    shown = [*isolation.readable, *(path for spec in agents for path in code_of(spec))]
+    for match in matches:
+        for file in (match.journal, match.results):
+            if file is not None:
+                refuse_private(shown, file)
 
 
 def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> None:

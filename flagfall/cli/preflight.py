@@ -12,8 +12,8 @@ import trio
 
 from flagfall.agents.guarded import open_guarded
 from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.visible import code_of_spec
 from flagfall.agents.process_host import WORKER
-from flagfall.agents.sandbox import shown_for
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def _check(spec: str, isolation: Isolation, seconds: float) -> str:
     """What is wrong with an agent; empty where nothing is."""
     null = subprocess.DEVNULL
     guarded = await open_guarded(
-        [*WORKER, "--check", spec], isolation, shown=shown_for(spec), stdin=null, stdout=null
+        [*WORKER, "--check", spec], isolation, shown=code_of_spec(spec), stdin=null, stdout=null
     )
     code: int | None = None
     try:
@@ -77,7 +77,7 @@ async def _check(spec: str, isolation: Isolation, seconds: float) -> str:
             nursery.cancel_scope.cancel()
     finally:
         await guarded.end()
-    return _fault(spec, seconds, code, guarded.said)
+    return _fault(spec, seconds, code, "\n".join(filter(None, (guarded.said, guarded.hint()))))
 
 
 def _fault(spec: str, seconds: float, code: int | None, said: str) -> str:

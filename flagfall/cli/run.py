@@ -13,6 +13,7 @@ from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
     from flagfall.agents.door import Joining
+    from flagfall.agents.isolation import Isolation
     from flagfall.cli.session import Session
 
 _SIGNALLED: Final = 128
@@ -38,6 +39,7 @@ def run(
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
     pass_env: Annotated[list[str] | None, _List] = None,
+    show: Annotated[list[str] | None, _List] = None,
     tick: str | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Annotated[bool, _Flag] = False,
@@ -90,6 +92,7 @@ def run(
             which they see little; needs bubblewrap), or `none`.
         limits: What each of them may have, such as `memory=512MB processes=64 cpu=10m disk=1GB cores=0-1`.
         pass_env: Variables of the environment that they get besides the usual ones, such as a key.
+        show: Files and folders that agents in a sandbox can read besides their own file or package.
         tick: Real-time pace: the world moves every so often (`20ms`) and takes each agent's newest action.
         journal: Record the match in this file; `.zst` at its end compresses it. In a series each match has
             its own, with its number: `run-0.jsonl`, `run-1.jsonl`, ...
@@ -133,7 +136,7 @@ def run(
         time_control=time_control,
         clock=clock,
         host=host,
-        isolation=Isolation.told(isolation, limits, pass_env),
+        isolation=Isolation.told(isolation, limits, pass_env, show),
         journal=journal,
         results=results,
         repeats=matches,
@@ -144,6 +147,8 @@ def run(
         from flagfall.cli.preflight import check_now
 
         check_now(plan.in_processes, plan.isolation)
+    if not quiet:
+        _tell_advisory(plan.isolation)
     if log_level is not None:
         from flagfall.recording.logs import configure_logging
 
@@ -157,6 +162,16 @@ def run(
     if session.fault is not None:
         raise session.fault
     return _SIGNALLED + session.signal if session.signal else 0
+
+
+def _tell_advisory(isolation: Isolation) -> None:
+    """Print one line on limits that this machine does not enforce at once, if any were asked for."""
+    import sys
+
+    from flagfall.agents.process.enforcement import advisory_line
+
+    if line := advisory_line(isolation):
+        print(f"flagfall: {line}", file=sys.stderr, flush=True)
 
 
 def _joining(

@@ -70,7 +70,7 @@ def tournament(
     again += [] if seed is None else ["--seed", str(seed)]
     for form in loaded.output.tables:
         check_format(form)
-    _check_agents(loaded)
+    _check_agents(loaded, folder, *(() if plan in PLANS else (Path(plan),)))
 
     from flagfall.cli.gvgai_runs import run_until_interrupted
     from flagfall.cli.tournament_screen import TournamentScreen
@@ -109,16 +109,22 @@ def tournament(
     return code
 
 
-def _check_agents(plan: Plan) -> None:
+def _check_agents(plan: Plan, *private: Path) -> None:
     """Import those that are in files or modules, each in a process.
 
+    Args:
+        plan: of the tournament.
+        private: what no agent may see.
+
     Raises:
-        UsageError: some cannot be imported.
+        UsageError: some cannot be imported, or would see that.
     """
     from flagfall.agents.foreign import is_foreign
     from flagfall.agents.specs import is_sample
     from flagfall.cli.preflight import check_now
+    from flagfall.tournament.tournaments import refuse_showing
 
+    refuse_showing(plan, *private)
     by_isolation: dict[str, list[str]] = {}
     kinds = {}
     for agent in plan.agents:

@@ -22,6 +22,7 @@ from typing import Any, Final
 import trio
 
 from flagfall.kernel.channels.envelope import Envelope
+from flagfall.testing.adversarial import escapes
 
 TURN: Final = 2
 """When they begin to be bad."""
@@ -370,3 +371,20 @@ def _open_a_socket() -> int:
 
 reads_its_opponents_files = _bad_from(_read_the_opponents_file)
 opens_a_socket = _bad_from(_open_a_socket)
+
+
+# How it gets out.
+
+
+def _tries(attempt: Callable[[], bool]) -> Callable[[int], Any]:
+    """Return an agent that answers whether it could do something."""
+    return _bad_from(lambda: DONE if attempt() else REFUSED)
+
+
+writes_kernel_files = _tries(escapes.open_kernel_files)
+uses_kernel_interfaces = _tries(escapes.use_kernel_interfaces)
+reaches_records = _tries(escapes.reach_records)
+leaves_its_cores = _tries(escapes.leave_cores)
+eats_shared_memory = _tries(escapes.eat_shared_memory)
+stops_its_parent = _bad_from(escapes.stop_parent)
+traces_its_parent = _bad_from(escapes.trace_parent)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 __all__ = ["HONEST", "PLACES", "ROWS", "Finding", "Place", "Row", "matrix_rows", "run_matrix", "run_row"]
 
+import math
 import os
 import socket
 import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import attrs
 import trio
@@ -32,15 +33,12 @@ from flagfall.agents.specs import load_agent
 from flagfall.agents.thread_host import ThreadHost
 from flagfall.events import Event, ReplyDropped, SeatFell, TurnPlayed
 from flagfall.kernel.match import AgentHost, play_match
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.roles import Sink, StepResult
 from flagfall.tasks.policies import parse_policy
+from flagfall.testing.adversarial.escapes import RECORDS_FOLDER
+from flagfall.testing.adversarial.rows import PLACES, ROWS, Place, Row
 from flagfall.testing.bad_agents import DONE, HOSTS_PORT, OPPONENTS_FILE, REFUSED, TURN
 from flagfall.timing import TimeControl
-
-Place: TypeAlias = Literal["task", "thread", "process", "sandbox"]
-
-PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox")
-"""Where agents run: the hosts, the process host with a sandbox too."""
 
 HONEST: Final = 16
 """How many honest agents sit beside the bad one."""
@@ -53,28 +51,18 @@ STEPS: Final = 14
 PATIENCE_S: Final = 60.0
 """What is not over by then hangs."""
 
+ENDED_S: Final = 3.0
+"""How long an agent in a process may run on after it is out: a supervisor takes milliseconds, a host whose
+supervisor does not answer a tenth of a second, and a busy machine more."""
+
 GONE_S: Final = 1.0
 """How long to look before something counts as left: a thread that was told to end takes a moment."""
 
+GAME: Final = "game"
+"""Folder with the records of a match, and with an agent beside them."""
+
 _MARK: Final = "FLAGFALL_MATRIX"
 _AGENTS: Final = "flagfall.testing.bad_agents"
-
-
-@attrs.frozen
-class Row:
-    """A bad agent, and what ought to become of it.
-
-    Attributes:
-        does: what it does, in words.
-        agent: its name in `flagfall.testing.bad_agents`.
-        verdicts: what may become of it, by place; where it is not named, the notion does not apply.
-        stays: in a thread it stays there for a while, or for good: nobody can stop a thread.
-    """
-
-    does: str
-    agent: str
-    verdicts: Mapping[Place, Sequence[str]]
-    stays: bool = False
 
 
 @attrs.frozen
@@ -104,60 +92,6 @@ class Finding:
         """Whether it is as it ought to be."""
         clean = not self.left or (self.row.stays and self.place == "thread")
         return self.verdict in self.row.verdicts[self.place] and not self.lost and clean
-
-
-def _everywhere(*verdicts: str) -> dict[Place, Sequence[str]]:
-    return dict.fromkeys(PLACES, verdicts)
-
-
-def _in_processes(*verdicts: str) -> dict[Place, Sequence[str]]:
-    return {"process": verdicts, "sandbox": verdicts}
-
-
-ROWS: Final = (
-    Row("is late by a little", "late_by_a_little", _everywhere("late")),
-    Row("is late by a lot", "late_by_a_lot", _everywhere("out: late")),
-    Row("never answers", "never_answers", _everywhere("out: late"), stays=True),
-    Row("answers twice", "answers_twice", _everywhere("dropped: double")),
-    Row("answers an old turn", "AnswersAnOldTurn", _everywhere("dropped: stale", "dropped: double")),
-    Row("writes garbage bytes", "garbage", _in_processes("out: garbage")),
-    Row("writes half a message", "half_a_message", _in_processes("out: late")),
-    Row("writes a message of 100 MB", "huge_message", _in_processes("out: garbage")),
-    Row("floods its standard output", "floods_stdout", _in_processes("out: late")),
-    Row("floods its standard error", "floods_stderr", _in_processes("out: late")),
-    Row("floods the wire with answers", "floods_the_wire", _in_processes("out: late")),
-    Row("spins", "spins", _in_processes("out: late")),
-    Row("blocks its loop", "blocks", _everywhere("out: late")),
-    Row("sleeps in C", "sleeps_in_c", _in_processes("out: late")),
-    Row("ignores SIGTERM", "ignores_sigterm", _in_processes("out: late")),
-    Row("stops itself", "stops_itself", _in_processes("out: late")),
-    Row("leaves children in sessions of their own", "leaves_children", _in_processes("out: gone")),
-    Row("forks without end", "fork_bomb", _in_processes("out: gone", "out: crashed", "out: late")),
-    Row("eats memory", "eats_memory", _in_processes("out: crashed", "out: gone", "out: late")),
-    Row("fills its disk", "fills_the_disk", _in_processes("out: gone", "out: crashed", "out: late")),
-    Row("writes a huge file", "writes_a_huge_file", _in_processes("out: crashed", "out: gone")),
-    Row("opens ten thousand files", "opens_many_files", _in_processes("out: crashed")),
-    # The program that makes the sandbox has the pipes open, too.
-    Row("closes its pipes", "closes_its_pipes", {"process": ("out: gone",), "sandbox": ("out: late",)}),
-    Row("exits with 0", "exits_with_0", _in_processes("out: gone")),
-    Row("raises SystemExit", "raises_system_exit", _everywhere("out: crashed")),
-    Row("segfaults", "segfaults", _in_processes("out: gone")),
-    Row("kills its parent", "kills_its_parent", _in_processes("out: gone", "out: late")),
-    Row("raises in start", "RaisesInStart", _everywhere("out: not started")),
-    Row("raises in init", "RaisesInInit", _everywhere("out: crashed")),
-    Row("raises in act", "RaisesInAct", _everywhere("out: crashed")),
-    Row("raises in result", "RaisesInResult", _everywhere("out: crashed")),
-    Row("raises in close", "RaisesInClose", _everywhere("out: crashed")),
-    Row("swallows its cancellation", "swallows_cancellation", {"task": ("out: late",)}),
-    Row("has a task that does", "ChildSwallowsCancellation", {"task": ("out: crashed",)}),
-    Row(
-        "reads its opponent's files",
-        "reads_its_opponents_files",
-        {"process": ("could",), "sandbox": ("could not",)},
-    ),
-    Row("opens a socket", "opens_a_socket", {"process": ("could",), "sandbox": ("could not",)}),
-)
-"""All of them. The time limit of a turn may come before a limit of the machine, where that is slow."""
 
 
 def matrix_rows(places: Sequence[Place] = PLACES) -> Iterator[tuple[Row, Place]]:
@@ -208,12 +142,27 @@ class _Honest:
         return observation
 
 
-async def _play(*bad: AgentHost) -> list[Event]:
+class _FallTime:
+    """Sink that notes when the first seat is out."""
+
+    def __init__(self) -> None:
+        self._fell_at = math.inf
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, SeatFell) and event.seat == 0:
+            self._fell_at = time.monotonic()
+
+    def seconds_ago(self) -> float:
+        """Return the seconds since then; a negative number where the seat played to the end."""
+        return time.monotonic() - self._fell_at
+
+
+async def _play(*bad: AgentHost, sinks: Sequence[Sink] = ()) -> list[Event]:
     hosts = [*bad, *(LoopHost(_Honest, f"honest {number}") for number in range(HONEST))]
     events: list[Event] = []
     with trio.fail_after(PATIENCE_S):
         scheduler = parse_policy("sequential:1", [_Turns(len(hosts))])  # type: ignore[list-item]  # a role will do
-        await play_match(scheduler, hosts, control=CONTROL, sinks=[events.append])
+        await play_match(scheduler, hosts, control=CONTROL, sinks=[events.append, *sinks])
     return events
 
 
@@ -235,9 +184,14 @@ async def run_row(row: Row, place: Place) -> Finding:
     """
     usual = _got(await _play(), 0)
     with _surroundings() as names:
+        host = _host(row, place, names)
         before = _Left.now()
-        events = await _play(_host(row.agent, place, names))
+        fell = _FallTime()
+        events = await _play(host, sinks=[fell])
+        after_fall = fell.seconds_ago()
         left = await _what_is_left(before)
+        if after_fall > ENDED_S and place in {"process", "sandbox"}:
+            left = f"{left} the agent itself, for {after_fall:.1f} s".lstrip()
     lost = Counter(usual)
     lost.subtract(_got(events, 1))
     missing = [what for what, count in lost.items() if count]
@@ -245,13 +199,19 @@ async def run_row(row: Row, place: Place) -> Finding:
     return Finding(row, place, verdict, detail, after_ns, str(missing[0]) if missing else "", left)
 
 
-def _host(agent: str, place: Place, names: tuple[str, ...]) -> AgentHost:
+def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
+    agent = row.agent
     spec = f"{_AGENTS}:{agent}"
     if place == "task":
         return LoopHost(load_agent(spec), agent)
     if place == "thread":
         return ThreadHost(load_agent(spec), agent)
-    return ProcessHost(spec, agent, Isolation(place, LIMITS, env=names))
+    if row.beside_records:
+        file = Path(tempfile.gettempdir()) / GAME / "bot.py"
+        file.write_text(f"from {_AGENTS} import {agent}\n")
+        spec = f"{file}:{agent}"
+    cores = (min(os.sched_getaffinity(0)),) if row.pinned else None
+    return ProcessHost(spec, agent, Isolation(place, attrs.evolve(LIMITS, cores=cores), env=names))
 
 
 def _judge(events: Sequence[Event]) -> tuple[str, str, int]:
@@ -286,11 +246,18 @@ def _surroundings() -> Iterator[tuple[str, ...]]:
     with (
         tempfile.TemporaryDirectory(prefix="flagfall-matrix-") as folder,
         socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.socket(socket.AF_UNIX) as control,
     ):
+        records = Path(folder) / GAME / "cup-results"
+        records.mkdir(parents=True)
+        (records / "match.jsonl").write_text("the seed of the match")
+        control.bind(str(records / "control.sock"))
+        control.listen()
         file = Path(folder) / "opponents-plans.txt"
         file.write_text("how to win")
         variables = {
             OPPONENTS_FILE: str(file),
+            RECORDS_FOLDER: str(records),
             HOSTS_PORT: str(listening.getsockname()[1]),
             _MARK: uuid.uuid4().hex,
         }

@@ -94,10 +94,11 @@ def _agent(said: SaidAgent, name: str, usual: SaidPlan, folder: Path) -> AgentEn
     kind = said.isolation or usual.isolation
     limits = said.limits or usual.limits
     passed = said.pass_env or usual.pass_env
+    show = said.show or (usual.show if kind == "sandbox" else None)
     virtual = usual.clock == "virtual"
     if virtual and host not in {None, "task"}:
         raise UsageError(f'{host!r} lives in real time: under clock = "virtual" leave host out')
-    kept = Isolation.told(kind, limits, passed)
+    kept = Isolation.told(kind, limits, passed, show, folder)
     if kept != USUAL_ISOLATION and (virtual or host in {"task", "thread"}):
         raise UsageError("isolation, limits and pass_env are for agents in processes: leave them or host out")
     if virtual and (is_command(said.spec) or is_track_client(said.spec)):

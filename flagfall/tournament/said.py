@@ -54,6 +54,7 @@ class SaidAgent:
     isolation: IsolationKind | None = None
     limits: str | None = None
     pass_env: Texts | None = None
+    show: Texts | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -115,6 +116,7 @@ class SaidPlan:
     isolation: IsolationKind | None = None
     limits: str | None = None
     pass_env: Texts | None = None
+    show: Texts | None = None
     anchor: str | None = None
     jobs: Count | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["open_tournament", "run_tournament"]
+__all__ = ["open_tournament", "refuse_showing", "run_tournament"]
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -10,6 +10,8 @@ from pathlib import Path
 
 import trio
 
+from flagfall.agents.process.enforcement import advisory_line
+from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
 from flagfall.tournament.control import serve_control
 from flagfall.tournament.engine import Engine
@@ -63,6 +65,7 @@ async def run_tournament(
     If it is cancelled, matches that are being played are lost; `resume` plays them again.
     """
     folder = plan.output.folder if out is None else out
+    refuse_showing(plan, folder)
     with open_tournament(plan, folder, resume=resume, base=base) as store:
         players = _engine(engine, plan, folder)
         try:
@@ -77,6 +80,22 @@ async def run_tournament(
             with trio.CancelScope(shield=True):
                 await players.aclose()
         return run.records
+
+
+def refuse_showing(plan: Plan, *private: Path) -> None:
+    """Refuse agents in sandboxes that would see records or the plan of their own tournament.
+
+    Args:
+        plan: of the tournament.
+        private: its folder, and the file of the plan where it has one.
+
+    Raises:
+        UsageError: an agent would see one of them.
+    """
+    for agent in plan.agents:
+        if agent.isolation.kind == "sandbox":
+            for path in private:
+                refuse_private([*agent.isolation.readable, *code_of(agent.spec)], path)
 
 
 @contextmanager
@@ -114,6 +133,7 @@ def _take_up(store: Store, plan: Plan, base: Path, *, resume: bool) -> None:
 
 def _doubts(plan: Plan, lag: HostLag, jobs: int, engine: Engine) -> Iterator[str]:
     yield from tight_limits(plan, lag)
+    yield from dict.fromkeys(filter(None, (advisory_line(agent.isolation) for agent in plan.agents)))
     if jobs > engine.usual_jobs:
         yield (
             f"{jobs} matches at a time are more than there are processors for:"

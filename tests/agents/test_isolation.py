@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +18,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.agents import guarded, guardian, sandbox
+from flagfall.agents import guarded, guardian
 from flagfall.agents.guarded import STDERR_BYTES, open_guarded
 from flagfall.agents.isolation import NO_ISOLATION, Isolation
 from flagfall.agents.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
@@ -272,15 +271,59 @@ async def test_when_the_guardian_is_killed_its_agent_is_gone_and_nothing_is_left
     assert not is_file(mine)
 
 
-async def test_a_guardian_that_was_stopped_cannot_save_its_agent(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("flagfall.agents.guarded._PATIENCE_SECONDS", 0.2)
-    running = await open_guarded([sys.executable, "-c", "while True: pass"], Isolation())
-    while not (below := guardian.descendants(running.process.pid)):  # noqa: ASYNC110 - no event tells
-        await trio.sleep(0.01)
-    os.kill(running.process.pid, signal.SIGSTOP)
-    await running.end()
+ON_ITS_SUPERVISOR = """
+import ctypes, os, signal, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+sup = os.getppid()
+{attack}
+if os.fork() == 0:
+    os.setsid()
+else:
+    sys.stderr.write("done\\n")
+    sys.stderr.flush()
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+time.sleep(60)
+"""
+STOPS = "os.kill(sup, signal.SIGSTOP)"
+SEIZES = "libc.ptrace(0x4206, sup, 0, 0); libc.ptrace(0x4207, sup, 0, 0)"
+KILLS = "libc.prctl(1, 0); os.kill(sup, signal.SIGKILL)"  # no signal when the parent dies
+KILLS_OTHERWISE = KILLS.replace("SIGKILL", "SIGUSR1")
+
+
+@pytest.mark.parametrize("attack", [STOPS, SEIZES, KILLS, KILLS_OTHERWISE])
+async def test_an_agent_cannot_outlive_its_limit_by_what_it_does_to_its_supervisor(attack: str):
+    null = subprocess.DEVNULL
+    code = ON_ITS_SUPERVISOR.format(attack=attack)
+    running = await open_guarded([sys.executable, "-c", code], Isolation(), stdin=null, stdout=null)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(running.keep_tail)
+        with trio.fail_after(20):
+            while "done" not in running.said:  # noqa: ASYNC110 - no event tells
+                await trio.sleep(0.01)
+        below = [running._report.pid()]
+        below += guardian.descendants(below[0])
+        assert len(below) == 2
+        nursery.cancel_scope.cancel()
+    with trio.fail_after(guarded._PATIENCE_SECONDS - 1):  # less than waiting for the supervisor would take
+        await running.end()
     assert wait_until(lambda: not any(map(is_there, below)))
     assert not is_file(running._folder)
+
+
+async def test_an_agent_whose_supervisor_is_killed_does_not_play_on(tmp_path: Path):
+    (tmp_path / "bot.py").write_text(
+        "import ctypes, os, signal\ndef act(observation):\n    if observation == 1:\n        "
+        + KILLS.replace("libc", "ctypes.CDLL(None)").replace("sup", "os.getppid()")
+        + "\n        signal.pause()\n    return observation\n"
+    )
+    played = await play_here(CountTask(3), ProcessHost(f"{tmp_path}/bot.py:act", "bot"), control=CONTROL)
+    assert [fall.reason for fall in played.fell] == ["gone"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may trace every process")
+async def test_a_supervisor_cannot_be_traced_by_its_agent():
+    code = "import ctypes, os, sys\nsys.exit(ctypes.CDLL(None).ptrace(0x4206, os.getppid(), 0, 0) == 0)"
+    assert (await ran(code, Isolation()))[0] == 0
 
 
 KILLED_HOST = """
@@ -331,78 +374,7 @@ async def test_the_cpu_time_of_what_it_started_counts(grouped: bool):
     assert clock() >= 100 * MS  # it stands still when everybody is gone
 
 
-# The sandbox.
-
-
-@pytest.fixture
-def bubblewrap() -> None:
-    try:
-        sandbox.check_sandbox()
-    except UsageError as error:
-        pytest.skip(str(error))
-
-
-@pytest.mark.usefixtures("bubblewrap")
-async def test_in_a_sandbox_an_agent_sees_its_own_folder_and_little_else(tmp_path: Path):
-    own, other = tmp_path / "own", tmp_path / "other"
-    own.mkdir()
-    other.mkdir()
-    (other / "bot.py").write_text("secret")
-    (own / "helper.py").write_text(
-        "def tries(what):\n    try:\n        what()\n    except OSError:\n        return 0\n    return 1\n"
-    )
-    (own / "bot.py").write_text(
-        "import os, pathlib, socket\nfrom helper import tries\n"
-        "def act(observation):\n"
-        "    return [\n"
-        f"        tries(lambda: pathlib.Path('{other}/bot.py').read_text()),\n"
-        f"        tries(lambda: pathlib.Path('{own}/new').write_text('')),\n"
-        "        tries(lambda: pathlib.Path('/usr/new').write_text('')),\n"
-        "        tries(lambda: pathlib.Path('/new').write_text('')),\n"
-        "        tries(lambda: pathlib.Path('/etc/passwd').read_text()),\n"
-        "        tries(lambda: socket.create_connection(('1.1.1.1', 53), timeout=1)),\n"
-        "        len(list(pathlib.Path('/proc').glob('[0-9]*'))) < 9,\n"
-        f"        tries(lambda: pathlib.Path('{own}/bot.py').read_text()),\n"
-        "        tries(lambda: (pathlib.Path(os.environ['TMPDIR']) / 'x').write_text('')),\n"
-        "    ][observation]\n"
-    )
-    spec = f"{own}/bot.py:act"
-    played = await play_here(CountTask(9), ProcessHost(spec, "bot", Isolation("sandbox")), control=CONTROL)
-    assert played.fell == []
-    assert played.actions() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
-
-
-@pytest.mark.usefixtures("bubblewrap")
-async def test_more_can_be_shown_in_a_sandbox(tmp_path: Path):
-    book = tmp_path / "book.txt"
-    book.write_text("e4")
-    code = f"import sys; sys.stderr.write(open('{book}').read())"
-    assert "e4" not in (await ran(code, Isolation("sandbox")))[1].split()
-    assert (await ran(code, Isolation("sandbox", readable=(str(book),))))[1] == "e4"
-
-
-def test_what_holds_an_agents_code(tmp_path: Path):
-    assert sandbox.shown_for("random") == ()
-    assert sandbox.shown_for("unknown") == ()
-    assert sandbox.shown_for("no_such_module:Bot") == ()
-    assert sandbox.shown_for(f"{tmp_path}/bot.py:Bot") == (str(tmp_path),)
-    assert sandbox.shown_for(f"{tempfile.gettempdir()}/bot.py:Bot") == (f"{tempfile.gettempdir()}/bot.py",)
-    assert sandbox.shown_for("json.tool:Bot") == (str(Path(json.__file__).parent),)
-
-
-def test_where_there_is_no_bubblewrap_a_sandbox_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    sandbox.check_sandbox.cache_clear()
-    try:
-        monkeypatch.setenv("PATH", str(tmp_path))
-        with pytest.raises(UsageError, match="needs bubblewrap: install it"):
-            ProcessHost("random", "random", Isolation("sandbox"))
-        broken = tmp_path / "bwrap"
-        broken.write_text("#!/bin/sh\necho no namespaces >&2\nexit 1\n")
-        broken.chmod(0o755)
-        with pytest.raises(UsageError, match="does not work here: no namespaces"):
-            ProcessHost("random", "random", Isolation("sandbox"))
-    finally:
-        sandbox.check_sandbox.cache_clear()
+# Folders and processes.
 
 
 def test_sizes_of_folders_and_descendants_are_found(tmp_path: Path):

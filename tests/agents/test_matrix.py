@@ -19,6 +19,11 @@ QUICK_IN_SANDBOX = {
     "fork_bomb",
     "leaves_children",
     "spins",
+    "writes_kernel_files",
+    "uses_kernel_interfaces",
+    "reaches_records",
+    "leaves_its_cores",
+    "eats_shared_memory",
 }
 
 

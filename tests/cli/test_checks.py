@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from flagfall.agents.sandbox import check_sandbox
+from flagfall.errors import UsageError
+
 
 def test_an_agent_that_passes_its_examination(call):
     ended = call("check-agent", "bots.py:Echo", "--task", "micro1")
@@ -36,6 +39,11 @@ def test_an_agent_that_fails_it_is_told_why(call):
             ["run", "-t", "micro1", "-a", "bots.py:Echo", "--isolation", "none", "--limits", "disk=1MB"],
             "no limits",
         ),
+        (["run", "-t", "micro1", "-a", "bots.py:Echo", "--show", "bots.py"], "is for isolation sandbox"),
+        (
+            ["run", "-t", "micro1", "-a", "bots.py:Echo", "--isolation", "sandbox", "--show", "no"],
+            "there is no",
+        ),
     ],
 )
 def test_what_cannot_be(call, words: list[str], said: str):
@@ -43,6 +51,43 @@ def test_what_cannot_be(call, words: list[str], said: str):
     assert ended.code == 2
     assert said in ended.err
     assert ended.out == ""
+
+
+@pytest.fixture
+def bubblewrap() -> None:
+    try:
+        check_sandbox()
+    except UsageError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_an_agent_in_a_sandbox_sees_what_it_is_shown(call, folder):
+    (folder / "inner").mkdir()
+    (folder / "inner" / "helper.py").write_text("answer = 32\n")
+    (folder / "shown.py").write_text(
+        "import pathlib\nfrom inner.helper import answer\n"
+        "def act(observation):\n"
+        "    assert sorted(map(str, pathlib.Path().iterdir())) == ['inner', 'shown.py']\n    return answer\n"
+    )
+    (folder / "inner").chmod(0o755)
+    words = ["run", "-t", "micro1", "-a", "shown.py:act", "--steps", "2", "--isolation", "sandbox", "--json"]
+    refused = call(*words)
+    assert refused.code == 2
+    assert f"the sandbox shows only {folder}/shown.py: add --show {folder}/inner" in refused.err
+    seat = call(*words, "--show", "inner").data()["matches"][0]["seats"][0]
+    assert seat["fell"] is None
+    folder.chmod(0o755)
+    refused = call(*words, "--show", ".", "--journal", "match.jsonl")
+    assert refused.code == 2
+    assert "no agent may see" in refused.err
+    (folder / "plan.toml").write_text(
+        "isolation = 'sandbox'\nshow = '.'\n[[agents]]\nspec = 'shown.py:act'\n[[agents]]\nspec = 'random'\n"
+        "[[tasks]]\ntask = 'micro1'\nsteps = 2\n"
+    )
+    refused = call("tournament", "plan.toml")
+    assert refused.code == 2
+    assert "no agent may see" in refused.err
 
 
 def test_limits_hold_in_a_match(call, folder):
@@ -57,7 +102,9 @@ def test_the_matrix_as_a_table_and_as_data(call):
     ended = call("check-host", "--place", "task")
     assert ended.code == 0
     assert "swallows its cancellation" in ended.out
-    assert ended.out.splitlines()[-1].endswith("agents, all as expected")
-    rows = call("check-host", "--place", "task", "--json").data()["rows"]
-    assert {row["place"] for row in rows} == {"task"}
-    assert all(row["as_expected"] for row in rows)
+    assert "agents, all as expected\n" in ended.out
+    assert "cores" in ended.out
+    data = call("check-host", "--place", "task", "--json").data()
+    assert {row["place"] for row in data["rows"]} == {"task"}
+    assert all(row["as_expected"] for row in data["rows"])
+    assert {data["limits"][kind]["cpu"] for kind in ("process", "sandbox")} == {"kernel"}

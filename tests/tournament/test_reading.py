@@ -48,6 +48,14 @@ def test_what_is_not_said_is_as_usual():
     assert plan.output.folder == Path("tournament-results")
 
 
+def test_what_agents_in_sandboxes_are_shown_is_beside_the_plan(tmp_path):
+    (tmp_path / "book.txt").touch()
+    text = f'show = "book.txt"\n{SMALL}'.replace('spec = "random"', 'spec = "random"\nisolation = "sandbox"')
+    shown, plain = (agent.isolation for agent in parse_plan(text, folder=tmp_path).agents)
+    assert (shown.readable, plain.readable) == ((str(tmp_path / "book.txt"),), ())
+    assert "there is no" in mistakes_of(text, folder=tmp_path / "elsewhere")[0]
+
+
 def test_everything_can_be_said(tmp_path):
     (tmp_path / "bot.py").write_text("def act(observation): return 0\n")
     plan = parse_plan(

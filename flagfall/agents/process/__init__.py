@@ -1,0 +1,3 @@
+"""Isolation of agents in processes of their own."""
+
+from __future__ import annotations

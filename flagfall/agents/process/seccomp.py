@@ -1,0 +1,236 @@
+"""Compiler of seccomp filters: which system calls a process may make, as a BPF program for the kernel.
+
+A filter denies what an agent never needs and what has let processes out of sandboxes: tracing, mounting,
+namespaces, kernel keys, kernel modules, BPF, io_uring, and sockets of other families than Unix and IP. The
+choice follows the default profile of Docker. System calls newer than this table are denied, too, as if the
+kernel did not have them. Programs of another architecture than the machine's own (32-bit programs, x32) are
+ended at their first system call: their numbers mean other calls.
+
+The numbers are constants of the kernel's interface; libseccomp, which resolves them by name, is not
+installed everywhere.
+"""
+
+from __future__ import annotations
+
+__all__ = ["compile_filter", "is_supported"]
+
+import errno
+import platform
+import struct
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from flagfall.errors import UsageError
+
+_NEWEST: Final = 466
+"""The last system call that this table knows (`removexattrat`); the same number on both architectures."""
+
+_AUDIT_ARCHITECTURES: Final[Mapping[str, int]] = MappingProxyType(
+    {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+)
+
+_NUMBERS: Final[Mapping[str, tuple[int | None, int | None]]] = MappingProxyType(
+    {
+        "_sysctl": (156, None),
+        "acct": (163, 89),
+        "add_key": (248, 217),
+        "adjtimex": (159, 171),
+        "bpf": (321, 280),
+        "chroot": (161, 51),
+        "clock_adjtime": (305, 266),
+        "clock_settime": (227, 112),
+        "clone": (56, 220),
+        "clone3": (435, 435),
+        "create_module": (174, None),
+        "delete_module": (176, 106),
+        "fanotify_init": (300, 262),
+        "finit_module": (313, 273),
+        "fsconfig": (431, 431),
+        "fsmount": (432, 432),
+        "fsopen": (430, 430),
+        "fspick": (433, 433),
+        "get_mempolicy": (239, 236),
+        "init_module": (175, 105),
+        "io_uring_enter": (426, 426),
+        "io_uring_register": (427, 427),
+        "io_uring_setup": (425, 425),
+        "ioctl": (16, 29),
+        "ioperm": (173, None),
+        "iopl": (172, None),
+        "kcmp": (312, 272),
+        "kexec_file_load": (320, 294),
+        "kexec_load": (246, 104),
+        "keyctl": (250, 219),
+        "listmount": (458, 458),
+        "lookup_dcookie": (212, 18),
+        "mbind": (237, 235),
+        "memfd_create": (319, 279),
+        "memfd_secret": (447, 447),
+        "migrate_pages": (256, 238),
+        "modify_ldt": (154, None),
+        "mount": (165, 40),
+        "mount_setattr": (442, 442),
+        "move_mount": (429, 429),
+        "move_pages": (279, 239),
+        "name_to_handle_at": (303, 264),
+        "nfsservctl": (180, 42),
+        "open_by_handle_at": (304, 265),
+        "open_tree": (428, 428),
+        "perf_event_open": (298, 241),
+        "personality": (135, 92),
+        "pidfd_getfd": (438, 438),
+        "pivot_root": (155, 41),
+        "prctl": (157, 167),
+        "process_madvise": (440, 440),
+        "process_vm_readv": (310, 270),
+        "process_vm_writev": (311, 271),
+        "ptrace": (101, 117),
+        "quotactl": (179, 60),
+        "quotactl_fd": (443, 443),
+        "reboot": (169, 142),
+        "request_key": (249, 218),
+        "sched_setaffinity": (203, 122),
+        "set_mempolicy": (238, 237),
+        "set_mempolicy_home_node": (450, 450),
+        "setdomainname": (171, 162),
+        "sethostname": (170, 161),
+        "setns": (308, 268),
+        "settimeofday": (164, 170),
+        "shmget": (29, 194),
+        "socket": (41, 198),
+        "socketpair": (53, 199),
+        "statmount": (457, 457),
+        "swapoff": (168, 225),
+        "swapon": (167, 224),
+        "sysfs": (139, None),
+        "syslog": (103, 116),
+        "umount2": (166, 39),
+        "unshare": (272, 97),
+        "uselib": (134, None),
+        "userfaultfd": (323, 282),
+        "ustat": (136, None),
+        "vhangup": (153, 58),
+    }
+)
+"""System calls by name: their numbers on x86_64 and on aarch64, from the kernel's `unistd.h`."""
+
+_CONDITIONAL: Final = frozenset(
+    {
+        *("clone", "clone3", "ioctl", "memfd_create", "personality", "prctl", "sched_setaffinity", "shmget"),
+        *("socket", "socketpair"),
+    }
+)
+"""Those that a sandbox does not simply deny: their arguments decide, or a limit does."""
+
+_NAMESPACE_FLAGS: Final = 0x7E020000
+"""All `CLONE_NEW...` flags of `clone` together."""
+
+_FAMILIES: Final = (1, 2, 10)
+"""The allowed families of sockets: `AF_UNIX`, `AF_INET`, `AF_INET6`."""
+
+_PERSONALITIES: Final = (0, 0x0008, 0x20000, 0x20008, 0xFFFFFFFF)
+"""Linux, a 32-bit or old name of the machine, and asking for the present one; others weaken a process."""
+
+_TIOCSTI: Final = 0x5412
+_TIOCLINUX: Final = 0x541C
+_PR_SET_DUMPABLE: Final = 4
+
+# Opcodes of classic BPF, and offsets in the kernel's `struct seccomp_data`.
+_LOAD: Final = 0x20
+_JUMP_EQUAL: Final = 0x15
+_JUMP_GREATER: Final = 0x25
+_JUMP_BITS: Final = 0x45
+_RETURN: Final = 0x06
+_NUMBER_AT: Final = 0
+_ARCHITECTURE_AT: Final = 4
+_ARGUMENTS_AT: Final = 16
+_ALLOW: Final = 0x7FFF0000
+_FAIL: Final = 0x00050000
+_KILL_PROCESS: Final = 0x80000000
+
+_Instruction: TypeAlias = tuple[int, int, int, int]
+
+
+def is_supported(machine: str | None = None) -> bool:
+    """Return whether there are filters for a machine, as `platform.machine` names it; by default this one."""
+    return (machine or platform.machine()) in _AUDIT_ARCHITECTURES
+
+
+def compile_filter(
+    *, sandbox: bool = True, cores: bool = False, shared_memory: bool = False, machine: str | None = None
+) -> bytes:
+    """Compile a filter: an array of the kernel's `struct sock_filter`, as `bwrap --seccomp` takes it.
+
+    Args:
+        sandbox: deny what no agent in a sandbox needs.
+        cores: deny changing the processor cores on which a process may run.
+        shared_memory: deny shared memory that its process need not map, so that it counts nowhere: System
+            V's, and `memfd_create`.
+        machine: as `platform.machine` names it; by default this one.
+
+    Raises:
+        UsageError: there are no filters for that machine.
+    """
+    machine = machine or platform.machine()
+    if not is_supported(machine):
+        known = ", ".join(_AUDIT_ARCHITECTURES)
+        raise UsageError(f"there is no filter of system calls for machine {machine!r}, only for: {known}")
+    program = [
+        (_LOAD, 0, 0, _ARCHITECTURE_AT),
+        (_JUMP_EQUAL, 1, 0, _AUDIT_ARCHITECTURES[machine]),
+        (_RETURN, 0, 0, _KILL_PROCESS),
+        (_LOAD, 0, 0, _NUMBER_AT),
+    ]
+    if sandbox:
+        program += [(_JUMP_GREATER, 0, 1, _NEWEST), _fail(errno.ENOSYS)]
+    column = list(_AUDIT_ARCHITECTURES).index(machine)
+    for name, rule in _rules(sandbox=sandbox, cores=cores, shared_memory=shared_memory):
+        number = _NUMBERS[name][column]
+        if number is not None:
+            program += [(_JUMP_EQUAL, 0, len(rule), number), *rule]
+    program.append(_allow())
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+def _rules(*, sandbox: bool, cores: bool, shared_memory: bool) -> Iterator[tuple[str, list[_Instruction]]]:
+    """Yield system calls with the instructions that decide on them."""
+    if cores:
+        yield "sched_setaffinity", [_fail(errno.EPERM)]
+    if shared_memory:
+        yield "shmget", [_fail(errno.ENOSYS)]
+        yield "memfd_create", [_fail(errno.ENOSYS)]
+    if not sandbox:
+        return
+    for name in sorted(_NUMBERS.keys() - _CONDITIONAL):
+        yield name, [_fail(errno.EPERM)]
+    yield "clone3", [_fail(errno.ENOSYS)]  # its flags are in memory, where no filter looks; libc has `clone`
+    yield "clone", [_argument(0), (_JUMP_BITS, 0, 1, _NAMESPACE_FLAGS), _fail(errno.EPERM), _allow()]
+    yield "socket", _only(0, _FAMILIES, errno.EAFNOSUPPORT)
+    yield "socketpair", _only(0, _FAMILIES, errno.EAFNOSUPPORT)
+    yield "personality", _only(0, _PERSONALITIES, errno.EPERM)
+    yield "ioctl", _none_of(1, (_TIOCSTI, _TIOCLINUX), errno.EPERM)
+    yield "prctl", _none_of(0, (_PR_SET_DUMPABLE,), errno.EPERM)  # or its memory could not be looked at
+
+
+def _fail(number: int) -> _Instruction:
+    return (_RETURN, 0, 0, _FAIL | number)
+
+
+def _allow() -> _Instruction:
+    return (_RETURN, 0, 0, _ALLOW)
+
+
+def _argument(place: int) -> _Instruction:
+    """Return the instruction that loads the low half of an argument: all that the kernel looks at here."""
+    return (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * place)
+
+
+def _only(place: int, values: tuple[int, ...], error: int) -> list[_Instruction]:
+    tests = [(_JUMP_EQUAL, len(values) - number, 0, value) for number, value in enumerate(values)]
+    return [_argument(place), *tests, _fail(error), _allow()]
+
+
+def _none_of(place: int, values: tuple[int, ...], error: int) -> list[_Instruction]:
+    tests = [(_JUMP_EQUAL, len(values) - number, 0, value) for number, value in enumerate(values)]
+    return [_argument(place), *tests, _allow(), _fail(error)]

@@ -1,0 +1,3 @@
+"""Agents that misbehave, and what becomes of them."""
+
+from __future__ import annotations
