@@ -37,6 +37,7 @@ from flagfall.events import MatchStarted
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
 from flagfall.kernel.roles import SchedulerRole, Sink
 from flagfall.recording.journal import Journal
+from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.configs import parse_config
 from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
@@ -205,14 +206,17 @@ def is_endless(tasks: Sequence[str] | TaskSetup, scheduler: str | None, steps: i
         built.close()
 
 
-def rebuild(header: MatchStarted) -> SchedulerRole:
-    """The task scheduler of a recorded match, with new tasks.
+def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
+    """Return the task scheduler of a recorded match, with new tasks.
 
     Args:
         header: what its journal begins with.
+        trust: import the modules that its tasks name, such as `gym:my_module:Game-v0`. Without it only what
+            comes with flagfall is made, and environments that an installed library registers by itself.
 
     Raises:
-        UsageError: it was played with tasks of somebody's own, or the header is damaged.
+        UntrustedImportError: a task names a module, and `trust` is not given; nothing was imported.
+        UsageError: it was played with tasks of the user's own, or the header is damaged.
     """
     if header.config is not None:
         from flagfall.tasks.vgdl.track_game import TrackSetup  # noqa: PLC0415 - few matches are tracks
@@ -222,6 +226,9 @@ def rebuild(header: MatchStarted) -> SchedulerRole:
             return track.build()
         _refuse_python(header.config)
         return parse_config(header.config, name="the configuration in the journal").build()
+    if not trust:
+        for task in header.tasks:
+            check_imports(task)
     return build_scheduler(header.tasks, header.scheduler, header.steps)[0]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["verify"]
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +16,16 @@ if TYPE_CHECKING:
 
     from flagfall.events import MatchStarted
 
+_Flag = Parameter(negative="", show_default=False)
+
 
 def verify(
     file: Path,
     /,
     *,
     config: str | None = None,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False,
+    trust: Annotated[bool, _Flag] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
 ) -> int:
     """Execute a recorded match again, and compare every observation, reward and result.
 
@@ -31,13 +36,18 @@ def verify(
         file: A journal.
         config: What the match was played with, where that was a Python function: no journal alone makes
             `verify` execute one.
+        trust: Import the modules that the journal names, such as `my_module` in `gym:my_module:Game-v0`.
+            Without it `verify` asks at a terminal, and refuses elsewhere.
         quiet: Print only a difference.
     """
     from flagfall.cli.files import require_file
     from flagfall.recording.verify import verify as compare
 
     require_file(file)
-    found = compare(file, _rebuild if config is None else _from_config(config))
+    if config is not None:
+        found = compare(file, _from_config(config))
+    else:
+        found = compare(file, partial(_rebuild, file, trust=trust))
     if not found.ok:
         print(f"DIFFERENT  {found}" if found.difference is not None else f"NOT VERIFIED  {found}")
         return 1
@@ -53,16 +63,33 @@ def _from_config(source: str) -> Callable[[MatchStarted], Any]:
     return lambda _header: setup.build()
 
 
-def _rebuild(header: MatchStarted) -> Any:
-    """The task scheduler of a match that was played with tasks by name."""
+def _rebuild(file: Path, header: MatchStarted, *, trust: bool) -> Any:
+    """Return the task scheduler of a match that was played with tasks by name."""
     from flagfall.errors import UsageError
     from flagfall.playing import rebuild
+    from flagfall.tasks.adapters.imports import UntrustedImportError
 
     try:
-        return rebuild(header)
+        return rebuild(header, trust=trust)
+    except UntrustedImportError as error:
+        if _may_ask() and _agreed(f"{file}: {error}"):
+            return _rebuild(file, header, trust=True)
+        raise UsageError(f"{file}: {error}; if you trust this file, add --trust") from error
     except UsageError as error:
         if '"python"' in (header.config or ""):
             raise UsageError(f"{error}: add --config") from error
         raise UsageError(
             f"the match cannot be built again from its names, so it cannot be verified here: {error}"
         ) from error
+
+
+def _may_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _agreed(question: str) -> bool:
+    """Ask the user at the terminal; anything but a yes is a no."""
+    from flagfall.cli.output import harmless
+
+    print(f"flagfall: {harmless(question)}. Import it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
