@@ -187,9 +187,9 @@ class ReplyDropped(Event, frozen=True, tag="dropped"):
 
     Attributes:
         seat: the number of the seat.
-        turn: the turn that it answers.
+        turn: the turn that it answers, as the agent named it; -1 where it named none, or one beyond 2**53.
         why: `stale` (its turn was judged already), `double` (its turn was answered already) or
-            `unasked` (there never was such a turn).
+            `unasked` (there was no such turn yet: the agent may name any number).
     """
 
     seat: int
