@@ -22,7 +22,7 @@ from functools import partial
 from importlib.metadata import version
 from math import inf
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 import trio
 
@@ -35,6 +35,7 @@ from flagfall.agents.thread_host import ThreadHost
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.kernel.refusals import text_of
 from flagfall.kernel.roles import SchedulerRole, Sink
 from flagfall.recording.journal import Journal
 from flagfall.tasks.adapters.imports import check_imports
@@ -60,6 +61,9 @@ class TaskSetup(Protocol):
     def header(self) -> dict[str, Any]:
         """The fields of `MatchStarted` from which it can be built again."""
 
+
+MAX_TASKS: Final = 10_000
+"""Tasks of a recorded match: each is made before the first is played."""
 
 DEFAULT_TIME_CONTROL = "start=10s init=5s act=1s/5s result=5s"
 
@@ -225,7 +229,9 @@ def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
         if track is not None:
             return track.build()
         _refuse_python(header.config)
-        return parse_config(header.config, name="the configuration in the journal").build()
+        return parse_config(header.config, name="the configuration in the journal", folder=None).build()
+    if len(header.tasks) > MAX_TASKS:
+        raise UsageError(f"{len(header.tasks)} tasks; {MAX_TASKS} are the most")
     if not trust:
         for task in header.tasks:
             check_imports(task)
@@ -233,11 +239,11 @@ def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
 
 
 def _refuse_python(config: str) -> None:
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         said = json.loads(config)
         if isinstance(said, dict) and "python" in said:
             raise UsageError(
-                f"its tasks were made by {said['python']}, which must be given to make them again"
+                f"its tasks were made by {text_of(said['python'])}, which must be given to make them again"
             )
 
 

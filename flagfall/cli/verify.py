@@ -40,19 +40,18 @@ def verify(
             Without it `verify` asks at a terminal, and refuses elsewhere.
         quiet: Print only a difference.
     """
-    from flagfall.cli.files import require_file
+    from flagfall.cli.files import reading
+    from flagfall.cli.output import one_line
     from flagfall.recording.verify import verify as compare
 
-    require_file(file)
-    if config is not None:
-        found = compare(file, _from_config(config))
-    else:
-        found = compare(file, partial(_rebuild, file, trust=trust))
+    rebuild = partial(_rebuild, file, trust=trust) if config is None else _from_config(config)
+    with reading(file):
+        found = compare(file, rebuild)
     if not found.ok:
-        print(f"DIFFERENT  {found}" if found.difference is not None else f"NOT VERIFIED  {found}")
+        print(one_line(f"DIFFERENT  {found}" if found.difference is not None else f"NOT VERIFIED  {found}"))
         return 1
     if not quiet:
-        print(f"OK  {found}")
+        print(one_line(f"OK  {found}"))
     return 0
 
 

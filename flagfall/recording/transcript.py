@@ -9,10 +9,12 @@ from __future__ import annotations
 
 __all__ = ["transcript"]
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.kernel.refusals import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -75,10 +77,10 @@ def _character(value: Any, event: TurnPlayed, what: str) -> str:
     if type(value) is not int or not 0 <= value <= 255:  # noqa: PLR2004 - a byte
         raise UsageError(
             f"turn {event.turn}: a transcript is of byte tasks, and this {what} is no whole number from 0"
-            f" to 255: {str(value)[:60]}"
+            f" to 255: {text_of(value)}"
         )
     return chr(value)
 
 
 def _number(reward: float) -> float:
-    return int(reward) if reward == int(reward) else reward
+    return int(reward) if isfinite(reward) and reward == int(reward) else reward

@@ -1,7 +1,7 @@
 """Journals with true seals and odd contents: anybody can seal a file anew after changing it.
 
-Invariant: `results`, `transcript`, `verify` and `gvgai results` end by themselves, with an exit code of their own
-and one line where they fail; no traceback, whatever stands in the file.
+Invariant: `results`, `transcript`, `verify` and `gvgai results` end by themselves, with an exit code of their
+own and one line where they fail; no traceback, whatever stands in the file.
 
 python -m tests.fuzz.odd_journals 60 [FIRST_SEED]      # for so many seconds
 """
@@ -17,6 +17,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
@@ -25,6 +26,7 @@ from random import Random
 from typing import Any
 
 import attrs
+
 from flagfall.cli import main as command
 from flagfall.playing import run
 from flagfall.recording.layout import Sealer
@@ -340,7 +342,8 @@ def complaint(line: str, path: Path) -> str | None:
         with redirect_stdout(out), redirect_stderr(err):
             code = command([*line.split(), str(path)])
     except BaseException as error:  # noqa: BLE001 - this is what is looked for
-        return f"a traceback: {type(error).__name__}: {str(error)[:300]}"
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"a traceback: {type(error).__name__}: {str(error)[:200]} ({place.filename}:{place.lineno})"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
