@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["reading", "replacing", "require_file"]
 
 import os
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +36,7 @@ def require_file(path: Path) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Read a file that may come from a stranger: what is wrong with it is told in one line.
+    """Read a file that may come from a stranger: what is wrong with it is told in one line, and Ctrl-C too.
 
     Raises:
         UsageError: there is no such file, or the context raised one.
@@ -43,6 +44,9 @@ def reading(path: Path) -> Iterator[None]:
     require_file(path)
     try:
         yield
+    except KeyboardInterrupt:
+        print(f"flagfall: {path}: interrupted before its end", file=sys.stderr)
+        raise
     except UsageError as error:
         from flagfall.cli.output import one_line
 

@@ -79,7 +79,8 @@ def one_line(text: str) -> str:
     """Return a message about a file of a stranger in one line that no terminal obeys, of bounded length."""
     lines = "; ".join(line.strip() for line in text.strip().splitlines() if line.strip())
     shown = harmless(lines)
-    return shown if len(shown) <= MAX_MESSAGE_CHARS else f"{shown[: MAX_MESSAGE_CHARS - 3]}..."
+    half = MAX_MESSAGE_CHARS // 2  # the beginning names the place, and the end the fix
+    return shown if len(shown) <= MAX_MESSAGE_CHARS else f"{shown[:half]} ... {shown[-half:]}"
 
 
 def harmless(text: str) -> str:

@@ -5,16 +5,22 @@ from __future__ import annotations
 __all__ = ["verify"]
 
 import sys
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from flagfall.events import MatchStarted
+
+SHOW_AFTER_SECONDS: Final = 1.0
+"""How far a verification is, is shown where it takes longer: what is over sooner needs no telling."""
 
 _Flag = Parameter(negative="", show_default=False)
 
@@ -45,14 +51,38 @@ def verify(
     from flagfall.recording.verify import verify as compare
 
     rebuild = partial(_rebuild, file, trust=trust) if config is None else _from_config(config)
-    with reading(file):
-        found = compare(file, rebuild)
+    with reading(file), _progress(file, quiet=quiet) as watch:
+        found = compare(file, rebuild, watch=watch)
     if not found.ok:
         print(one_line(f"DIFFERENT  {found}" if found.difference is not None else f"NOT VERIFIED  {found}"))
         return 1
     if not quiet:
         print(one_line(f"OK  {found}"))
     return 0
+
+
+@contextmanager
+def _progress(file: Path, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Give what takes the number of turns compared so far; a terminal shows it where that takes long."""
+    from rich.console import Console
+
+    from flagfall.cli.output import harmless
+    from flagfall.cli.progress import Progress, show_progress
+
+    console = Console(stderr=True, highlight=False, markup=False)
+    progress = Progress(1, None)
+    progress.begin(0, f"verifying {harmless(str(file))}")
+    show_at = inf if quiet or not console.is_terminal else monotonic() + SHOW_AFTER_SECONDS
+    with ExitStack() as shown:
+
+        def watch(turns: int) -> None:
+            nonlocal show_at
+            progress.show_turns(turns)
+            if monotonic() >= show_at:
+                show_at = inf
+                shown.enter_context(show_progress(progress, console))
+
+        yield watch
 
 
 def _from_config(source: str) -> Callable[[MatchStarted], Any]:

@@ -295,9 +295,10 @@ class Seat(Appointment):
 
     def _drop(self, number: int | None) -> None:
         answers = self._answered if number is None else number
-        if type(answers) is not int or not self._stage.has_asked(answers):
-            named = type(answers) is int and -MAX_NAMED_TURN <= answers <= MAX_NAMED_TURN
-            self._stage.dropped(self, answers if named else -1, "unasked")
+        if type(answers) is not int or not -MAX_NAMED_TURN <= answers <= MAX_NAMED_TURN:
+            self._stage.dropped(self, -1, "unasked")
+        elif not self._stage.has_asked(answers):
+            self._stage.dropped(self, answers, "unasked")
         else:
             self._stage.dropped(self, answers, "double" if answers == self._answered else "stale")
 

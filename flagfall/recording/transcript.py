@@ -13,7 +13,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, MatchEnded, MatchStarted, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.events import Event, MatchEnded, MatchStarted, Reward, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.refusals import text_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _last_end(end: dict[str, Any] | None, open_task: str | None, event: MatchEnd
     if open_task is not None:  # a void match may leave its task without an end
         end = {"event": "end", "task": open_task, "result": None}
     if end is not None and event.reward:
-        end["reward"] = _number(event.reward)
+        end["reward"] = _number(event.reward, "the end of the match")
     return end
 
 
@@ -68,7 +68,7 @@ def _step(t: int, event: TurnPlayed) -> dict[str, Any]:
     return {
         "t": t,
         "env": _character(event.observation, event, "observation"),
-        "reward": _number(event.reward),
+        "reward": _number(event.reward, f"turn {event.turn}"),
         "agent": _character(event.action, event, "action"),
     }
 
@@ -82,5 +82,7 @@ def _character(value: Any, event: TurnPlayed, what: str) -> str:
     return chr(value)
 
 
-def _number(reward: float) -> float:
+def _number(reward: Reward, place: str) -> float:
+    if isinstance(reward, dict):
+        raise UsageError(f"{place}: a transcript is of one agent, and this reward is of several")
     return int(reward) if isfinite(reward) and reward == int(reward) else reward

@@ -86,7 +86,18 @@ ODD: tuple[Any, ...] = (
         "[",
         "\U0001f600",
     ),
-    *([], {}, [[]], [None], {"": None}, {"a": {"b": []}}, [1, "a", None], list(range(5000))),
+    *(
+        [],
+        {},
+        [[]],
+        [None],
+        {"": None},
+        {"a": 1},
+        {"a": 1e308, "b": 1e308},
+        {"a": {"b": []}},
+        [1, "a", None],
+        list(range(5000)),
+    ),
     *({"$ndarray": "<f4"}, {"$ndarray": "<f4", "shape": [2], "data": "!!"}, {"$digest": 1, "bytes": []}),
     {"$ndarray": "|u1", "shape": [2**20, 2**20], "data": ""},
     {"$ndarray": "|u1", "shape": [-1], "data": ""},
@@ -272,7 +283,7 @@ def _changed(random: Random, line: dict[str, Any]) -> dict[str, Any]:
         field = random.choice(tuple(TEXTS))
         value = random.choice(TEXTS[field])
         if field == "tasks" and random.random() < 0.8:
-            value = [value, *line["tasks"][: random.randrange(2)]]
+            value = [value, "micro1"][: random.randrange(1, 3)]
         return {**line, field: value}
     *parents, last = random.choice(list(_places(line)))
     line = json.loads(json.dumps(line))
