@@ -242,9 +242,8 @@ def _refuse_python(config: str) -> None:
     with suppress(ValueError, RecursionError):
         said = json.loads(config)
         if isinstance(said, dict) and "python" in said:
-            raise UsageError(
-                f"its tasks were made by {text_of(said['python'])}, which must be given to make them again"
-            )
+            source = said["python"] if isinstance(said["python"], str) else text_of(said["python"])
+            raise UsageError(f"its tasks were made by {source}, which must be given to make them again")
 
 
 def host_agent(

@@ -297,7 +297,8 @@ def _metric(event: TaskEnded, name: str, kind: type | tuple[type, ...], default:
         UsageError: it is none.
     """
     value: Any = event.metrics.get(name, default)
-    if not isinstance(value, kind) or (kind is not str and not -MAX_WHOLE <= value <= MAX_WHOLE):
+    sound = isinstance(value, kind)
+    if not sound or (kind is not str and not -MAX_WHOLE <= value <= MAX_WHOLE):
         raise UsageError(
             f"task {event.index}: its metric {name} is {text_of(value)}, which no level of a track has"
         )

@@ -138,7 +138,8 @@ def test_the_figures_of_a_track_are_checked(call):
     good = [json.loads(line) for line in Path("good.jsonl").read_bytes().splitlines()][:-1]
     metrics = {"phase": "training", "level": 0, "winner": 1, "score": 1.0, "ticks": 5}
     for name in metrics:
-        for value in (None, [], "x", BIG, {"a": 1}):
+        odd: tuple[Any, ...] = (None, [], "x", BIG, {"a": 1})
+        for value in odd:
             sealed(*good, {**END, "metrics": {**metrics, name: value}})
             ended = call("gvgai results odd.jsonl")
             assert ended.code in {0, 2}

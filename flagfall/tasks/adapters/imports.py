@@ -89,17 +89,13 @@ def _origin(module: str) -> str:
     Of a dotted name only the first part can be looked up so: for the next one, Python imports the first.
     """
     top = module.partition(".")[0]
-    if top in sys.modules:
-        return getattr(sys.modules[top], "__file__", None) or "part of Python"
     try:
         spec = PathFinder.find_spec(top, ["", *sys.path])
     except (ImportError, ValueError):
         spec = None
     if spec is None:
-        return "part of Python" if top in sys.builtin_module_names else "not found"
-    if spec.origin is not None:
-        return spec.origin
-    return next(iter(spec.submodule_search_locations or ()), "not found")
+        return "part of Python" if top in sys.stdlib_module_names else "not found"
+    return spec.origin or next(iter(spec.submodule_search_locations or ()), "not found")
 
 
 def _shortened(text: str, most: int = 80) -> str:
