@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.recording.layout import Sealer, encode
+from tests.cli.sealed_journals import HEADER, sealed
 
 MODULE = """
 from pathlib import Path
@@ -31,18 +31,6 @@ class Counting(gymnasium.Env):
 
 gymnasium.register("Counting-v0", Counting)
 """
-HEADER = {
-    "event": "match",
-    "at_ns": 0,
-    "schema": 2,
-    "flagfall": "1",
-    "tasks": ["micro1"],
-    "scheduler": "sequential:1",
-    "agents": ["random"],
-    "seed": 0,
-    "time_control": "untimed",
-    "clock": "virtual",
-}
 
 
 @pytest.fixture
@@ -51,8 +39,7 @@ def sent(folder: Path):
     (folder / "counting.py").write_text(MODULE)
 
     def journal(**header: object) -> str:
-        line = encode({**HEADER, **header}) + b"\n"
-        (folder / "sent.jsonl").write_bytes(line + Sealer().seal(line, 1, last=True))
+        sealed(folder / "sent.jsonl", {**HEADER, **header})
         return "sent.jsonl"
 
     return journal

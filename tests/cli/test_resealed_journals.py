@@ -17,30 +17,17 @@ from typing import Any
 import pytest
 
 from flagfall.playing import run
-from flagfall.recording.layout import Sealer
+from tests.cli.sealed_journals import HEADER
+from tests.cli.sealed_journals import sealed as write_sealed
 
-HEADER: dict[str, Any] = {
-    "event": "match",
-    "at_ns": 0,
-    "schema": 2,
-    "flagfall": "1",
-    "tasks": ["micro1"],
-    "scheduler": "sequential:1",
-    "agents": ["random"],
-    "seed": 0,
-    "time_control": "untimed",
-    "clock": "virtual",
-}
 START = {"event": "start", "at_ns": 0, "task": "micro1", "index": 0, "seed": 0}
 TURN = {"event": "turn", "at_ns": 0, "turn": 0, "observation": 32, "reward": 0, "action": 32}
 END = {"event": "end", "at_ns": 0, "task": "micro1", "index": 0, "result": None, "reward": 0, "steps": 1}
 BIG = 10**400
 
 
-def sealed(*lines: Any) -> str:
-    text = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
-    Path("odd.jsonl").write_bytes(text + Sealer().seal(text, len(lines), last=True))
-    return "odd.jsonl"
+def sealed(*lines: Any) -> None:
+    write_sealed(Path("odd.jsonl"), *lines)
 
 
 def check(call: Any, commands: str = "verify results transcript") -> None:
