@@ -13,7 +13,17 @@ This module is for users; nobody inside imports it. Its names are imported when 
 that a command which needs little of it starts in half the time.
 """
 
-from __future__ import annotations
+# `from __future__ import annotations` is a real import too, so it may not stand before these lines.
+import sys
+
+if (
+    sys.argv[:1] == ["-m"]  # Python looks for the program that it is to run
+    and any(word == "flagfall" or word.endswith("mflagfall") for word in sys.orig_argv)
+    and not sys.flags.safe_path
+):
+    # `python -m` has put the working directory before everything that is installed: a file `json.py` beside a
+    # journal would run in place of the real one. Modules that a command line names are still found.
+    del sys.path[0]
 
 from typing import TYPE_CHECKING, Any, Final
 

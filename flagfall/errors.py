@@ -10,6 +10,7 @@ __all__ = ["AgentFault", "FlagfallError", "HostFault", "UsageError", "nearest"]
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
 
 
 class FlagfallError(Exception):
@@ -41,9 +42,15 @@ class HostFault(FlagfallError):
     """The host (this program, a task, the disk) failed: the match is void, no seat pays for it."""
 
 
+MAX_HINTED_CHARS: Final = 200
+"""Longer words get no hint: to look for near ones takes time that grows with the square of the length."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint for an unknown word: `; nearest: a, b`, or all that is known where nothing is near."""
     names = list(known)
+    if len(word) > MAX_HINTED_CHARS:
+        return ""
     near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
     if near:
         return f"; nearest: {', '.join(near)}"

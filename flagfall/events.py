@@ -30,9 +30,9 @@ __all__ = [
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, count
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 SCHEMA = 2
 """The version of a journal's records. A reader takes older ones, and refuses a newer one.
@@ -54,6 +54,19 @@ Verdict: TypeAlias = Literal["on time", "late", "illegal", "fallen", "absent"]
 """
 
 
+MAX_WHOLE: Final = 2**63 - 1
+"""The largest whole number in a record, other than in what tasks and agents say; the smallest is its like."""
+
+Whole: TypeAlias = Annotated[int, Meta(ge=-MAX_WHOLE, le=MAX_WHOLE)]
+"""A count, a number of something, or nanoseconds; a reader of records refuses larger ones."""
+
+Amount: TypeAlias = bool | Whole | float
+"""A number that may have a point."""
+
+Reward: TypeAlias = Amount | dict[str, Amount]
+"""A reward, or one for each player."""
+
+
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
     """A fact.
 
@@ -61,7 +74,7 @@ class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
         at_ns: when it happened, in nanoseconds since the match began.
     """
 
-    at_ns: int
+    at_ns: Whole
 
 
 class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
@@ -84,7 +97,7 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
             `scheduler` can; `flagfall.playing.rebuild` reads it.
     """
 
-    schema: int
+    schema: Whole
     flagfall: str
     tasks: Sequence[str]
     scheduler: str
@@ -92,8 +105,8 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     seed: int
     time_control: str
     clock: str
-    tick_ns: int | None = None
-    steps: int | None = None
+    tick_ns: Whole | None = None
+    steps: Whole | None = None
     begun: str | None = None
     config: str | None = None
 
@@ -107,8 +120,8 @@ class SeatReady(Event, frozen=True, tag="ready"):
         host: where the agent runs: `task`, `thread` or `process`.
     """
 
-    seat: int
-    spent_ns: int
+    seat: Whole
+    spent_ns: Whole
     host: str
 
 
@@ -122,8 +135,8 @@ class TaskStarted(Event, frozen=True, tag="start"):
     """
 
     task: str
-    index: int
-    seed: int
+    index: Whole
+    seed: Whole
 
 
 class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
@@ -142,15 +155,15 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
         refused: for an illegal action: what it was, shortened (`flagfall.kernel.refusals`).
     """
 
-    turn: int
+    turn: Whole
     observation: Any
-    reward: Any
+    reward: Reward
     action: Any
-    spent_ns: int = 0
-    seat: int = 0
+    spent_ns: Whole = 0
+    seat: Whole = 0
     verdict: Verdict = ON_TIME
-    credit_ns: int = 0
-    answers: int | None = None
+    credit_ns: Whole = 0
+    answers: Whole | None = None
     refused: str | None = None
 
 
@@ -166,12 +179,12 @@ class TurnsPlayed(Struct, frozen=True, tag_field="event", tag="turns"):
         observation: as in `TurnPlayed`, as are `reward`, `action` and `spent_ns`. All have one length.
     """
 
-    turn: int
-    at_ns: Sequence[int]
+    turn: Whole
+    at_ns: Sequence[Whole]
     observation: Sequence[int]
-    reward: Sequence[Any]
+    reward: Sequence[Amount]
     action: Sequence[int]
-    spent_ns: Sequence[int]
+    spent_ns: Sequence[Whole]
 
     def __len__(self) -> int:
         return len(self.at_ns)
@@ -187,12 +200,12 @@ class ReplyDropped(Event, frozen=True, tag="dropped"):
 
     Attributes:
         seat: the number of the seat.
-        turn: the turn that it answers.
+        turn: the turn that it answers, as the agent named it; -1 where it named none, or one beyond 2**53.
         why: `stale` (its turn was judged already), `double` (its turn was answered already) or
-            `unasked` (there never was such a turn).
+            `unasked` (there was no such turn yet: the agent may name any number).
     """
 
-    seat: int
+    seat: Whole
     turn: int
     why: Literal["stale", "double", "unasked"]
 
@@ -206,7 +219,7 @@ class SeatFell(Event, frozen=True, tag="fell"):
         detail: what to show the agent's author; bounded in length.
     """
 
-    seat: int
+    seat: Whole
     reason: str
     detail: str = ""
 
@@ -219,8 +232,8 @@ class StallSeen(Event, frozen=True, tag="stall"):
         seat: the seat whose agent held it up; `None` where it was no agent of this match.
     """
 
-    lost_ns: int
-    seat: int | None = None
+    lost_ns: Whole
+    seat: Whole | None = None
 
 
 class TaskEnded(Event, frozen=True, tag="end"):
@@ -238,10 +251,10 @@ class TaskEnded(Event, frozen=True, tag="end"):
     """
 
     task: str
-    index: int
+    index: Whole
     result: bool | None
-    reward: float
-    steps: int
+    reward: Amount
+    steps: Whole
     ended: str = "finished"
     metrics: Mapping[str, Any] = {}
     answers: Mapping[int, Any] = {}
@@ -259,6 +272,6 @@ class MatchEnded(Event, frozen=True, tag="over"):
     """
 
     reason: Literal["finished", "steps", "seats", "stopped", "void"]
-    turns: int
-    reward: Any = 0
+    turns: Whole
+    reward: Reward = 0
     detail: str = ""

@@ -23,7 +23,7 @@ from importlib.metadata import version
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 import trio
 
@@ -37,8 +37,10 @@ from flagfall.agents.thread_host import ThreadHost
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.kernel.refusals import text_of
 from flagfall.kernel.roles import SchedulerRole, Sink
 from flagfall.recording.journal import Journal
+from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.configs import parse_config
 from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
@@ -61,6 +63,9 @@ class TaskSetup(Protocol):
     def header(self) -> dict[str, Any]:
         """The fields of `MatchStarted` from which it can be built again."""
 
+
+MAX_TASKS: Final = 10_000
+"""Tasks of a recorded match: each is made before the first is played."""
 
 DEFAULT_TIME_CONTROL = "start=10s init=5s act=1s/5s result=5s"
 
@@ -210,14 +215,17 @@ def is_endless(tasks: Sequence[str] | TaskSetup, scheduler: str | None, steps: i
         built.close()
 
 
-def rebuild(header: MatchStarted) -> SchedulerRole:
-    """The task scheduler of a recorded match, with new tasks.
+def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
+    """Return the task scheduler of a recorded match, with new tasks.
 
     Args:
         header: what its journal begins with.
+        trust: import the modules that its tasks name, such as `gym:my_module:Game-v0`. Without it only what
+            comes with flagfall is made, and environments that an installed library registers by itself.
 
     Raises:
-        UsageError: it was played with tasks of somebody's own, or the header is damaged.
+        UntrustedImportError: a task names a module, and `trust` is not given; nothing was imported.
+        UsageError: it was played with tasks of the user's own, or the header is damaged.
     """
     if header.config is not None:
         from flagfall.tasks.vgdl.track_game import TrackSetup  # noqa: PLC0415 - few matches are tracks
@@ -226,17 +234,21 @@ def rebuild(header: MatchStarted) -> SchedulerRole:
         if track is not None:
             return track.build()
         _refuse_python(header.config)
-        return parse_config(header.config, name="the configuration in the journal").build()
+        return parse_config(header.config, name="the configuration in the journal", folder=None).build()
+    if len(header.tasks) > MAX_TASKS:
+        raise UsageError(f"{len(header.tasks)} tasks; {MAX_TASKS} are the most")
+    if not trust:
+        for task in header.tasks:
+            check_imports(task)
     return build_scheduler(header.tasks, header.scheduler, header.steps)[0]
 
 
 def _refuse_python(config: str) -> None:
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         said = json.loads(config)
         if isinstance(said, dict) and "python" in said:
-            raise UsageError(
-                f"its tasks were made by {said['python']}, which must be given to make them again"
-            )
+            source = said["python"] if isinstance(said["python"], str) else text_of(said["python"])
+            raise UsageError(f"its tasks were made by {source}, which must be given to make them again")
 
 
 def host_agent(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["replacing", "require_file"]
+__all__ = ["reading", "replacing", "require_file"]
 
 import os
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,25 @@ def require_file(path: Path) -> None:
         raise UsageError(f"no such file: {path}{hint if hint.startswith('; nearest') else ''}")
     if not os.access(path, os.R_OK):
         raise UsageError(f"{path} may not be read")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Read a file that may come from a stranger: what is wrong with it is told in one line, and Ctrl-C too.
+
+    Raises:
+        UsageError: there is no such file, or the context raised one.
+    """
+    require_file(path)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"flagfall: {path}: interrupted before its end", file=sys.stderr)
+        raise
+    except UsageError as error:
+        from flagfall.cli.output import one_line
+
+        raise UsageError(one_line(str(error))) from error
 
 
 @contextmanager

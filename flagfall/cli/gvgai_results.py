@@ -17,16 +17,16 @@ def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
         file: A journal.
         json: Print one JSON object instead of tables.
     """
-    from flagfall.cli.files import require_file
+    from flagfall.cli.files import reading
     from flagfall.cli.gvgai_options import print_figures
     from flagfall.cli.output import print_json
     from flagfall.gvgai.figures import TrackSink
     from flagfall.recording.journal import read_journal
 
-    require_file(file)
     sink = TrackSink()
-    for event in read_journal(file):
-        sink(event)
+    with reading(file):
+        for event in read_journal(file):
+            sink(event)
     if json:
         print_json(sink.figures.as_data())
     else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["duration", "harmless", "number", "print_json", "print_table", "table"]
+__all__ = ["duration", "harmless", "number", "one_line", "print_json", "print_table", "table"]
 
 import json
 import sys
+from math import isfinite
 from typing import Any, Final
 
 from rich import box
@@ -15,6 +16,9 @@ from rich.table import Table
 
 _UNITS: Final = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000))
 _DIGITS: Final = 3
+
+MAX_MESSAGE_CHARS: Final = 1000
+"""The longest message about a file of a stranger: what it holds may have megabytes."""
 
 
 def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
@@ -58,7 +62,7 @@ def _plain(value: Any) -> Any:
 
 def number(value: float) -> str:
     """A number for people: whole ones without a point."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.3f}"
+    return f"{value:,.0f}" if not isfinite(value) or value == int(value) else f"{value:,.3f}"
 
 
 def duration(ns: float) -> str:
@@ -69,6 +73,14 @@ def duration(ns: float) -> str:
             places = max(0, _DIGITS - len(str(int(value))))
             return f"{value:.{places}f}{unit}"
     return f"{ns:.0f}ns" if ns else "0"
+
+
+def one_line(text: str) -> str:
+    """Return a message about a file of a stranger in one line that no terminal obeys, of bounded length."""
+    lines = "; ".join(line.strip() for line in text.strip().splitlines() if line.strip())
+    shown = harmless(lines)
+    half = MAX_MESSAGE_CHARS // 2  # the beginning names the place, and the end the fix
+    return shown if len(shown) <= MAX_MESSAGE_CHARS else f"{shown[:half]} ... {shown[-half:]}"
 
 
 def harmless(text: str) -> str:

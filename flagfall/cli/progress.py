@@ -51,6 +51,10 @@ class Progress:
         self._before += self._turns
         self._turns = 0
 
+    def show_turns(self, turns: int) -> None:
+        """So many turns of this match are done."""
+        self._turns = turns
+
     def __call__(self, event: Event) -> None:
         """Take an event."""
         if type(event) is TurnPlayed:

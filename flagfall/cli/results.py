@@ -42,12 +42,12 @@ def results(
 
         show_tournament(file, output, "json" if json and form is None else form, matches=matches)
         return
-    from flagfall.cli.files import require_file
+    from flagfall.cli.files import reading
 
-    require_file(file)
-    if form is not None or matches:
-        raise UsageError("--format and --matches are for the folder of a tournament, and this is a file")
-    _show_match(file, output, json=json)
+    with reading(file):
+        if form is not None or matches:
+            raise UsageError("--format and --matches are for the folder of a tournament, and this is a file")
+        _show_match(file, output, json=json)
 
 
 def _show_match(file: Path, output: Path | None, *, json: bool) -> None:

@@ -23,15 +23,15 @@ def transcript(
         file: A journal.
         output: Write it to this file instead; it appears when it is complete.
     """
-    from flagfall.cli.files import replacing, require_file
+    from flagfall.cli.files import reading, replacing
 
-    require_file(file)
-    if output is None:
-        for line in _lines(file):
-            sys.stdout.write(line)
-        return
-    with replacing(output) as writing:
-        writing.writelines(_lines(file))
+    with reading(file):
+        if output is None:
+            for line in _lines(file):
+                sys.stdout.write(line)
+            return
+        with replacing(output) as writing:
+            writing.writelines(_lines(file))
 
 
 def _lines(file: Path) -> Iterator[str]:

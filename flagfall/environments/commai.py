@@ -16,6 +16,7 @@ from typing import Any, Final
 from flagfall.environments.task_env import TaskEnv
 from flagfall.errors import UsageError
 from flagfall.kernel.roles import SchedulerRole, StepResult
+from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.configs import Config, load_config
@@ -108,6 +109,7 @@ class Dialogue(StreamTask):
 
 def _one_instance(task_id: str) -> Callable[[], SchedulerRole]:
     def build() -> SchedulerRole:
+        check_imports(task_id)  # an id in a journal may hold this one as an option
         task = make_task(task_id)
         if not isinstance(task, ByteTask):
             task.close()

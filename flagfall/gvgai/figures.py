@@ -14,7 +14,9 @@ from typing import Any, Final
 
 import attrs
 
-from flagfall.events import Event, SeatFell, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.errors import UsageError
+from flagfall.events import MAX_WHOLE, Event, SeatFell, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.kernel.refusals import text_of
 from flagfall.tasks.vgdl.track import TRAINING
 
 MAX_TRAINING_GAMES: Final = 10_000
@@ -264,11 +266,11 @@ class TrackSink:
         if event.ended == "cut" or "phase" not in told:
             return
         game = GameFigures(
-            phase=told["phase"],
-            level=told["level"],
-            winner=told.get("winner", -1),
-            score=told.get("score", 0.0),
-            ticks=told.get("ticks", event.steps),
+            phase=_metric(event, "phase", str),
+            level=_metric(event, "level", int),
+            winner=_metric(event, "winner", int, -1),
+            score=_metric(event, "score", (int, float), 0.0),
+            ticks=_metric(event, "ticks", int, event.steps),
             ended=event.ended,
             at_ns=event.at_ns,
             elapsed_ns=event.at_ns - self._begun_ns,
@@ -286,6 +288,21 @@ class TrackSink:
             self._curve.add(alone)
         if not trains or self._trained <= MAX_TRAINING_GAMES:
             self._games.append(game)
+
+
+def _metric(event: TaskEnded, name: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
+    """Return a metric of a level, which a journal may have as anything.
+
+    Raises:
+        UsageError: it is none.
+    """
+    value: Any = event.metrics.get(name, default)
+    sound = isinstance(value, kind)
+    if not sound or (kind is not str and not -MAX_WHOLE <= value <= MAX_WHOLE):
+        raise UsageError(
+            f"task {event.index}: its metric {name} is {text_of(value)}, which no level of a track has"
+        )
+    return value
 
 
 def _add(sums: dict[Any, Sums], key: Any, more: Sums) -> None:

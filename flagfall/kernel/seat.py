@@ -35,6 +35,10 @@ BURST_TURNS: Final = 8
 A pass of trio's loop costs about as much as two turns, so eight keep its share below a fifth, while a
 deadline next door waits less than 0.1 ms for each busy match."""
 
+MAX_NAMED_TURN: Final = 2**53
+"""The largest number of a turn that is recorded as an agent names it, where there never was such a turn: what
+every reader of JSON takes exactly. An agent may name one of a million digits, which no journal can hold."""
+
 CPU_WALL_FACTOR: Final = 10
 """On the CPU clock, how many times its limit a turn may take on the wall before it is over anyway: an
 agent that sleeps uses no CPU, and must not stop the match."""
@@ -291,8 +295,10 @@ class Seat(Appointment):
 
     def _drop(self, number: int | None) -> None:
         answers = self._answered if number is None else number
-        if type(answers) is not int or not self._stage.has_asked(answers):
-            self._stage.dropped(self, answers if type(answers) is int else -1, "unasked")
+        if type(answers) is not int or not -MAX_NAMED_TURN <= answers <= MAX_NAMED_TURN:
+            self._stage.dropped(self, -1, "unasked")
+        elif not self._stage.has_asked(answers):
+            self._stage.dropped(self, answers, "unasked")
         else:
             self._stage.dropped(self, answers, "double" if answers == self._answered else "stale")
 

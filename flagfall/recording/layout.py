@@ -29,6 +29,7 @@ __all__ = [
     "BATCH_BYTES",
     "BATCH_EVENTS",
     "MAX_LINE_BYTES",
+    "MAX_LINE_TURNS",
     "SEAL_PREFIX",
     "SHORT_DIGITS",
     "Sealer",
@@ -72,6 +73,9 @@ BATCH_BYTES: Final = 64 * 1024
 
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 """The longest line: ten of the largest arrays (4 MiB, `kernel.channels.arrays`), each 5.6 MB in base64."""
+
+MAX_LINE_TURNS: Final = 256
+"""Turns in one line, as many as a match holds back (`flagfall.kernel.records.HELD_TURNS`)."""
 
 SHORT_DIGITS: Final = 16
 """Digits of the hash in a seal that is not the last: enough against accidents, half the length of a turn."""
@@ -138,6 +142,8 @@ def _expanded(turns: TurnsPlayed) -> Sequence[Event]:
     columns = (turns.observation, turns.reward, turns.action, turns.spent_ns)
     if not len(turns) or any(len(column) != len(turns) for column in columns):
         raise CodecError("the columns of these turns are not of one length")
+    if len(turns) > MAX_LINE_TURNS:
+        raise CodecError(f"{len(turns)} turns in one line; {MAX_LINE_TURNS} are the most")
     return turns.events()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = ["Figures", "ResultsSink", "TaskFigures"]
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -102,8 +103,8 @@ def _section(title: str, tasks: Iterable[TaskFigures], value: Callable[[TaskFigu
 
 
 def _number(reward: float) -> float:
-    """A whole number without a point."""
-    return int(reward) if reward == int(reward) else reward
+    """Return a whole number without a point."""
+    return int(reward) if isfinite(reward) and reward == int(reward) else reward
 
 
 class ResultsSink:
@@ -155,7 +156,7 @@ class ResultsSink:
             opened.reward += _sum(event.reward)
 
     def _end(self, event: TaskEnded) -> None:
-        task = self._tasks[event.task]
+        task = self._tasks.setdefault(event.task, TaskFigures(event.task))
         task.time += self._open.time
         task.reward += event.reward
         self._name = None

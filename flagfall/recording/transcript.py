@@ -9,10 +9,12 @@ from __future__ import annotations
 
 __all__ = ["transcript"]
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, MatchEnded, MatchStarted, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.events import Event, MatchEnded, MatchStarted, Reward, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.kernel.refusals import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +60,7 @@ def _last_end(end: dict[str, Any] | None, open_task: str | None, event: MatchEnd
     if open_task is not None:  # a void match may leave its task without an end
         end = {"event": "end", "task": open_task, "result": None}
     if end is not None and event.reward:
-        end["reward"] = _number(event.reward)
+        end["reward"] = _number(event.reward, "the end of the match")
     return end
 
 
@@ -66,7 +68,7 @@ def _step(t: int, event: TurnPlayed) -> dict[str, Any]:
     return {
         "t": t,
         "env": _character(event.observation, event, "observation"),
-        "reward": _number(event.reward),
+        "reward": _number(event.reward, f"turn {event.turn}"),
         "agent": _character(event.action, event, "action"),
     }
 
@@ -75,10 +77,12 @@ def _character(value: Any, event: TurnPlayed, what: str) -> str:
     if type(value) is not int or not 0 <= value <= 255:  # noqa: PLR2004 - a byte
         raise UsageError(
             f"turn {event.turn}: a transcript is of byte tasks, and this {what} is no whole number from 0"
-            f" to 255: {str(value)[:60]}"
+            f" to 255: {text_of(value)}"
         )
     return chr(value)
 
 
-def _number(reward: float) -> float:
-    return int(reward) if reward == int(reward) else reward
+def _number(reward: Reward, place: str) -> float:
+    if isinstance(reward, dict):
+        raise UsageError(f"{place}: a transcript is of one agent, and this reward is of several")
+    return int(reward) if isfinite(reward) and reward == int(reward) else reward

@@ -86,7 +86,12 @@ class Verification:
         return f"{self.path}: {done}"
 
 
-def verify(path: str | os.PathLike[str], rebuild: Callable[[MatchStarted], SchedulerRole]) -> Verification:
+def verify(
+    path: str | os.PathLike[str],
+    rebuild: Callable[[MatchStarted], SchedulerRole],
+    *,
+    watch: Callable[[int], None] = lambda _turns: None,
+) -> Verification:
     """Execute a recorded match again and compare everything that does not depend on the clock.
 
     These must come out equal: the tasks in their order with their seeds, every observation and reward,
@@ -97,17 +102,21 @@ def verify(path: str | os.PathLike[str], rebuild: Callable[[MatchStarted], Sched
     Args:
         path: the journal.
         rebuild: gives the task scheduler of the match, with new tasks, from the header of the journal.
+        watch: called after each batch of lines with the number of turns compared so far.
 
     Raises:
         JournalError: the file cannot be read, or a newer flagfall wrote it.
         UsageError: from `rebuild`, where the header is as it was written.
     """
-    return _Verifier(Path(path), rebuild).run()
+    return _Verifier(Path(path), rebuild, watch).run()
 
 
 class _Verifier:
-    def __init__(self, path: Path, rebuild: Callable[[MatchStarted], SchedulerRole]) -> None:
+    def __init__(
+        self, path: Path, rebuild: Callable[[MatchStarted], SchedulerRole], watch: Callable[[int], None]
+    ) -> None:
         self._path = path
+        self._watch = watch
         self._rebuild = rebuild
         self._rerun: Rerun | None = None
         self._scheduler: SchedulerRole | None = None
@@ -122,6 +131,7 @@ class _Verifier:
                     self._check(batch)
                     if self._difference is not None:
                         break
+                    self._watch(0 if self._rerun is None else self._rerun.turn)
         finally:
             if self._rerun is not None:
                 self._rerun.close()

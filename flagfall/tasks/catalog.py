@@ -46,6 +46,10 @@ WITH_OPTIONS: Final[Mapping[str, Callable[[str], Task]]] = {
 """What makes a task of an id with options, such as `langroom:echo:view=3`, by what is before the colon."""
 
 
+MAX_TASK_CHARS: Final = 10_000
+"""Characters of an id with its options: a map of 80 x 80 cells among them, and not one of 2000 x 2000."""
+
+
 def task_ids() -> Iterator[tuple[str, str]]:
     """Every (family, id), in the order of the curricula."""
     for family, tasks in FAMILIES.items():
@@ -59,6 +63,10 @@ def make_task(task_id: str) -> Task:
     Raises:
         UsageError: there is none, and the message has the nearest ids; or its options cannot be.
     """
+    if len(task_id) > MAX_TASK_CHARS:
+        raise UsageError(
+            f"task {task_id[:60]!r}...: {len(task_id)} characters; {MAX_TASK_CHARS} are the most"
+        )
     for tasks in FAMILIES.values():
         if task_id in tasks:
             return tasks[task_id]()

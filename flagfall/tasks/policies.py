@@ -55,6 +55,13 @@ POLICIES: Final[Mapping[str, type[TaskScheduler]]] = MappingProxyType(
 """The task schedulers by the name they have in texts."""
 
 
+MAX_DIGITS: Final = 9
+"""Digits of a number of rounds or successes: nobody plays a billion of them."""
+
+MAX_SHOWN_CHARS: Final = 200
+"""How much of a text a message shows."""
+
+
 def parse_policy(text: str, tasks: Iterable[Task]) -> TaskScheduler:
     """The task scheduler that a text describes (the grammar stands at the top of this module).
 
@@ -68,19 +75,24 @@ def parse_policy(text: str, tasks: Iterable[Task]) -> TaskScheduler:
     name, colon, rest = text.partition(":")
     policy = POLICIES.get(name.strip())
     if policy is None:
-        raise UsageError(f"policy {text!r}: unknown policy {name.strip()!r}{nearest(name.strip(), POLICIES)}")
+        hint = nearest(name.strip(), POLICIES)
+        raise UsageError(f"policy {_shown(text)}: unknown policy {_shown(name.strip())}{hint}")
     try:
         settings = _settings(policy, rest, len(name) + 1) if colon else {}
         return policy(tasks, **settings)
     except UsageError as error:
-        raise UsageError(f"policy {text!r}: {error}") from error
+        raise UsageError(f"policy {_shown(text)}: {error}") from error
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}...")
 
 
 def _settings(policy: type[TaskScheduler], text: str, at: int) -> dict[str, Any]:
     """The arguments in a text that begins at the given place of the whole."""
     readers = _ARGUMENTS.get(policy)
     if readers is None:
-        raise UsageError(f"at column {at + 1}: this policy takes no arguments, got {text!r}")
+        raise UsageError(f"at column {at + 1}: this policy takes no arguments, got {_shown(text)}")
     settings: dict[str, Any] = {}
     for number, (argument, place) in enumerate(_split(text, ";", at)):
         parts = list(_split(argument, "=", place))
@@ -88,9 +100,11 @@ def _settings(policy: type[TaskScheduler], text: str, at: int) -> dict[str, Any]
             parts.insert(0, (next(iter(readers)), place))
         name = parts[0][0]
         if name not in readers:
-            raise UsageError(f"at column {place + 1}: unknown argument {name!r}{nearest(name, readers)}")
+            raise UsageError(
+                f"at column {place + 1}: unknown argument {_shown(name)}{nearest(name, readers)}"
+            )
         if len(parts) != 2:  # noqa: PLR2004 - a name and a value
-            raise UsageError(f"at column {place + 1}: expected `{name}=value`, got {argument!r}")
+            raise UsageError(f"at column {place + 1}: expected `{name}=value`, got {_shown(argument)}")
         if name in settings:
             raise UsageError(f"at column {place + 1}: {name} is given twice")
         settings[name] = readers[name](*parts[1])
@@ -98,8 +112,12 @@ def _settings(policy: type[TaskScheduler], text: str, at: int) -> dict[str, Any]
 
 
 def _number(text: str, at: int) -> int:
+    if text.isdecimal() and len(text) > MAX_DIGITS:
+        raise UsageError(
+            f"at column {at + 1}: {_shown(text)} is too large: write at most {MAX_DIGITS} digits"
+        )
     if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"at column {at + 1}: {text!r} is not a whole number, at least 1")
+        raise UsageError(f"at column {at + 1}: {_shown(text)} is not a whole number, at least 1")
     return int(text)
 
 
@@ -110,7 +128,7 @@ def _pairs(text: str, at: int) -> list[tuple[str, str]]:
         empty = [column for link, column in links if not link]
         if empty or len(links) == 1:
             column = empty[0] if empty else place
-            raise UsageError(f"at column {column + 1}: expected `before>after`, got {chain!r}")
+            raise UsageError(f"at column {column + 1}: expected `before>after`, got {_shown(chain)}")
         pairs += pairwise(link for link, _ in links)
     return pairs
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["changes", "plan_facts"]
+__all__ = ["changes", "plan_facts", "seats_in"]
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,11 +20,27 @@ from flagfall.tournament.plan import Plan
 _FREE: Final = frozenset({"text", "jobs", "output", "name"})
 """What changes neither the schedule nor what becomes of a match."""
 
+_TASKS: Final = "tasks."
+_SEATS: Final = ".seats"
+
 
 def plan_facts(plan: Plan) -> dict[str, str]:
     """The plan, one fact a line: `agents.learner.spec`, `tasks.micro.steps` and so on, with their values."""
     fields = [field.name for field in attrs.fields(Plan) if field.name not in _FREE]
     return dict(fact for name in fields for fact in _facts(name, getattr(plan, name)))
+
+
+def seats_in(facts: Mapping[str, str]) -> dict[str, int]:
+    """Return how many agents each task seats, by its name.
+
+    Args:
+        facts: of a plan. What is no number of seats in them is left out: they may come from a damaged file.
+    """
+    seats = {}
+    for place, fact in facts.items():
+        if place.startswith(_TASKS) and place.endswith(_SEATS) and re.fullmatch("[1-9][0-9]{0,3}", fact):
+            seats[place[len(_TASKS) : -len(_SEATS)]] = int(fact)
+    return seats
 
 
 def _facts(place: str, value: Any) -> Iterator[tuple[str, str]]:

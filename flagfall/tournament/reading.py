@@ -73,8 +73,9 @@ def parse_plan(
     folder: Path = Path(),
     title: str = "tournament",
     seed: int | None = None,
+    seats: Mapping[str, int] | None = None,
 ) -> Plan:
-    """The plan in a text.
+    """Return the plan in a text.
 
     Args:
         text: the whole file.
@@ -82,6 +83,8 @@ def parse_plan(
         folder: where relative paths in it begin.
         title: the name of the tournament, where the text says none.
         seed: in place of the one in the text.
+        seats: how many agents each task seats, by its name, for a plan that is shown and not played: no task
+            is made then, so nothing that the text names is imported.
 
     Raises:
         UsageError: something is wrong with it; the message has all that is.
@@ -93,8 +96,9 @@ def parse_plan(
     usual = top or SaidPlan()
     agents = read_agents(tables.get("agents", []), usual, folder, mistakes)
     names = names_said(tables.get("agents", []))
-    tasks = read_tasks(tables.get("tasks", []), usual, names, folder, mistakes)
-    _check_track_clients(agents, tasks, mistakes)
+    tasks = read_tasks(tables.get("tasks", []), usual, names, folder, mistakes, seats)
+    if seats is None:
+        _check_track_clients(agents, tasks, mistakes)
     form = _read_format(tables.get("format", "benchmark"), names, tasks, mistakes)
     stop = _read_stop(tables.get("stop", {}), names, tasks, form, mistakes)
     title = usual.name or title

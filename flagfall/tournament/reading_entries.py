@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["names_said", "read_agents", "read_tasks"]
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -139,9 +139,23 @@ def _spec(spec: str, folder: Path) -> str:
 
 
 def read_tasks(
-    said: Any, usual: SaidPlan, agents: Sequence[str], folder: Path, mistakes: Mistakes
+    said: Any,
+    usual: SaidPlan,
+    agents: Sequence[str],
+    folder: Path,
+    mistakes: Mistakes,
+    seats: Mapping[str, int] | None = None,
 ) -> tuple[TaskEntry, ...]:
-    """All tasks without mistakes; see `read_agents`."""
+    """Return all tasks without mistakes.
+
+    Args:
+        said: the tables.
+        usual: what the plan says for all.
+        agents: the names of all agents.
+        folder: where relative paths begin.
+        mistakes: get the others.
+        seats: see `flagfall.tournament.reading.parse_plan`.
+    """
     made: dict[str, TaskEntry] = {}
     for number, table in enumerate(_tables(said, "tasks", mistakes)):
         task = structure(table, SaidTask, ("tasks", number), mistakes)
@@ -155,7 +169,7 @@ def read_tasks(
             mistakes.add(("tasks", number, "agents"), "somebody is named twice")
         for one in _split(task):
             try:
-                entry = _task(one, usual, tuple(who), folder)
+                entry = _task(one, usual, tuple(who), folder, seats)
             except UsageError as error:
                 mistakes.add(("tasks", number), str(error))
                 continue
@@ -181,7 +195,13 @@ def _split(said: SaidTask) -> Iterator[SaidTask]:
         yield said
 
 
-def _task(said: SaidTask, usual: SaidPlan, agents: tuple[str, ...], folder: Path) -> TaskEntry:
+def _task(
+    said: SaidTask,
+    usual: SaidPlan,
+    agents: tuple[str, ...],
+    folder: Path,
+    stored_seats: Mapping[str, int] | None,
+) -> TaskEntry:
     sources = [name for name in _SOURCES if getattr(said, name) is not None]
     if len(sources) != 1:
         told = " and ".join(sources) or "nothing"
@@ -190,16 +210,22 @@ def _task(said: SaidTask, usual: SaidPlan, agents: tuple[str, ...], folder: Path
     if said.episodes is not None and (said.scheduler is not None or said.config is not None):
         raise UsageError("episodes means a scheduler: leave episodes or scheduler (or config) out")
     control = said.time_control or usual.time_control
-    name, tasks, scheduler, last = _name_and_tasks(said, folder)
+    name, tasks, scheduler, last = _name_and_tasks(said, folder, check=stored_seats is None)
     _check_name(name)
     ids = tasks if isinstance(tasks, tuple) else None
-    if said.track is None and is_endless(tasks, scheduler, said.steps):
-        raise UsageError(f"{name}: its scheduler goes on until it is stopped: say how many steps")
+    if stored_seats is not None:
+        if name not in stored_seats:
+            raise UsageError(f"{name}: the run that was stored has no such task")
+        seats = stored_seats[name]
+    else:
+        if said.track is None and is_endless(tasks, scheduler, said.steps):
+            raise UsageError(f"{name}: its scheduler goes on until it is stopped: say how many steps")
+        seats = seats_of(ids) if ids is not None else 1
     entry = TaskEntry(
         name=name,
         tasks=tasks,
         scheduler=scheduler,
-        seats=seats_of(ids) if ids is not None else 1,
+        seats=seats,
         agents=agents,
         control=control or TimeControl.parse(said.rules if said.track else DEFAULT_TIME_CONTROL),
         steps=said.steps,
@@ -228,11 +254,11 @@ def _refuse(said: SaidTask, kind: str, source: str) -> None:
 
 
 def _name_and_tasks(
-    said: SaidTask, folder: Path
+    said: SaidTask, folder: Path, *, check: bool
 ) -> tuple[str, tuple[str, ...] | TaskSetup, str | None, int | None]:
     """The name, what is played, its scheduler, and how many instances count."""
     if said.track is not None:
-        return _track(said, said.track[0], folder)
+        return _track(said, said.track[0], folder, check=check)
     options = {
         name: value for name in _BYTE_OPTIONS if (value := getattr(said, name)) != getattr(_PLAIN, name)
     }
@@ -262,12 +288,13 @@ def _placed(task: str, folder: Path) -> str:
     return str(attrs.evolve(level, game=str((folder / level.game).resolve())))
 
 
-def _track(said: SaidTask, game: str, folder: Path) -> tuple[str, TaskSetup, None, int]:
+def _track(said: SaidTask, game: str, folder: Path, *, check: bool) -> tuple[str, TaskSetup, None, int]:
     training: int | None = said.training
     if training is None and said.time_control is not None:
         training = said.time_control.total
     rules = TrackRules.named(said.rules, training_ns=training, games=said.games, rounds=said.rounds)
     path = str((folder / game).resolve()) if game.endswith(".txt") else game
     setup = TrackSetup(path, rules)
-    setup.build().close()
+    if check:
+        setup.build().close()
     return said.name or f"track {game}", setup, None, len(rules.validation) * rules.rounds

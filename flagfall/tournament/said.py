@@ -29,8 +29,12 @@ _T = TypeVar("_T")
 Count = NewType("Count", int)
 Seed = NewType("Seed", int)
 Span = NewType("Span", int)
+Repeats = NewType("Repeats", int)
 Texts = NewType("Texts", tuple[str, ...])
 """A list of texts, or a single text."""
+
+MAX_REPEATS: Final = 100_000
+"""Repeats, rounds and replays: standings walk through them all, which takes some seconds for so many."""
 
 FORMATS: Final[Mapping[str, type[Any]]] = MappingProxyType(
     {
@@ -108,7 +112,7 @@ class SaidPlan:
 
     name: str | None = None
     seed: Seed = Seed(0)
-    repeats: Count | None = None
+    repeats: Repeats | None = None
     seeds: tuple[Seed, ...] | None = None
     clock: Literal["wall", "virtual"] = "wall"
     time_control: TimeControl | None = None
@@ -173,12 +177,13 @@ def _choice(value: Any, kind: Any) -> Any:
 
 _HOOKS: Final[Mapping[Any, Callable[[Any, Any], Any]]] = {
     str: _text,
-    int: _whole(0),
+    int: _whole(0, MAX_REPEATS),
     float: _number,
     bool: _flag,
     Path: lambda value, kind: Path(_text(value, kind)),
     TimeControl: lambda value, kind: TimeControl.parse(_text(value, kind)),
     Count: _whole(1),
+    Repeats: _whole(1, MAX_REPEATS),
     Seed: _whole(0, MAX_SEED),
     Span: _span,
     Texts: _texts,

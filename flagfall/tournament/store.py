@@ -33,7 +33,7 @@ import attrs
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.plan import Plan
-from flagfall.tournament.plan_facts import changes, plan_facts
+from flagfall.tournament.plan_facts import changes, plan_facts, seats_in
 from flagfall.tournament.playing_matches import JOURNALS, RUNNING
 from flagfall.tournament.reading import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
@@ -125,14 +125,21 @@ class StoredPlan:
     facts: dict[str, str]
 
     def parse(self) -> Plan:
-        """The plan.
+        """Return the plan, to be shown: nothing that it names is imported.
 
         Raises:
             UsageError: it was made by a program, not from a file, or what it names is gone.
         """
         if not self.text:
             raise UsageError("the plan was made by a program, which has to be asked for the results")
-        return parse_plan(self.text, name=PLAN, folder=Path(self.folder), title=self.name, seed=self.seed)
+        return parse_plan(
+            self.text,
+            name=PLAN,
+            folder=Path(self.folder),
+            title=self.name,
+            seed=self.seed,
+            seats=seats_in(self.facts),
+        )
 
 
 class Store:

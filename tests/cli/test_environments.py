@@ -181,7 +181,7 @@ def test_an_ignored_seed_is_told_and_not_verified(program):
     assert ended.err.count("\n") == 1
     ends = [json.loads(line) for line in Path("j").read_text().splitlines() if '"event":"end"' in line]
     assert [end["metrics"]["ignores_seed"] for end in ends] == [True]
-    verified = program("verify j")
+    verified = program("verify j --trust")
     assert verified.code == 1
     assert verified.out.startswith("NOT VERIFIED  j: the seals hold;")
     assert "the environment ignores its seed" in verified.out

@@ -176,7 +176,7 @@ falls = -1
     found = mistakes_of(text, folder=tmp_path)
     expected = [
         "line 1: sed: unknown name 'sed'; nearest: seed",
-        "line 2: repeats: 0 is no whole number, at least 1",
+        "line 2: repeats: 0 is no whole number, from 1 to 100000",
         "line 3: format.kind: unknown format 'swis'; nearest: swiss",
         "line 5: agents[0]: unknown agent 'randm'; nearest: random; or write module:Name, file.py:Name or",
         f"line 7: agents[1]: no such agent file: {tmp_path}/bott.py; nearest: bot.py",

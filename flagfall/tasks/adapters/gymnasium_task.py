@@ -13,6 +13,7 @@ from flagfall.errors import UsageError, nearest
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.roles import StepResult
 from flagfall.tasks.adapters.handling import checked_flag, close_environment, finite_reward
+from flagfall.tasks.adapters.imports import import_named
 from flagfall.tasks.adapters.masks import MASK_KEY, has_mask, is_allowed, mask_of, with_mask, with_mask_space
 from flagfall.tasks.adapters.seeds import IGNORES_SEED, environment_seed, warn_of_ignored_seed
 from flagfall.tasks.adapters.spaces import NotOfSpace, check_writable, contains, kept, lowest, read
@@ -174,6 +175,10 @@ def make_gymnasium_task(text: str) -> GymnasiumTask:
     own = {key: options.pop(key) for key in ("nil", "action_mask") if key in options}
     try:
         module = _OUR_MODULE if name.startswith(_OUR_IDS) else ""
+        named, colon, env_id = name.partition(":")
+        if colon:
+            import_named(named)
+            name = env_id
         env = gymnasium.make(module + name, disable_env_checker=True, **options)
     except gymnasium.error.UnregisteredEnv as error:
         hint = nearest(name, gymnasium.registry)

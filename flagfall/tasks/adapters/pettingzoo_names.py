@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from flagfall.errors import UsageError, nearest
+from flagfall.tasks.adapters.imports import import_named
 
 _FUNCTIONS: Final = {"parallel": "parallel_env", "aec": "env"}
 """What modules call the makers of the two interfaces; the first that there is is taken."""
@@ -69,7 +70,7 @@ def _registered(text: str, name: str) -> dict[str, Callable[..., Any]]:
 def _in_module(text: str, name: str) -> dict[str, Callable[..., Any]]:
     """What makes the environment of a module, by interface."""
     try:
-        module: ModuleType = importlib.import_module(name)
+        module: ModuleType = import_named(name)
     except Exception as error:
         raise UsageError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
     makers = {api: getattr(module, made) for api, made in _FUNCTIONS.items() if hasattr(module, made)}

@@ -42,7 +42,7 @@ def parse_text(text: str) -> tuple[str, dict[str, Any]]:
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -30,6 +30,9 @@ from flagfall.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+MAX_CHARS: Final = 8 * 2**20
+"""Characters of a file of words; half a million words take five million."""
+
 COMMON_WORDS: Final = 200
 """How many of the most frequent words micro-task 6 draws from."""
 
@@ -98,12 +101,15 @@ def load_words(path: Path) -> Words:
         UsageError: the file cannot be read, or is no file of words; the message names the line.
     """
     try:
-        text = path.read_text(encoding="ascii")
+        with path.open(encoding="ascii") as file:
+            text = file.read(MAX_CHARS + 1)
     except OSError as error:
         raise UsageError(f"words {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         line = 1 + error.object.count(b"\n", 0, error.start)
         raise UsageError(f"words {path}: line {line}: only the letters a to z make words") from error
+    if len(text) > MAX_CHARS:
+        raise UsageError(f"words {path}: more than {MAX_CHARS} characters")
     return read_words(text.splitlines(), str(path))
 
 

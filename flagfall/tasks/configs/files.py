@@ -25,6 +25,15 @@ SHIPPED: Final[Mapping[str, Path]] = MappingProxyType(
 )
 """The configurations that come with flagfall, by name."""
 
+MAX_CHARS: Final = 8 * 2**20
+"""Characters of a configuration; a vocabulary of half a million words takes five million."""
+
+MAX_DEPTH: Final = 16
+"""Tables and lists in each other; configurations of round 1 have five."""
+
+MAX_NOTICES: Final = 10
+"""Duplicate keys that are reported; looking for the lines of each takes a pass over the text."""
+
 _TOML_PLACE: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -59,9 +68,12 @@ def read_text(path: Path, what: str) -> str:
         UsageError: it cannot be read, or is no UTF-8.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(4 * MAX_CHARS + 1)
     except OSError as error:
         raise UsageError(f"{what} {path}: {error.strerror or error}") from error
+    if len(data) > 4 * MAX_CHARS:
+        raise UsageError(f"{what} {path}: more than {4 * MAX_CHARS} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -70,7 +82,7 @@ def read_text(path: Path, what: str) -> str:
 
 
 def parse_config(
-    text: str, form: str = ".json", *, name: str = "configuration", folder: Path = Path()
+    text: str, form: str = ".json", *, name: str = "configuration", folder: Path | None = Path()
 ) -> Config:
     """The configuration in a text.
 
@@ -79,14 +91,17 @@ def parse_config(
         form: `.json` or `.toml`. A JSON object whose scheduler has a `type` is one of round 1; any other
             has the same tables as our TOML.
         name: what to call it in messages.
-        folder: where relative paths in it begin.
+        folder: where relative paths in it begin; `None` where it may name no files, as in a journal.
 
     Raises:
         UsageError: something is wrong with it; the message has all that is.
     """
+    if len(text) > MAX_CHARS:
+        raise UsageError(f"{name}: {len(text)} characters; {MAX_CHARS} are the most")
     mistakes = Mistakes(name)
     data = _READERS[form](text, mistakes)
     mistakes.raise_any()
+    _refuse_depth(data, name)
     scheduler = data.get("scheduler")
     if form == ".json" and (not isinstance(scheduler, dict) or "policy" not in scheduler):
         return read_round1(data, mistakes)
@@ -119,9 +134,26 @@ def _from_tables(data: Mapping[str, Any], name: str) -> Config:
     return read_ours(data, Mistakes(name), lambda said: _resolve_words(said, Path()))
 
 
-def _resolve_words(said: Any, folder: Path) -> Words:
+def _refuse_depth(data: Any, name: str) -> None:
+    """Refuse tables and lists in each other that are too deep to walk.
+
+    Raises:
+        UsageError: they are.
+    """
+    level = [data]
+    for _ in range(MAX_DEPTH):
+        parts = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [inner for part in parts for inner in part if isinstance(inner, dict | list)]
+    if level:
+        raise UsageError(f"{name}: tables and lists stand more than {MAX_DEPTH} deep in each other")
+
+
+def _resolve_words(said: Any, folder: Path | None) -> Words:
     """Words from a file, or a list of them, which journals have."""
+    if isinstance(said, str) and folder is None:
+        raise UsageError("a path: write the list of words itself, as journals have it")
     if isinstance(said, str):
+        assert folder is not None
         return load_words(folder / said)
     if isinstance(said, list) and all(isinstance(word, str) for word in said):
         return read_words(said, "in the list")
@@ -129,12 +161,12 @@ def _resolve_words(said: Any, folder: Path) -> Words:
 
 
 def _read_json(text: str, mistakes: Mistakes) -> dict[str, Any]:
+    duplicates: list[tuple[str, int]] = []
+
     def table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)  # as in round 1, the last of several equal keys counts
         if len(made) < len(pairs):
-            for key, count in Counter(key for key, _ in pairs).items():
-                if count > 1:
-                    warnings.warn(_duplicate_key(mistakes.source, text, key, count), stacklevel=2)
+            duplicates.extend((key, n) for key, n in Counter(key for key, _ in pairs).items() if n > 1)
         return made
 
     try:
@@ -147,6 +179,8 @@ def _read_json(text: str, mistakes: Mistakes) -> dict[str, Any]:
         raise UsageError(f"{mistakes.source}: no configuration: {error}") from error
     if not isinstance(data, dict):
         raise UsageError(f"{mistakes.source}: a configuration is an object, not {type(data).__name__}")
+    for key, count in duplicates[:MAX_NOTICES]:
+        warnings.warn(_duplicate_key(mistakes.source, text, key, count), stacklevel=2)
     return data
 
 

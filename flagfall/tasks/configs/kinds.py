@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from flagfall.kernel.refusals import text_of
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, make_catalog
 from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG, commai_tasks
@@ -29,13 +30,20 @@ WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = MappingProxyType({"grid":
 """Types of worlds."""
 
 
+MAX_SETTING: Final = 10**9
+"""The greatest value of a setting that has no limit of its own: steps and answers that nobody plays."""
+
+MAX_DRAWN: Final = 10_000
+"""The greatest number of things that a task draws and keeps: usual are 2 to 10."""
+
+
 @attrs.frozen
 class Setting:
     """A constant that a configuration may change.
 
     Attributes:
         least: the smallest value.
-        most: the greatest value; `None` for no limit.
+        most: the greatest value; `None` for `MAX_SETTING`.
         whole: whole numbers only.
     """
 
@@ -46,11 +54,14 @@ class Setting:
     def complaint(self, value: Any) -> str | None:
         """What is wrong with a value; `None` where nothing is."""
         right_type = type(value) is int or (type(value) is float and not self.whole)
-        if right_type and self.least <= value and (self.most is None or value <= self.most):
+        most = MAX_SETTING if self.most is None else self.most
+        if right_type and self.least <= value <= most:
             return None
         kind = "a whole number" if self.whole else "a number"
         limits = f"at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
-        return f"{value!r} is not {kind}, {limits}"
+        if right_type and self.most is None and value > most:
+            limits = f"at most {most}"
+        return f"{text_of(value)} is not {kind}, {limits}"
 
 
 MakeTask: TypeAlias = Callable[[Mapping[str, Any], GridWorld | None, Words | None], ByteTask]
@@ -83,7 +94,7 @@ _RULES: Final = {
 _CHARACTER_SETTINGS: Final = {
     "micro1": {"alphabet_size": Setting(1, len(TARGET_ALPHABET)), "patience": Setting(1)},
     "micro2": {"alphabet_size": Setting(1, len(LETTERS)), "patience": Setting(1)},
-    "micro3": {"alphabet_size": Setting(1, len(LETTERS)), "options": Setting(1)},
+    "micro3": {"alphabet_size": Setting(1, len(LETTERS)), "options": Setting(1, MAX_DRAWN)},
     "micro4": {"alphabet_size": Setting(1, len(LETTERS + PUNCTUATION))},
 }
 
@@ -93,7 +104,7 @@ _DIGITS: Final = 10
 def _constants(task_id: str) -> dict[str, Setting]:
     """What can be changed in the questions of a micro-task."""
     if task_id in FEEDBACK_SOURCES:
-        return {"mapping_size": Setting(1, _DIGITS if ROWS[task_id].keys == "each" else None)}
+        return {"mapping_size": Setting(1, _DIGITS if ROWS[task_id].keys == "each" else MAX_DRAWN)}
     return _CHARACTER_SETTINGS.get(task_id, {})
 
 

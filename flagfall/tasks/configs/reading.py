@@ -9,15 +9,15 @@ from __future__ import annotations
 __all__ = ["Resolve", "read_ours", "read_round1"]
 
 import inspect
-import math
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final, TypeAlias
 
 from flagfall.errors import UsageError
+from flagfall.kernel.refusals import text_of
 from flagfall.tasks.commai.words import Words
 from flagfall.tasks.configs.config import Config, TaskEntry
-from flagfall.tasks.configs.kinds import TASK_KINDS, WORLDS
+from flagfall.tasks.configs.kinds import MAX_SETTING, TASK_KINDS, WORLDS
 from flagfall.tasks.configs.mistakes import Mistakes, Path
 from flagfall.tasks.configs.names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
 from flagfall.tasks.policies import POLICIES
@@ -35,6 +35,9 @@ _PARTS: Final = (
     "max_reward_per_task",
 )
 _WILD: Final = frozenset("*?[")
+
+MAX_LISTED: Final = 10_000
+"""Entries of a schedule, and tables of tasks: each may be compared with every task that there is."""
 
 
 def _is_pattern(name: str) -> bool:
@@ -62,6 +65,9 @@ def read_ours(data: Mapping[str, Any], mistakes: Mistakes, resolve: Resolve) -> 
         if (kind := _world_type(said, name, mistakes, WORLDS)) is not None
     }
     said = mistakes.table(data, "tasks", ())
+    if len(said) > MAX_LISTED:
+        mistakes.add(("tasks",), f"{len(said)} tables; {MAX_LISTED} are the most")
+        mistakes.raise_any()
     scheduler = mistakes.table(data, "scheduler", (), needed=True)
     policy = _policy(scheduler, mistakes)
     known = list(dict.fromkeys([*(name for name in said if not _is_pattern(name)), *TASK_KINDS]))
@@ -114,6 +120,9 @@ def _schedule(scheduler: Mapping[str, Any], known: list[str], mistakes: Mistakes
     listed = scheduler.get("tasks")
     if not isinstance(listed, list) or not listed:
         mistakes.add(("scheduler",), "tasks is missing: write a list of at least one task")
+        return ()
+    if len(listed) > MAX_LISTED:
+        mistakes.add(("scheduler", "tasks"), f"{len(listed)} entries; {MAX_LISTED} are the most")
         return ()
     names: list[str] = []
     for number, name in enumerate(listed):
@@ -184,8 +193,9 @@ def _words(data: Mapping[str, Any], mistakes: Mistakes, resolve: Resolve) -> Wor
 
 def _cap(data: Mapping[str, Any], mistakes: Mistakes) -> float | None:
     most: Any = data.get("max_reward_per_task")
-    if most is not None and (type(most) not in {int, float} or not math.isfinite(most)):
-        mistakes.add(("max_reward_per_task",), f"{most!r} is not a number")
+    if most is not None and (type(most) not in {int, float} or not -MAX_SETTING <= most <= MAX_SETTING):
+        limits = f"from {-MAX_SETTING} to {MAX_SETTING}"
+        mistakes.add(("max_reward_per_task",), f"{text_of(most)} is not a number, {limits}")
         return None
     return most  # type: ignore[no-any-return]  # a number, or None
 

@@ -134,7 +134,7 @@ class TrackSetup:
             UsageError: it is damaged.
         """
         said: Any = None
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             said = json.loads(config)
         if not isinstance(said, dict) or _KEY not in said:
             return None

@@ -1,0 +1,102 @@
+"""Modules that the text of a task has imported, and permission for it.
+
+A task such as `gym:my_module:Game-v0` names code. On a command line it is the user who names it; in a journal
+or a plan that was sent it is a stranger. So texts that come out of files are checked first: what comes
+with flagfall, and environments that an installed library registers by itself, may be made; any other module
+is imported only where the user trusts the file.
+"""
+
+from __future__ import annotations
+
+__all__ = ["UntrustedImportError", "check_imports", "import_named", "named_module"]
+
+import importlib
+import os
+import sys
+from importlib.machinery import PathFinder
+from types import ModuleType
+from typing import Final
+
+from flagfall.errors import UsageError
+from flagfall.tasks.adapters.texts import parse_text
+
+GYM_PREFIX: Final = "gym:"
+PETTINGZOO_PREFIX: Final = "pettingzoo:"
+
+_FORWARDING: Final = ("GymV21Environment", "GymV26Environment")
+"""Ids of Gymnasium that forward to the old library `gym`, which imports what their options name."""
+
+
+class UntrustedImportError(UsageError):
+    """A file names a module that is imported only where the user trusts the file.
+
+    Attributes:
+        module: the name of the module.
+        origin: the file that it would be imported from.
+    """
+
+    def __init__(self, task: str, module: str) -> None:
+        self.module = module
+        self.origin = _origin(module)
+        super().__init__(f"task {_shortened(task)} would import module {module!r} ({self.origin})")
+
+
+def named_module(task_id: str) -> str | None:
+    """Return the module that making the task would import by its name; `None` where there is none.
+
+    Args:
+        task_id: the text of a task of any kind.
+    """
+    name = task_id.partition("?")[0]
+    if name.startswith(GYM_PREFIX):
+        env_id = name.removeprefix(GYM_PREFIX)
+        module, colon, _ = env_id.partition(":")
+        if colon:
+            return module
+        if env_id.partition("-v")[0] in _FORWARDING:
+            return str(parse_text(task_id)[1].get("env_id", "gym")).partition(":")[0]
+    elif name.startswith(PETTINGZOO_PREFIX):
+        module = name.removeprefix(PETTINGZOO_PREFIX)
+        return module if "." in module else None
+    return None
+
+
+def check_imports(task_id: str) -> None:
+    """Refuse a task whose text names a module to import.
+
+    Raises:
+        UntrustedImportError: it names one.
+    """
+    module = named_module(task_id)
+    if module is not None:
+        raise UntrustedImportError(task_id, module)
+
+
+def import_named(name: str) -> ModuleType:
+    """Import a module that the user named, from the working directory too.
+
+    Raises:
+        Exception: whatever the module raises.
+    """
+    if "" not in sys.path and os.curdir not in sys.path:
+        sys.path.insert(0, "")
+    return importlib.import_module(name)
+
+
+def _origin(module: str) -> str:
+    """Return where a module would come from, without importing anything.
+
+    Of a dotted name only the first part can be looked up so: for the next one, Python imports the first.
+    """
+    top = module.partition(".")[0]
+    try:
+        spec = PathFinder.find_spec(top, ["", *sys.path])
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        return "part of Python" if top in sys.stdlib_module_names else "not found"
+    return spec.origin or next(iter(spec.submodule_search_locations or ()), "not found")
+
+
+def _shortened(text: str, most: int = 80) -> str:
+    return repr(text if len(text) <= most else f"{text[: most - 3]}...")
