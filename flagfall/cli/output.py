@@ -58,7 +58,7 @@ def _plain(value: Any) -> Any:
 
 def number(value: float) -> str:
     """A number for people: whole ones without a point."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.3f}"
+    return f"{value:,.0f}" if value % 1 == 0 else f"{value:,.3f}"
 
 
 def duration(ns: float) -> str:
