@@ -6,7 +6,7 @@ leave files beside the database (in WAL mode even a reader needs them). Then a c
 
 from __future__ import annotations
 
-__all__ = ["MIGRATIONS", "DamagedStore", "open_to_read", "open_to_write"]
+__all__ = ["DAMAGES", "MIGRATIONS", "DamagedStore", "open_to_read", "open_to_write"]
 
 import os
 import shutil
@@ -42,8 +42,15 @@ MIGRATIONS: Final = (
 )
 """What makes a database of version n out of one of version n - 1; the version is its `user_version`."""
 
+DAMAGES: Final = (sqlite3.Error, UnicodeDecodeError)
+"""Errors of SQLite for a file that is damaged; the second for a text that is none."""
+
 _SCHEMA: Final = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 _WAL: Final = "-wal"
+
+
+MAX_REASON_CHARS: Final = 160
+"""What a message has of an error of SQLite, which may quote the damaged file."""
 
 
 class DamagedStore(UsageError):
@@ -56,7 +63,7 @@ class DamagedStore(UsageError):
 
     def __init__(self, path: Path, what: object) -> None:
         super().__init__(
-            f"{path} is damaged ({what}): put a copy of it back, or save what can be read with"
+            f"{path} is damaged ({_one_line(what)}): put a copy of it back, or save what can be read with"
             f" `sqlite3 {path.name} .recover`; the journals beside it are files of their own"
         )
 
@@ -89,7 +96,7 @@ def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
 def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
     (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if fault != "ok":
-        raise DamagedStore(path, " ".join(fault.split()))
+        raise DamagedStore(path, fault)
 
 
 def open_to_read(path: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDirectory[str] | None]:
@@ -115,13 +122,18 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDire
         return connection, folder
 
 
+def _one_line(what: object) -> str:
+    words = " ".join(str(what).split())
+    return "".join(c if c.isprintable() else "?" for c in words)[:MAX_REASON_CHARS]
+
+
 @contextmanager
 def _errors_of(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise UsageError(f"{path} cannot be opened: {error}") from error
-    except sqlite3.Error as error:
+        raise UsageError(f"{path} cannot be opened: {_one_line(error)}") from error
+    except DAMAGES as error:
         raise DamagedStore(path, error) from error
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -36,7 +36,7 @@ import msgspec
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.checking import misfit
-from flagfall.tournament.database import DamagedStore, open_to_read, open_to_write
+from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
 from flagfall.tournament.plan import MAX_SEED, Plan
 from flagfall.tournament.plan_facts import changes, plan_facts
 from flagfall.tournament.playing_matches import JOURNALS, RUNNING
@@ -281,7 +281,7 @@ class Store:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except DAMAGES as error:
             raise DamagedStore(self._path, error) from error
 
     def played(self, plan: Plan | None = None) -> dict[str, MatchRecord]:
