@@ -15,9 +15,10 @@ that a command which needs little of it starts in half the time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
+TYPE_CHECKING = False  # `typing` takes longer to import than this file, and a signal may come meanwhile
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from flagfall.agents import Agent as Agent
     from flagfall.agents import Briefing as Briefing
     from flagfall.agents import Seat as Seat

@@ -6,21 +6,21 @@ __all__ = ["check_players", "run_until_interrupted"]
 
 import signal
 import sys
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import trio
 
 from flagfall.agents.specs import is_human
 from flagfall.cli.interrupts import STOPPING, interruptible
 from flagfall.cli.preflight import check_agents
+from flagfall.cli.signals import SIGNALLED
 from flagfall.gvgai.samples import PLAYERS
 from flagfall.gvgai.tracks import PROGRAM, agent_label
 from flagfall.timing import VirtualClock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
-
-_SIGNALLED: Final = 128
 
 
 def check_players(agents: Iterable[str]) -> None:
@@ -39,7 +39,8 @@ def check_players(agents: Iterable[str]) -> None:
 
 
 def _say(text: str) -> None:
-    print(f"flagfall: {text}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # the terminal was closed
+        print(f"flagfall: {text}", file=sys.stderr, flush=True)
 
 
 def run_until_interrupted(
@@ -71,7 +72,7 @@ def run_until_interrupted(
                 finally:
                     number = interrupts.number
         except* KeyboardInterrupt:  # out of an agent that blocked the event loop
-            number = signal.SIGINT
+            number = number or signal.SIGINT
 
     try:
         trio.run(main, clock=VirtualClock() if virtual else None)
@@ -81,4 +82,4 @@ def run_until_interrupted(
         while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]
         raise error from None
-    return _SIGNALLED + number if number else 0
+    return SIGNALLED + number if number else 0

@@ -46,7 +46,8 @@ def main(runner: int) -> int:
     Args:
         runner: the process that must not be outlived.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what Ctrl-C means
+    for number in (signal.SIGINT, signal.SIGHUP):  # the runner decides what they mean
+        signal.signal(number, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != runner:  # it was gone before it could be heard of
         return 1
