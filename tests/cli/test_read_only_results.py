@@ -35,8 +35,8 @@ def read_only(folder: Path) -> Iterator[None]:
         yield
         folder.chmod(0o755)
         return
-    for words in (["--bind", folder, folder], ["-o", "remount,bind,ro", folder]):
-        done = subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
+    for words in (["--bind", folder], ["-o", "remount,bind,ro"]):
+        done = subprocess.run(["mount", *words, folder], capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip(f"nothing may be mounted here: {done.stderr.strip()}")
     try:

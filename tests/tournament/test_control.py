@@ -252,7 +252,7 @@ with socket.socket(socket.AF_UNIX) as talk:
 
 async def test_a_process_below_the_run_is_refused(tmp_path: Path) -> None:
     async with paused_run(tmp_path):
-        words = [sys.executable, "-c", CONNECT, place_of(tmp_path)]
+        words = [sys.executable, "-c", CONNECT, str(place_of(tmp_path))]
         done = await trio.run_process(words, capture_stdout=True)
         assert "processes of agents may not steer" in done.stdout.decode()
 
