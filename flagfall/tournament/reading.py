@@ -126,7 +126,7 @@ def parse_plan(
     if (count := most_matches(plan)) > MAX_MATCHES:
         mistakes.add(
             ("repeats",),
-            f"{count} matches are more than {MAX_MATCHES}: take fewer repeats, or set a number in stop.matches",
+            f"{count} matches are more than {MAX_MATCHES}: take fewer repeats, or set stop.matches",
         )
         mistakes.raise_any()
     return plan
