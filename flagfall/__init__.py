@@ -25,9 +25,10 @@ if (
     # journal would run in place of the real one. Modules that a command line names are still found.
     del sys.path[0]
 
-from typing import TYPE_CHECKING, Any, Final
-
+TYPE_CHECKING = False  # `typing` takes longer to import than this file, and a signal may come meanwhile
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from flagfall.agents import Agent as Agent
     from flagfall.agents import Briefing as Briefing
     from flagfall.agents import Seat as Seat

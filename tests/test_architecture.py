@@ -51,7 +51,7 @@ PURE = [
         for name in (
             *("all_play_all", "bootstrap", "comparisons", "formats", "knockout", "meetings", "pairing"),
             *("places", "ratings", "records", "skill", "sprt", "sprt_watch", "standings", "swiss"),
-            *("thinking", "withdrawals"),
+            *("checking", "thinking", "withdrawals"),
         )
     ),
     *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),

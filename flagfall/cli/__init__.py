@@ -7,20 +7,24 @@ Exit codes, of every command:
 | 0 | it was done. Agents that were late, illegal or out are results, not errors |
 | 1 | the host failed (a task, the disk, this program), or `verify` or a check found something |
 | 2 | what was asked for cannot be; nothing was played or written |
-| 128 + n | ended by signal n: 130 for Ctrl-C, 143 for SIGTERM; what was played is printed and recorded |
+| 128 + n | ended by signal n: 129 where the terminal was closed, 130 for Ctrl-C, 143 for SIGTERM; what was
+played is printed and recorded |
 """
 
 from __future__ import annotations
 
 __all__ = ["discard_output", "main"]
 
+import errno
 import os
 import re
+import signal
 import sys
 import warnings
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final
 
+from flagfall.cli.signals import SIGNALLED, Ended, as_interrupts, release_terminal
 from flagfall.errors import HostFault, UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 
 HOST_FAILED: Final = 1
 BAD_USAGE: Final = 2
-INTERRUPTED: Final = 130
 
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 
@@ -38,7 +41,8 @@ _HELP: Final = """\
 Matches of agents and tasks, under deadlines that the kernel enforces.
 
 Exit codes: 0 done (agents that were late or out are results, not errors), 1 the host failed or `verify`
-found a difference, 2 what was asked for cannot be (nothing was played or written), 130 ended by Ctrl-C.
+found a difference, 2 what was asked for cannot be (nothing was played or written), 130 ended by Ctrl-C,
+143 by SIGTERM, 129 by a closed terminal.
 """
 
 _COMMANDS: Final = {
@@ -69,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     from cyclopts import CycloptsError
 
+    ended = Ended()
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what the terminal cannot show is told in ASCII
@@ -76,23 +81,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            code = _app(words[:1])(
-                words, exit_on_error=False, print_error=False, result_action="return_value"
-            )
-        sys.stdout.flush()
+            app = _app(words[:1])
+            command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+            with as_interrupts(ended):
+                code = command(*bound.args, **bound.kwargs)
+                sys.stdout.flush()
     except (CycloptsError, UsageError) as error:
         return _failed(error, BAD_USAGE)
     except HostFault as error:
         return _failed(error, HOST_FAILED)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BaseExceptionGroup as group:  # a nursery was interrupted
-        if group.subgroup(KeyboardInterrupt) is None:
+    except (KeyboardInterrupt, BaseExceptionGroup) as error:
+        if isinstance(error, BaseExceptionGroup) and error.subgroup(KeyboardInterrupt) is None:
             raise
-        return INTERRUPTED
-    except BrokenPipeError:
-        discard_output()
-        return 0
+        return SIGNALLED + ended.number
+    except OSError as error:
+        return _reader_gone(error)
     return int(code or 0)
 
 
@@ -127,8 +130,25 @@ def _failed(error: Exception, code: int) -> int:
     return code
 
 
+def _reader_gone(error: OSError) -> int:
+    """The exit code where output could not be written, since nobody is there to read it.
+
+    Whoever read it (`| head`) has seen enough: no error, and none later, when Python flushes. A terminal that
+    was closed is like SIGHUP.
+
+    Raises:
+        OSError: it is something else.
+    """
+    if error.errno == errno.EIO and release_terminal():
+        return SIGNALLED + signal.SIGHUP
+    if not isinstance(error, BrokenPipeError):
+        raise error
+    discard_output()
+    return 0
+
+
 def discard_output() -> None:
-    """Print nothing any more: the reader (`| head`) has seen enough, which is no error, also at the end."""
+    """Send further output nowhere: its reader (`| head`) has gone, which is no error, also not at the end."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

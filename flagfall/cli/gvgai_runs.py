@@ -6,7 +6,8 @@ __all__ = ["check_players", "run_until_interrupted"]
 
 import signal
 import sys
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -15,14 +16,13 @@ from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.specs import is_human
 from flagfall.cli.interrupts import STOPPING, interruptible
 from flagfall.cli.preflight import check_agents
+from flagfall.cli.signals import SIGNALLED
 from flagfall.gvgai.samples import PLAYERS
 from flagfall.gvgai.tracks import agent_label
 from flagfall.timing import VirtualClock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
-
-_SIGNALLED: Final = 128
 
 
 def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> None:
@@ -45,7 +45,8 @@ def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> 
 
 
 def _say(text: str) -> None:
-    print(f"flagfall: {text}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # the terminal was closed
+        print(f"flagfall: {text}", file=sys.stderr, flush=True)
 
 
 def run_until_interrupted(
@@ -77,7 +78,7 @@ def run_until_interrupted(
                 finally:
                     number = interrupts.number
         except* KeyboardInterrupt:  # out of an agent that blocked the event loop
-            number = signal.SIGINT
+            number = number or signal.SIGINT
 
     try:
         trio.run(main, clock=VirtualClock() if virtual else None)
@@ -87,4 +88,4 @@ def run_until_interrupted(
         while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]
         raise error from None
-    return _SIGNALLED + number if number else 0
+    return SIGNALLED + number if number else 0

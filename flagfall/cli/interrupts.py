@@ -1,4 +1,4 @@
-"""Ctrl-C: once to stop cleanly, twice to be rid of it."""
+"""Ctrl-C, SIGTERM, a closed terminal: once to stop cleanly, twice to be rid of it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ __all__ = ["STOPPING", "Interrupts", "interruptible"]
 
 import signal
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
+
+from flagfall.cli.signals import release_terminal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
 STOPPING: Final = "stopping after this turn"
 """What is told after the first Ctrl-C, where it stops a match."""
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_CANCELLING: Final = (signal.SIGINT, signal.SIGTERM)
+"""Those whose second one cancels. Of a closed terminal both the system and the shell send SIGHUP."""
 
 
 @attrs.define(eq=False)
@@ -45,16 +49,17 @@ class Interrupts:
         """Take signals as they come."""
         async for number in signals:
             self._unheard = 0
-            if self.number:
-                self.scope.cancel()
+            if self.stop.is_set():
+                if number in _CANCELLING:
+                    self.scope.cancel()
                 continue
-            self.number = number
             self.stop.set()
             say(f"{stopping}; Ctrl-C again to cancel at once")
 
-    def take_blocked(self, number: int, frame: FrameType | None) -> bool:  # noqa: ARG002 - a signal handler's
-        """Whether the loop has not even heard of the signal before this one: an agent blocks it."""
-        self._unheard += 1
+    def take_blocked(self, number: int) -> bool:
+        """Tell whether an agent blocks the loop, so that it has not even heard the signal before this one."""
+        self.number = self.number or number
+        self._unheard += number in _CANCELLING
         return self._unheard > 1 and not trio.lowlevel.currently_ki_protected()
 
 
@@ -70,18 +75,36 @@ async def interruptible(say: Callable[[str], None], stopping: str = STOPPING) ->
         stopping: what is told after the first signal.
     """
     state = Interrupts()
-    with trio.open_signal_receiver(*_SIGNALS) as signals:
+    heard = [*_CANCELLING]
+    hang_up = signal.getsignal(signal.SIGHUP)
+    if hang_up is not signal.SIG_IGN:  # as under nohup
+        heard.append(signal.SIGHUP)
+    if callable(hang_up):
+        # Stays there when this is over: what was played has to be printed, however often it is sent.
+        signal.signal(signal.SIGHUP, partial(_first_only, state, hang_up))
+    with trio.open_signal_receiver(*heard) as signals:
         hear = signal.getsignal(signal.SIGINT)
         assert callable(hear)
 
         def handle(number: int, frame: FrameType | None) -> None:
-            if state.take_blocked(number, frame):
+            if number == signal.SIGHUP:
+                release_terminal()
+            if state.take_blocked(number):
                 raise KeyboardInterrupt
             hear(number, frame)
 
-        signal.signal(signal.SIGINT, handle)  # the receiver puts back what was there before it
+        for number in heard:
+            signal.signal(number, handle)  # the receiver puts back what was there before it
         async with trio.open_nursery() as nursery:
             nursery.start_soon(state.watch, signals, say, stopping)
             with state.scope:
                 yield state
             nursery.cancel_scope.cancel()
+
+
+def _first_only(
+    state: Interrupts, hear: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None
+) -> None:
+    """Take SIGHUP where no signal came before it."""
+    if not state.number:
+        hear(number, frame)

@@ -5,19 +5,17 @@ from __future__ import annotations
 __all__ = ["run"]
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.signals import SIGNALLED
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
     from flagfall.agents.door import Joining
     from flagfall.agents.isolation import Isolation
     from flagfall.cli.session import Session
-
-_SIGNALLED: Final = 128
-"""What shells add to the number of a signal for an exit code."""
 
 _List = Parameter(consume_multiple=True, negative="")
 _Flag = Parameter(negative="", show_default=False)
@@ -161,7 +159,7 @@ def run(
         _report(session, json=json, quiet=quiet)
     if session.fault is not None:
         raise session.fault
-    return _SIGNALLED + session.signal if session.signal else 0
+    return SIGNALLED + session.signal if session.signal else 0
 
 
 def _tell_advisory(isolation: Isolation) -> None:

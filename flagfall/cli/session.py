@@ -6,7 +6,7 @@ __all__ = ["Session"]
 
 import signal
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -63,7 +63,7 @@ class Session:
                 async with interruptible(self._say) as interrupts:
                     await self._play_all(interrupts)
         except* KeyboardInterrupt:  # out of an agent that blocked the event loop
-            self.signal = signal.SIGINT
+            self.signal = self.signal or signal.SIGINT
 
     async def _play_all(self, interrupts: Interrupts) -> None:
         try:
@@ -115,7 +115,8 @@ class Session:
         return sinks
 
     def _say(self, text: str) -> None:
-        if self._progress is not None:
-            self._console.print(f"flagfall: {text}")
-        else:
-            print(f"flagfall: {text}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # the terminal was closed
+            if self._progress is not None:
+                self._console.print(f"flagfall: {text}")
+            else:
+                print(f"flagfall: {text}", file=sys.stderr, flush=True)

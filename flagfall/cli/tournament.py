@@ -99,11 +99,12 @@ def tournament(
             code = run_until_interrupted(
                 play, say=screen.say, stopping="ending the matches that are being played"
             )
-    except UsageError:
-        raise
-    except FlagfallError as error:
+    except HostFault as error:
         fault = error
-    _print_results(loaded, folder, shlex.join(again))
+    try:
+        _print_results(loaded, folder, shlex.join(again))
+    except FlagfallError as error:
+        fault = fault or error
     if fault is not None:
         raise fault
     return code

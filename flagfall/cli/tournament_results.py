@@ -5,9 +5,10 @@ from __future__ import annotations
 __all__ = ["show_tournament"]
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from flagfall.cli.output import print_json, print_table, table
+from flagfall.cli.output import harmless, print_json, print_table, table
 from flagfall.cli.standings import print_standings
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.exports import FORMATS, agent_rows, export, match_rows
@@ -38,21 +39,20 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
     if form == "table" and output is not None:
         raise UsageError(f"{output}: a table is for the screen; into a file take csv, json or parquet")
     form = form or _form_of(output)
-    store = Store(folder)
-    try:
-        records = list(store.records())
-        stored = store.plan()
-    finally:
-        store.close()
-    if stored is None:
-        raise UsageError(f"{folder}: no tournament has begun there")
     if form == "parquet" and output is None:
         raise UsageError("Parquet is no text: name a file with --output")
-    if matches:
-        _show_rows(match_rows(records), output, form)
-        return
-    played = {record.id: record for record in records if record.status == "played"}
-    stands = standings(stored.parse(), played)
+    with closing(Store(folder)) as store:
+        stored = store.plan()
+        if stored is None:
+            raise UsageError(f"{folder}: no tournament has begun there")
+        records = list(store.records())
+        if matches:
+            _show_rows(match_rows(records), output, form)
+            return
+        plan = stored.parse()
+        played = {record.id: record for record in records if record.status == "played"}
+        store.check(plan, played)
+    stands = standings(plan, played)
     if form == "table":
         print_standings(stands)
         _tell_voids(records)
@@ -75,7 +75,7 @@ def _show_rows(rows: Sequence[Row], output: Path | None, form: str) -> None:
     if form == "table":
         shown = table(*(rows[0] if rows else ()))
         for row in rows:
-            shown.add_row(*("" if value is None else str(value) for value in row.values()))
+            shown.add_row(*("" if value is None else harmless(str(value)) for value in row.values()))
         print_table(shown)
         return
     data = export(rows, form)
@@ -93,6 +93,10 @@ def _tell_voids(records: Sequence[MatchRecord]) -> None:
     voids = [record for record in records if record.status == "void"]
     marked = [record for record in records if record.status == "played" and record.why]
     if voids:
-        print(f"Void and played again: {len(voids)}; the last: {voids[-1].id}, {voids[-1].why}")
+        print(f"Void and played again: {len(voids)}; the last: {_reason(voids[-1])}")
     if marked:
-        print(f"Counted though the host stalled: {len(marked)}; the last: {marked[-1].id}, {marked[-1].why}")
+        print(f"Counted though the host stalled: {len(marked)}; the last: {_reason(marked[-1])}")
+
+
+def _reason(record: MatchRecord) -> str:
+    return harmless(f"{record.id}, {record.why}")

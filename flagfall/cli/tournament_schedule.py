@@ -34,7 +34,7 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
     from flagfall.tournament.engine import jobs_on
     from flagfall.tournament.formats import schedule
 
-    records = _played(folder)
+    records = _played(plan, folder)
     order = schedule(plan)
     known = list(order.walk(records))
     rows = table("match", "task", "agents", "seed", "", title=plan.name)
@@ -55,16 +55,19 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
     print(f"{used} at a time; {_estimate(plan, left, known, records, used)}")
 
 
-def _played(folder: Path) -> dict[str, MatchRecord]:
-    from flagfall.errors import UsageError
-    from flagfall.tournament.store import Store
+def _played(plan: Plan, folder: Path) -> dict[str, MatchRecord]:
+    """The records of a tournament that was begun with this plan, if one was."""
+    from flagfall.tournament.plan_facts import changes, plan_facts
+    from flagfall.tournament.store import Store, holds_tournament
 
-    try:
-        store = Store(folder)
-    except UsageError:
+    if not holds_tournament(folder):
         return {}
+    store = Store(folder)
     try:
-        return store.played()
+        stored = store.plan()
+        if stored is None or changes(stored.facts, plan_facts(plan)):
+            return {}
+        return store.played(plan)
     finally:
         store.close()
 

@@ -7,7 +7,7 @@ __all__ = ["TournamentScreen"]
 import sys
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, Group
@@ -80,10 +80,11 @@ class TournamentScreen:
 
     def say(self, text: str) -> None:
         """Tell something in a line."""
-        if self._console.is_terminal:
-            self._console.print(f"flagfall: {text}", soft_wrap=True)
-        else:
-            print(f"flagfall: {text}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # the terminal was closed
+            if self._console.is_terminal:
+                self._console.print(f"flagfall: {text}", soft_wrap=True)
+            else:
+                print(f"flagfall: {text}", file=sys.stderr, flush=True)
 
     @contextmanager
     def shown(self) -> Iterator[None]:

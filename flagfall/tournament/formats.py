@@ -8,7 +8,7 @@ time.
 
 from __future__ import annotations
 
-__all__ = ["Schedule", "schedule"]
+__all__ = ["MAX_MATCHES", "Schedule", "most_matches", "schedule"]
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -24,6 +24,9 @@ from flagfall.tournament.swiss import swiss_rounds, walk_swiss
 
 Records: TypeAlias = Mapping[str, MatchRecord]
 """The records of matches that count, by id; void ones are not among them."""
+
+MAX_MATCHES: Final = 10_000_000
+"""Of a plan. Standings walk the whole schedule, which takes some seconds for so many."""
 
 _WALKS: Final[Mapping[type[Format], Callable[[Plan, Records], Iterator[MatchSpec]]]] = {
     Benchmark: walk_all,
@@ -104,8 +107,15 @@ def schedule(plan: Plan) -> Schedule:
 def _total(plan: Plan) -> int | None:
     if isinstance(plan.format, Knockout) or plan.stop.falls is not None:
         return plan.stop.matches
-    if isinstance(plan.format, Swiss):
-        sides = 2 * len(plan.tasks) * plan.repeats  # both sides of a game, or each of the two alone
+    return most_matches(plan)
+
+
+def most_matches(plan: Plan) -> int:
+    """How many matches a plan can have at most."""
+    sides = 2 * len(plan.tasks) * plan.repeats  # both sides of a game, or each of the two alone
+    if isinstance(plan.format, Knockout):
+        count = (len(plan.agents) - 1) * (1 + plan.format.replays) * sides
+    elif isinstance(plan.format, Swiss):
         count = swiss_rounds(plan) * (len(plan.agents) // 2) * sides
     else:
         count = count_matches(plan)

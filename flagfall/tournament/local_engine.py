@@ -6,17 +6,22 @@ __all__ = ["LocalEngine"]
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import trio
 
+from flagfall.agents.guardian import descendants
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 from flagfall.tournament.engine import WorkerLost, jobs_on
+from flagfall.tournament.peers import has_ended
 from flagfall.tournament.plan import Plan
 from flagfall.tournament.playing_matches import Attempt
 from flagfall.tournament.records import MatchRecord
@@ -129,9 +134,11 @@ class _Worker:
 
     async def _end(self) -> None:
         with trio.CancelScope(shield=True):
+            family = _open_family(self._process.pid)
             self._process.kill()
             await trio.to_thread.run_sync(self._process.wait)
             self._pipe.close()
+            await trio.to_thread.run_sync(_bury, family)
 
     async def kill(self) -> None:
         """End it at once; its agents end with it."""
@@ -148,3 +155,29 @@ class _Worker:
                 self._process.kill()
                 self._process.wait()
         self._stderr.close()
+
+
+def _open_family(worker: int) -> list[int]:
+    """Descriptors of the processes below a worker."""
+    family = []
+    for pid in descendants(worker):
+        with suppress(ProcessLookupError):
+            family.append(os.pidfd_open(pid))
+    return family
+
+
+def _bury(family: list[int]) -> None:
+    """See a killed worker's processes end; closes their descriptors.
+
+    Supervisors end by themselves, with all that they started, and this process may have adopted them. What is
+    left after `CLOSE_SECONDS` has lost its supervisor, and is killed.
+    """
+    end = time.monotonic() + CLOSE_SECONDS
+    for descriptor in family:
+        if not has_ended(descriptor, max(0.0, end - time.monotonic())):
+            with suppress(OSError):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                has_ended(descriptor, CLOSE_SECONDS)
+        with suppress(ChildProcessError):  # it is not ours
+            os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOHANG)
+        os.close(descriptor)

@@ -18,6 +18,7 @@ from flagfall.errors import UsageError, nearest
 from flagfall.tasks.configs.files import read_text, read_toml
 from flagfall.tasks.configs.mistakes import Mistakes
 from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.tournament.formats import MAX_MATCHES, most_matches
 from flagfall.tournament.places import Places
 from flagfall.tournament.plan import (
     AgentEntry,
@@ -115,7 +116,7 @@ def parse_plan(
     mistakes.raise_any()
     assert made is not None
     assert form is not None
-    return Plan(
+    plan = Plan(
         name=title,
         agents=agents,
         tasks=tasks,
@@ -130,6 +131,13 @@ def parse_plan(
         output=made,
         text=text,
     )
+    if (count := most_matches(plan)) > MAX_MATCHES:
+        mistakes.add(
+            ("repeats",),
+            f"{count} matches are more than {MAX_MATCHES}: take fewer repeats, or set stop.matches",
+        )
+        mistakes.raise_any()
+    return plan
 
 
 def _check_track_clients(

@@ -67,6 +67,9 @@ class Run:
         jobs: how many at a time.
         noticed: is given each record when it is stored, void ones too.
 
+    Raises:
+        DamagedStore: what the store has cannot be read, or does not fit the plan.
+
     Attributes:
         plan: as given.
         records: of matches that count, by id; grows.
@@ -99,6 +102,7 @@ class Run:
             self._attempts[record.id] = max(self._attempts[record.id], record.attempt)
             if record.status == "played":
                 self.records[record.id] = record
+        store.check(plan, self.records)
         self._schedule = schedule(plan)
         self.total = self._schedule.total
         self._due: Iterator[MatchSpec] = iter(())

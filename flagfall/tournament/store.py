@@ -5,7 +5,7 @@
     journals/       one file a match
     running/        journals being written
     lock            held by the runner
-    control.sock    where it hears `flagfall ctl`
+    control         where `flagfall ctl` finds the runner
 
 The database is in WAL mode, so others may read while a run writes, and a runner that is killed leaves all
 that it had stored. Under the wall clock every match is on the disk before the next one counts
@@ -16,54 +16,37 @@ again.
 
 from __future__ import annotations
 
-__all__ = ["MIGRATIONS", "Lock", "Store", "StoredPlan"]
+__all__ = ["Lock", "Store", "StoredPlan", "holds_tournament"]
 
 import fcntl
 import json
+import math
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import attrs
+import msgspec
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.tournament.plan import Plan
+from flagfall.tournament.checking import misfit
+from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
+from flagfall.tournament.plan import MAX_SEED, Plan
 from flagfall.tournament.plan_facts import changes, plan_facts, seats_in
 from flagfall.tournament.playing_matches import JOURNALS, RUNNING
 from flagfall.tournament.reading import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
+from flagfall.tournament.thinking import MAX_BUCKET
 
 DATABASE: Final = "tournament.db"
 PLAN: Final = "plan.toml"
 LOCK: Final = "lock"
-
-MIGRATIONS: Final = (
-    """
-    CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE matches (
-        number INTEGER PRIMARY KEY, id TEXT NOT NULL, attempt INTEGER NOT NULL,
-        status TEXT NOT NULL CHECK (status IN ('played', 'void')), why TEXT NOT NULL, reason TEXT NOT NULL,
-        solved INTEGER NOT NULL, tasks INTEGER NOT NULL, turns INTEGER NOT NULL,
-        elapsed_ns INTEGER NOT NULL, stalls INTEGER NOT NULL, journal TEXT, UNIQUE (id, attempt)
-    );
-    CREATE UNIQUE INDEX counts_once ON matches (id) WHERE status = 'played';
-    CREATE TABLE seats (
-        match INTEGER NOT NULL REFERENCES matches, seat INTEGER NOT NULL, agent TEXT NOT NULL,
-        score REAL NOT NULL, reward REAL NOT NULL, fell TEXT, turns INTEGER NOT NULL, late INTEGER NOT NULL,
-        illegal INTEGER NOT NULL, absent INTEGER NOT NULL, dropped INTEGER NOT NULL,
-        skipped INTEGER NOT NULL, think_ns INTEGER NOT NULL, think_p50_ns INTEGER NOT NULL,
-        think_p99_ns INTEGER NOT NULL, think_max_ns INTEGER NOT NULL, over_ns INTEGER NOT NULL,
-        credit_ns INTEGER NOT NULL, start_ns INTEGER NOT NULL, thinking TEXT NOT NULL,
-        PRIMARY KEY (match, seat)
-    ) WITHOUT ROWID;
-    """,
-)
-"""What makes a database of version n out of one of version n - 1; the version is its `user_version`."""
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
 _SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord))
@@ -73,6 +56,17 @@ _PUT_SEAT: Final = (
 )
 _MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches ORDER BY number"  # noqa: S608 - our names
 _SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats ORDER BY match, seat"  # noqa: S608 - likewise
+
+_Bucket = Annotated[int, msgspec.Meta(ge=0, le=MAX_BUCKET)]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_THINKING: Final = msgspec.json.Decoder(tuple[tuple[_Bucket, _Count], ...])
+_FACTS: Final = msgspec.json.Decoder(dict[str, str])
+_MAX_HOLDER_BYTES: Final = 32
+_PRINTED: Final = 60
+"""Characters of a damaged value that a message shows."""
+
+
+_Record = TypeVar("_Record", MatchRecord, SeatRecord)
 
 
 class Lock:
@@ -86,24 +80,25 @@ class Lock:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / LOCK).open("a+")
+        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.seek(0)
-            holder = self._file.read().strip()
-            self._file.close()
+            os.ftruncate(self._file, 0)
+            os.write(self._file, f"{os.getpid()}\n".encode())
+        except BlockingIOError:
+            holder = os.read(self._file, _MAX_HOLDER_BYTES).strip()
+            os.close(self._file)
             raise UsageError(
-                f"{folder} is being played in by process {holder}: wait for it, or ask it with"
-                f" `flagfall ctl {folder} status`"
+                f"{folder} is being played in by process {holder.decode('ascii', 'replace')}: wait for it, or"
+                f" ask it with `flagfall ctl {folder} status`"
             ) from None
-        self._file.truncate(0)
-        self._file.write(f"{os.getpid()}\n")
-        self._file.flush()
+        except BaseException:
+            os.close(self._file)
+            raise
 
     def close(self) -> None:
         """Let go of it."""
-        self._file.close()
+        os.close(self._file)
 
 
 @attrs.frozen
@@ -151,6 +146,7 @@ class Store:
         durable: every match is to be on the disk when it is stored.
 
     Raises:
+        DamagedStore: it is damaged.
         UsageError: it cannot be read, or a newer flagfall made it.
     """
 
@@ -158,29 +154,14 @@ class Store:
         self, folder: Path, mode: Literal["make", "read"] = "read", *, durable: bool = False
     ) -> None:
         self.folder = folder
-        path = folder / DATABASE
-        if mode == "read" and not path.is_file():
+        self._path = folder / DATABASE
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        if mode == "make":
+            self._database = open_to_write(self._path, durable=durable)
+            return
+        if not holds_tournament(folder):
             raise UsageError(f"{folder} holds no tournament: there is no {DATABASE} in it")
-        access = "rwc" if mode == "make" else "rw"
-        try:
-            self._database = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={access}", uri=True, isolation_level=None
-            )
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self._migrate()
-        except sqlite3.Error as error:
-            raise UsageError(f"{path} cannot be opened: {error}") from error
-
-    def _migrate(self) -> None:
-        (found,) = self._database.execute("PRAGMA user_version").fetchone()
-        if found > len(MIGRATIONS):
-            raise UsageError(
-                f"{self.folder} was made by a newer flagfall: its store has version {found}, and this one"
-                f" knows {len(MIGRATIONS)}"
-            )
-        for number, script in enumerate(MIGRATIONS[found:], found + 1):
-            self._database.executescript(f"BEGIN; {script} PRAGMA user_version = {number}; COMMIT;")
+        self._database, self._copy = open_to_read(self._path)
 
     # The plan.
 
@@ -207,12 +188,23 @@ class Store:
             (self.folder / PLAN).write_text(plan.text)
 
     def plan(self) -> StoredPlan | None:
-        """What was remembered; `None` where no run has begun."""
-        told: dict[str, str] = dict(self._database.execute("SELECT name, value FROM about"))
+        """What was remembered; `None` where no run has begun.
+
+        Raises:
+            DamagedStore: it cannot be read.
+        """
+        with self._reading():
+            told: dict[str, str] = dict(self._database.execute("SELECT name, value FROM about"))
         if not told:
             return None
-        facts = json.loads(told["facts"])
-        return StoredPlan(told["text"], told["folder"], told["name"], int(told["seed"]), facts)
+        try:
+            facts = _FACTS.decode(told["facts"])
+            stored = StoredPlan(told["text"], told["folder"], told["name"], int(told["seed"]), facts)
+        except (KeyError, ValueError, TypeError, RecursionError, msgspec.DecodeError) as error:
+            raise DamagedStore(self._path, f"the plan in it cannot be read: {error!r:.{_PRINTED}}") from error
+        if not 0 <= stored.seed <= MAX_SEED or "\0" in stored.folder + stored.name:
+            raise DamagedStore(self._path, "the plan in it has a seed or a folder that cannot be")
+        return stored
 
     def go_on(self, plan: Plan) -> None:
         """Refuse a plan that is another than the one remembered.
@@ -261,27 +253,72 @@ class Store:
         """All of them, void ones too, in the order in which they were stored.
 
         Raises:
-            HostFault: the database is damaged.
+            DamagedStore: one cannot be read.
         """
         seats: dict[int, list[SeatRecord]] = {}
-        try:
+        with self._reading():
             for match, *values in self._database.execute(_SEATS):
-                fields = dict(zip(_SEAT, values, strict=True))
-                fields["thinking"] = tuple(map(tuple, json.loads(fields["thinking"])))
-                seats.setdefault(match, []).append(SeatRecord(**fields))
+                seats.setdefault(match, []).append(self._seat(match, dict(zip(_SEAT, values, strict=True))))
             for number, *values in self._database.execute(_MATCHES):
                 fields = dict(zip(_MATCH, values, strict=True))
-                yield MatchRecord(**fields, seats=tuple(seats.pop(number, ())))
-        except sqlite3.Error as error:
-            raise HostFault(f"{self.folder / DATABASE} cannot be read: {error}") from error
+                yield self._record(MatchRecord, number, {**fields, "seats": tuple(seats.pop(number, ()))})
+        if seats:
+            raise DamagedStore(self._path, f"match {min(seats)} has seats, and is missing")
 
-    def played(self) -> dict[str, MatchRecord]:
-        """The records of matches that count, by id."""
-        return {record.id: record for record in self.records() if record.status == "played"}
+    def _seat(self, match: int, fields: dict[str, Any]) -> SeatRecord:
+        try:
+            fields["thinking"] = _THINKING.decode(fields["thinking"])
+        except (TypeError, ValueError, RecursionError, msgspec.DecodeError) as error:
+            raise DamagedStore(self._path, f"match {match}: thinking: {error!s:.{_PRINTED}}") from error
+        return self._record(SeatRecord, match, fields)
+
+    def _record(self, kind: type[_Record], match: int, fields: Mapping[str, Any]) -> _Record:
+        """A row as a record; SQLite keeps values of any type in any column."""
+        for name, value in fields.items():
+            if value.__class__ is int and value < 0:
+                raise DamagedStore(self._path, f"match {match}: {name}: {value}")
+            if value.__class__ is float and math.isnan(value):
+                raise DamagedStore(self._path, f"match {match}: {name}: {value}")
+        try:
+            return msgspec.convert(fields, kind)
+        except msgspec.ValidationError as error:
+            raise DamagedStore(self._path, f"match {match}: {error!s:.{_PRINTED}}") from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except DAMAGES as error:
+            raise DamagedStore(self._path, error) from error
+
+    def played(self, plan: Plan | None = None) -> dict[str, MatchRecord]:
+        """The records of matches that count, by id.
+
+        Args:
+            plan: of the tournament; the records have to fit it.
+
+        Raises:
+            DamagedStore: one cannot be read, or is not one of the plan's matches.
+        """
+        records = {record.id: record for record in self.records() if record.status == "played"}
+        if plan is not None:
+            self.check(plan, records)
+        return records
+
+    def check(self, plan: Plan, records: Mapping[str, MatchRecord]) -> None:
+        """Refuse records that do not fit a plan.
+
+        Raises:
+            DamagedStore: one is not one of the plan's matches.
+        """
+        if wrong := misfit(plan, records):
+            raise DamagedStore(self._path, wrong)
 
     def close(self) -> None:
         """Close it."""
         self._database.close()
+        if self._copy is not None:
+            self._copy.cleanup()
 
     # Journals.
 
@@ -301,6 +338,18 @@ class Store:
     def clean_up(self) -> None:
         """Remove what is of use only while a run goes on."""
         shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
+
+
+def holds_tournament(folder: Path) -> bool:
+    """Tell whether a folder has the database of a tournament.
+
+    Raises:
+        UsageError: it cannot be looked into.
+    """
+    try:
+        return (folder / DATABASE).is_file()
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 
 def _seat_row(seat: SeatRecord) -> list[Any]:

@@ -6,7 +6,7 @@ buckets reach from a nanosecond to an hour. The layout is that of high dynamic r
 
 from __future__ import annotations
 
-__all__ = ["ThinkTimes"]
+__all__ = ["MAX_BUCKET", "ThinkTimes"]
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,6 +15,9 @@ from typing import Final
 _BITS: Final = 5
 _PARTS: Final = 1 << _BITS
 """Buckets from a power of two to the next."""
+
+MAX_BUCKET: Final = 64 * _PARTS
+"""Above the bucket of the longest time that 64 bits hold."""
 
 
 class ThinkTimes:

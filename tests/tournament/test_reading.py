@@ -356,3 +356,12 @@ def test_the_demo_has_tasks_of_all_families():
     ids = [str(task.tasks) for task in load_plan("demo").tasks]
     for family in ("micro", "vgdl:", "langroom", "gym:"):
         assert any(family in text for text in ids)
+
+
+@pytest.mark.parametrize("form", ["benchmark", "round-robin", "swiss", "knockout"])
+def test_a_plan_that_nobody_can_play_to_its_end_is_refused_at_once(form):
+    text = f'format = "{form}"\nrepeats = 1_000_000_000\n{SMALL}'
+    (mistake,) = mistakes_of(text)
+    assert "matches are more than 10000000" in mistake
+    if form in {"benchmark", "round-robin"}:
+        assert parse_plan(f"{text}\n[stop]\nmatches = 5\n").repeats == 1_000_000_000

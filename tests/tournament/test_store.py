@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.errors import HostFault, UsageError
+from flagfall.tournament.database import MIGRATIONS
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.store import MIGRATIONS, Store
+from flagfall.tournament.store import Store
+from flagfall.tournament.thinking import MAX_BUCKET
 from tests.tournament.runs import small_plan
 
 COUNTS = st.integers(0, 2**62)
@@ -24,7 +26,7 @@ SEATS = st.builds(
     score=NUMBERS,
     reward=NUMBERS,
     fell=st.none() | st.sampled_from(["late", "crashed"]),
-    thinking=st.lists(st.tuples(COUNTS, COUNTS)).map(tuple),
+    thinking=st.lists(st.tuples(st.integers(0, MAX_BUCKET), COUNTS)).map(tuple),
     **{
         field.name: COUNTS
         for field in attrs.fields(SeatRecord)
@@ -95,7 +97,7 @@ def test_a_store_of_an_older_version_is_brought_up(tmp_path: Path, monkeypatch: 
     store.put(MatchRecord(id="a"))
     store.close()
     later = (*MIGRATIONS, "ALTER TABLE matches ADD COLUMN note TEXT NOT NULL DEFAULT 'none';")
-    monkeypatch.setattr("flagfall.tournament.store.MIGRATIONS", later)
+    monkeypatch.setattr("flagfall.tournament.database.MIGRATIONS", later)
     store = Store(tmp_path)
     assert store._database.execute("SELECT id, note FROM matches").fetchall() == [("a", "none")]
     assert list(store.played()) == ["a"]
@@ -106,7 +108,7 @@ def test_what_is_no_store_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no tournament"):
         Store(tmp_path)
     (tmp_path / "tournament.db").write_bytes(b"something else, long enough to be looked at" * 50)
-    with pytest.raises(UsageError, match="cannot be opened"):
+    with pytest.raises(UsageError, match="is damaged"):
         Store(tmp_path)
 
 

@@ -1,0 +1,215 @@
+"""Opening the database of a tournament, which may be damaged, of another version, or not to be written.
+
+Who reads does not write: not even where an older version has to be brought up, or where SQLite would have to
+leave files beside the database (in WAL mode even a reader needs them). Then a copy is read.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DAMAGES", "MIGRATIONS", "DamagedStore", "open_to_read", "open_to_write"]
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from flagfall.errors import UsageError
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE matches (
+        number INTEGER PRIMARY KEY, id TEXT NOT NULL, attempt INTEGER NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('played', 'void')), why TEXT NOT NULL, reason TEXT NOT NULL,
+        solved INTEGER NOT NULL, tasks INTEGER NOT NULL, turns INTEGER NOT NULL,
+        elapsed_ns INTEGER NOT NULL, stalls INTEGER NOT NULL, journal TEXT, UNIQUE (id, attempt)
+    );
+    CREATE UNIQUE INDEX counts_once ON matches (id) WHERE status = 'played';
+    CREATE TABLE seats (
+        match INTEGER NOT NULL REFERENCES matches, seat INTEGER NOT NULL, agent TEXT NOT NULL,
+        score REAL NOT NULL, reward REAL NOT NULL, fell TEXT, turns INTEGER NOT NULL, late INTEGER NOT NULL,
+        illegal INTEGER NOT NULL, absent INTEGER NOT NULL, dropped INTEGER NOT NULL,
+        skipped INTEGER NOT NULL, think_ns INTEGER NOT NULL, think_p50_ns INTEGER NOT NULL,
+        think_p99_ns INTEGER NOT NULL, think_max_ns INTEGER NOT NULL, over_ns INTEGER NOT NULL,
+        credit_ns INTEGER NOT NULL, start_ns INTEGER NOT NULL, thinking TEXT NOT NULL,
+        PRIMARY KEY (match, seat)
+    ) WITHOUT ROWID;
+    """,
+)
+"""What makes a database of version n out of one of version n - 1; the version is its `user_version`."""
+
+DAMAGES: Final = (sqlite3.Error, UnicodeDecodeError)
+"""Errors of SQLite for a file that is damaged; the second for a text that is none."""
+
+_SCHEMA: Final = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+_WAL: Final = "-wal"
+
+
+MAX_REASON_CHARS: Final = 160
+"""What a message has of an error of SQLite, which may quote the damaged file."""
+
+
+class DamagedStore(UsageError):
+    """The database of a tournament cannot be read as one.
+
+    Args:
+        path: its file.
+        what: is wrong with it.
+    """
+
+    def __init__(self, path: Path, what: object) -> None:
+        super().__init__(
+            f"{path} is damaged ({_one_line(what)}): put a copy of it back, or save what can be read with"
+            f" `sqlite3 {path.name} .recover`; the journals beside it are files of their own"
+        )
+
+
+def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
+    """Open a database, and make it where there is none.
+
+    Args:
+        path: its file.
+        durable: a transaction is on the disk when it is over.
+
+    Raises:
+        DamagedStore: it is no database, or a part of it is damaged.
+        UsageError: it cannot be opened, or a newer flagfall made it.
+    """
+    with _errors_of(path):
+        connection = _connect(path, "rwc")
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            _check_pages(connection, path)
+            _migrate(connection, path)
+            _check_schema(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
+    (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if fault != "ok":
+        raise DamagedStore(path, fault)
+
+
+def open_to_read(path: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDirectory[str] | None]:
+    """Open a database, and leave it as it is.
+
+    Returns:
+        The connection, and the folder of the copy that it reads, where it needs one.
+
+    Raises:
+        DamagedStore: it is no database, or a part of it is damaged.
+        UsageError: it cannot be opened, or a newer flagfall made it.
+    """
+    with _errors_of(path):
+        connection = _open_in_place(path)
+        if connection is not None:
+            return connection, None
+        folder = tempfile.TemporaryDirectory(prefix="flagfall-")
+        try:
+            connection = _open_copy(path, Path(folder.name))
+        except BaseException:
+            folder.cleanup()
+            raise
+        return connection, folder
+
+
+def _one_line(what: object) -> str:
+    words = " ".join(str(what).split())
+    return "".join(c if c.isprintable() else "?" for c in words)[:MAX_REASON_CHARS]
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise UsageError(f"{path} cannot be opened: {_one_line(error)}") from error
+    except DAMAGES as error:
+        raise DamagedStore(path, error) from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _connect(path: Path, access: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={access}", uri=True, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")  # it may be the file of a stranger
+    return connection
+
+
+def _open_in_place(path: Path) -> sqlite3.Connection | None:
+    """A connection that only reads; `None` where a copy has to be read."""
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    for access in ("rw", "ro") if writable else ("ro",):
+        connection = _connect(path, access)
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            if _version(connection, path) == len(MIGRATIONS):
+                _check_schema(connection, path)
+                return connection
+        except sqlite3.OperationalError:  # no place for what SQLite would leave beside it
+            connection.close()
+            continue
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+        return None
+    return None
+
+
+def _open_copy(path: Path, folder: Path) -> sqlite3.Connection:
+    """A connection to a copy that has the present version."""
+    for name in (path.name, path.name + _WAL):  # the newest transactions may be in the second
+        if (path.parent / name).exists():
+            shutil.copyfile(path.parent / name, folder / name)
+    connection = _connect(folder / path.name, "rw")
+    try:
+        _migrate(connection, path)
+        _check_schema(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if found > len(MIGRATIONS):
+        raise UsageError(
+            f"{path.parent} was made by a newer flagfall: its store has version {found}, and this one knows"
+            f" {len(MIGRATIONS)}"
+        )
+    if found < 0:
+        raise DamagedStore(path, f"it has version {found}")
+    return int(found)
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    found = _version(connection, path)
+    for number, script in enumerate(MIGRATIONS[found:], found + 1):
+        connection.executescript(f"BEGIN; {script} PRAGMA user_version = {number}; COMMIT;")
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse tables that are not ours: others, or views that never end, would be read as if they were."""
+    wanted = sqlite3.connect(":memory:")
+    try:
+        for script in MIGRATIONS:
+            wanted.executescript(script)
+        ours = set(wanted.execute(_SCHEMA))
+    finally:
+        wanted.close()
+    missing = sorted(name for _, name, _ in ours - set(connection.execute(_SCHEMA)))
+    if missing:
+        raise DamagedStore(path, f"its tables are not those of a tournament: {', '.join(missing)}")

@@ -1,0 +1,181 @@
+"""Admission of a process to a Unix socket of this process: by its user, and by what started it.
+
+Agents may run as the user who started the run, so the user alone says nothing. But all their processes are
+below this one in the tree of processes, and stay there: a supervisor, a worker and this process each adopt
+what is orphaned below them (`PR_SET_CHILD_SUBREAPER`), so neither a second fork nor a session of its own nor
+the death of a supervisor leads out of the tree.
+
+Limit: without a sandbox an agent can ask another program of the same user to connect for it (`at`, `ssh`, a
+terminal multiplexer). Only isolation `sandbox`, which hides the socket, prevents that.
+"""
+
+from __future__ import annotations
+
+__all__ = ["PeerRefused", "adopting_orphans", "check_peer", "has_ended", "set_subreaper"]
+
+import ctypes
+import os
+import select
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+import attrs
+
+from flagfall.errors import FlagfallError
+
+MAX_ANCESTORS: Final = 1000
+"""Processes between a peer and the first process of the system; a chain that is longer is refused."""
+
+_SO_PEERPIDFD: Final = 77
+"""Linux 6.5 and later: a descriptor of the very process that connected, for `getsockopt`."""
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_GET_CHILD_SUBREAPER: Final = 37
+_CREDENTIALS: Final = struct.Struct("iII")
+_DESCRIPTOR: Final = struct.Struct("i")
+_ROOT: Final = 0
+
+_AGENT_HOSTS: Final = frozenset({"raylet"})
+"""Names of programs below which agents may run though this process has not started them: nodes of Ray."""
+
+
+class PeerRefused(FlagfallError):
+    """The process at the other end may not talk to this one."""
+
+
+class _Socket(Protocol):
+    def getsockopt(self, level: int, option: int, buffersize: int, /) -> bytes: ...
+
+
+def check_peer(connection: _Socket) -> None:
+    """Refuse a process of another user, and a process below this one.
+
+    Args:
+        connection: an accepted connection of a Unix socket.
+
+    Raises:
+        PeerRefused: says why.
+    """
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, user, _group = _CREDENTIALS.unpack(data)
+    if user not in {os.geteuid(), _ROOT}:
+        raise PeerRefused("only the user who started the run may steer it")
+    try:
+        handle = _open_peer(connection, pid)
+        try:
+            below = _is_below(pid, os.getpid())
+            # Alive until here, so its number was not that of another process meanwhile.
+            gone = has_ended(handle, 0)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise PeerRefused(f"the process that connected cannot be looked at: {error.strerror}") from error
+    if gone:
+        raise PeerRefused("the process that connected has ended")
+    if below:
+        raise PeerRefused("processes of agents may not steer the run")
+
+
+def _open_peer(connection: _Socket, pid: int) -> int:
+    """A descriptor of the process that connected; it can be read when the process has ended."""
+    try:
+        data = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD, _DESCRIPTOR.size)
+    except OSError:  # an older kernel, or a process that is gone: then the next line fails
+        return os.pidfd_open(pid)
+    descriptor: int = _DESCRIPTOR.unpack(data)[0]
+    return descriptor
+
+
+def has_ended(process: int, seconds: float) -> bool:
+    """Wait for the end of a process, no longer than that; gives whether it has come.
+
+    Args:
+        process: descriptor of the process.
+        seconds: the longest wait.
+    """
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+@attrs.frozen
+class _Process:
+    name: str
+    parent: int
+    started: int
+
+
+def _look_at(pid: int) -> _Process:
+    """Read a process's entry in `/proc`; see proc_pid_stat(5).
+
+    Raises:
+        OSError: there is none.
+    """
+    with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - three of these are read for each connection
+        before, _, after = file.read().rpartition(b")")
+    words = after.split()
+    return _Process(before.partition(b"(")[2].decode(errors="replace"), int(words[1]), int(words[19]))
+
+
+def _is_below(pid: int, top: int) -> bool:
+    """Tell whether a process was started, however indirectly, by `top` or by another host of agents.
+
+    Raises:
+        OSError: the tree changed while it was read.
+    """
+    if pid == top:
+        return False
+    process = _look_at(pid)
+    for _ in range(MAX_ANCESTORS):
+        if process.name in _AGENT_HOSTS or process.parent == top:
+            return True
+        if process.parent == 0:
+            return False
+        try:
+            parent = _look_at(process.parent)
+        except FileNotFoundError:
+            if _is_hidden(process.parent):
+                return False
+            raise
+        if parent.started > process.started:  # the parent ended, and its number went to a younger process
+            raise ProcessLookupError("its parent has ended")
+        process = parent
+    return True
+
+
+def _is_hidden(pid: int) -> bool:
+    """Tell whether a process is there and only not shown, as those of other users are with `hidepid`."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        pass
+    return False
+
+
+def set_subreaper(*, on: bool) -> bool:
+    """Set whether orphans below this process become its children; gives what was set before."""
+    libc = ctypes.CDLL(None)
+    before = ctypes.c_int()
+    libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
+    return bool(before.value)
+
+
+_adopting: Final[list[bool]] = []
+"""An entry for each context of `adopting_orphans`: what was set when it began."""
+
+
+@contextmanager
+def adopting_orphans() -> Iterator[None]:
+    """Adopt orphans below this process while the context lasts, so that all that it started is found."""
+    _adopting.append(set_subreaper(on=True))
+    try:
+        yield
+    finally:
+        before = _adopting.pop()
+        set_subreaper(on=bool(_adopting) or before)
