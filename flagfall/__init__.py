@@ -27,7 +27,7 @@ if (
 
 TYPE_CHECKING = False  # `typing` takes longer to import than this file, and a signal may come meanwhile
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any
 
     from flagfall.agents import Agent as Agent
     from flagfall.agents import Briefing as Briefing
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from flagfall.timing import TimeControl as TimeControl
     from flagfall.timing import VirtualClock as VirtualClock
 
-_HOMES: Final = {
+_HOMES = {
     "Agent": "flagfall.agents",
     "Briefing": "flagfall.agents",
     "Seat": "flagfall.agents",
@@ -69,7 +69,7 @@ _HOMES: Final = {
 """Where each name is defined."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - see above
