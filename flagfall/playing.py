@@ -40,6 +40,7 @@ from flagfall.recording.journal import Journal
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.configs import parse_config
 from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
+from flagfall.tasks.rule_revisions import REVISIONS
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
 
@@ -124,7 +125,7 @@ async def play(
         tick_ns=tick_ns,
         sinks=[*recorder, *sinks],
         stop=stop,
-        header={"flagfall": version("flagfall"), **header},
+        header={"flagfall": version("flagfall"), "rules": dict(REVISIONS), **header},
     )
 
 

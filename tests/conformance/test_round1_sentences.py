@@ -24,7 +24,8 @@ from flagfall.tasks.commai.mini_task import MiniTask
 from flagfall.tasks.commai.words import read_words, usual_words
 from tests.conformance.round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
 from tests.conformance.round1_checker import check
-from tests.conformance.round1_mini import MINI_TASKS, naive_fit, read_question
+from tests.conformance.round1_mini import MINI_TASKS, read_question
+from tests.conformance.round1_strings import naive_fit
 from tests.conformance.round1_sentences import FORMS, RULES, SENTENCE_TASKS, WORDS, Vocabulary
 
 NEW_TASKS = [*SENTENCE_TASKS, *MINI_TASKS]
@@ -210,7 +211,7 @@ def test_timeouts_conform(agent: type[Silent], max_time: int) -> None:
     for task in ("micro7.1", "micro13.1", "mini1", "mini4"):
         short: list[ByteTask]
         if task in MINI_TASKS:
-            short = [MiniTask(task, MINI_EXAMPLES[task](), max_time=max_time)]
+            short = [MiniTask(task, MINI_EXAMPLES[task](False), max_time=max_time)]
         else:
             short = [MicroTask(task, SENTENCE_SOURCES[task](usual_words()), Rules(max_time=max_time))]
         assert check(list(match(short, agent(Random(1)), 500)), max_time=max_time) == []
