@@ -163,7 +163,7 @@ class MiniTask(ByteTask):
         By the first revision other strings were drawn.
         """
         if is_first_revision(revisions, ROUND1):
-            return f"revision 1 of the rules of {ROUND1} drew other strings for mini-tasks; it cannot be compared"
+            return f"it was played by revision 1 of the rules of {ROUND1}, which drew other strings for mini-tasks"
         return unknown_revision(revisions, ROUND1)
 
     def metrics(self) -> dict[str, Any]:
