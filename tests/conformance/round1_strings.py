@@ -126,7 +126,7 @@ class Walk:
         return whole
 
     def _fillers(self, text: str) -> Iterator[str]:
-        """Foreign letters, or letters of barred runs that complete none; foreign again where none are left."""
+        """Foreign letters, or letters of barred runs that complete none."""
         yield from self._words(len(text), self._foreign)
         if not self._items.barred:
             return
@@ -145,10 +145,9 @@ class Walk:
             elif set(self._target[at : at + size]) <= set(letters):
                 yield self._target[at : at + size]
 
-    def _harmless(self, text: str, letters: list[str]) -> Collection[str]:
+    def _harmless(self, text: str, letters: list[str]) -> list[str]:
         barred = self._items.barred
-        harmless = [letter for letter in letters if not any((text + letter).endswith(run) for run in barred)]
-        return harmless or self._foreign
+        return [letter for letter in letters if not any((text + letter).endswith(run) for run in barred)]
 
 
 # --- wrong strings -----------------------------------------------------------------------------------------

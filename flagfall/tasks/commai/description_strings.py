@@ -153,18 +153,19 @@ class _Builder:
                 return
 
     def _filler(self) -> str:
-        """Draw letters that mean nothing, or almost something that is barred."""
+        """Draw letters that mean nothing, or letters of barred runs, as far as these complete none."""
         description, rng = self._description, self._rng
         size = rng.randint(1, _LONGEST_FILLER)
-        if not description.barred or _coin(rng):
-            return "".join(rng.choices(_foreign(description), k=size))
-        letters = sorted(set("".join(description.barred)))
         filler = ""
-        for _ in range(size):
-            said = self._text + filler
-            harmless = [letter for letter in letters if not (said + letter).endswith(description.barred)]
-            filler += rng.choice(harmless or _foreign(description))
-        return filler
+        if description.barred and _coin(rng):
+            letters = sorted(set("".join(description.barred)))
+            while len(filler) < size:
+                said = self._text + filler
+                harmless = [letter for letter in letters if not (said + letter).endswith(description.barred)]
+                if not harmless:
+                    break
+                filler += rng.choice(harmless)
+        return filler or "".join(rng.choices(_foreign(description), k=size))
 
 
 # --- wrong strings -----------------------------------------------------------------------------------------
