@@ -33,7 +33,7 @@ def is_first_revision(recorded: Mapping[str, int], family: str) -> bool:
 
 def unknown_revision(recorded: Mapping[str, int], family: str) -> str | None:
     """Return why rules that a match was played by are not known here; `None` where they are."""
-    revision = recorded.get(family, 1)
-    if 1 <= revision <= REVISIONS[family]:
+    revision, known = recorded.get(family, 1), REVISIONS[family]
+    if 1 <= revision <= known:
         return None
-    return f"it was played by revision {revision} of the rules of {family}; this flagfall has {REVISIONS[family]}"
+    return f"it was played by revision {revision} of the rules of {family}; this flagfall has {known}"

@@ -62,9 +62,7 @@ def read_question(task: str, text: str, earlier: list[str]) -> tuple[str, bool]:
     join = joins.pop() if joins else None
     if task == "mini0":
         return description, _check_warm_up(items, string, earlier, description)
-    kinds = [
-        kind for name, kind in KINDS.items() if task in {name, "mini5"} and _of_kind(kind, items, join)
-    ]
+    kinds = [kind for name, kind in KINDS.items() if task in {name, "mini5"} and _of_kind(kind, items, join)]
     for kind in kinds:
         read = Items(items, kind.join)
         if could_be_right(read, kind.lengths, string):

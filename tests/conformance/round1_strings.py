@@ -86,7 +86,7 @@ class Walk:
         self._items, self._length, self._foreign, self._target = items, length, foreign, target
 
     def strings(self) -> set[str]:
-        """All the strings that come out."""
+        """Return all the strings that come out."""
         found, seen, ways = set(), set(), [Place("", filled=False)]
         while ways:
             place = ways.pop()
@@ -115,7 +115,7 @@ class Walk:
                     yield Place(self._ended(text, text + run[overlap:], bool(steered)), filled=False)
 
     def _ended(self, text: str, whole: str, steered: bool) -> str:
-        """A text with a run appended, up to the first moment at which some run is complete, or all is over."""
+        """Return a text with a run appended, up to where some run is first complete, or all is over."""
         for end in range(len(text) + 1, len(whole)):
             appended = end - len(text)
             runs = [run for run in self._items.plain if len(run) >= appended]
@@ -154,7 +154,7 @@ class Walk:
 
 
 def wrong_strings(items: Items, length: int, foreign: Collection[str]) -> set[str]:
-    """All strings that can come of damaging a right one."""
+    """Return all strings that can come of damaging a right one."""
     if items.all == ["anything"]:
         return {""}
     right = Walk(items, length, foreign).strings()
@@ -224,7 +224,7 @@ def _written_over(text: str, run: str, start: int, letters: Collection[str]) -> 
 
 
 def could_be_right(items: Items, lengths: range, text: str) -> bool:
-    """Whether a string can be a right one for some length parameter."""
+    """Tell whether a string can be a right one for some length parameter."""
     if not text or not items.fit(text):
         return False
     foreign = set(ascii_uppercase) - items.known
@@ -234,7 +234,10 @@ def could_be_right(items: Items, lengths: range, text: str) -> bool:
 
 
 def could_be_wrong(items: Items, lengths: range, text: str) -> bool:
-    """Whether a string can be a wrong one. Exact where one insertion makes it; else what must hold at least."""
+    """Tell whether a string can be a wrong one.
+
+    Exact where a single insertion makes it wrong; for the other recipes what must hold at least.
+    """
     if items.all == ["anything"]:
         return not text
     if items.fit(text):

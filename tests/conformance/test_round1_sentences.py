@@ -25,8 +25,8 @@ from flagfall.tasks.commai.words import read_words, usual_words
 from tests.conformance.round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
 from tests.conformance.round1_checker import check
 from tests.conformance.round1_mini import MINI_TASKS, read_question
-from tests.conformance.round1_strings import naive_fit
 from tests.conformance.round1_sentences import FORMS, RULES, SENTENCE_TASKS, WORDS, Vocabulary
+from tests.conformance.round1_strings import naive_fit
 
 NEW_TASKS = [*SENTENCE_TASKS, *MINI_TASKS]
 Change = Callable[[Record], Iterable[Record]]

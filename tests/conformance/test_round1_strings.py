@@ -49,7 +49,7 @@ class Outcomes(Random):
         self._at = 0
 
     def next_path(self) -> bool:
-        """Go on to the next path; whether there is one."""
+        """Go on to the next path; return whether there is one."""
         path = self._path[: self._at]
         while path and path[-1] == self._sizes[len(path) - 1] - 1:
             path.pop()
@@ -72,7 +72,7 @@ class Outcomes(Random):
     def randint(self, a: int, b: int) -> int:
         return a + self._pick(b - a + 1)
 
-    def randrange(self, start: int, *_: Any) -> int:  # type: ignore[override]  # only `randrange(stop)` is used
+    def randrange(self, start: int, *_: Any) -> int:
         return self._pick(start)
 
     def choice(self, seq: Sequence[Any]) -> Any:  # type: ignore[override]  # any sequence
@@ -87,7 +87,7 @@ class Outcomes(Random):
 
 
 def everything(known: set[str], draw: Callable[[Random], T]) -> set[T]:
-    """Whatever a draw can give."""
+    """Return all that a draw can give."""
     outcomes = Outcomes(known)
     found = {draw(outcomes)}
     while outcomes.next_path():

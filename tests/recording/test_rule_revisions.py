@@ -88,7 +88,8 @@ def test_mini_tasks_played_before_revisions_cannot_be_compared(record: Any) -> N
     assert found.difference is None
     assert found.turns > 0
     assert str(found.not_repeatable) == (
-        "task mini1: it was played by revision 1 of the rules of round1, which drew other strings for mini-tasks"
+        "task mini1: it was played by revision 1 of the rules of round1,"
+        " which drew other strings for mini-tasks"
     )
 
 

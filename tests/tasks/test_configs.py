@@ -206,8 +206,15 @@ def test_fixes_are_off_by_default_and_reach_every_task_of_round_1():
     assert fixed.fixes
     assert all(task.fixes for task in fixed.build().policy.tasks)  # type: ignore[attr-defined]
     assert not any(task.fixes for task in load_config("challenge").build().policy.tasks)  # type: ignore[attr-defined]
-    toml = 'fixes = true\n[scheduler]\npolicy = "random"\ntasks = ["mini2", "micro1"]\n[tasks.micro1]\npatience = 3'
-    mini, micro = from_toml(toml).build().policy.tasks
+    ours = """
+        fixes = true
+        [scheduler]
+        policy = "random"
+        tasks = ["mini2", "micro1"]
+        [tasks.micro1]
+        patience = 3
+    """
+    mini, micro = from_toml(ours).build().policy.tasks
     assert mini.fixes  # type: ignore[attr-defined]
     assert micro.fixes  # type: ignore[attr-defined]
     drawn = [mini._make_example(Random(seed)) for seed in range(400)]  # type: ignore[attr-defined]

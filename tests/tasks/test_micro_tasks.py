@@ -246,7 +246,7 @@ def test_a_text_delays_the_timeout() -> None:
 
 
 def test_the_answer_in_the_call_of_the_timeout_is_still_judged() -> None:
-    """One question more is said, which nobody can answer; talking into it costs, its last reply is dropped."""
+    """One question more is said. Talking into it costs, and the reply to its last byte is dropped."""
     task = asks_for_ever(b"a", b"a", required=3, max_time=2)
     task.reset(0)
     assert says(task, b"axq") == [(ord("a"), 1), (ord("a"), -1), (None, 0)]

@@ -63,7 +63,10 @@ def make_catalog(
     simple = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}
     return MappingProxyType(
         {
-            **{task_id: partial(MicroTask, task_id, source, fixes=fixes) for task_id, source in simple.items()},
+            **{
+                task_id: partial(MicroTask, task_id, source, fixes=fixes)
+                for task_id, source in simple.items()
+            },
             **{task_id: partial(_sentence_task, task_id, words, fixes) for task_id in SENTENCE_SOURCES},
             **{task_id: partial(_mini_task, task_id, world, fixes) for task_id in MINI_EXAMPLES},
         }

@@ -35,7 +35,7 @@ class MicroTask(ByteTask):
     Attributes:
         id: the name of the task, such as `micro5.18`.
         rules: the constants in force.
-        fixes: repair the quirks of the original that `docs/round1.md` lists (Q10, Q15), from the next instance.
+        fixes: repair the quirks of the original that `docs/round1.md` lists (Q10, Q15); read at each reset.
         source: the questions of the present instance.
         progress: how far the present instance has come.
     """

@@ -162,9 +162,11 @@ class MiniTask(ByteTask):
 
         By the first revision other strings were drawn.
         """
+        why = unknown_revision(revisions, ROUND1)
         if is_first_revision(revisions, ROUND1):
-            return f"it was played by revision 1 of the rules of {ROUND1}, which drew other strings for mini-tasks"
-        return unknown_revision(revisions, ROUND1)
+            why = f"it was played by revision 1 of the rules of {ROUND1}"
+            why += ", which drew other strings for mini-tasks"
+        return why
 
     def metrics(self) -> dict[str, Any]:
         """Length and reward of the instance, what it was about, and whether time ran out."""
