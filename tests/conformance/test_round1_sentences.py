@@ -172,11 +172,13 @@ def test_what_a_task_cannot_ask_is_refused(task: str, text: str) -> None:
         ("mini1", "description: A; verify: A."),
         ("mini1", "description: ABCD; verify: ABCD."),
         ("mini2", "description: A and B; verify: AB."),
-        ("mini2", "description: anything; verify: ."),
+        ("mini2", f"description: anything; verify: {'Q' * 16}."),
         ("mini2", "description: A or anything; verify: AB."),
         ("mini2", "description: A or A; verify: AA."),
         ("mini3", "description: not A and anything; verify: BB."),
         ("mini3", "description: anything; verify: BB."),
+        ("mini3", "description: A and anything; verify: QQQQQQA."),
+        ("mini3", "description: A and anything; verify: AQQQQQQA."),
         ("mini4", "description: not A; verify: BB."),
         ("mini4", "description: not AB and BC and anything; verify: BC."),
         ("mini5", "description: A and B or C; verify: BC."),
@@ -188,6 +190,11 @@ def test_what_a_task_cannot_ask_is_refused(task: str, text: str) -> None:
 def test_what_a_mini_task_cannot_ask_is_refused(task: str, text: str) -> None:
     with pytest.raises(ValueError):
         read_question(task, text, [])
+
+
+def test_the_empty_string_does_not_fit_anything_in_mini2() -> None:
+    assert read_question("mini2", "description: anything; verify: .", []) == ("anything", False)
+    assert read_question("mini5", "description: anything; verify: QQ.", []) == ("anything", True)
 
 
 # --- matches -----------------------------------------------------------------------------------------------
