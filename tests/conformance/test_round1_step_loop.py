@@ -80,7 +80,8 @@ def teacher(task: ByteTask, seed: int, max_time: int) -> Teacher:
 
 def played_alike(task: ByteTask, other: ByteTask, steps: int) -> tuple[int, set[object]]:
     """Play both until so many steps are made; how many instances there were, and their results."""
-    instances, results, chance = 0, set(), Random(task.id)
+    instances, chance = 0, Random(task.id)
+    results: set[object] = set()
     learner = Unruly(chance)
     while steps > 0:
         max_time = chance.choice(LIMITS)

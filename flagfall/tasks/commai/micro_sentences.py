@@ -142,7 +142,7 @@ class SentenceQuestions(QuestionSource):
         """Right or wrong at the first dot."""
         if heard[-1] != _DOT:
             return None
-        _, _, accepts, _, slip = self.question
+        accepts, slip = self.question.accepts, self.question.slip
         right = heard == self._answer if accepts is None else accepts(heard.decode("latin-1"))
         if slip is not None and not self.fixes:
             right = right or slip(heard.decode("latin-1"))
