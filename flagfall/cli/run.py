@@ -45,8 +45,8 @@ def run(
     words: Path | None = None,
     bit_mode: Annotated[bool, _Flag] = False,
     scramble: Annotated[bool, _Flag] = False,
-    max_reward_per_task: float | None = None,
     fixes: Annotated[bool, _Flag] = False,
+    max_reward_per_task: float | None = None,
     agent_token_file: Path | None = None,
     agent_cert: Path | None = None,
     agent_key: Path | None = None,
@@ -101,8 +101,8 @@ def run(
         words: A file of words, one a line, that sentence tasks speak of.
         bit_mode: One step is one bit instead of one byte, each way.
         scramble: Words become pseudo-words; for conversations, in bit mode.
-        max_reward_per_task: A task that has paid so much pays no more.
         fixes: Play round 1's tasks with four quirks of the original repaired (`docs/round1.md` lists them).
+        max_reward_per_task: A task that has paid so much pays no more.
         agent_token_file: A file with the token that agents must say who connect over a network.
         agent_cert: A file with the certificate of this host, in PEM, for `tls` and `wss`.
         agent_key: A file with its key, where it is not in the same one.
