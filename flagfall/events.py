@@ -95,6 +95,8 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
             matches have equal journals.
         config: the configuration of the tasks, as JSON text, where there was more to say than `tasks` and
             `scheduler` can; `flagfall.playing.rebuild` reads it.
+        rules: revisions of the rules of task families (`flagfall.tasks.rule_revisions`); a family that is
+            missing was played by revision 1.
     """
 
     schema: Whole
@@ -109,6 +111,7 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     steps: Whole | None = None
     begun: str | None = None
     config: str | None = None
+    rules: Mapping[str, int] = {}
 
 
 class SeatReady(Event, frozen=True, tag="ready"):

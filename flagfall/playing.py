@@ -44,6 +44,7 @@ from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.configs import parse_config
 from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
+from flagfall.tasks.rule_revisions import REVISIONS
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
 
@@ -134,7 +135,7 @@ async def play(
         tick_ns=tick_ns,
         sinks=[*recorder, *sinks],
         stop=stop,
-        header={"flagfall": version("flagfall"), **header},
+        header={"flagfall": version("flagfall"), "rules": dict(REVISIONS), **header},
     )
 
 

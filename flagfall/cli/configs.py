@@ -39,12 +39,14 @@ class TaskOptions:
         bit_mode: one step is one bit.
         scramble: words become pseudo-words.
         max_reward_per_task: what a task pays at most; `None` for no limit.
+        fixes: round 1's tasks without some quirks of the original.
     """
 
     words: Path | None = None
     bit_mode: bool = False
     scramble: bool = False
     max_reward_per_task: float | None = None
+    fixes: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """What was said, as it stands at the top of a configuration."""

@@ -45,6 +45,7 @@ def run(
     words: Path | None = None,
     bit_mode: Annotated[bool, _Flag] = False,
     scramble: Annotated[bool, _Flag] = False,
+    fixes: Annotated[bool, _Flag] = False,
     max_reward_per_task: float | None = None,
     agent_token_file: Path | None = None,
     agent_cert: Path | None = None,
@@ -101,6 +102,7 @@ def run(
         words: A file of words, one a line, that sentence tasks speak of.
         bit_mode: One step is one bit instead of one byte, each way.
         scramble: Words become pseudo-words; for conversations, in bit mode.
+        fixes: Play round 1's tasks with four quirks of the original repaired (`docs/round1.md` lists them).
         max_reward_per_task: A task that has paid so much pays no more.
         agent_token_file: A file with the token that agents must say who connect over a network.
         agent_cert: A file with the certificate of this host, in PEM, for `tls` and `wss`.
@@ -125,7 +127,7 @@ def run(
         task or (),
         _agents(agent or [], learner_port, learner_address, learner_cmd),
         config=config,
-        options=TaskOptions(words, bit_mode, scramble, max_reward_per_task),
+        options=TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes),
         learner_command=learner_cmd,
         joining=_joining(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
         scheduler=scheduler,

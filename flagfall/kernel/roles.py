@@ -130,6 +130,10 @@ class TaskRole(Protocol):
 
         A task whose episodes do not follow from their seeds says why in an attribute `not_repeatable`, from
         its first reset on; `None` there, or no such attribute, means that they do.
+
+        A task whose rules have changed has a method `follow_rules(revisions)`. It is called before the first
+        reset when a recorded match is executed again, with `MatchStarted.rules`: the task takes the rules of
+        that time, or returns why it cannot.
         """
 
     def step(self, action: Any) -> StepResult:

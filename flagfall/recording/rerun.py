@@ -238,6 +238,10 @@ class Rerun:
         _same("number of seats", len(task.players), self._seats)
         self._task, self._rules, self._steps = task, Rules.of(task), 0
         self.tasks += 1
+        follow_rules = getattr(task, "follow_rules", None)
+        why = follow_rules(self._header.rules) if follow_rules is not None else None
+        if why is not None:
+            raise NotRepeatable(f"task {task.id}: {why}")
         self._send(task)
         why = getattr(task, "not_repeatable", None)
         if why is not None:

@@ -39,7 +39,7 @@ MAX_NAME: Final = 80
 """Characters of a name: it stands in every table."""
 
 _SOURCES: Final = ("task", "each", "config", "track")
-_BYTE_OPTIONS: Final = ("words", "bit_mode", "scramble", "max_reward_per_task")
+_BYTE_OPTIONS: Final = ("words", "bit_mode", "scramble", "max_reward_per_task", "fixes")
 _TRACK_OPTIONS: Final = ("rules", "training", "games", "rounds")
 _PLAIN: Final = SaidTask()
 

@@ -81,6 +81,7 @@ class SaidTask:
     bit_mode: bool = False
     scramble: bool = False
     max_reward_per_task: float | None = None
+    fixes: bool = False
     rules: str = "gvgai-document"
     training: Span | None = None
     games: Count | None = None

@@ -166,8 +166,16 @@ class Reader:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the next call is the one of the timeout, if nothing is left unsaid."""
+        """Whether the next call is the one of the timeout, if nothing is left unsaid.
+
+        The reply to the step last taken is still heard in it (specification 1.2, 1.7).
+        """
         return self.at >= self._max_time
+
+    @property
+    def ended(self) -> bool:
+        """Whether no step of the instance is left."""
+        return self.at == len(self._steps)
 
     def take(self, reward: float | None = None) -> Step:
         """The next step, which must carry the given reward."""
@@ -346,13 +354,15 @@ def _play_characters(reader: Reader, rule: Echo | Target | Permutation) -> Endin
     while True:
         step = reader.take()
         rule.ask(reader, step.env)
-        if reader.out_of_time:
-            return Ending(result=False, owed=0)
+        over = reader.out_of_time
         reward = reader.reward_after()
         rule.judge(reader, step.env, step.agent, reward)
         result = limits.answered(reward, rule.knows)
         if result is not None:
             return Ending(result, reward)
+        if over:  # one question more, which nobody can answer
+            rule.ask(reader, reader.take(reward).env)
+            return Ending(result=False, owed=0)
 
 
 # --- mappings with feedback --------------------------------------------------------------------------------
@@ -437,9 +447,10 @@ class DigitPlay(Play):
         step = self._reader.take()
         while True:
             key, step = self._question(step)
-            heard = self._answer(step)
+            heard = self._answer(key, step)
             if heard is None:
                 return Ending(result=False, owed=0)
+            over = self._reader.out_of_time
             step = self._reader.take()
             self._reader.require(step.reward in {-1, 1}, "reward", f"{step.reward} for an answer")
             self._answered.add(key)
@@ -450,6 +461,9 @@ class DigitPlay(Play):
             if result is not None:
                 return Ending(result, owed=0)
             step = self._next(step)
+            if over:
+                self._question(step)
+                return Ending(result=False, owed=0)
 
     def _question(self, step: Step) -> tuple[str, Step]:
         text, step = self._spoken(step, self._task.asks, DIGITS, LONGEST_TEXT)
@@ -458,13 +472,15 @@ class DigitPlay(Play):
         self._blocks.ask(self._reader, key)
         return key, step
 
-    def _answer(self, step: Step) -> str | None:
-        """What the learner said until the teacher spoke again; `None` where time ran out."""
+    def _answer(self, key: str, step: Step) -> str | None:
+        """What the learner said until the teacher spoke again; `None` where time ran out before that."""
         heard = ""
         while True:
-            if self._reader.out_of_time:
-                return None
             heard += step.agent
+            if self._reader.out_of_time and self._reader.ended:
+                longest = len(self._answers.get(key, "?" * self._task.longest_answer))
+                self._reader.require(len(heard) < longest, "end", f"{heard!r} was not judged")
+                return None
             if self._reader.peek().env != SILENCE or len(heard) == self._task.longest_answer:
                 return heard
             step = self._reader.take(0)
@@ -510,6 +526,7 @@ class SentencePlay(Play):
             heard = self._answer(step)
             if heard is None:
                 return Ending(result=False, owed=0)
+            over = self._reader.out_of_time
             step = self._reader.take()
             self._reader.require(step.reward in {-1, 1}, "reward", f"{step.reward} for an answer")
             right = step.reward > 0
@@ -520,17 +537,22 @@ class SentencePlay(Play):
             if result is not None:
                 return Ending(result, owed=0)
             step = self._next(step)
+            if over:
+                text, _ = self._spoken(step, ".", SENTENCE_BYTES, LONGEST_SENTENCE)
+                self._told("question", lambda text=text: self._rule.ask(text))  # type: ignore[misc]
+                return Ending(result=False, owed=0)
 
     def _answer(self, step: Step) -> str | None:
-        """What the learner said, to the first dot; `None` where time ran out."""
+        """What the learner said, to the first dot; `None` where time ran out before it."""
         heard = ""
-        while not self._reader.out_of_time:
+        while True:
             heard += step.agent
             if step.agent == ".":
                 return heard
+            if self._reader.out_of_time:
+                return None
             step = self._reader.take(0)
             self._reader.require(step.env == SILENCE, "text", f"{step.env!r} into an answer")
-        return None
 
     def _told(self, rule: str, tell: Callable[[], None]) -> None:
         try:
@@ -566,28 +588,44 @@ def _play_mini(reader: Reader, task: str) -> Ending:
     except ValueError as error:
         reader.fail("question", str(error))
     right = "true." if fits else "false."
-    heard = "." if early else _said_to_dot(reader, step)
+    heard, over = (".", False) if early else _said_to_dot(reader, step)
     success = heard.endswith(right)
-    closings = CLOSING_IF_RIGHT if success else {closing_if_wrong(right)}
-    closing = ""
-    while closing not in closings:
-        closing += reader.take(0).env
-        fit = any(text.startswith(closing) for text in closings)
-        reader.require(fit, "closing", f"{closing!r} after {heard!r} to {text!r}")
+    said = {closing_if_wrong(right) if over or not success else ""}
+    if success:
+        said = {before + praise for before in said for praise in CLOSING_IF_RIGHT}
+    success = _closing(reader, said, closing_if_wrong(right) if success else "")
     reader.require(reader.take(0).env == SILENCE, "separator", "no silence after the last word")
     return Ending(success, owed=int(success))
 
 
-def _said_to_dot(reader: Reader, step: Step) -> str:
-    """What the learner said from the end of the question to a dot; nothing where time ran out."""
+def _said_to_dot(reader: Reader, step: Step) -> tuple[str, bool]:
+    """What the learner said from the end of the question to a dot or the timeout; whether it was that."""
     heard = ""
-    while not reader.out_of_time:
+    while True:
         heard += step.agent
-        if step.agent == ".":
-            return heard
+        if step.agent == "." or reader.out_of_time:
+            return heard, reader.out_of_time
         step = reader.take(0)
         reader.require(step.env == SILENCE, "text", f"{step.env!r} into an answer")
-    return ""
+
+
+def _closing(reader: Reader, texts: set[str], if_dot: str) -> bool:
+    """Read one of some texts to its end; the result.
+
+    A dot in any reply but the last turns success into failure, and `if_dot` is said as well (Q9). Without
+    `if_dot` there is no success.
+    """
+    said, success = "", bool(if_dot)
+    while True:
+        step = reader.take(0)
+        said += step.env
+        texts = {text for text in texts if text.startswith(said)}
+        reader.require(bool(texts), "closing", repr(said))
+        if said in texts:
+            return success
+        if success and step.agent == ".":
+            success = False
+            texts = {text + if_dot for text in texts}
 
 
 # --- whole transcripts -------------------------------------------------------------------------------------

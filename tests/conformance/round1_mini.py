@@ -5,10 +5,12 @@ Written from the specification (section 8) and sharing no code with the tasks.
 
 from __future__ import annotations
 
-__all__ = ["CLOSING_IF_RIGHT", "MINI_TASKS", "closing_if_wrong", "naive_fit", "read_question"]
+__all__ = ["CLOSING_IF_RIGHT", "MINI_TASKS", "closing_if_wrong", "read_question"]
 
 import re
 from typing import NamedTuple
+
+from tests.conformance.round1_strings import Items, could_be_right, could_be_wrong
 
 MINI_TASKS = [f"mini{n}" for n in range(6)]
 CLOSING_IF_RIGHT = {"good job.", "bravo.", "congratulations.", "nice work.", "correct."}
@@ -18,24 +20,6 @@ def closing_if_wrong(right: str) -> str:
     return f"Wrong. The right answer is: {right}"
 
 
-def naive_fit(items: list[str], join: str, text: str) -> bool:
-    """The three rules of 8.2, word for word."""
-    plain = [item for item in items if item.isupper()]
-    barred = [item.split(" ")[1] for item in items if item.startswith("not ")]
-    if any(run in text for run in barred):
-        return False
-    if join == "and" and not all(run in text for run in plain):
-        return False
-    inside = {
-        at + offset
-        for run in plain
-        for at in range(len(text))
-        if text[at : at + len(run)] == run
-        for offset in range(len(run))
-    }
-    return "anything" in items or inside == set(range(len(text)))
-
-
 class Kind(NamedTuple):
     """What one set may draw."""
 
@@ -43,14 +27,14 @@ class Kind(NamedTuple):
     runs: int
     anything: str
     barred: bool
-    strings: range
+    lengths: range
 
 
 KINDS = {
-    "mini1": Kind("and", 1, "never", barred=False, strings=range(2, 15)),
-    "mini2": Kind("or", 3, "alone", barred=False, strings=range(2, 16)),
-    "mini3": Kind("and", 3, "added", barred=False, strings=range(2, 42)),
-    "mini4": Kind("and", 3, "added", barred=True, strings=range(2, 45)),
+    "mini1": Kind("and", 1, "never", barred=False, lengths=range(1, 11)),
+    "mini2": Kind("or", 3, "alone", barred=False, lengths=range(1, 11)),
+    "mini3": Kind("and", 3, "added", barred=False, lengths=range(1, 31)),
+    "mini4": Kind("and", 3, "added", barred=True, lengths=range(1, 31)),
 }
 
 
@@ -77,15 +61,18 @@ def read_question(task: str, text: str, earlier: list[str]) -> tuple[str, bool]:
         raise ValueError(f"{description!r} has an item that is none")
     join = joins.pop() if joins else None
     if task == "mini0":
-        _check_warm_up(items, string, earlier, description)
-    elif not any(
-        _of_kind(KINDS[kind], items, join, string) for kind in (KINDS if task == "mini5" else [task])
-    ):
-        raise ValueError(f"{text!r} cannot be drawn in {task}")
-    return description, naive_fit(items, join or "and", string)
+        return description, _check_warm_up(items, string, earlier, description)
+    kinds = [kind for name, kind in KINDS.items() if task in {name, "mini5"} and _of_kind(kind, items, join)]
+    for kind in kinds:
+        read = Items(items, kind.join)
+        if could_be_right(read, kind.lengths, string):
+            return description, True
+        if could_be_wrong(read, kind.lengths, string):
+            return description, False
+    raise ValueError(f"{text!r} cannot be drawn in {task}")
 
 
-def _of_kind(kind: Kind, items: list[str], join: str | None, string: str) -> bool:
+def _of_kind(kind: Kind, items: list[str], join: str | None) -> bool:
     plain = [item for item in items if item.isupper()]
     barred = [item for item in items if item.startswith("not ")]
     allowed = {
@@ -99,12 +86,11 @@ def _of_kind(kind: Kind, items: list[str], join: str | None, string: str) -> boo
         and len(plain) + len(barred) <= kind.runs
         and (kind.barred or not barred)
         and not set("".join(plain)) & set("".join(barred))
-        and len(string) in kind.strings
     )
 
 
-def _check_warm_up(items: list[str], string: str, earlier: list[str], description: str) -> None:
-    """Ten instances share a description; runs of one letter, later of two."""
+def _check_warm_up(items: list[str], string: str, earlier: list[str], description: str) -> bool:
+    """Ten instances share a description; runs of one letter, later of two. Whether the string fits."""
     number = len(earlier)
     if number % 10 and description != earlier[-1]:
         raise ValueError(f"{description!r} is not the {earlier[-1]!r} of the other instances of this ten")
@@ -112,6 +98,10 @@ def _check_warm_up(items: list[str], string: str, earlier: list[str], descriptio
     if len(items) > 1 or len(items[0]) != run_length:
         raise ValueError(f"{description!r} in instance {number}")
     size = 1 if number <= 1000 else 2
-    # At least L letters; at most L + 1, a run less one to end with, and one more in an almost right string.
-    if len(string) not in range(size, 3 * size - 1 + 1 + run_length + 1):
+    lengths, read = range(size, 3 * size), Items(items, "and")
+    if could_be_right(read, lengths, string):
+        return True
+    drawn = len(string) in lengths and not read.fit(string)
+    if not drawn and not could_be_wrong(read, lengths, string):
         raise ValueError(f"{string!r} in instance {number}")
+    return False

@@ -107,7 +107,9 @@ def add_or_drop(found: re.Match[str], _: Collection[str]) -> Asked:
 
 
 def both(found: re.Match[str], _: Collection[str]) -> Asked:
-    return only(found[1] + found[2] + ".")
+    """Any end of the answer will do (Q15)."""
+    answer = found[1] + found[2] + "."
+    return Asked(lambda heard: heard in {answer, answer[1:], "."}, [answer])
 
 
 def either(found: re.Match[str], _: Collection[str]) -> Asked:

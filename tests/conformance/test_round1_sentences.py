@@ -24,8 +24,9 @@ from flagfall.tasks.commai.mini_task import MiniTask
 from flagfall.tasks.commai.words import read_words, usual_words
 from tests.conformance.round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
 from tests.conformance.round1_checker import check
-from tests.conformance.round1_mini import MINI_TASKS, naive_fit, read_question
+from tests.conformance.round1_mini import MINI_TASKS, read_question
 from tests.conformance.round1_sentences import FORMS, RULES, SENTENCE_TASKS, WORDS, Vocabulary
+from tests.conformance.round1_strings import naive_fit
 
 NEW_TASKS = [*SENTENCE_TASKS, *MINI_TASKS]
 Change = Callable[[Record], Iterable[Record]]
@@ -171,11 +172,13 @@ def test_what_a_task_cannot_ask_is_refused(task: str, text: str) -> None:
         ("mini1", "description: A; verify: A."),
         ("mini1", "description: ABCD; verify: ABCD."),
         ("mini2", "description: A and B; verify: AB."),
-        ("mini2", "description: anything; verify: ."),
+        ("mini2", f"description: anything; verify: {'Q' * 16}."),
         ("mini2", "description: A or anything; verify: AB."),
         ("mini2", "description: A or A; verify: AA."),
         ("mini3", "description: not A and anything; verify: BB."),
         ("mini3", "description: anything; verify: BB."),
+        ("mini3", "description: A and anything; verify: QQQQQQA."),
+        ("mini3", "description: A and anything; verify: AQQQQQQA."),
         ("mini4", "description: not A; verify: BB."),
         ("mini4", "description: not AB and BC and anything; verify: BC."),
         ("mini5", "description: A and B or C; verify: BC."),
@@ -187,6 +190,11 @@ def test_what_a_task_cannot_ask_is_refused(task: str, text: str) -> None:
 def test_what_a_mini_task_cannot_ask_is_refused(task: str, text: str) -> None:
     with pytest.raises(ValueError):
         read_question(task, text, [])
+
+
+def test_the_empty_string_does_not_fit_anything_in_mini2() -> None:
+    assert read_question("mini2", "description: anything; verify: .", []) == ("anything", False)
+    assert read_question("mini5", "description: anything; verify: QQ.", []) == ("anything", True)
 
 
 # --- matches -----------------------------------------------------------------------------------------------
@@ -210,7 +218,7 @@ def test_timeouts_conform(agent: type[Silent], max_time: int) -> None:
     for task in ("micro7.1", "micro13.1", "mini1", "mini4"):
         short: list[ByteTask]
         if task in MINI_TASKS:
-            short = [MiniTask(task, MINI_EXAMPLES[task](), max_time=max_time)]
+            short = [MiniTask(task, MINI_EXAMPLES[task](False), max_time=max_time)]
         else:
             short = [MicroTask(task, SENTENCE_SOURCES[task](usual_words()), Rules(max_time=max_time))]
         assert check(list(match(short, agent(Random(1)), 500)), max_time=max_time) == []

@@ -178,7 +178,7 @@ CONFIGS = [
     load_config("challenge"),
     from_json(challenge("Dependencies", tasks_dependencies=[["micro1", "micro2"]])),
     config_of(["commai.*"], "random", {"bit_mode": True, "scramble": True}),
-    config_of(["micro*", "mini*"], "incremental:2", {"max_reward_per_task": 7}),
+    config_of(["micro*", "mini*"], "incremental:2", {"max_reward_per_task": 7, "fixes": True}),
     from_toml('[scheduler]\npolicy="random"\ntasks=["x"]\n[tasks.x]\ntype="micro3"\nrequired=3\noptions=2'),
 ]
 
@@ -198,6 +198,27 @@ def said(config: Config, steps: int, seed: int = 5) -> list[tuple[object, object
 
     run_plain(config.build(), reply, seed=seed, steps=steps)
     return heard
+
+
+def test_fixes_are_off_by_default_and_reach_every_task_of_round_1():
+    assert not load_config("challenge").fixes
+    fixed = change_config(load_config("challenge"), {"fixes": True})
+    assert fixed.fixes
+    assert all(task.fixes for task in fixed.build().policy.tasks)  # type: ignore[attr-defined]
+    assert not any(task.fixes for task in load_config("challenge").build().policy.tasks)  # type: ignore[attr-defined]
+    ours = """
+        fixes = true
+        [scheduler]
+        policy = "random"
+        tasks = ["mini2", "micro1"]
+        [tasks.micro1]
+        patience = 3
+    """
+    mini, micro = from_toml(ours).build().policy.tasks
+    assert mini.fixes  # type: ignore[attr-defined]
+    assert micro.fixes  # type: ignore[attr-defined]
+    drawn = [mini._make_example(Random(seed)) for seed in range(400)]  # type: ignore[attr-defined]
+    assert all(example.string for example in drawn)
 
 
 @pytest.mark.parametrize("config", CONFIGS)

@@ -245,8 +245,42 @@ def test_a_text_delays_the_timeout() -> None:
     assert task.result() is False
 
 
-def test_the_answer_in_the_call_of_the_timeout_is_not_judged() -> None:
+def test_the_answer_in_the_call_of_the_timeout_is_still_judged() -> None:
+    """One question more is said. Talking into it costs, and the reply to its last byte is dropped."""
+    task = asks_for_ever(b"a", b"a", required=3, max_time=2)
+    task.reset(0)
+    assert says(task, b"axq") == [(ord("a"), 1), (ord("a"), -1), (None, 0)]
+    assert task.result() is False
+    assert task.progress.asked == 2
+    task = asks_for_ever(b"abc", b"x", required=3, max_time=1)
+    task.reset(0)
+    assert says(task, b"  xq x") == [
+        *((ord("b"), 0), (ord("c"), 0)),
+        *((ord("a"), 1), (ord("b"), -1), (ord("c"), 0)),
+        (None, 0),
+    ]
+    assert task.result() is False
+
+
+def test_a_streak_completed_in_the_call_of_the_timeout_is_a_success() -> None:
     task = asks_for_ever(b"a", b"a", required=2, max_time=2)
+    task.reset(0)
+    assert says(task, b"aa") == [(ord("a"), 1), (None, 1)]
+    assert task.result() is True
+    assert task.metrics()["timed_out"] is True
+
+
+def test_an_answer_that_goes_on_in_the_call_of_the_timeout_ends_in_silence() -> None:
+    task = asks_for_ever(b"a", b"xyz", required=2, max_time=2)
+    task.reset(0)
+    assert says(task, b"xy") == [(SILENCE, 0), (None, 0)]
+    assert task.result() is False
+    assert task.progress.asked == 0
+
+
+def test_with_fixes_the_answer_in_the_call_of_the_timeout_is_not_judged() -> None:
+    task = asks_for_ever(b"a", b"a", required=2, max_time=2)
+    task.fixes = True
     task.reset(0)
     assert says(task, b"aa") == [(ord("a"), 1), (None, 0)]
     assert task.result() is False

@@ -24,9 +24,11 @@ QUESTION = "description: AB and CF; verify: CFCF."
 WRONG = "Wrong. The right answer is: false."
 
 
-def task(world: World | None = None, *, max_time: int = 3000, fits: bool = False) -> MiniTask:
+def task(
+    world: World | None = None, *, max_time: int = 3000, fits: bool = False, fixes: bool = False
+) -> MiniTask:
     example = Example("AB and CF", "CFCF", fits)
-    return MiniTask("mini", lambda _: example, max_time=max_time, world=world)
+    return MiniTask("mini", lambda _: example, max_time=max_time, world=world, fixes=fixes)
 
 
 def talk(mini: MiniTask, said: str, seed: int = 0) -> str:
@@ -132,10 +134,42 @@ def test_a_dot_in_the_description_is_judged_at_once(at: int, before: str) -> Non
     assert mini.result() is False
 
 
-@pytest.mark.parametrize("into", [".", "x.", "true.", "false."])
-def test_the_result_stands_with_the_first_dot(into: str) -> None:
-    """In the original a dot said into the congratulation turns success into failure."""
+PRAISED = {text.decode() for text in CONGRATULATIONS}
+
+
+@pytest.mark.parametrize("into", [".", "x.", " .   ..", "true.", "xxxfalse.false."])
+def test_a_dot_said_into_the_congratulation_turns_success_into_failure(into: str) -> None:
     mini = task()
+    told = talk(mini, quiet() + "false." + into + " " * 80)
+    if len(into) > len("bravo."):  # the dot may come when all is said
+        seed = next(seed for seed in range(99) if Random(seed).choice(CONGRATULATIONS) == b"congratulations.")
+        told = talk(mini, quiet() + "false." + into + " " * 80, seed)
+    assert closing(told).strip() in {f"{praise}{WRONG} |" for praise in PRAISED}
+    assert mini.result() is False
+    assert mini.cumulative_reward == 0
+
+
+@pytest.mark.parametrize("late", range(-2, 2))
+def test_the_last_reply_into_the_congratulation_is_dropped(late: int) -> None:
+    """The reply to the last byte but one still counts; those to the last byte and to the separator do not."""
+    seed = next(seed for seed in range(99) if Random(seed).choice(CONGRATULATIONS) == b"nice work.")
+    mini = task()
+    told = talk(mini, quiet() + "false." + " " * (len("nice work.") - 1 + late) + "." + " " * 80, seed)
+    spoilt = late < 0
+    assert closing(told).strip() == f"nice work.{WRONG if spoilt else ''} |"
+    assert mini.result() is not spoilt
+
+
+@pytest.mark.parametrize("into", [".", "x.", "true.", "false."])
+def test_a_failure_stands(into: str) -> None:
+    mini = task()
+    assert closing(talk(mini, quiet() + "true." + into * 60)).strip() == f"{WRONG} |"
+    assert mini.result() is False
+
+
+@pytest.mark.parametrize("into", [".", "x.", "true.", "false."])
+def test_with_fixes_the_result_stands_with_the_first_dot(into: str) -> None:
+    mini = task(fixes=True)
     told = talk(mini, quiet() + "false." + into * 10 + " " * 10)
     assert closing(told).strip() in {f"{text.decode()} |" for text in CONGRATULATIONS}
     assert mini.result() is True
@@ -153,13 +187,41 @@ def test_a_silent_learner_fails_after_three_thousand_steps() -> None:
     assert mini.metrics()["description"] == "AB and CF"
 
 
-def test_the_answer_in_the_call_of_the_timeout_is_not_judged() -> None:
-    """In the original both messages are said, and the result is success."""
+def test_the_answer_in_the_call_of_the_timeout_is_still_judged() -> None:
+    """Both messages are said, and the result is success; a dot said into them undoes it."""
     limit = len(QUESTION) + 5
     mini = task(max_time=limit)
+    told = closing(talk(mini, quiet() + "false." + " " * 80))
+    assert told.strip() in {f"{WRONG}{praise} |" for praise in PRAISED}
+    assert mini.result() is True
+    assert mini.cumulative_reward == 1
+    assert mini.metrics()["timed_out"] is True
+    told = closing(talk(mini, quiet() + "false.   false." + " " * 90))
+    assert told.strip() in {f"{WRONG}{praise}{WRONG} |" for praise in PRAISED}
+    assert mini.result() is False
+
+
+@pytest.mark.parametrize("said", ["falsex", "xtrue.", "     .", "      "])
+def test_any_other_reply_in_the_call_of_the_timeout_changes_nothing(said: str) -> None:
+    mini = task(max_time=len(QUESTION) + 5)
+    assert closing(talk(mini, quiet() + said + "." * 60)) == " " * 5 + WRONG + " |"
+    assert mini.result() is False
+
+
+def test_the_world_hears_the_call_of_the_timeout_and_cannot_answer() -> None:
+    world = Parrot()
+    mini = task(world, max_time=len(QUESTION) + 1)
+    assert closing(talk(mini, quiet() + "hi" + "x" * 60)) == " " + WRONG + " |"
+    assert world.heard[len(QUESTION)] == quiet() + "hi"
+    assert world.heard[len(QUESTION) + 1] == quiet() + "h x"
+
+
+def test_with_fixes_the_answer_in_the_call_of_the_timeout_is_not_judged() -> None:
+    limit = len(QUESTION) + 5
+    mini = task(max_time=limit, fixes=True)
     assert closing(talk(mini, quiet() + "false." + " " * 60)) == " " * 5 + WRONG + " |"
     assert mini.result() is False
-    mini = task(max_time=limit + 1)
+    mini = task(max_time=limit + 1, fixes=True)
     talk(mini, quiet() + "false." + " " * 60)
     assert mini.result() is True
 
@@ -268,8 +330,7 @@ def test_what_is_asked_is_what_is_meant(task_id: str) -> None:
         first = mini.reset(seed)
         description, string, fits = mini.example
         assert first == ord("d")
-        assert parse(description).accepts(string) == fits
-        assert string
+        assert parse(description).accepts(string) == fits or (description == "anything" and not string)
 
 
 def test_every_example_of_mini5_is_one_of_the_four() -> None:

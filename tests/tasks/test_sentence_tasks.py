@@ -11,7 +11,7 @@ import pytest
 
 from flagfall.kernel.roles import StepResult
 from flagfall.tasks.commai.byte_task import SILENCE
-from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES
+from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES, make_catalog
 from flagfall.tasks.commai.micro_engine import MicroTask
 from flagfall.tasks.commai.micro_limits import Rules
 from flagfall.tasks.commai.micro_sentences import (
@@ -60,9 +60,12 @@ def flat(task_id: str) -> list[Question]:
     return [question for instance in questions(task_id) for question in instance]
 
 
-def accepted(question: Question, letters: str = "abcde ", longest: int = 3) -> set[str]:
+def accepted(
+    question: Question, letters: str = "abcde ", longest: int = 3, *, fixes: bool = False
+) -> set[str]:
     """Which answers are right, of all that are short."""
     source = SentenceQuestions(lambda: question, CORRECTING)
+    source.fixes = fixes
     source.draw()
     answers = ["".join(text) + "." for size in range(longest + 1) for text in product(letters, repeat=size)]
     return {answer for answer in answers if source.judge(bytearray(answer.encode())) == RIGHT}
@@ -294,7 +297,7 @@ def test_micro13_1_accepts_what_brute_force_found() -> None:
         a, join, b, barred = found.groups()
         either = {f"{a}.", f"{b}.", f"{a}{b}.", f"{b}{a}."}
         if join == "and":
-            assert right == {f"{a}{b}."}  # the original takes `b.` and `.` too
+            assert right == {f"{a}{b}.", f"{b}.", "."}  # the original looks for the answer within `ab.`
             assert question.hint is None
         elif barred is None:
             assert right == either
@@ -305,6 +308,27 @@ def test_micro13_1_accepts_what_brute_force_found() -> None:
             assert question.hint in {a, b} - {barred}
         forms[join, barred is not None] += 1
     assert len(forms) == 4
+
+
+def test_with_fixes_micro13_1_wants_the_whole_of_and() -> None:
+    for question in flat("micro13.1"):
+        if " and " in question.text and "not" not in question.text:
+            assert accepted(question, fixes=True) == {question.answer}
+            break
+    else:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("fixes", [False, True])
+def test_fixes_reach_the_questions_of_the_task(fixes: bool) -> None:
+    task = make_catalog(fixes=fixes)["micro13.1"]()
+    assert isinstance(task, MicroTask)
+    task.reset(0)
+    source = task.source
+    assert isinstance(source, SentenceQuestions)
+    while not re.fullmatch(" say: . and .\\.", source.question.text):
+        source.draw()
+    assert source.judge(bytearray(b".")) == (WRONG if fixes else RIGHT)
 
 
 def test_micro13_1_draws_its_four_forms_alike() -> None:

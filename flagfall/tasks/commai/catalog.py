@@ -7,6 +7,8 @@ For other constants than the usual ones build the task itself:
 and for another vocabulary, or with a world around the mini-tasks, a catalog of your own:
 
     make_catalog(words=load_words(Path("words.txt")), world=GridWorld())
+
+The tasks are the original's, quirks included; `make_catalog(fixes=True)` repairs some of them.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ _RULES: Final = MappingProxyType(dict.fromkeys(("micro6", "micro15", "micro19", 
 
 
 def make_catalog(
-    words: Words | None = None, world: World | None = None
+    words: Words | None = None, world: World | None = None, *, fixes: bool = False
 ) -> Mapping[str, Callable[[], ByteTask]]:
     """Every task by its id; each call makes a task of its own.
 
@@ -56,24 +58,28 @@ def make_catalog(
         words: what micro-tasks 6 to 20 speak of; the words that come with flagfall if not given. They are
             read when the first task needs them.
         world: what hears the learner in the mini-tasks; one for all of them.
+        fixes: repair the quirks of the original that `docs/round1.md` lists for this option.
     """
     simple = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}
     return MappingProxyType(
         {
-            **{task_id: partial(MicroTask, task_id, source) for task_id, source in simple.items()},
-            **{task_id: partial(_sentence_task, task_id, words) for task_id in SENTENCE_SOURCES},
-            **{task_id: partial(_mini_task, task_id, world) for task_id in MINI_EXAMPLES},
+            **{
+                task_id: partial(MicroTask, task_id, source, fixes=fixes)
+                for task_id, source in simple.items()
+            },
+            **{task_id: partial(_sentence_task, task_id, words, fixes) for task_id in SENTENCE_SOURCES},
+            **{task_id: partial(_mini_task, task_id, world, fixes) for task_id in MINI_EXAMPLES},
         }
     )
 
 
-def _sentence_task(task_id: str, words: Words | None) -> MicroTask:
+def _sentence_task(task_id: str, words: Words | None, fixes: bool) -> MicroTask:
     source = SENTENCE_SOURCES[task_id](words or usual_words())
-    return MicroTask(task_id, source, _RULES.get(task_id, DEFAULT_RULES))
+    return MicroTask(task_id, source, _RULES.get(task_id, DEFAULT_RULES), fixes=fixes)
 
 
-def _mini_task(task_id: str, world: World | None) -> MiniTask:
-    return MiniTask(task_id, MINI_EXAMPLES[task_id](), world=world)
+def _mini_task(task_id: str, world: World | None, fixes: bool) -> MiniTask:
+    return MiniTask(task_id, MINI_EXAMPLES[task_id](fixes), world=world, fixes=fixes)
 
 
 CATALOG: Final = make_catalog()

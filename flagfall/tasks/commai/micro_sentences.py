@@ -73,12 +73,14 @@ class Question(NamedTuple):
         answer: a right answer, dot included: the only one, unless `accepts` says otherwise.
         accepts: whether an answer, which ends with its only dot, is right.
         hint: what feedback shows instead of the answer.
+        slip: whether the original takes this answer too, though it is wrong.
     """
 
     text: str
     answer: str
     accepts: Callable[[str], bool] | None = None
     hint: str | None = None
+    slip: Callable[[str], bool] | None = None
 
 
 @attrs.frozen
@@ -140,8 +142,10 @@ class SentenceQuestions(QuestionSource):
         """Right or wrong at the first dot."""
         if heard[-1] != _DOT:
             return None
-        accepts = self.question.accepts
+        accepts, slip = self.question.accepts, self.question.slip
         right = heard == self._answer if accepts is None else accepts(heard.decode("latin-1"))
+        if slip is not None and not self.fixes:
+            right = right or slip(heard.decode("latin-1"))
         return RIGHT if right else WRONG
 
     def should_know(self, correct: bool) -> bool:  # noqa: ARG002 - it is asking that counts
@@ -246,8 +250,10 @@ def _choices(first: str, second: str) -> set[str]:
 
 
 def _both(rng: Random) -> Question:
+    """Both letters; the original looks for the answer within the right one, so its end will do (Q15)."""
     first, second = rng.choices(_OPTIONS, k=2)
-    return Question(f" say: {first} and {second}.", f"{first}{second}.")
+    answer = f"{first}{second}."
+    return Question(f" say: {first} and {second}.", answer, slip=answer.endswith)
 
 
 def _either(rng: Random) -> Question:

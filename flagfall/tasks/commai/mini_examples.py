@@ -62,21 +62,30 @@ MINI_SETS: Final[Mapping[str, ExampleSet]] = MappingProxyType(
 """The tasks, by id."""
 
 
-def make_example(rng: Random, *, row: ExampleSet) -> Example:
-    """A description of a set and a string that fits it or does not, as likely.
+def make_example(rng: Random, *, row: ExampleSet, fixes: bool = False) -> Example:
+    """Draw a description of a set and a string that fits it or does not, as likely.
 
-    Every string fits `anything`, so with that description the answer is always yes.
+    Every string fits `anything`. As in the original, the empty string stands for one that does not.
+
+    Args:
+        rng: the source of everything random.
+        row: the set.
+        fixes: repair that (Q29): the answer to `anything` is always yes.
     """
     description = _describe(rng, row)
     length = rng.randint(1, row.longest)
-    fits = rng.random() < 0.5 or description.items == (ANYTHING,)  # noqa: PLR2004 - a coin
+    fits = rng.random() < 0.5  # noqa: PLR2004 - a coin
+    if description.items == (ANYTHING,) and not fits:
+        if not fixes:
+            return Example(ANYTHING, "", fits)
+        fits = True
     string = (right_string if fits else wrong_string)(description, length, rng)
     return Example(str(description), string, fits)
 
 
-def any_of(rng: Random, *, rows: Sequence[ExampleSet]) -> Example:
-    """An example of one of some sets, each as likely: mini-task 5."""
-    return make_example(rng, row=rng.choice(rows))
+def any_of(rng: Random, *, rows: Sequence[ExampleSet], fixes: bool = False) -> Example:
+    """Draw an example of one of some sets, each as likely: mini-task 5."""
+    return make_example(rng, row=rng.choice(rows), fixes=fixes)
 
 
 def _describe(rng: Random, row: ExampleSet) -> Description:
@@ -107,10 +116,6 @@ def _alphabets(rng: Random, row: ExampleSet) -> tuple[str, str]:
 
 def _run(rng: Random, letters: str, lengths: tuple[int, int] = _LETTERS_PER_RUN) -> str:
     return "".join(rng.choices(letters, k=rng.randint(*lengths)))
-
-
-def _stateless(make: MakeExample) -> MakeExample:
-    return make
 
 
 class WarmUp:
@@ -154,13 +159,23 @@ class WarmUp:
         return wrong_string(self._description, length, rng)
 
 
-MINI_EXAMPLES: Final[Mapping[str, Callable[[], MakeExample]]] = MappingProxyType(
+def _warm_up(_fixes: bool) -> MakeExample:
+    return WarmUp()
+
+
+def _set(row: ExampleSet, fixes: bool) -> MakeExample:
+    return partial(make_example, row=row, fixes=fixes)
+
+
+def _all_sets(fixes: bool) -> MakeExample:
+    return partial(any_of, rows=tuple(MINI_SETS.values()), fixes=fixes)
+
+
+MINI_EXAMPLES: Final[Mapping[str, Callable[[bool], MakeExample]]] = MappingProxyType(
     {
-        "mini0": WarmUp,
-        **{
-            task_id: partial(_stateless, partial(make_example, row=row)) for task_id, row in MINI_SETS.items()
-        },
-        "mini5": partial(_stateless, partial(any_of, rows=tuple(MINI_SETS.values()))),
+        "mini0": _warm_up,
+        **{task_id: partial(_set, row) for task_id, row in MINI_SETS.items()},
+        "mini5": _all_sets,
     }
 )
-"""What mini-tasks 0 to 5 draw, by task id; each call is for one task."""
+"""What mini-tasks 0 to 5 draw, by task id, with or without `fixes`; each call is for one task."""

@@ -3,11 +3,16 @@
 Rule 1: the first dot ends the answer, wherever it is said: a dot said into the description is a wrong answer.
     Other bytes said while the teacher speaks are blanked out and cost nothing.
 Rule 2: the answer is right if what was heard ends with it; anything may come before it.
-Rule 3: the result stands with that dot. The teacher says what is unsaid and a closing sentence, then one
-    silence; the reward comes with the first byte of whatever is next.
-Rule 4: time runs out only in silence; the byte heard then is dropped, and the result is `False`.
+Rule 3: with that dot the teacher says what is unsaid and a closing sentence, then one silence; the reward
+    comes with the first byte of whatever is next. A dot said into a congratulation is judged again: it turns
+    success into failure, and the sentence for failure follows. A failure stands.
+Rule 4: time runs out only in silence, and the teacher says the sentence for failure. If the byte heard then
+    completes the right answer, a congratulation follows, and the result is `True`.
 Rule 5: a world hears every byte before the task does, up to the last but one of the closing sentence. Its
     answer is said if nothing of the task's is unsaid.
+
+With `fixes` the result stands with the first dot (rule 3), and the byte heard when time runs out is dropped
+(rule 4).
 """
 
 from __future__ import annotations
@@ -19,9 +24,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from flagfall.tasks.commai.byte_task import SILENCE, ByteTask, Script
+from flagfall.tasks.rule_revisions import ROUND1, is_first_revision, unknown_revision
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
     from flagfall.tasks.commai.world import World
 
@@ -59,17 +65,26 @@ class MiniTask(ByteTask):
         id: the name of the task, such as `mini3`.
         max_time: see `MAX_TIME`.
         world: who else hears the learner; `None` for nobody. Whoever shares it out also starts it.
+        fixes: repair the quirks of the original that `docs/round1.md` lists (Q9, Q10). That of the examples
+            (Q29) belongs to `make_example`.
         example: what the present instance is about.
     """
 
     example: Example
 
     def __init__(
-        self, task_id: str, make_example: MakeExample, *, max_time: int = MAX_TIME, world: World | None = None
+        self,
+        task_id: str,
+        make_example: MakeExample,
+        *,
+        max_time: int = MAX_TIME,
+        world: World | None = None,
+        fixes: bool = False,
     ) -> None:
         self.id = task_id
         self.max_time = max_time
         self.world = world
+        self.fixes = fixes
         self._make_example = make_example
         self._timed_out = False
 
@@ -78,13 +93,18 @@ class MiniTask(ByteTask):
         self.example = example = self._make_example(rng)
         self._timed_out = False
         heard = bytearray()
-        unsaid = yield from self._until_dot(
+        text = yield from self._until_dot(
             f"description: {example.description}; verify: {example.string}.", heard
         )
         answer = b"true." if example.fits else b"false."
-        success = not self._timed_out and heard.endswith(answer)
-        closing = rng.choice(CONGRATULATIONS) if success else b"Wrong. The right answer is: " + answer
-        yield from self._say_last(unsaid + closing, heard)
+        failure = b"Wrong. The right answer is: " + answer
+        success = heard.endswith(answer) and not (self._timed_out and self.fixes)
+        if self._timed_out or not success:
+            text += failure
+        if success:
+            text += rng.choice(CONGRATULATIONS)
+        if (yield from self._say_last(text, failure if success and not self.fixes else b"", heard)):
+            success = False
         yield SILENCE
         self.pay(_SUCCESS if success else _FAILURE)
         return success
@@ -99,6 +119,8 @@ class MiniTask(ByteTask):
             silent = at >= len(saying)
             if silent and self._steps >= self.max_time:
                 self._timed_out = True
+                if self.world is not None and not self.fixes:  # the task speaks first, so it cannot answer
+                    self.world.hear(heard.decode("latin-1"))
                 return b""
             task_speaks = task_speaks and not silent
             if self.world is not None:
@@ -110,14 +132,41 @@ class MiniTask(ByteTask):
             if not silent:
                 heard[-1] = SILENCE
 
-    def _say_last(self, text: bytes, heard: bytearray) -> Generator[int, int, None]:
-        """Say a text that nothing can change any more; only the world listens."""
-        for byte in text[:-1]:
+    def _say_last(self, text: bytes, if_dot: bytes, heard: bytearray) -> Generator[int, int, bool]:
+        """Say the last texts; only the world listens, and perhaps the task, for one dot.
+
+        Args:
+            text: what to say.
+            if_dot: what is said as well once a dot is heard; empty where a dot changes nothing.
+            heard: what the learner said so far.
+
+        Returns:
+            Whether a dot was heard, and `if_dot` said.
+        """
+        spoilt = False
+        at = 0
+        while at < len(text) - 1:
             heard[-1] = SILENCE
-            heard.append((yield byte))
+            heard.append((yield text[at]))
+            at += 1
             if self.world is not None:
                 self.world.hear(heard.decode("latin-1"))
+            if heard[-1] == _DOT and if_dot and not spoilt:
+                spoilt = True
+                text += if_dot
         yield text[-1]
+        return spoilt
+
+    def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
+        """Return why a recorded match cannot be executed again; `None` where its rules are those of now.
+
+        By the first revision other strings were drawn.
+        """
+        why = unknown_revision(revisions, ROUND1)
+        if is_first_revision(revisions, ROUND1):
+            why = f"it was played by revision 1 of the rules of {ROUND1}"
+            why += ", which drew other strings for mini-tasks"
+        return why
 
     def metrics(self) -> dict[str, Any]:
         """Length and reward of the instance, what it was about, and whether time ran out."""

@@ -52,7 +52,13 @@ Feedback: TypeAlias = Callable[[bytes, bool], bytes]
 
 
 class QuestionSource(ABC):
-    """The questions of one instance."""
+    """The questions of one instance.
+
+    Attributes:
+        fixes: answers are judged without the slips of the original.
+    """
+
+    fixes: bool = False
 
     @abstractmethod
     def draw(self) -> bytes:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gymnasium.spaces import Space
 
     from flagfall.kernel.roles import StepResult
@@ -62,6 +64,12 @@ class WrappedTask(Task):
     def result(self) -> bool | None:
         """The result of the task inside."""
         return self.task.result()
+
+    def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
+        """Let the task inside take the rules of a recorded match; returns why it cannot."""
+        follow_rules = getattr(self.task, "follow_rules", None)
+        why: str | None = None if follow_rules is None else follow_rules(revisions)
+        return why
 
     def metrics(self) -> dict[str, Any]:
         """What the task inside tells, with the length and the reward of this one."""

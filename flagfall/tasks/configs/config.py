@@ -54,6 +54,8 @@ class Config:
         bit_mode: one step is one bit.
         scramble: words become pseudo-words, in bit mode.
         max_reward_per_task: see `RewardCap`; `None` for no limit.
+        fixes: micro-tasks and mini-tasks are played without the quirks of the original that
+            `docs/round1.md` lists for this option.
     """
 
     policy: str
@@ -65,6 +67,7 @@ class Config:
     bit_mode: bool = False
     scramble: bool = False
     max_reward_per_task: float | None = None
+    fixes: bool = False
 
     def build(self) -> ConfiguredTasks:
         """New tasks, in new worlds, and their scheduler.
@@ -92,7 +95,7 @@ class Config:
     ) -> Task:
         entry = self.tasks[name]
         world = None if entry.world is None else worlds[entry.world]
-        plain = TASK_KINDS[entry.type].make(entry.settings, world, self.words)
+        plain = TASK_KINDS[entry.type].make(entry.settings, world, self.words, self.fixes)
         plain.id = name
         task = BitTask(plain, scrambler) if self.bit_mode else plain
         return task if cap is None else cap(task)
@@ -119,6 +122,8 @@ class Config:
             data["scramble"] = True
         if self.max_reward_per_task is not None:
             data["max_reward_per_task"] = self.max_reward_per_task
+        if self.fixes:
+            data["fixes"] = True
         data["scheduler"] = {"policy": self.policy, "tasks": list(self.schedule), **self.arguments}
         if self.worlds:
             data["worlds"] = dict(self.worlds)

@@ -64,7 +64,7 @@ class Setting:
         return f"{text_of(value)} is not {kind}, {limits}"
 
 
-MakeTask: TypeAlias = Callable[[Mapping[str, Any], GridWorld | None, Words | None], ByteTask]
+MakeTask: TypeAlias = Callable[[Mapping[str, Any], GridWorld | None, Words | None, bool], ByteTask]
 
 
 @attrs.frozen
@@ -75,7 +75,8 @@ class Kind:
         settings: the constants that may be changed, by name.
         in_world: whether it can be played in a world.
         is_conversation: whether it is made of whole texts, which can be scrambled.
-        make: a task, from the settings that are changed, the world and the words (`None`: the usual ones).
+        make: a task, from the settings that are changed, the world, the words (`None`: the usual ones) and
+            `Config.fixes`.
     """
 
     settings: Mapping[str, Setting]
@@ -109,29 +110,29 @@ def _constants(task_id: str) -> dict[str, Setting]:
 
 
 def _micro(
-    task_id: str, settings: Mapping[str, Any], _world: GridWorld | None, words: Words | None
+    task_id: str, settings: Mapping[str, Any], _world: GridWorld | None, words: Words | None, fixes: bool
 ) -> MicroTask:
-    task = make_catalog(words)[task_id]()
+    task = make_catalog(words, fixes=fixes)[task_id]()
     assert isinstance(task, MicroTask)
     rules = attrs.evolve(task.rules, **{name: settings[name] for name in settings if name in _RULES})
     constants = {name: settings[name] for name in settings if name not in _RULES}
     if constants:
         source = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}[task_id]
-        return MicroTask(task_id, partial(source, **constants), rules)
+        return MicroTask(task_id, partial(source, **constants), rules, fixes=fixes)
     task.rules = rules
     return task
 
 
 def _mini(
-    task_id: str, settings: Mapping[str, Any], world: GridWorld | None, _words: Words | None
+    task_id: str, settings: Mapping[str, Any], world: GridWorld | None, _words: Words | None, fixes: bool
 ) -> ByteTask:
-    task: Any = make_catalog(world=world)[task_id]()
+    task: Any = make_catalog(world=world, fixes=fixes)[task_id]()
     task.max_time = settings.get("max_time", task.max_time)
     return task  # type: ignore[no-any-return]  # the catalog says so
 
 
 def _commai(
-    task_id: str, settings: Mapping[str, Any], world: GridWorld | None, _words: Words | None
+    task_id: str, settings: Mapping[str, Any], world: GridWorld | None, _words: Words | None, _fixes: bool
 ) -> ByteTask:
     (task,) = commai_tasks([task_id], world)
     task.max_time = settings.get("max_time", task.max_time)

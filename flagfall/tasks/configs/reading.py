@@ -33,6 +33,7 @@ _PARTS: Final = (
     "bit_mode",
     "scramble",
     "max_reward_per_task",
+    "fixes",
 )
 _WILD: Final = frozenset("*?[")
 
@@ -95,6 +96,7 @@ def read_ours(data: Mapping[str, Any], mistakes: Mistakes, resolve: Resolve) -> 
         bit_mode=mistakes.flag(data, "bit_mode"),
         scramble=mistakes.flag(data, "scramble"),
         max_reward_per_task=_cap(data, mistakes),
+        fixes=mistakes.flag(data, "fixes"),
     )
     return _checked(config, ("scheduler",), mistakes)
 
