@@ -14,7 +14,7 @@ from flagfall.agents.commands import split_command
 from flagfall.agents.guarded import Guarded, play_guarded
 from flagfall.agents.isolation import NO_ISOLATION
 from flagfall.gvgai.talk import Talk
-from flagfall.kernel.channels.pipes import BytePipe
+from flagfall.kernel.channels.pipes import BytePipe, TcpPipe
 
 if TYPE_CHECKING:
     from flagfall.kernel.match import Briefing
@@ -43,9 +43,7 @@ class ConnectedHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        # A state must not wait until the one before is acknowledged.
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        pipe = BytePipe(self._connection.detach())
+        pipe = TcpPipe(self._connection)
         try:
             await _play(Talk(pipe, self._track), seat)
             await _part(pipe)
@@ -96,9 +94,9 @@ async def _play(talk: Talk, seat: Seat) -> None:
     await talk.play(seat, start)
 
 
-async def _part(pipe: BytePipe) -> None:
+async def _part(pipe: TcpPipe) -> None:
     """Let the client read the last message; to close a socket that holds unread lines would lose it."""
-    pipe.say_no_more()
+    pipe.end_output()
     with trio.move_on_after(GOODBYE_SECONDS):
         while await pipe.read():
             pass

@@ -306,6 +306,25 @@ play(lambda n, s: trickle(n, "ACTION_RIGHT"), lambda n, s: trickle(n, "END_TRAIN
     assert serve(tmp_path, client).fell is None
 
 
+def test_reply_in_two_writes_does_not_wait_for_an_acknowledgement(tmp_path):
+    # The second write stays in the client until the first is acknowledged, and the kernel delays that by
+    # 40 ms: then every turn is late. A busy machine makes single turns late, not most of them.
+    client = Client(
+        tmp_path,
+        """
+link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+def in_two_writes(number, state):
+    raw(b"%d#" % number)
+    raw(b"ACTION_NIL#JSON\\n")
+start()
+play(act=in_two_writes)
+""",
+    )
+    served = serve(tmp_path, client, control=attrs.evolve(GENEROUS, act=30 * MS))
+    late = [turn.verdict for turn in served.turns].count("late")
+    assert late < len(served.turns) / 2, f"{late} of {len(served.turns)} turns are late"
+
+
 # Faults, each in every phase where it can come.
 
 
