@@ -31,6 +31,8 @@ from flagfall.gvgai.words import (
     read_choice,
 )
 from flagfall.kernel.channels.lines import LineError
+from flagfall.tasks.vgdl.actions import ESCAPE
+from flagfall.tasks.vgdl.track import LOST_ROUND
 from flagfall.tasks.vgdl.views.observation import StateObservation
 from flagfall.timing import NEVER_NS
 
@@ -65,6 +67,7 @@ class Talk:
         self._lines = StateLines(self._picture)
         self._dropped: Counter[Drop] = Counter()
         self._last = _UNASKED
+        self._init_failed = False
 
     async def play(self, seat: Seat, start: Envelope) -> None:
         """From `START` to `FINISH`.
@@ -96,16 +99,25 @@ class Talk:
                 f"a client of the learning track sees states of games, not {type(state).__name__}"
             )
         if envelope.phase == "act":
+            if self._init_failed:
+                return ESCAPE
             return read_action(await self._ask(seat, self._lines.act(state, self.asker.wants)))
         if envelope.phase == "init":
             validates = self._track.phase == "validation"
             word = await self._ask(seat, self._lines.init(state, is_validation=validates))
             if word == INIT_FAILED:
-                raise AgentFault("not started", f"it said {INIT_FAILED}")
+                if not self._track.loses_rounds:
+                    raise AgentFault("not started", f"it said {INIT_FAILED}")
+                self._init_failed = True
             return None
+        if self._init_failed:  # as in the original, such a level has no end that the client is shown
+            self._init_failed = False
+            return LOST_ROUND
         try:
             return read_choice(await self._ask(seat, self._lines.end(state, self._last_tick(state))))
         except Overspent as said:
+            if self._track.loses_rounds:
+                return LOST_ROUND
             raise AgentFault("late", str(said)) from None
 
     def _last_tick(self, state: StateObservation) -> int:

@@ -425,6 +425,53 @@ def test_client_that_comes_to_the_hard_limit_is_out_and_the_others_play_on(tmp_p
     assert sorted(fallen, key=str) == [None, "late"]
 
 
+def test_program_of_2017_aborts_the_level_of_an_overlong_tick_and_the_session_goes_on(tmp_path):
+    # A busy machine may abort further levels, never the session.
+    rules = attrs.evolve(RULES["gvgai-2017"], games=3, rounds=2)
+    control = TimeControl.parse("gvgai-2017 start=20s init=20s result=20s total=none")
+    behaviour = """
+slept = []
+def slow(number, state):
+    if state["gameTick"] == 2 and not slept:
+        slept.append(1)
+        time.sleep(0.3)
+    say(number, "ACTION_NIL")
+start()
+play(act=slow, end=lambda n, s: say(n, "0"))
+"""
+    client = Client(tmp_path, behaviour)
+    served = serve(tmp_path, client, rules=rules, control=control, journal=tmp_path / "track.jsonl")
+    assert served.fell is None, served.seat.detail
+    assert [game[:2] for game in served.games] == [("t", 0), ("t", 1), ("t", 2), *[("v", 3), ("v", 4)] * 2]
+    assert served.games[0][2] == -1, "aborted"
+    assert client.told[10:12] == ["S 5#ABORT", "C 5#0"], "START, INIT, three ticks, the last of them overlong"
+    assert client.told[-1].endswith("#FINISH")
+    assert verify(tmp_path / "track.jsonl", rebuild).ok
+
+
+@pytest.mark.parametrize(
+    "gives_up",
+    [
+        (
+            "init=lambda n, s: say(n, 'INIT_FAILED' if s['isValidation'] and (once.append(1) or len(once) == 1)"
+            " else 'INIT_DONE'), end=lambda n, s: say(n, '0')"
+        ),
+        "end=lambda n, s: say(n, 'END_OVERSPENT' if once.append(1) or len(once) == 4 else '0')",
+    ],
+    ids=["init", "result"],
+)
+def test_program_of_2017_breaks_off_only_the_round_of_a_client_that_gives_up_in_validation(
+    tmp_path, gives_up
+):
+    rules = attrs.evolve(RULES["gvgai-2017"], games=3, rounds=2)
+    client = Client(tmp_path, f"once = []\nstart()\nplay({gives_up})")
+    served = serve(tmp_path, client, rules=rules, journal=tmp_path / "track.jsonl")
+    assert served.fell is None, served.seat.detail
+    assert [game[:2] for game in served.games[3:]] == [("v", 3), ("v", 3), ("v", 4)]
+    assert client.told[-1].endswith("#FINISH")
+    assert verify(tmp_path / "track.jsonl", rebuild).ok
+
+
 def test_result_that_comes_too_late_disqualifies(tmp_path):
     client = Client(tmp_path, "start()\nplay(end=lambda n, s: time.sleep(20))")
     control = TimeControl.parse("start=20s init=20s act=10s result=300ms")

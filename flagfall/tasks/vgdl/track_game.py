@@ -59,6 +59,7 @@ class TrackTask(VgdlTask):
     """
 
     nil_action: Any = NIL
+    abort_action: Any = ESCAPE
     _names: ClassVar = {form: name for name in ACTIONS for form in (name, f"{_PREFIX}{name}")}
 
     def __init__(
