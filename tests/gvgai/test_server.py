@@ -452,10 +452,7 @@ play(act=slow, end=lambda n, s: say(n, "0"))
 @pytest.mark.parametrize(
     "gives_up",
     [
-        (
-            "init=lambda n, s: say(n, 'INIT_FAILED' if s['isValidation'] and (once.append(1) or len(once) == 1)"
-            " else 'INIT_DONE'), end=lambda n, s: say(n, '0')"
-        ),
+        "init=lambda n, s: say(n, 'INIT_FAILED' if once.append(1) or len(once) == 4 else 'INIT_DONE')",
         "end=lambda n, s: say(n, 'END_OVERSPENT' if once.append(1) or len(once) == 4 else '0')",
     ],
     ids=["init", "result"],
@@ -464,7 +461,10 @@ def test_program_of_2017_breaks_off_only_the_round_of_a_client_that_gives_up_in_
     tmp_path, gives_up
 ):
     rules = attrs.evolve(RULES["gvgai-2017"], games=3, rounds=2)
-    client = Client(tmp_path, f"once = []\nstart()\nplay({gives_up})")
+    client = Client(
+        tmp_path,
+        f"once = []\nagain = lambda n, s: say(n, '0')\nstart()\nplay(**dict(end=again) | dict({gives_up}))",
+    )
     served = serve(tmp_path, client, rules=rules, journal=tmp_path / "track.jsonl")
     assert served.fell is None, served.seat.detail
     assert [game[:2] for game in served.games[3:]] == [("v", 3), ("v", 3), ("v", 4)]
