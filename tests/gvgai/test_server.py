@@ -472,6 +472,13 @@ def test_program_of_2017_breaks_off_only_the_round_of_a_client_that_gives_up_in_
     assert verify(tmp_path / "track.jsonl", rebuild).ok
 
 
+def test_client_that_is_late_for_good_is_told_finish_after_the_answer_that_it_owes(tmp_path):
+    client = Client(tmp_path, "start()\nplay(act=lambda n, s: time.sleep(0.15) or say(n, 'ACTION_NIL'))")
+    served = serve(tmp_path, client, control=attrs.evolve(GENEROUS, act=50 * MS, act_hard=100 * MS))
+    assert served.fell == "late"
+    assert client.told[-3:] == ["S 2#ACT", "C 2#ACTION_NIL", "S 3#FINISH"]
+
+
 def test_result_that_comes_too_late_disqualifies(tmp_path):
     client = Client(tmp_path, "start()\nplay(end=lambda n, s: time.sleep(20))")
     control = TimeControl.parse("start=20s init=20s act=10s result=300ms")
