@@ -55,7 +55,7 @@ def contest(
 
     times, rules = options.read(options.think)
     check_files(journal, results)
-    planned = fixtures(games, agent, rules, seed, journal)
+    planned = fixtures(games, agent, rules, seed, journal, options.sprites)
     check_players(agent)
     names = list(dict.fromkeys(fixture.name for fixture in planned))
     standing = Contest(names)

@@ -59,7 +59,7 @@ def serve(
     times, rules = options.read()
     check_files(journal, results)
     server = TrackServer(
-        TrackSetup(game, rules),
+        TrackSetup(game, rules, options.sprites),
         times.control,
         port=port,
         address=address,

@@ -52,7 +52,7 @@ def train(
     played: list[PlayedTrack] = []
 
     async def play(stop: trio.Event) -> None:
-        setup = TrackSetup(game, rules)
+        setup = TrackSetup(game, rules, options.sprites)
         played.append(
             await play_track(setup, agent, times, host=options.host, seed=seed, journal=journal, stop=stop)
         )

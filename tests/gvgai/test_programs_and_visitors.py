@@ -464,6 +464,10 @@ def test_train_and_contest_on_the_command_line(tmp_path):
             ["contest", "cinders", "-a", "random", "-o", "r.json", "--results", "r.json"],
             "the journal has this name already",
         ),
+        (
+            ["serve", "--game", "cinders", "--sprites", "nowhere"],
+            "--sprites nowhere: there is no such",
+        ),
         (["play-on", "8080", "-a", "random"], "write HOST:PORT"),
         (["results", "nothing.jsonl"], "no such file"),
     ],

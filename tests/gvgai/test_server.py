@@ -6,12 +6,14 @@ import os
 import subprocess
 from collections.abc import Iterator
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 import trio
+from PIL import Image
 
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
@@ -23,7 +25,7 @@ from flagfall.tasks.vgdl.track import RULES, TrackRules
 from flagfall.tasks.vgdl.track_game import TrackSetup
 from flagfall.timing import MS, TimeControl
 from tests.gvgai.clients import Client, numbers
-from tests.gvgai.games import write_game
+from tests.gvgai.games import CORRIDOR, write_game
 
 GENEROUS = TimeControl.parse("start=20s init=20s act=10s/10s result=20s")
 FEW = attrs.evolve(RULES["gvgai-document"], games=4)
@@ -75,10 +77,11 @@ def serve(
     rules: TrackRules = FEW,
     control: TimeControl = GENEROUS,
     game: str = "",
+    sprites: Path | None = None,
     **options: Any,
 ) -> Served:
     """Let the clients play; both sides must end by themselves."""
-    setup = TrackSetup(game or write_game(folder), rules)
+    setup = TrackSetup(game or write_game(folder), rules, sprites)
     events: list[Any] = []
     server = TrackServer(
         setup,
@@ -226,6 +229,28 @@ play(act=lambda n, s: say(n, "ACTION_NIL", kinds[n % 5]))
     assert seen == {0: ("", True), 1: (png, False), 2: (png, True), 3: (png, False), 4: ("", True)}
     ends = [state for _, state in client.states if state["phase"] != "ACT"]
     assert all("observationGrid" in state and "imageArray" not in state for state in ends)
+
+
+def picture_of(state: dict[str, Any]) -> Image.Image:
+    return Image.open(BytesIO(bytes(byte & 255 for byte in state["imageArray"])))
+
+
+def test_picture_is_rgba_and_opaque(tmp_path):
+    client = Client(tmp_path, "start()\nplay(init=lambda n, s: say(n, 'INIT_DONE', 'IMAGE'))")
+    serve(tmp_path, client)
+    picture = picture_of(client.states[1][1])
+    assert (picture.format, picture.mode, picture.size) == ("PNG", "RGBA", (80, 30))
+    assert picture.getextrema()[3] == (255, 255)
+
+
+def test_picture_is_made_of_the_images_of_a_folder(tmp_path):
+    (tmp_path / "sprites" / "set").mkdir(parents=True)
+    Image.new("RGB", (24, 24), (1, 2, 3)).save(tmp_path / "sprites" / "set" / "gold.png")
+    text = CORRIDOR.replace("goal > Door", "goal > Door img=set/gold")
+    client = Client(tmp_path, "start()\nplay(init=lambda n, s: say(n, 'INIT_DONE', 'BOTH'))")
+    serve(tmp_path, client, game=write_game(tmp_path, "gold", text), sprites=tmp_path / "sprites")
+    picture = picture_of(client.states[1][1])
+    assert picture.crop((60, 10, 70, 20)).getcolors() == [(100, (1, 2, 3, 255))]
 
 
 def test_picture_alone_leaves_out_what_the_protocol_leaves_out(tmp_path):
