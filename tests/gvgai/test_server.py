@@ -240,7 +240,7 @@ def test_picture_is_rgba_and_opaque(tmp_path):
     serve(tmp_path, client)
     picture = picture_of(client.states[1][1])
     assert (picture.format, picture.mode, picture.size) == ("PNG", "RGBA", (80, 30))
-    assert picture.getextrema()[3] == (255, 255)
+    assert picture.getchannel("A").getextrema() == (255, 255)
 
 
 def test_picture_is_made_of_the_images_of_a_folder(tmp_path):
