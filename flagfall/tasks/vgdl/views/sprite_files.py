@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
 
 MAX_FILE_BYTES: Final = 1024 * 1024
-"""The largest sprite of the public collection has 40 kB."""
+"""Sprites are pictures of some kilobytes; a file beyond this is none, and is not read."""
 
 MAX_SIDE_PIXELS: Final = 1024
-"""The widest one has some 200 pixels; a decoded image takes 4 MB at most."""
+"""A cell has 10 to 100 pixels in a picture; a decoded image takes 4 MB at most."""
 
 MAX_NAMED: Final = 5
 """So many missing files are named in the warning."""
