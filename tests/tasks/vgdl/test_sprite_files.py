@@ -13,6 +13,7 @@ from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.engine.game import Game
 from flagfall.tasks.vgdl.language.game_text import read_game
 from flagfall.tasks.vgdl.language.levels import read_level
+from flagfall.tasks.vgdl.views import sprite_files
 from flagfall.tasks.vgdl.views.picture import Painter
 from flagfall.tasks.vgdl.views.sprite_files import (
     MAX_FILE_BYTES,
@@ -155,6 +156,14 @@ def test_what_is_no_small_png_is_refused(tmp_path):
     assert "is no PNG file" in refusal(tmp_path, "text")
     Image.new("RGB", (8, 8)).save(tmp_path / "other.png", "JPEG")
     assert "is no PNG file" in refusal(tmp_path, "other")
+
+
+def test_images_that_are_too_large_together_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sprite_files, "MAX_TOTAL_BYTES", 5 * 24 * 24 * 4 - 1)
+    save(tmp_path / "set/stone.png", RED)
+    heroes(tmp_path)
+    with pytest.raises(UsageError, match="the images of g take more than 11519 bytes"):
+        painted(tmp_path)
 
 
 def test_folder_that_is_not_there_is_told(tmp_path):

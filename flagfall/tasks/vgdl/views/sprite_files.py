@@ -33,6 +33,9 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_SIDE_PIXELS: Final = 1024
 """A cell has 10 to 100 pixels in a picture; a decoded image takes 4 MB at most."""
 
+MAX_TOTAL_BYTES: Final = 64 * 1024 * 1024
+"""What the images of one game take decoded; a hundred types with 100 x 100 pixels take 4 MB."""
+
 MAX_NAMED: Final = 5
 """So many missing files are named in the warning."""
 
@@ -122,17 +125,24 @@ class SpriteTiles(TileSet):
         folder: has the images.
 
     Raises:
-        UsageError: see `SpriteFolder.image`.
+        UsageError: the images are too large together, or see `SpriteFolder.image`.
     """
 
     def __init__(self, definition: GameDefinition, folder: SpriteFolder) -> None:
         super().__init__(definition)
         self._images: dict[tuple[int, tuple[int, int]], NDArray[np.uint8]] = {}
         images: dict[str, NDArray[np.uint8] | None] = {}
+        total = 0
         for sprite_type in definition.types:
             for facing, name in _names(sprite_type):
                 if name not in images:
                     images[name] = folder.image(name)
+                    total += 0 if (new := images[name]) is None else new.nbytes
+                    if total > MAX_TOTAL_BYTES:
+                        raise UsageError(
+                            f"--sprites {folder.folder}: the images of {definition.name} take more than"
+                            f" {MAX_TOTAL_BYTES} bytes: use smaller ones"
+                        )
                 if (image := images[name]) is not None:
                     self._images[sprite_type.id, facing] = image
         missing = [name for name, image in images.items() if image is None]
