@@ -43,11 +43,12 @@ SCHEMA = 2
 ON_TIME: Final = "on time"
 """The usual verdict. One object for all: a default is left out of a record only where it is this very one."""
 
-Verdict: TypeAlias = Literal["on time", "late", "illegal", "fallen", "absent"]
+Verdict: TypeAlias = Literal["on time", "late", "overrun", "illegal", "fallen", "absent"]
 """What became of a turn.
 
 - `on time`: the seat's own action was played.
 - `late`: the NIL action was played, because no answer was there in time.
+- `overrun`: the action that aborts the episode was played, because the answer took longer than `act_abort`.
 - `illegal`: the NIL action was played, because the answer is not in the action space.
 - `fallen`: this turn put the seat out; the NIL action was played.
 - `absent`: the seat was out already; the NIL action was played.

@@ -25,6 +25,7 @@ class CountTask:
     players: Sequence[str] = ("player_0",)
     continuous = False
     nil_action: Any = NIL
+    abort_action: Any = None
 
     def __init__(self, steps: int = 3, *, continuous: bool = False, fails_in: str = "") -> None:
         self.steps = steps

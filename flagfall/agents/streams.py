@@ -9,7 +9,7 @@ from ssl import SSLContext
 
 import trio
 
-from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe, Bytes
+from flagfall.kernel.channels.pipes import READ_BYTES, Bytes, TcpPipe
 
 
 class StreamBytes:
@@ -41,9 +41,9 @@ class StreamBytes:
         self._stream.transport_stream.socket.close()
 
 
-def bytes_of(stream: trio.SocketStream) -> BytePipe:
-    """The same as bytes; the stream is given up for it."""
-    return BytePipe(stream.socket.detach())
+def bytes_of(stream: trio.SocketStream) -> TcpPipe:
+    """Return the connection as bytes; the stream is given up for it."""
+    return TcpPipe(socket.socket(fileno=stream.socket.detach()))
 
 
 async def secured(

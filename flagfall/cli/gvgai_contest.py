@@ -60,7 +60,7 @@ def contest(
     isolation = options.kept_apart()
     check_output(original=original_output, json=json)
     check_files(journal, results)
-    planned = fixtures(games, agent, rules, seed, journal)
+    planned = fixtures(games, agent, rules, seed, journal, options.sprites)
     check_players(agent, isolation)
     names = list(dict.fromkeys(fixture.name for fixture in planned))
     standing = Contest(names)

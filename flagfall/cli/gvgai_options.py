@@ -50,6 +50,7 @@ class TrackOptions:
         games: Train on so many games at most.
         rounds: Validate so often; by default 1, or 10.
         time_control: Such as `"gvgai-document act=80ms/1s"`; its `total` is the time for training.
+        sprites: A folder of PNG files for the pictures that clients ask for; a game's `img=` names them.
     """
 
     rules: Rules = "gvgai-document"
@@ -57,6 +58,7 @@ class TrackOptions:
     games: int | None = None
     rounds: int | None = None
     time_control: str | None = None
+    sprites: Path | None = None
 
     def read(self, think: str | None = None) -> tuple[TrackTimes, TrackRules]:
         """The times and the rules that were meant.

@@ -73,7 +73,7 @@ def serve(
         return [OriginalOutput(path, rules, print_now, at_once=agents == 1)] if original_output else []
 
     server = TrackServer(
-        TrackSetup(path, rules),
+        TrackSetup(path, rules, options.sprites),
         times.control,
         port=port,
         address=address,

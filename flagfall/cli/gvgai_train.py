@@ -58,7 +58,7 @@ def train(
     played: list[PlayedTrack] = []
 
     async def play(stop: trio.Event) -> None:
-        setup = TrackSetup(game, rules)
+        setup = TrackSetup(game, rules, options.sprites)
         sinks = [OriginalOutput(game, rules, print_now)] if original_output else []
         played.append(
             await play_track(

@@ -222,7 +222,7 @@ class TrackSink:
         if isinstance(event, TurnPlayed):
             self._turns += 1
             self._think_ns += event.spent_ns
-            self._late += event.verdict == "late"
+            self._late += event.verdict in {"late", "overrun"}
             self._illegal += event.verdict == "illegal"
         elif isinstance(event, TaskStarted):
             self._begun_ns = event.at_ns

@@ -6,23 +6,20 @@ __all__ = ["ConnectedHost", "ProgramHost"]
 
 import socket
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import trio
 
 from flagfall.agents.commands import split_command
 from flagfall.agents.guarded import Guarded, play_guarded
 from flagfall.agents.isolation import NO_ISOLATION, Isolation
-from flagfall.gvgai.talk import Talk
-from flagfall.kernel.channels.pipes import BytePipe
+from flagfall.gvgai.talk import GOODBYE_SECONDS, Talk
+from flagfall.kernel.channels.pipes import BytePipe, TcpPipe
 
 if TYPE_CHECKING:
     from flagfall.kernel.match import Briefing
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.track import Track
-
-GOODBYE_SECONDS: Final = 0.5
-"""How long a client has to read `FINISH` and close its end."""
 
 
 class ConnectedHost:
@@ -43,14 +40,17 @@ class ConnectedHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        # A state must not wait until the one before is acknowledged.
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        pipe = BytePipe(self._connection.detach())
+        pipe = TcpPipe(self._connection)
+        talk = Talk(pipe, self._track)
         try:
-            await _play(Talk(pipe, self._track), seat)
-            await _part(pipe)
+            await _play(talk, seat)
         finally:
-            pipe.close()
+            try:
+                with trio.CancelScope(shield=True):  # a client that is out is cancelled here
+                    await talk.finish()
+                    await _part(pipe)
+            finally:
+                pipe.close()
 
     def close(self) -> None:
         """Close the connection, if the match was void before the client had its seat."""
@@ -85,7 +85,9 @@ class ProgramHost:
     async def _play_program(self, seat: Seat, guarded: Guarded, pipe: BytePipe) -> None:
         if seat.budget.control.clock == "cpu":
             seat.cpu_clock = guarded.cpu_clock()
-        await _play(Talk(pipe, self._track), seat)
+        talk = Talk(pipe, self._track)
+        await _play(talk, seat)
+        await talk.finish()
         pipe.close()  # the end of its input, for a client that does not know `FINISH`
         await guarded.has_ended(GOODBYE_SECONDS)
 
@@ -98,9 +100,9 @@ async def _play(talk: Talk, seat: Seat) -> None:
     await talk.play(seat, start)
 
 
-async def _part(pipe: BytePipe) -> None:
+async def _part(pipe: TcpPipe) -> None:
     """Let the client read the last message; to close a socket that holds unread lines would lose it."""
-    pipe.say_no_more()
+    pipe.end_output()
     with trio.move_on_after(GOODBYE_SECONDS):
         while await pipe.read():
             pass

@@ -51,7 +51,12 @@ class Fixture:
 
 
 def fixtures(
-    games: Sequence[str], agents: Sequence[str], rules: TrackRules, seed: int = 0, journal: Path | None = None
+    games: Sequence[str],
+    agents: Sequence[str],
+    rules: TrackRules,
+    seed: int = 0,
+    journal: Path | None = None,
+    sprites: Path | None = None,
 ) -> tuple[Fixture, ...]:
     """All matches of a contest, game by game. The games are read, so that a mistake is told at once.
 
@@ -61,6 +66,7 @@ def fixtures(
         rules: of every track.
         seed: of the first game; the others derive theirs from it.
         journal: a file for each record; numbered where there are several.
+        sprites: see `TrackSetup`.
 
     Raises:
         UsageError: there is no game or no agent, one is named twice, a game cannot be played, or a journal
@@ -73,7 +79,7 @@ def fixtures(
     labels = Counter(map(agent_label, agents))
     planned: list[Fixture] = []
     for place, game in enumerate(games):
-        setup = TrackSetup(game, rules)
+        setup = TrackSetup(game, rules, sprites)
         setup.build().close()
         game_seed = seed if place == 0 else derive_seed(seed, "game", place)
         for agent in agents:

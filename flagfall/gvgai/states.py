@@ -85,11 +85,14 @@ class StateLines:
 
 
 def png_array(picture: NDArray[Any]) -> str:
-    """A picture as the file that the original sends: the bytes of a PNG, signed, as a JSON array."""
+    """Return a picture as the file that the original sends: the bytes of a PNG, signed, as a JSON array.
+
+    As there, the file has four channels. All pixels are opaque.
+    """
     from PIL import Image  # noqa: PLC0415 - few clients want pictures
 
     file = BytesIO()
-    Image.fromarray(picture).save(file, "PNG", compress_level=1)
+    Image.fromarray(picture).convert("RGBA").save(file, "PNG", compress_level=1)
     return f"[{','.join([_SIGNED[byte] for byte in file.getvalue()])}]"
 
 

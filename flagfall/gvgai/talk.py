@@ -4,13 +4,13 @@ Rule 1: one message at a time. The next goes out when the answer to the last has
     client that is late finds the newest state next, and its pipe never fills up.
 Rule 2: the seat judges. An answer that comes too late is handed to the seat all the same, which drops and
     counts it; so is every line that answers nothing.
-Rule 3: a client that is out hears nothing any more: its stream is closed. `FINISH` is for those who came
-    through.
+Rule 3: `FINISH` is the last message for every client, in particular for one that is out: the original's
+    Python client reads a closed connection for ever, without a pause.
 """
 
 from __future__ import annotations
 
-__all__ = ["Talk"]
+__all__ = ["GOODBYE_SECONDS", "Talk"]
 
 from collections import Counter
 from contextlib import suppress
@@ -31,6 +31,8 @@ from flagfall.gvgai.words import (
     read_choice,
 )
 from flagfall.kernel.channels.lines import LineError
+from flagfall.tasks.vgdl.actions import ESCAPE
+from flagfall.tasks.vgdl.track import LOST_ROUND
 from flagfall.tasks.vgdl.views.observation import StateObservation
 from flagfall.timing import NEVER_NS
 
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     from flagfall.kernel.channels.pipes import BytePipe
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.track import Track
+
+GOODBYE_SECONDS: Final = 0.5
+"""How long a client has for its last answer, and again to read `FINISH` and close its end."""
 
 MAX_SHOWN_CHARS: Final = 40
 """So much of a wrong answer is shown to its author."""
@@ -65,9 +70,12 @@ class Talk:
         self._lines = StateLines(self._picture)
         self._dropped: Counter[Drop] = Counter()
         self._last = _UNASKED
+        self._init_failed = False
+        self._sent_whole = True
+        self._awaits = False
 
     async def play(self, seat: Seat, start: Envelope) -> None:
-        """From `START` to `FINISH`.
+        """Ask and answer from `START` on, until there are no more turns; `finish` comes next.
 
         Args:
             seat: the client's.
@@ -87,7 +95,22 @@ class Talk:
                 envelope = await seat.turn()
                 seat.reply(await self._answer(seat, envelope), envelope.number)
                 self._last = envelope.number
-        await self._send(FINISH)
+
+    async def finish(self) -> None:
+        """Send `FINISH`, whatever came before; takes `GOODBYE_SECONDS` at most.
+
+        A client that still owes an answer is waited for: the original's Python client loses a message that
+        arrives together with another one.
+        """
+        with trio.move_on_after(GOODBYE_SECONDS / 2), suppress(LineError):
+            while self._awaits and self.asker.next_answer() is None:
+                data = await self._pipe.read()
+                if not data:
+                    break
+                self.asker.feed(data)
+        if self._sent_whole:  # else the word would stand in the middle of a state
+            with trio.move_on_after(GOODBYE_SECONDS / 2):
+                await self._send(FINISH)
 
     async def _answer(self, seat: Seat, envelope: Envelope) -> Any:
         state = envelope.observation
@@ -96,16 +119,25 @@ class Talk:
                 f"a client of the learning track sees states of games, not {type(state).__name__}"
             )
         if envelope.phase == "act":
+            if self._init_failed:
+                return ESCAPE
             return read_action(await self._ask(seat, self._lines.act(state, self.asker.wants)))
         if envelope.phase == "init":
             validates = self._track.phase == "validation"
             word = await self._ask(seat, self._lines.init(state, is_validation=validates))
             if word == INIT_FAILED:
-                raise AgentFault("not started", f"it said {INIT_FAILED}")
+                if not self._track.loses_rounds:
+                    raise AgentFault("not started", f"it said {INIT_FAILED}")
+                self._init_failed = True
             return None
+        if self._init_failed:  # as in the original, such a level has no end that the client is shown
+            self._init_failed = False
+            return LOST_ROUND
         try:
             return read_choice(await self._ask(seat, self._lines.end(state, self._last_tick(state))))
         except Overspent as said:
+            if self._track.loses_rounds:
+                return LOST_ROUND
             raise AgentFault("late", str(said)) from None
 
     def _last_tick(self, state: StateObservation) -> int:
@@ -113,6 +145,7 @@ class Talk:
         return state.game_tick if current is None else int(current.metrics().get("ticks", state.game_tick))
 
     async def _ask(self, seat: Seat, payload: str) -> str:
+        self._awaits = True
         await self._send(payload)
         asker = self.asker
         try:
@@ -126,6 +159,7 @@ class Talk:
         except LineError as error:
             self._drop(seat)
             raise AgentFault("garbage", str(error)) from error
+        self._awaits = False
         self._drop(seat)
         return word
 
@@ -139,8 +173,10 @@ class Talk:
 
     async def _send(self, payload: str) -> None:
         data = self.asker.ask(payload)
+        self._sent_whole = False
         with suppress(trio.BrokenResourceError):  # reading tells whether it is gone, and what it said before
             await self._pipe.write(data)
+        self._sent_whole = True
 
     def _picture(self) -> Any:
         current = self._track.current

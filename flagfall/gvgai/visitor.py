@@ -204,7 +204,9 @@ class _Visit:
         self._report.ticks += 1
         self._set_timer(self._limit(self._control.act))
         action = await self._ask(played.answer, "act", came.state)
-        if is_late(self._timer.elapsed_ns, self._limit(self._control.act_hard)):
+        control = self._control
+        aborts_ns = control.act_hard if control.act_abort is None else control.act_abort
+        if is_late(self._timer.elapsed_ns, self._limit(aborts_ns)):
             self._report.overspent += 1
             return END_OVERSPENT
         if self._is_late():

@@ -96,6 +96,8 @@ class TaskRole(Protocol):
     Two more attributes may be there when the task is given out, in nanoseconds since the match began:
     `play_until_ns`, after which its episode is ended before the next turn, and `result_until_ns`, until
     which agents may think about the result even where that is longer than the time control has it.
+
+    A third, `abort_action`, is the action that ends the episode at once, for time controls with `act_abort`.
     """
 
     @property

@@ -20,10 +20,12 @@ class Rules:
     Attributes:
         players: in seat order.
         nil: the action that is played for a late, wrong or absent agent.
+        abort: the action that ends the episode at once; `None` where there is none.
     """
 
     players: tuple[Player, ...] = ()
     nil: Any = None
+    abort: Any = None
     _is_legal: Callable[[Any], bool] = lambda _action: True
     _is_legal_for: Callable[[Player, Any], bool] | None = None
 
@@ -31,7 +33,9 @@ class Rules:
     def of(cls, task: TaskRole) -> Rules:
         """The rules of this task."""
         judge = getattr(task, "is_legal_for", None)
-        return cls(tuple(task.players), task.nil_action, task.is_legal, judge)
+        return cls(
+            tuple(task.players), task.nil_action, getattr(task, "abort_action", None), task.is_legal, judge
+        )
 
     def legal(self, seat: int, action: Any) -> bool:
         """Whether a seat may play this; an action that breaks the task's own check is no action of it."""

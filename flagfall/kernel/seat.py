@@ -6,6 +6,8 @@ Rule 2: a turn is judged by the clock when the reply is there, or when its time 
     deadline is late.
 Rule 3: a reply belongs to the envelope it answers. If that is not open any more, it is dropped.
 Rule 4: an agent busy with one envelope up to the hard limit is out.
+Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
+    then busy with an old turn: the clock of whatever it is asked next starts when it takes that.
 """
 
 from __future__ import annotations
@@ -109,6 +111,7 @@ class Seat(Appointment):
     """
 
     __slots__ = (
+        "_abort_ns",
         "_agenda",
         "_answered",
         "_asking",
@@ -123,6 +126,7 @@ class Seat(Appointment):
         "_mark_ns",
         "_now",
         "_open",
+        "_overran_hard_ns",
         "_posted",
         "_quick_due_ns",
         "_quick_ns",
@@ -181,7 +185,9 @@ class Seat(Appointment):
         self._busy_mark_ns = self._busy_cpu_ns = 0
         # The clock of the open envelope. `_quick_due_ns`: before it a reply is on time, no questions asked.
         self.phase: Phase | None = None
-        self.limit_ns = self._hard_ns = self._quick_ns = NEVER_NS
+        self.limit_ns = self._hard_ns = self._quick_ns = self._abort_ns = NEVER_NS
+        # The hard limit of a turn that was aborted, while the agent is busy with it.
+        self._overran_hard_ns: int | None = None
         self._started_ns: int | None = None
         self._used_ns = 0
         self._mark_ns = self._cpu_ns = 0
@@ -207,6 +213,8 @@ class Seat(Appointment):
         Raises:
             trio.EndOfChannel: the match is over, or the seat is out.
         """
+        if self._overran_hard_ns is not None:
+            self._come_back()
         envelope = self._posted
         if envelope is None or self._burst >= BURST_TURNS:
             envelope = await self._wait()
@@ -271,6 +279,13 @@ class Seat(Appointment):
         finally:
             self._asking = False
         return self._posted
+
+    def _come_back(self) -> None:
+        """The agent is done with a turn that was aborted: what it is asked next has its full time."""
+        self._overran_hard_ns = self._busy_since_ns = None
+        self.due_ns = NEVER_NS
+        if self._posted is not None:
+            self._set_limits(self._posted.phase)
 
     def _stop_clock(self) -> None:
         """The agent asks for a turn: none of its time is used while it waits for it.
@@ -351,7 +366,11 @@ class Seat(Appointment):
     def _judge(self, now_ns: int, since_ns: int, spent_ns: int, credit_ns: int) -> Verdict:
         if not _over(spent_ns, self.limit_ns, credit_ns):
             return ON_TIME
-        return "fallen" if self._is_out(now_ns, since_ns) else "late"
+        if self._is_out(now_ns, since_ns):
+            return "fallen"
+        if not _over(spent_ns, self._abort_ns, credit_ns):
+            return "late"
+        return "overrun" if self._stage.abortable else "fallen"
 
     def _is_out(self, now_ns: int, since_ns: int) -> bool:
         busy_ns, lost_ns = self._busy(now_ns, since_ns)
@@ -375,17 +394,20 @@ class Seat(Appointment):
         if self.closed or self._busy_since_ns is None:
             return
         busy_ns, lost_ns = self._busy(now_ns, self._busy_since_ns)
-        if _over(busy_ns, self._hard_ns, lost_ns):
+        hard_ns = self._hard_ns if self._overran_hard_ns is None else self._overran_hard_ns
+        if _over(busy_ns, hard_ns, lost_ns):
             self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
             return
-        left_ns = _left(busy_ns, self._hard_ns + (_BREATH_NS if lost_ns else 0))
+        left_ns = _left(busy_ns, hard_ns + (_BREATH_NS if lost_ns else 0))
         if self._open is None or self._started_ns is None:
             self._arm(now_ns + left_ns)
             return
         spent_ns, credit_ns = self._spent(now_ns)
-        breath_ns = self._breath_ns(credit_ns, self._started_ns + self.limit_ns)
-        if is_late(spent_ns, self.limit_ns + breath_ns):
-            if self.limit_ns >= self._hard_ns:  # to be late is to be out
+        aborts = self._abort_ns < NEVER_NS
+        wait_ns = self._abort_ns if aborts else self.limit_ns
+        breath_ns = self._breath_ns(credit_ns, self._started_ns + wait_ns)
+        if is_late(spent_ns, wait_ns + breath_ns):
+            if self.limit_ns >= self._hard_ns or (aborts and not self._stage.abortable):
                 self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
                 return
             self.expire()
@@ -394,10 +416,15 @@ class Seat(Appointment):
                 self.due_ns = NEVER_NS
             else:
                 self._arm(now_ns + left_ns)
-            self._stage.overdue(self, spent_ns, credit_ns)
+                if aborts:
+                    self._overran_hard_ns, self._started_ns = hard_ns, None
+            if aborts:
+                self._stage.overran(self, spent_ns, credit_ns)
+            else:
+                self._stage.overdue(self, spent_ns, credit_ns)
         else:
             self._quick_due_ns = 0  # what the host lost must be reckoned with in the reply
-            self._arm(now_ns + min(left_ns, _left(spent_ns, self.limit_ns + breath_ns)))
+            self._arm(now_ns + min(left_ns, _left(spent_ns, wait_ns + breath_ns)))
 
     def _breath_ns(self, credit_ns: int, due_ns: int) -> int:
         """How much longer the agent may be silent, because a stall may have kept its answer back."""
@@ -423,13 +450,14 @@ class Seat(Appointment):
             if self._sleeper is not None:
                 sleeper, self._sleeper = self._sleeper, None
                 reschedule(sleeper)
-        else:
+        elif self._overran_hard_ns is None:
             self._start_clock(now_ns)
 
     def _set_limits(self, phase: Phase) -> None:
         self.phase = phase
         self.limit_ns = self.budget.limit(phase)
         self._hard_ns = self.budget.hard_limit(phase)
+        self._abort_ns = NEVER_NS if self._stage.paced(phase) else self.budget.abort_limit(phase)
         if self._stage.paced(phase):
             self.limit_ns = NEVER_NS  # the tick is the limit
         if phase == "result" and (until_ns := self._stage.result_until_ns):

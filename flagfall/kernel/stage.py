@@ -288,6 +288,8 @@ class Stage(Appointment):
                 self._refuse(seat, action, now_ns, spent_ns, credit_ns)
         elif verdict == "late":
             self.overdue(seat, spent_ns, credit_ns)
+        elif verdict == "overrun":
+            self.overran(seat, spent_ns, credit_ns)
         else:
             self.fell(seat, "late", f"answered after {spent_ns / 1e6:.1f} ms")
 
@@ -309,13 +311,27 @@ class Stage(Appointment):
         if seat.tally.dropped <= MAX_DROPPED_RECORDS:
             self.records.note(ReplyDropped(self._now() - self.origin_ns, seat.number, number, why))
 
+    @property
+    def abortable(self) -> bool:
+        """Whether the episode can be aborted by an action."""
+        return self._rules.abort is not None
+
     def overdue(self, seat: Seat, spent_ns: int, credit_ns: int) -> None:
         """The soft limit of the open turn has passed, and the hard one has not."""
+        self._play_for(seat, self._rules.nil, "late", spent_ns, credit_ns)
+
+    def overran(self, seat: Seat, spent_ns: int, credit_ns: int) -> None:
+        """Abort the episode: the open turn took longer than `act_abort`."""
+        self._play_for(seat, self._rules.abort, "overrun", spent_ns, credit_ns)
+
+    def _play_for(
+        self, seat: Seat, action: Any, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
+    ) -> None:
         now_ns = self._now()
         by_ns = max(0, spent_ns - seat.limit_ns)
         seat.tally.late += 1
-        self._late[seat.number] = Late(self.turns, "late", self._rules.nil, by_ns)
-        self._settle(seat, self._rules.nil, "late", now_ns, spent_ns, credit_ns)
+        self._late[seat.number] = Late(self.turns, verdict, action, by_ns)
+        self._settle(seat, action, verdict, now_ns, spent_ns, credit_ns)
 
     def fell(self, seat: Seat, reason: str, detail: str = "") -> None:
         """A seat is out from now on; whatever it was asked is answered for it."""

@@ -131,7 +131,7 @@ class LogSink:
             "turn": event.turn,
             "spent_ms": event.spent_ns / 1e6,
         }
-        if event.verdict in {"late", "illegal"}:
+        if event.verdict in {"late", "overrun", "illegal"}:
             self._warn(f"reply {event.verdict}", **fields)
         elif self._debug:
             self._log.debug(

@@ -181,8 +181,12 @@ class Rerun:
         if event.verdict != "on time":
             if event.verdict == "fallen":
                 self._out.add(seat)
-            _same(f"action played for a seat that is {event.verdict}", task.nil_action, event.action, seat)
-            return task.nil_action
+            overrun = event.verdict == "overrun"
+            if overrun and self._rules.abort is None:
+                raise Different("verdict on a task that cannot be aborted", "another one", "overrun", seat)
+            played = self._rules.abort if overrun else task.nil_action
+            _same(f"action played for a seat that is {event.verdict}", played, event.action, seat)
+            return played
         if seat in self._out:
             raise Different("verdict on a seat that is out", "absent", event.verdict, seat)
         for form in _forms(event.action):

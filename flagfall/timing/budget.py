@@ -92,6 +92,10 @@ class Budget:
             return min(_or_never(self.control.act_hard), self._left_ns())
         return self.limit(phase)
 
+    def abort_limit(self, phase: Phase) -> int:
+        """How long this phase may take before the episode is aborted; `NEVER_NS` where it never is."""
+        return _or_never(self.control.act_abort) if phase == "act" else NEVER_NS
+
     def charge(self, phase: Phase, spent_ns: int) -> None:
         """Book the time that one phase took, late or not; after a turn, add the increment.
 

@@ -26,7 +26,9 @@ UNTIMED: Final = "untimed"
 MAX_TEXT_CHARS: Final = 1_000
 """Longer texts are refused unread; every field written out with 19 digits takes about 300."""
 
-_DURATIONS: Final = ("start", "init", "act", "act_hard", "result", "bank", "increment", "total", "grace")
+_DURATIONS: Final = (
+    *("start", "init", "act", "act_hard", "act_abort", "result", "bank", "increment", "total", "grace"),
+)
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"clock": ("wall", "cpu"), "late": ("nil", "out")}
 )
@@ -34,16 +36,19 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 _COMPANIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {"act": ("/", "act_hard"), "bank": ("+", "increment"), "total": ("+", "grace")}
 )
+# Fields that a preset loses where another one is replaced: limits that belonged to the old value.
+_DEPENDENTS: Final[Mapping[str, str]] = MappingProxyType({"act": "act_abort"})
 # Fields that mean nothing without another one.
 _NEEDS: Final[Mapping[str, str]] = MappingProxyType({"increment": "bank", "grace": "total"})
 
 
 class _FieldError(UsageError):
-    """A value that cannot be; `parse` says where it was written."""
+    """A value that cannot be, or that contradicts `other`; `parse` says where it was written."""
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, field: str, message: str, other: str = "") -> None:
         super().__init__(f"time control: {message}")
         self.field = field
+        self.other = other
         self.message = message
 
 
@@ -101,6 +106,9 @@ class TimeControl:
         init: for its `init`, at the start of a task.
         act: for a turn; what happens later than that says `late`.
         act_hard: an agent still busy with one turn for that long is out. Not below `act`.
+        act_abort: a turn that takes so long aborts the episode, and the agent plays on; where the task has
+            no `abort_action`, the agent is out instead. Up to this limit the task waits for the answer, and
+            one later than `act` counts as NIL. Between `act` and `act_hard`; not used at real-time pace.
         result: for its `result`, at the end of a task.
         bank: thinking time for the whole match, on which turns draw beyond `act`. Without `act`, every
             nanosecond of a turn is drawn from it: a chess clock.
@@ -119,6 +127,7 @@ class TimeControl:
     init: int | None = _duration()
     act: int | None = _duration()
     act_hard: int | None = _duration()
+    act_abort: int | None = _duration()
     result: int | None = _duration()
     bank: int | None = _duration()
     increment: int | None = _duration()
@@ -135,9 +144,21 @@ class TimeControl:
         if self.act is not None and self.act_hard is not None and self.act_hard < self.act:
             hard, soft = format_duration(self.act_hard), format_duration(self.act)
             raise _FieldError("act_hard", f"act_hard ({hard}) is below act ({soft}): it cannot come first")
+        if self.act_abort is not None:
+            self._check_abort(self.act_abort)
         for name, needed in _NEEDS.items():
             if getattr(self, name) is not None and getattr(self, needed) is None:
                 raise _FieldError(name, f"{name} without {needed}: add {needed}=..., or leave {name} out")
+
+    def _check_abort(self, abort_ns: int) -> None:
+        abort = format_duration(abort_ns)
+        if self.act is not None and abort_ns < self.act:
+            soft = format_duration(self.act)
+            raise _FieldError("act_abort", f"act_abort ({abort}) is below act ({soft})", "act")
+        if self.act_hard is not None and abort_ns > self.act_hard:
+            hard = format_duration(self.act_hard)
+            message = f"act_abort ({abort}) is above act_hard ({hard}): it never comes"
+            raise _FieldError("act_abort", message, "act_hard")
 
     def __str__(self) -> str:
         words = [*_duration_words(self)]
@@ -195,8 +216,9 @@ class _Reader:
         try:
             return TimeControl(**(self._base | self._fields))
         except _FieldError as fault:
-            # A preset is sound, and loses its companions to the words: so a word said the field.
-            self._refuse(self._columns[fault.field], fault.message)
+            # A preset is sound, and loses its companions to the words: so a word set one of the two.
+            field = fault.field if fault.field in self._columns else fault.other
+            self._refuse(self._columns[field], fault.message)
 
     def _take(self, word: str, column: int) -> None:
         key, equals, value = word.partition("=")
@@ -237,6 +259,7 @@ class _Reader:
             self._set(companion, self._duration(second, start), start)
         elif companion:
             self._base.pop(companion, None)
+        self._base.pop(_DEPENDENTS.get(key, ""), None)
 
     def _duration(self, text: str, column: int) -> int | None:
         if text == "none":
@@ -272,9 +295,16 @@ PRESETS: Final[Mapping[str, TimeControl]] = MappingProxyType(
             total=10 * MINUTE,
             grace=1 * S,
         ),
-        # What its published program does: five minutes, and out after 50 ms.
+        # What its published program does: five minutes, and a tick over 50 ms aborts the level. That program
+        # waits for ever for a client; it has a count of 60,000 for this, which it never advances.
         "gvgai-2017": TimeControl(
-            start=1 * S, init=1 * S, act=40 * MS, act_hard=50 * MS, result=1 * S, total=5 * MINUTE
+            start=1 * S,
+            init=1 * S,
+            act=40 * MS,
+            act_abort=50 * MS,
+            act_hard=1 * MINUTE,
+            result=1 * S,
+            total=5 * MINUTE,
         ),
         "blitz": TimeControl(bank=3 * MINUTE, increment=2 * S),
         "rapid": TimeControl(bank=10 * MINUTE, increment=5 * S),

@@ -54,6 +54,7 @@ def tight_limits(plan: Plan, lag: HostLag) -> Iterator[str]:
     for task in plan.tasks:
         limits = {
             "act": task.control.act,
+            "act_abort": task.control.act_abort,
             "act_hard": task.control.act_hard,
             "increment": task.control.increment,
         }

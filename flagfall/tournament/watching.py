@@ -22,7 +22,7 @@ passed over this program has passed over the agent as well, sooner or later by a
 KEPT: Final = 64
 """So many late turns and stalls are remembered, to find those that coincide: they come close together."""
 
-_LATE: Final = frozenset({"late", "fallen"})
+_LATE: Final = frozenset({"late", "overrun", "fallen"})
 
 
 class MatchWatch:

@@ -238,7 +238,7 @@ def test_client_ends_its_training_when_its_time_is_over(tmp_path):
 def test_client_says_that_it_took_too_long(tmp_path, phases, control, fell):
     clock = Ticking()
     report, server = visited(tmp_path, Clocked(clock, 1, **phases), control, now=clock)
-    assert not report.finished
+    assert report.finished, "as every client is told, in or out"
     result = server.sessions[0].result
     assert result is not None
     assert result.seats[0].fell == fell
@@ -463,6 +463,10 @@ def test_train_and_contest_on_the_command_line(tmp_path):
         (
             ["contest", "cinders", "-a", "random", "-o", "r.json", "--results", "r.json"],
             "the journal has this name already",
+        ),
+        (
+            ["serve", "--game", "cinders", "--sprites", "nowhere"],
+            "--sprites nowhere: there is no such",
         ),
         (["play-on", "8080", "-a", "random"], "write HOST:PORT"),
         (["results", "nothing.jsonl"], "no such file"),

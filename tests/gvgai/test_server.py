@@ -6,12 +6,14 @@ import os
 import subprocess
 from collections.abc import Iterator
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 import trio
+from PIL import Image
 
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
@@ -23,7 +25,7 @@ from flagfall.tasks.vgdl.track import RULES, TrackRules
 from flagfall.tasks.vgdl.track_game import TrackSetup
 from flagfall.timing import MS, TimeControl
 from tests.gvgai.clients import Client, numbers
-from tests.gvgai.games import write_game
+from tests.gvgai.games import CORRIDOR, write_game
 
 GENEROUS = TimeControl.parse("start=20s init=20s act=10s/10s result=20s")
 FEW = attrs.evolve(RULES["gvgai-document"], games=4)
@@ -75,10 +77,11 @@ def serve(
     rules: TrackRules = FEW,
     control: TimeControl = GENEROUS,
     game: str = "",
+    sprites: Path | None = None,
     **options: Any,
 ) -> Served:
     """Let the clients play; both sides must end by themselves."""
-    setup = TrackSetup(game or write_game(folder), rules)
+    setup = TrackSetup(game or write_game(folder), rules, sprites)
     events: list[Any] = []
     server = TrackServer(
         setup,
@@ -228,6 +231,28 @@ play(act=lambda n, s: say(n, "ACTION_NIL", kinds[n % 5]))
     assert all("observationGrid" in state and "imageArray" not in state for state in ends)
 
 
+def picture_of(state: dict[str, Any]) -> Image.Image:
+    return Image.open(BytesIO(bytes(byte & 255 for byte in state["imageArray"])))
+
+
+def test_picture_is_rgba_and_opaque(tmp_path):
+    client = Client(tmp_path, "start()\nplay(init=lambda n, s: say(n, 'INIT_DONE', 'IMAGE'))")
+    serve(tmp_path, client)
+    picture = picture_of(client.states[1][1])
+    assert (picture.format, picture.mode, picture.size) == ("PNG", "RGBA", (80, 30))
+    assert picture.getchannel("A").getextrema() == (255, 255)
+
+
+def test_picture_is_made_of_the_images_of_a_folder(tmp_path):
+    (tmp_path / "sprites" / "set").mkdir(parents=True)
+    Image.new("RGB", (24, 24), (1, 2, 3)).save(tmp_path / "sprites" / "set" / "gold.png")
+    text = CORRIDOR.replace("goal > Door", "goal > Door img=set/gold")
+    client = Client(tmp_path, "start()\nplay(init=lambda n, s: say(n, 'INIT_DONE', 'BOTH'))")
+    serve(tmp_path, client, game=write_game(tmp_path, "gold", text), sprites=tmp_path / "sprites")
+    picture = picture_of(client.states[1][1])
+    assert picture.crop((60, 10, 70, 20)).getcolors() == [(100, (1, 2, 3, 255))]
+
+
 def test_picture_alone_leaves_out_what_the_protocol_leaves_out(tmp_path):
     client = Client(tmp_path, "start()\nplay(init=lambda n, s: say(n, 'INIT_DONE', 'IMAGE'))")
     serve(tmp_path, client)
@@ -304,6 +329,25 @@ play(lambda n, s: trickle(n, "ACTION_RIGHT"), lambda n, s: trickle(n, "END_TRAIN
 """,
     )
     assert serve(tmp_path, client).fell is None
+
+
+def test_reply_in_two_writes_does_not_wait_for_an_acknowledgement(tmp_path):
+    # The second write stays in the client until the first is acknowledged, and the kernel delays that by
+    # 40 ms: then every turn is late. A busy machine makes single turns late, not most of them.
+    client = Client(
+        tmp_path,
+        """
+link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+def in_two_writes(number, state):
+    raw(b"%d#" % number)
+    raw(b"ACTION_NIL#JSON\\n")
+start()
+play(act=in_two_writes)
+""",
+    )
+    served = serve(tmp_path, client, control=attrs.evolve(GENEROUS, act=30 * MS))
+    late = [turn.verdict for turn in served.turns].count("late")
+    assert late < len(served.turns) / 2, f"{late} of {len(served.turns)} turns are late"
 
 
 # Faults, each in every phase where it can come.
@@ -404,6 +448,60 @@ def test_client_that_comes_to_the_hard_limit_is_out_and_the_others_play_on(tmp_p
     served = serve(tmp_path, sleeper, good, control=control)
     fallen = [s.result.seats[0].fell for s in served.sessions if s.result is not None]
     assert sorted(fallen, key=str) == [None, "late"]
+
+
+def test_program_of_2017_aborts_the_level_of_an_overlong_tick_and_the_session_goes_on(tmp_path):
+    # A busy machine may abort further levels, never the session.
+    rules = attrs.evolve(RULES["gvgai-2017"], games=3, rounds=2)
+    control = TimeControl.parse("gvgai-2017 start=20s init=20s result=20s total=none")
+    behaviour = """
+slept = []
+def slow(number, state):
+    if state["gameTick"] == 2 and not slept:
+        slept.append(1)
+        time.sleep(0.3)
+    say(number, "ACTION_NIL")
+start()
+play(act=slow, end=lambda n, s: say(n, "0"))
+"""
+    client = Client(tmp_path, behaviour)
+    served = serve(tmp_path, client, rules=rules, control=control, journal=tmp_path / "track.jsonl")
+    assert served.fell is None, served.seat.detail
+    assert [game[:2] for game in served.games] == [("t", 0), ("t", 1), ("t", 2), *[("v", 3), ("v", 4)] * 2]
+    assert served.games[0][2] == -1, "aborted"
+    assert client.told[10:12] == ["S 5#ABORT", "C 5#0"], "START, INIT, three ticks, the last of them overlong"
+    assert client.told[-1].endswith("#FINISH")
+    assert verify(tmp_path / "track.jsonl", rebuild).ok
+
+
+@pytest.mark.parametrize(
+    "gives_up",
+    [
+        "init=lambda n, s: say(n, 'INIT_FAILED' if once.append(1) or len(once) == 4 else 'INIT_DONE')",
+        "end=lambda n, s: say(n, 'END_OVERSPENT' if once.append(1) or len(once) == 4 else '0')",
+    ],
+    ids=["init", "result"],
+)
+def test_program_of_2017_breaks_off_only_the_round_of_a_client_that_gives_up_in_validation(
+    tmp_path, gives_up
+):
+    rules = attrs.evolve(RULES["gvgai-2017"], games=3, rounds=2)
+    client = Client(
+        tmp_path,
+        f"once = []\nagain = lambda n, s: say(n, '0')\nstart()\nplay(**dict(end=again) | dict({gives_up}))",
+    )
+    served = serve(tmp_path, client, rules=rules, journal=tmp_path / "track.jsonl")
+    assert served.fell is None, served.seat.detail
+    assert [game[:2] for game in served.games[3:]] == [("v", 3), ("v", 3), ("v", 4)]
+    assert client.told[-1].endswith("#FINISH")
+    assert verify(tmp_path / "track.jsonl", rebuild).ok
+
+
+def test_client_that_is_late_for_good_is_told_finish_after_the_answer_that_it_owes(tmp_path):
+    client = Client(tmp_path, "start()\nplay(act=lambda n, s: time.sleep(0.15) or say(n, 'ACTION_NIL'))")
+    served = serve(tmp_path, client, control=attrs.evolve(GENEROUS, act=50 * MS, act_hard=100 * MS))
+    assert served.fell == "late"
+    assert client.told[-3:] == ["S 2#ACT", "C 2#ACTION_NIL", "S 3#FINISH"]
 
 
 def test_result_that_comes_too_late_disqualifies(tmp_path):

@@ -313,6 +313,63 @@ def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
     assert (last.agent, last.points, last.disqualified) == ("Slow", 0, 2)
 
 
+class Thoughtful:
+    """Plays by a list of thinking times, in seconds; remembers what each `result` showed, and its time."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.seconds = list(seconds)
+        self.ends: list[tuple[str, int, int]] = []
+
+    async def act(self, _sso: Any) -> str:
+        await trio.sleep(self.seconds.pop(0) if self.seconds else 0.01)
+        return "RIGHT"
+
+    def result(self, sso: Any, timer: Any) -> int:
+        self.ends.append((sso.game_winner, sso.game_tick, timer.remaining_ms))
+        return 0
+
+
+def program(path: Path, agent: Any, **changes: Any) -> PlayedTrack:
+    rules = attrs.evolve(RULES["gvgai-2017"], **{"games": 3, "rounds": 1, **changes})
+    return on_the_virtual_clock(write_game(path), agent, rules, think_ns=0, journal=path / "track.jsonl")
+
+
+def test_program_of_2017_waits_for_a_tick_up_to_its_limit_and_then_aborts_the_level(tmp_path):
+    # 45 ms: NIL, and no tick is lost. 50 ms: the level is aborted in this very tick. 2 s: likewise.
+    agent = Thoughtful(0.01, 0.045, 0.01, 0.05, 2.0)
+    track = program(tmp_path, agent)
+    assert track.result.seats[0].fell is None
+    games = track.figures.games
+    assert [(game.level, game.winner, game.ticks) for game in games[:2]] == [(0, -1, 3), (1, -1, 0)]
+    assert [game.level for game in games] == [0, 1, 2, 3, 4]
+    assert [game.late for game in games] == [2, 1, 0, 0, 0]
+    turns = [event for event in read_journal(tmp_path / "track.jsonl") if isinstance(event, TurnPlayed)]
+    assert [(turn.action, turn.verdict) for turn in turns[:5]] == [
+        ("RIGHT", "on time"),
+        ("NIL", "late"),
+        ("RIGHT", "on time"),
+        ("ESCAPE", "overrun"),
+        ("ESCAPE", "overrun"),
+    ]
+    assert agent.ends[0][:2] == ("NO_WINNER", 3)
+    assert verify(tmp_path / "track.jsonl", rebuild).ok
+
+
+def test_time_for_a_result_begins_when_the_agent_is_back_from_its_overlong_tick(tmp_path):
+    agent = Thoughtful(
+        *[0.01] * (5 + 31 + 31), 30.0
+    )  # three levels of training, then the first tick of level 3
+    track = program(tmp_path, agent)
+    assert track.result.seats[0].fell is None
+    assert agent.ends[3] == ("NO_WINNER", 0, 1000), "in validation a second, in full"
+
+
+def test_program_of_2017_puts_a_silent_agent_out_after_a_minute(tmp_path):
+    assert program(tmp_path, Thoughtful(59.9)).result.seats[0].fell is None
+    silent = program(tmp_path, Thoughtful(61.0))
+    assert (silent.result.seats[0].fell, silent.result.elapsed_ns) == ("late", 60 * S)
+
+
 # Rules.
 
 
@@ -338,7 +395,9 @@ def test_time_control_says_how_long_training_is():
     assert str(times.control) == "start=1s init=1s act=80ms/2s result=1s"
     assert TrackTimes.of(SHORT)[1].training_ns == 10 * MINUTE
     assert TrackTimes.of(RULES["gvgai-2017"])[1].training_ns == 5 * MINUTE
-    assert str(TrackTimes.of(RULES["gvgai-2017"])[0].control) == "start=1s init=1s act=40ms/50ms result=1s"
+    assert str(TrackTimes.of(RULES["gvgai-2017"])[0].control) == (
+        "start=1s init=1s act=40ms/1m act_abort=50ms result=1s"
+    )
     assert TrackTimes.of(SHORT, "total=30s", training_ns=1 * S)[1].training_ns == 1 * S
 
 

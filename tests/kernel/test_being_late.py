@@ -56,6 +56,31 @@ def test_hard_limit_puts_the_seat_out():
     assert len(played.turns) == 25  # 24 soft limits of 40 ms fit into the second, and the one that it fell in
 
 
+def test_overrun_puts_the_seat_out_where_the_task_cannot_be_aborted():
+    played = play(CountTask(3), Sleeper(0.045, 0.06), control="act=40ms/1s act_abort=50ms")
+    assert played.verdicts() == ["late", "fallen"]
+    assert [turn.at_ns for turn in played.turns] == [45 * MS, 95 * MS], "up to 50 ms the task waits"
+    assert played.fell[0].reason == "late"
+
+
+def test_overrun_plays_the_action_that_aborts_for_that_seat_alone():
+    task = TogetherTask(steps=2)
+    task.abort_action = 99
+    played = play(task, Sleeper(0.07, 0.01), Sleeper(0.01), control="act=40ms/1s act_abort=50ms")
+    assert task.taken[0] == {"player_0": 99, "player_1": 7}
+    assert [turn.verdict for turn in played.turns if turn.seat == 0] == ["overrun", "on time"]
+    assert played.fell == []
+    second = next(turn for turn in played.turns if (turn.turn, turn.seat) == (1, 0))
+    assert (second.at_ns, second.spent_ns) == (80 * MS, 10 * MS), "its clock starts when it is taken"
+
+
+def test_overrun_does_not_count_at_real_time_pace():
+    task = CountTask(4)
+    task.abort_action = 99
+    played = play(task, Sleeper(0.035), tick_ns=10 * MS, control="act_abort=30ms")
+    assert "overrun" not in played.verdicts()
+
+
 def test_hard_limit_alone_is_enough():
     played = play(CountTask(3), Sleeper(0.1, 0.3), control="act_hard=300ms")
     assert played.verdicts() == ["on time", "fallen"]

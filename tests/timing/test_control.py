@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from random import Random
 
 DOCUMENT = PRESETS["gvgai-document"]
+PROGRAM = PRESETS["gvgai-2017"]
 
 READ = {
     "": TimeControl(),
@@ -30,6 +31,8 @@ READ = {
     "40ms/1s,result=2s": TimeControl(act=40 * MS, act_hard=S, result=2 * S),
     "act=none/1s": TimeControl(act_hard=S),
     "5s 60s+1s clock=cpu late=out": TimeControl(act=5 * S, bank=MINUTE, increment=S, clock="cpu", late="out"),
+    "gvgai-2017 act=80ms/1s": attrs.evolve(PROGRAM, act=80 * MS, act_hard=S, act_abort=None),
+    "gvgai-2017 act_abort=60ms": attrs.evolve(PROGRAM, act_abort=60 * MS),
     "gvgai-document act=80ms/1s": attrs.evolve(DOCUMENT, act=80 * MS),
     "gvgai-document act=80ms": attrs.evolve(DOCUMENT, act=80 * MS, act_hard=None),
     "gvgai-document act_hard=2s": attrs.evolve(DOCUMENT, act_hard=2 * S),
@@ -75,6 +78,9 @@ def test_a_preset_stands_for_its_text(name: str) -> None:
         ("40ms/1s act_hard=2s", 18, "act_hard is set a second time (first at column 6)"),
         ("start=1s act=40", 14, "has no unit: write 40ms or 40s"),
         ("act=1s/40ms", 8, "act_hard (40ms) is below act (1s)"),
+        ("40ms act_abort=30ms", 16, "act_abort (30ms) is below act (40ms)"),
+        ("40ms/1s act_abort=2s", 19, "act_abort (2s) is above act_hard (1s): it never comes"),
+        ("gvgai-2017 act_hard=45ms", 21, "act_abort (50ms) is above act_hard (45ms): it never comes"),
         ("gvgai-2017 act_hard=1ms", 21, "act_hard (1ms) is below act (40ms)"),
         ("start=1s increment=1s", 20, "increment without bank: add bank=..."),
         ("grace=1s", 7, "grace without total"),
@@ -131,15 +137,18 @@ limits = st.none() | st.integers(0, 20).map(lambda n: n * MS) | st.integers(0, N
 
 @st.composite
 def controls(draw: st.DrawFn) -> TimeControl:
-    act, act_hard, bank, total = (draw(limits) for _ in range(4))
-    if act is not None and act_hard is not None:
-        act, act_hard = sorted((act, act_hard))
+    act, act_hard, act_abort, bank, total = (draw(limits) for _ in range(5))
+    turn = {
+        name: ns for name, ns in (("act", act), ("abort", act_abort), ("hard", act_hard)) if ns is not None
+    }
+    turn = dict(zip(turn, sorted(turn.values()), strict=True))
     more: dict[str, Any] = draw(st.fixed_dictionaries({}, optional={"late": st.sampled_from(["nil", "out"])}))
     return TimeControl(
         start=draw(limits),
         init=draw(limits),
-        act=act,
-        act_hard=act_hard,
+        act=turn.get("act"),
+        act_hard=turn.get("hard"),
+        act_abort=turn.get("abort"),
         result=draw(limits),
         bank=bank,
         increment=None if bank is None else draw(limits),

@@ -11,7 +11,16 @@ program departs from the competition's document, `TrackRules` has as a field and
 
 from __future__ import annotations
 
-__all__ = ["END_OF_ROUND", "RULES", "TRAINING", "VALIDATION", "Track", "TrackLevel", "TrackRules"]
+__all__ = [
+    "END_OF_ROUND",
+    "LOST_ROUND",
+    "RULES",
+    "TRAINING",
+    "VALIDATION",
+    "Track",
+    "TrackLevel",
+    "TrackRules",
+]
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -31,6 +40,9 @@ if TYPE_CHECKING:
 END_OF_ROUND: Final = "END_TRAINING"
 """With this answer to a result an agent gives up the rest of its training."""
 
+LOST_ROUND: Final = "END_OVERSPENT"
+"""With this answer to a result in validation an agent loses what is left of the round, by some rules."""
+
 TRAINING: Final = "training"
 VALIDATION: Final = "validation"
 
@@ -48,6 +60,8 @@ class TrackRules:
         rounds: how often those are played; 0 for training alone.
         choices: levels that an agent may ask for.
         cut: the game that runs when the time is up is ended there; else it is played to its end.
+        breaks_rounds: a client that declares itself too slow in validation loses the rest of that round, and
+            plays the next; else it is out.
         remembers: timers and other state of the game's rules go on from one level to the next.
     """
 
@@ -59,6 +73,7 @@ class TrackRules:
     rounds: int = 1
     choices: tuple[int, ...] = (0, 1, 2)
     cut: bool = True
+    breaks_rounds: bool = False
     remembers: bool = False
 
     @classmethod
@@ -88,6 +103,7 @@ RULES: Final[Mapping[str, TrackRules]] = MappingProxyType(
             rounds=10,
             choices=(0, 1, 2, 3),
             cut=False,
+            breaks_rounds=True,
             remembers=True,
         ),
     }
@@ -114,6 +130,7 @@ class TrackLevel:
         self.players = task.players
         self.continuous = task.continuous
         self.nil_action = task.nil_action
+        self.abort_action = getattr(task, "abort_action", None)
         self.level = level
         self.phase = phase
         trains = phase == TRAINING
@@ -180,6 +197,11 @@ class Track:
         self._games = 0
         self._closed = False
 
+    @property
+    def loses_rounds(self) -> bool:
+        """Whether a client that declares itself too slow loses the round that is played, and no more."""
+        return self.rules.breaks_rounds and self.phase == "validation"
+
     def set_seed(self, seed: int) -> None:
         """Draw levels from this seed on."""
         self._random = Random(seed)
@@ -199,10 +221,12 @@ class Track:
 
     def report(self, outcome: Outcome) -> None:
         """Take the agent's answer, and look at the clock."""
+        self._answer = outcome.answers.get(0)
         if self.phase == "validation":
+            if self.loses_rounds and isinstance(self._answer, str) and self._answer == LOST_ROUND:
+                del self._to_come[: len(self._to_come) % len(self.rules.validation)]
             return
         self._games += 1
-        self._answer = outcome.answers.get(0)
         limit = self.rules.games
         if (
             _is_end(self._answer)

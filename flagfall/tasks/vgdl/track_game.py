@@ -20,11 +20,15 @@ from flagfall.tasks.vgdl.library import game_path, level_path
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.tasks.vgdl.track import Track, TrackRules
 from flagfall.tasks.vgdl.vgdl_task import ACTION_NAMES, VgdlTask
+from flagfall.tasks.vgdl.views.sprite_files import SpriteFolder, SpriteTiles
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from flagfall.kernel.roles import StepResult
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
     from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.views.tiles import TileSet
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
 """What an agent may say; `ESCAPE` ends the game without a winner."""
@@ -56,16 +60,24 @@ class TrackTask(VgdlTask):
         level: a level of it.
         task_id: the task's id.
         memory: what goes on from one level to the next, shared by the levels; `None` for nothing.
+        tiles: see `VgdlTask`.
     """
 
     nil_action: Any = NIL
+    abort_action: Any = ESCAPE
     _names: ClassVar = {form: name for name in ACTIONS for form in (name, f"{_PREFIX}{name}")}
 
     def __init__(
-        self, definition: GameDefinition, level: LevelDefinition, task_id: str, memory: Memory | None = None
+        self,
+        definition: GameDefinition,
+        level: LevelDefinition,
+        task_id: str,
+        memory: Memory | None = None,
+        tiles: TileSet | None = None,
     ) -> None:
         self._memory: Memory | None = None
-        super().__init__(definition, level, task_id=task_id)  # begins a play, which counts for nothing
+        # This begins a play, which counts for nothing.
+        super().__init__(definition, level, task_id=task_id, tiles=tiles)
         self._memory = memory
 
     def _start(self, seed: int) -> Play:
@@ -92,25 +104,30 @@ class TrackSetup:
     Attributes:
         game: its file or its name, see `flagfall.tasks.vgdl.library`.
         rules: the numbers of the plan.
+        sprites: a folder of images for pictures; `None` for our own drawings. No record has it, because no
+            record has pictures.
     """
 
     game: str
     rules: TrackRules = _DEFAULTS
+    sprites: Path | None = None
 
     def build(self) -> Track:
         """New levels, and their plan.
 
         Raises:
-            UsageError: there is no such game, it lacks a level, or it cannot be played.
+            UsageError: there is no such game, it lacks a level, or it cannot be played; or there is no such
+                folder, or an image in it cannot be used.
         """
         needed = (*self.rules.training, *self.rules.validation, *self.rules.choices)
         path = game_path(self.game)
         definition = load_game(path)
         memory = Memory(definition) if self.rules.remembers else None
+        tiles = None if self.sprites is None else SpriteTiles(definition, SpriteFolder(self.sprites))
         levels = []
         for number in range(max(needed) + 1):
             level = load_level(definition, level_path(path, number))
-            levels.append(TrackTask(definition, level, str(TaskId(self.game, str(number))), memory))
+            levels.append(TrackTask(definition, level, str(TaskId(self.game, str(number))), memory, tiles))
         return Track(levels, self.rules)
 
     def header(self) -> dict[str, Any]:

@@ -81,6 +81,7 @@ class VgdlTask(Task):
         block: pixels a cell; `None` for the game's own.
         pixels: pixels a cell in pictures.
         task_id: the task's id; by default it is made of the names of the game and the level.
+        tiles: what pictures are made of; by default our own drawings.
 
     Attributes:
         play: the play that goes on; a new one with each `reset`.
@@ -98,8 +99,11 @@ class VgdlTask(Task):
         block: int | None = 10,
         pixels: int = 10,
         task_id: str | None = None,
+        tiles: TileSet | None = None,
     ) -> None:
         super().__init__()
+        if tiles is not None:
+            self._tiles = tiles
         self.id = task_id or str(TaskId(definition.name, level.name))
         self.game = Game(definition)
         self._definition = definition

@@ -76,6 +76,7 @@ def copy(play: Play) -> None:
     assert play.key() == key
 
 
+@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.mistakes.CutShortWarning")
 @pytest.mark.parametrize("batch", range(8))
 def test_whatever_is_damaged_is_refused_or_played(batch: int) -> None:
     for seed in range(batch * MUTANTS, (batch + 1) * MUTANTS):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 __all__ = ["MAX_COUNTERS", "MAX_SQUARE", "load_game", "read_game"]
 
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,7 @@ from flagfall.tasks.vgdl.definition import (
 )
 from flagfall.tasks.vgdl.language.interactions import read_interactions
 from flagfall.tasks.vgdl.language.lines import Line, Word, load_text, read_lines, tell_strays
-from flagfall.tasks.vgdl.language.mistakes import GameError, Notices
+from flagfall.tasks.vgdl.language.mistakes import CutShortWarning, GameError, Notices, UnknownNameError
 from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
 from flagfall.tasks.vgdl.language.schema import Parameters, text, whole
 from flagfall.tasks.vgdl.language.schema_effects import TERMINATIONS
@@ -37,6 +38,9 @@ MAX_COUNTERS: Final = 1000
 """Counters of a game."""
 
 _BLOCKS: Final = ("SpriteSet", "LevelMapping", "InteractionSet", "TerminationSet")
+_GIVES_UP: Final = ("InteractionSet", "TerminationSet")
+"""Blocks in which the original logs a name that means nothing, reads no further, and plays what it has."""
+
 _HEADER: Final[Parameters] = {
     "square_size": whole(-1),
     "key_handler": text(),
@@ -86,8 +90,7 @@ class _Game:
     def definition(self) -> GameDefinition:
         """Read everything."""
         header = self._header()
-        for block in self._root.below:
-            self._block(block)
+        self._blocks()
         if self._sprites is None:
             raise GameError(self._root.place, "no SpriteSet below this line")
         square, counters = header["square_size"], header["no_counters"]
@@ -107,6 +110,19 @@ class _Game:
             obstacles=self._obstacles(self._sprites.names),
             notices=self._notices.all(),
         )
+
+    def _blocks(self) -> None:
+        """Read the blocks, up to a name among the interactions that the original gives up at."""
+        for block in self._root.below:
+            try:
+                self._block(block)
+            except UnknownNameError as unknown:
+                if block.first.text not in _GIVES_UP:
+                    raise
+                text = f"{unknown.text}; nothing from this line on is read, as in the original"
+                self._notices.add(unknown.place, text)
+                warnings.warn(f"{unknown.place}: {text}", CutShortWarning, stacklevel=2)
+                return
 
     def _header(self) -> Mapping[str, object]:
         first = self._root.first
@@ -137,9 +153,11 @@ class _Game:
         elif name == "LevelMapping":
             self._map(block)
         elif name == "InteractionSet":
-            self._rules += read_interactions(block, self._names(block), self._notices)
+            for rule in read_interactions(block, self._names(block), self._notices):
+                self._rules.append(rule)  # those before a name that means nothing count
         else:
-            self._terminations += self._ends(block)
+            for end in self._ends(block):
+                self._terminations.append(end)
 
     def _names(self, block: Line) -> Names:
         if self._sprites is None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, Value
 from flagfall.tasks.vgdl.language.lines import Line, Word, tell_strays
-from flagfall.tasks.vgdl.language.mistakes import GameError, Notices
+from flagfall.tasks.vgdl.language.mistakes import GameError, Notices, UnknownNameError
 from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
 from flagfall.tasks.vgdl.language.schema import Parameters
 from flagfall.tasks.vgdl.language.schema_effects import EFFECTS, TIMED
@@ -25,7 +25,8 @@ def read_interactions(block: Line, names: Names, notices: Notices) -> Iterator[E
     `place`, and share what the effect remembers.
 
     Raises:
-        GameError: an unknown effect, an undefined sprite, a line without `>` or without an effect.
+        UnknownNameError: an unknown effect or an undefined sprite.
+        GameError: a line without `>` or without an effect.
     """
     for line in block.below:
         yield from _Rule(line, names, notices).rules()
@@ -99,7 +100,7 @@ class _Rule:
     ) -> EffectRule:
         name = self._effect.text
         if name not in EFFECTS:
-            raise GameError.unknown(self._effect.place, "effect", name, EFFECTS)
+            raise UnknownNameError.unknown(self._effect.place, "effect", name, EFFECTS)
         values = self._values(name, {**EFFECTS[name].parameters, **(more or {})})
         shielded = self._given.get("ftype")
         if name == "shieldFrom" and shielded is not None and values["ftype"] not in EFFECTS:

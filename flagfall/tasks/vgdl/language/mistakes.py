@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_NOTICES", "GameError", "Notices"]
+__all__ = ["MAX_NOTICES", "CutShortWarning", "GameError", "Notices", "UnknownNameError"]
 
 from collections.abc import Iterable
 from typing import Final
@@ -23,16 +23,26 @@ class GameError(UsageError):
 
     Attributes:
         place: file, line and column of the word.
+        text: the message without the place.
     """
 
     def __init__(self, place: Place, text: str) -> None:
         super().__init__(f"{place}: {text}")
         self.place = place
+        self.text = text
 
     @classmethod
     def unknown(cls, place: Place, what: str, word: str, known: Iterable[str]) -> GameError:
         """A word that means nothing here."""
         return cls(place, f"unknown {what} {word!r}{_hint(word, list(known))}")
+
+
+class UnknownNameError(GameError):
+    """The name of no sprite or of no effect; the original reads nothing after one among the interactions."""
+
+
+class CutShortWarning(UserWarning):
+    """A game of which the original reads only the beginning, and plays that."""
 
 
 def _hint(word: str, known: list[str]) -> str:

@@ -10,7 +10,7 @@ import attrs
 
 from flagfall.tasks.vgdl.definition import Value
 from flagfall.tasks.vgdl.language.lines import Word
-from flagfall.tasks.vgdl.language.mistakes import GameError, Notices
+from flagfall.tasks.vgdl.language.mistakes import GameError, Notices, UnknownNameError
 from flagfall.tasks.vgdl.language.schema import Parameter, Parameters
 from flagfall.tasks.vgdl.language.values import NO_SCORE, Kind, fit
 
@@ -44,10 +44,11 @@ class Names:
             makes: sprites of it will be made.
 
         Raises:
-            GameError: no type has it, or its type has no class.
+            UnknownNameError: no type has it.
+            GameError: its type has no class.
         """
         if name not in self.ids:
-            raise GameError.unknown(word.place, "sprite", name, self.ids)
+            raise UnknownNameError.unknown(word.place, "sprite", name, self.ids)
         if makes and self.ids[name] in self.classless:
             raise GameError(word.place, f"{name!r} has no class, so no sprite can be made of it")
         return self.ids[name]
