@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +89,11 @@ def why_no_network() -> str:
 
 @functools.cache
 def python2() -> str | None:
-    """Return a Python 2.7 that runs: of `PYTHON2`, of the path, or of pyenv."""
-    candidates = [os.environ.get("PYTHON2", ""), "python2.7", "python2"]
-    candidates += map(str, Path.home().glob(".pyenv/versions/2.7*/bin/python2.7"))
+    """Return a Python 2.7 that runs: `FLAGFALL_PYTHON2`, one on the path, or one of pyenv's."""
+    candidates = [os.environ.get("FLAGFALL_PYTHON2", ""), "python2.7", "python2"]
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    with suppress(OSError):  # the folder may be another user's
+        candidates += map(str, sorted(root.glob("versions/2.7*/bin/python2.7")))
     for candidate in candidates:
         check = [candidate, "-c", "import sys; sys.exit(sys.version_info[:2] != (2, 7))"]
         try:
@@ -116,9 +120,21 @@ def python_client(folder: Path) -> list[str]:
 
 def compile_java_client(classes: Path) -> None:
     """Compile the Java client and its random agent to a folder; takes some seconds."""
-    words = ["javac", "-nowarn", "-proc:none", "-encoding", "UTF-8", "-d", str(classes), "-sourcepath", "."]
+    quick = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]  # half the time of the compiler
+    words = [
+        "javac",
+        *quick,
+        "-nowarn",
+        "-proc:none",
+        "-encoding",
+        "UTF-8",
+        "-d",
+        str(classes),
+        "-sourcepath",
+        ".",
+    ]
     subprocess.run(
-        [*words, "TestLearningClient.java", "sampleRandom/Agent.java"],
+        [*words, "TestLearningClient.java", "utils/JavaClient.java", "sampleRandom/Agent.java"],
         cwd=JAVA_SOURCES,
         check=True,
         capture_output=True,
@@ -137,6 +153,29 @@ def java_client(folder: Path, classes: Path) -> list[str]:
         "-shDir",
         "no_server",
     ]
+
+
+def python_agent(folder: Path) -> str | None:
+    """Return the agent text of the random Python client, set up in a folder; `None` where it cannot run."""
+    python = python2()
+    if python is None or not PYTHON_SOURCES.is_dir():
+        return None
+    home = folder / "python client"
+    python_client(home)
+    words = [f"PYTHONPATH={home}", python, "utils/PythonClient.py", "sampleRandom"]
+    return "gvgai:" + shlex.join(["env", "-C", str(home), *words])
+
+
+def java_agent(folder: Path) -> str | None:
+    """Return the agent text of the random Java client, compiled to a folder; `None` where it cannot run."""
+    compiler, java = shutil.which("javac"), shutil.which("java")
+    if compiler is None or java is None or not JAVA_SOURCES.is_dir():
+        return None
+    home = folder / "java client"
+    _without_server(home)
+    compile_java_client(home)
+    words = [java, "-cp", ".", "utils.JavaClient", "sampleRandom.Agent"]
+    return "gvgai:" + shlex.join(["env", "-C", str(home), *words])
 
 
 def _without_server(folder: Path) -> None:

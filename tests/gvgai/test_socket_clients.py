@@ -40,7 +40,7 @@ from flagfall.tournament.records import MatchSpec
 from flagfall.tournament.store import Store
 from tests.gvgai.clients import Client, free_port
 from tests.gvgai.games import write_game
-from tests.gvgai.originals import java_client, python_client
+from tests.gvgai.public_clients import java_agent, python_agent
 
 FEW = attrs.evolve(RULES["gvgai-document"], games=4)
 GENEROUS = "init=20s act=10s/10s result=20s"
@@ -102,7 +102,7 @@ def flagfall(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The public clients that can run here, by name."""
     folder = tmp_path_factory.mktemp("originals")
-    found = {"java": java_client(folder), "python": python_client(folder)}
+    found = {"java": java_agent(folder), "python": python_agent(folder)}
     there = {name: agent for name, agent in found.items() if agent is not None}
     if not there:
         pytest.skip("neither of the public clients can run here")
