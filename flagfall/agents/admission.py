@@ -1,7 +1,7 @@
 """Admission of agents that connect: authenticates connections, and keeps them until a match wants one.
 
-One admission serves all matches of a series, so a connection never belongs to a match that is over: an agent that
-comes between two matches, or before the first, waits for the next one.
+One admission serves all matches of a series, so a connection never belongs to a match that is over: an agent
+that comes between two matches, or before the first, waits for the next one.
 """
 
 from __future__ import annotations

@@ -179,15 +179,7 @@ class Door:
             pipe = bytes_of(stream) if self._context is None else await secured(stream, self._context)
             payloads = await self._open_payloads(pipe)
             payloads.allow(MAX_JOIN_BYTES)
-            join = decode_from_agent(await payloads.receive(), "json")
-            refused = self._check(join)
-            if refused is None and isinstance(join, Join) and join.match is not None:
-                await payloads.send(encode(Joined(), "json"))
-            if refused is None:
-                refused = self._find_place(join)
-            if refused is not None:
-                await payloads.send(encode(refused, "json"))
-                raise Refusal(refused.reason)
+            await self._join(payloads)
             payloads.allow(self._joining.max_message_bytes)
             return _Guest(Wire(payloads), fd)
         except BaseException:
@@ -195,15 +187,28 @@ class Door:
                 pipe.close()
             raise
 
-    def _check(self, join: object) -> Refused | None:
+    async def _join(self, payloads: Payloads) -> None:
+        """Hear who it is.
+
+        Raises:
+            Refusal: it may not join; it has been sent the reason.
+        """
+        join = decode_from_agent(await payloads.receive(), "json")
+        token = self._joining.token.encode()
         if not isinstance(join, Join):
-            return Refused("garbage", "expected join")
-        if self._joining.token and not hmac.compare_digest(join.token.encode(), self._joining.token.encode()):
-            return Refused("token", "it is not the right one")
-        return None
+            refused: Refused | None = Refused("garbage", "expected join")
+        elif token and not hmac.compare_digest(join.token.encode(), token):
+            refused = Refused("token", "it is not the right one")
+        else:
+            if join.match is not None:
+                await payloads.send(encode(Joined(), "json"))
+            refused = self._find_place(join)
+        if refused is not None:
+            await payloads.send(encode(refused, "json"))
+            raise Refusal(refused.reason)
 
     def _find_place(self, join: Join) -> Refused | None:
-        """Judge whether an agent with the right token can play now, or wait; makes place for one that is back."""
+        """Decide whether an agent with the right token can play or wait; makes place for one that is back."""
         place, again = self._place, self._joining.reconnect
         if join.match and (place is None or place.match != join.match or not again):
             return Refused("over", "that match is over, or agents may not come back to it")

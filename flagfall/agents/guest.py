@@ -4,8 +4,8 @@ A thread carries payloads between the network and a pair of sockets, where the a
 of the host's own (`flagfall.agents.worker`); so the agent has the main thread, and any loop that it likes.
 
 Where the line is lost and the agent may come back, that thread answers for it what it has said already: an
-agent notices nothing but time. A line that is lost before `hello`, and a seat that is taken, are tried again, with
-growing pauses, for the whole time that an agent is to wait.
+agent notices nothing but time. Where the line is lost before `hello`, or the seat is taken, it tries again
+with growing pauses, for the whole time that an agent is to wait.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ from flagfall.kernel.channels.lines import LineError
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 
 FIRST_PAUSE_SECONDS: Final = 0.05
-"""The longest pause after the first attempt that failed. Each further one may be twice as long: many agents that
-wait for one host do not keep it busy."""
+"""The longest pause after the first attempt that failed. Each further one may be twice as long: many agents
+that wait for one host do not keep it busy."""
 
 MAX_PAUSE_SECONDS: Final = 1.0
 """Up to this: an agent finds a match within a second of its beginning, of the ten that it has to come up."""
@@ -66,7 +66,8 @@ ONE_TRY_SECONDS: Final = 5.0
 """How long one attempt may take, up to the first word of the host."""
 
 KEEPALIVE_SECONDS: Final = 30
-"""After so long without a word the network is asked whether the host is there: waiting for a match has no limit."""
+"""After so long without a word the network is asked whether the host is there: a match may be waited for
+without limit."""
 
 _LAST_SECONDS: Final = 2.0
 """How long the thread has to send the last words."""
@@ -91,8 +92,8 @@ class Invitation:
         port: likewise.
         token: what to say; empty for none. Never shown.
         authority: a file with the certificates to trust, in PEM; `None` for those of the system.
-        wait_seconds: how long to try to join, at first and after a loss; the time that the host keeps an agent
-            that has joined waiting for its match is not counted.
+        wait_seconds: how long to try to join, at first and after a loss. The time between joining and the
+            beginning of the match is not counted.
         reconnect: come back where the line is lost.
     """
 
@@ -328,21 +329,19 @@ class _Carrier:
 
     async def _wait_for_hello(self, line: Payloads, payload: bytes) -> bytes | str:
         """The message after `joined`, however long it takes; or why there is none, and the line is closed."""
-        keep = False
+        found: bytes | str = ""
         try:
             message = decode_to_agent(payload, "json")
             if isinstance(message, Joined):
                 payload = await line.receive()
                 message = decode_to_agent(payload, "json")
-            if isinstance(message, Refused):
-                return self._refused(message)
-            keep = True
-            return payload
+            found = self._refused(message) if isinstance(message, Refused) else payload
         except _LOST as error:
-            return _told(error)
+            found = _told(error)
         finally:
-            if not keep:
+            if isinstance(found, str):
                 line.close()
+        return found
 
     def _refused(self, message: Refused) -> str:
         """Why to try again; raises where that makes no sense."""

@@ -1,8 +1,8 @@
 """Bounds on connections that have not been authenticated: few, short-lived, shared among addresses.
 
 Rule 1: a connection has `HANDSHAKE_SECONDS` to say who it is, however busily it sends.
-Rule 2: where `MAX_HANDSHAKES` of them are open, a new one takes the place of the oldest one of the address that
-    has most. So silent connections cost an honest client nothing, and one address cannot crowd out others.
+Rule 2: where `MAX_HANDSHAKES` of them are open, a new one takes the place of the oldest one of the address
+    that has most. Silent connections cost an honest client nothing, and one address cannot crowd out others.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import attrs
 import trio
 
 HANDSHAKE_SECONDS: Final = 2.0
-"""The time for TLS, WebSocket and the first message together: three round trips of 300 ms, and one packet that
-is lost and sent again after a second."""
+"""The time for TLS, WebSocket and the first message together: three round trips of 300 ms, and one packet
+that is lost and sent again after a second."""
 
 MAX_HANDSHAKES: Final = 64
 """Unauthenticated connections at a time. Each costs a descriptor and, with TLS, some 100 KiB. A flood of 1000

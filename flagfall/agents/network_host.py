@@ -40,8 +40,8 @@ ANYBODY: Final = Joining()
 class NetworkHost:
     """Waits for an agent to connect, and plays the seat with it.
 
-    The port is tried at once, so that a wrong one is told before anything is played. It is bound while a match
-    is played, or over a whole series (`flagfall.agents.admission.open_series`).
+    The port is tried at once, so that a wrong one is told before anything is played. It is bound while a
+    match is played, or over a whole series (`flagfall.agents.admission.open_series`).
 
     Args:
         scheme: `tcp`, `tls`, `ws` or `wss`.
@@ -109,18 +109,24 @@ class NetworkHost:
         Raises:
             HostFault: it cannot be bound.
         """
+        async with self._opened() as door:
+            self._door = door
+            try:
+                yield
+            finally:
+                self._door = None
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Door]:
         listeners = await self._listen()
         door = Door(self._joining, self._open, self._context, self.name)
         failed: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(door.keep, listeners)
-            self._door = door
             try:
-                yield
+                yield door
             except Exception as error:  # noqa: BLE001 - raised below as it is, not in a group of the nursery's
                 failed = error
-            finally:
-                self._door = None
             nursery.cancel_scope.cancel()
         if failed is not None:
             raise failed
@@ -135,9 +141,8 @@ class NetworkHost:
         if self._door is not None:
             await self._play(self._door, seat, briefing)
             return
-        async with self.series():
-            assert self._door is not None
-            await self._play(self._door, seat, briefing)
+        async with self._opened() as door:
+            await self._play(door, seat, briefing)
 
     async def _listen(self) -> list[trio.SocketListener]:
         host = None if self._address == "*" else self._address
