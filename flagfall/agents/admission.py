@@ -16,8 +16,9 @@ from typing import Any, Final, Generic, Protocol, TypeVar, runtime_checkable
 import attrs
 import trio
 
+from flagfall.agents.addresses import cannot_bind
 from flagfall.agents.handshakes import Handshakes
-from flagfall.errors import AgentFault
+from flagfall.errors import AgentFault, HostFault
 
 MAX_WAITING: Final = 8
 """Authenticated connections that may wait for a match; a seat needs one. They are counted apart from those in
@@ -46,7 +47,8 @@ class Admission(Generic[AdmittedT]):
 
     Args:
         authenticate: performs the handshake on a new connection, and returns it when it is to be admitted. It
-            closes the connection when it raises, whatever that is, also when it is cancelled.
+            closes the connection when it raises, whatever that is, also when it is cancelled. It raises
+            `trio.EndOfChannel` where the other end closed without a complete message.
 
     Attributes:
         connected: the number of connections so far.
@@ -67,6 +69,32 @@ class Admission(Generic[AdmittedT]):
         finally:
             self.discard_waiting()
 
+    @asynccontextmanager
+    async def opened(self, address: str, port: int) -> AsyncIterator[None]:
+        """Listen at an address while the context lasts; what its body raises is raised as it is.
+
+        Args:
+            address: a checked one, see `flagfall.agents.addresses`.
+            port: where to bind.
+
+        Raises:
+            HostFault: it cannot be bound.
+        """
+        try:
+            listeners = await trio.open_tcp_listeners(port, host=None if address == "*" else address)
+        except OSError as error:  # another program was faster: no agent pays for that
+            raise HostFault(cannot_bind(address, port, error)) from error
+        failed: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.serve, listeners)
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised below, not in a group of the nursery's
+                failed = error
+            nursery.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
+
     async def _meet(self, stream: trio.SocketStream) -> None:
         self.connected += 1
         try:
@@ -78,6 +106,8 @@ class Admission(Generic[AdmittedT]):
         with self.handshakes.place(peer):
             try:
                 connection = await self._authenticate(stream)
+            except trio.EndOfChannel:
+                self.handshakes.silent += 1
             except Exception:  # noqa: BLE001 - whatever a stranger does, and in whose code: no seat pays
                 self.handshakes.refused += 1
             else:

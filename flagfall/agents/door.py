@@ -136,6 +136,9 @@ class Door:
         open_payloads: what is spoken over the bytes.
         context: how they are secured; `None` for not at all.
         where: the address, for messages.
+
+    Attributes:
+        admission: those that have joined.
     """
 
     def __init__(
@@ -145,12 +148,8 @@ class Door:
         self._joining = joining
         self._open_payloads = open_payloads
         self._context = context
-        self._admission = Admission(self._authenticate)
+        self.admission = Admission(self._authenticate)
         self._place: Place | None = None
-
-    async def keep(self, listeners: list[trio.SocketListener]) -> None:
-        """Let agents in until cancelled."""
-        await self._admission.serve(listeners)
 
     @contextmanager
     def place(self) -> Iterator[Place]:
@@ -161,7 +160,7 @@ class Door:
         """
         if self._place is not None:
             raise UsageError(f"{self.where}: two seats at a time with one address: give each one its own")
-        place = self._place = Place(self._admission, self.where)
+        place = self._place = Place(self.admission, self.where)
         try:
             yield place
         finally:
@@ -213,11 +212,11 @@ class Door:
         if join.match and (place is None or place.match != join.match or not again):
             return Refused("over", "that match is over, or agents may not come back to it")
         if place is not None and again:
-            self._admission.discard_waiting()
+            self.admission.discard_waiting()
             place.displace()
-        elif place is not None and (place.held or self._admission.has_waiting()):
+        elif place is not None and (place.held or self.admission.has_waiting()):
             return Refused("taken", "the seat has its agent")
-        if self._admission.is_full():
+        if self.admission.is_full():
             return Refused("taken", "others wait for the seat")
         return None
 

@@ -21,11 +21,11 @@ from typing import Final, Literal
 
 import trio
 
-from flagfall.agents.addresses import cannot_bind, checked_address, checked_port, is_loopback, try_port
+from flagfall.agents.addresses import checked_address, checked_port, is_loopback, try_port
 from flagfall.agents.door import Door, Joining, Opening
 from flagfall.agents.foreign import NETWORK, is_network
 from flagfall.agents.wire_host import Payloads, WireTalk
-from flagfall.errors import AgentFault, HostFault, UsageError, nearest
+from flagfall.errors import AgentFault, UsageError, nearest
 from flagfall.kernel.channels.pipes import Bytes, PayloadPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
@@ -118,18 +118,9 @@ class NetworkHost:
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Door]:
-        listeners = await self._listen()
         door = Door(self._joining, self._open, self._context, self.name)
-        failed: Exception | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(door.keep, listeners)
-            try:
-                yield door
-            except Exception as error:  # noqa: BLE001 - raised below as it is, not in a group of the nursery's
-                failed = error
-            nursery.cancel_scope.cancel()
-        if failed is not None:
-            raise failed
+        async with door.admission.opened(self._address, self._port):
+            yield door
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
@@ -143,13 +134,6 @@ class NetworkHost:
             return
         async with self._opened() as door:
             await self._play(door, seat, briefing)
-
-    async def _listen(self) -> list[trio.SocketListener]:
-        host = None if self._address == "*" else self._address
-        try:
-            return await trio.open_tcp_listeners(self._port, host=host)
-        except OSError as error:  # somebody was faster: no agent pays for that
-            raise HostFault(cannot_bind(self._address, self._port, error)) from error
 
     async def _play(self, door: Door, seat: Seat, briefing: Briefing) -> None:
         """Play until the match is over, with whoever has the place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CLOSE_SECONDS", "Payloads", "Wire", "WireTalk"]
+__all__ = ["CLOSE_SECONDS", "Payloads", "Wire", "WireTalk", "described"]
 
 import itertools
 from contextlib import suppress
@@ -271,14 +271,19 @@ class WireTalk:
         task = self._told_of = self._seat.task
         if task is None:
             return UNSET
-        spaces = _sendable(_spaces_of(task, self._seat.number))
+        spaces = _sendable(described(task, self._seat.number))
         if self._told is not None and _text(spaces) == _text(self._told):
             return UNSET
         self._told = spaces
         return spaces
 
 
-def _spaces_of(task: TaskRole, seat: int) -> Spaces:
+def described(task: TaskRole, seat: int) -> Spaces:
+    """Describe what a task shows to a seat and takes from it.
+
+    Raises:
+        HostFault: the task's own code fails. No agent pays for that.
+    """
     try:
         return spaces_of(task, seat)
     except Exception as error:  # a task's own code: no agent pays for that

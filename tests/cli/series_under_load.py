@@ -2,8 +2,8 @@
 
     python -m tests.cli.series_under_load SERIES SECONDS
 
-Each series is a real `flagfall run --matches 4` and a real `flagfall agent serve --matches 4`, started together.
-It ends after so many series or seconds, prints one line, and has the exit code 1 where a match was lost.
+Each series is a real `flagfall run --matches 4` and a real `flagfall agent serve --matches 4`, started at the
+same time. It ends after so many series or seconds, prints one line, and has the exit code 1 where a match was lost.
 """
 
 from __future__ import annotations

@@ -64,6 +64,20 @@ class BytePipe:
             except OSError:
                 return b""
 
+    def read_nowait(self) -> bytes | None:
+        """The same, and `None` where there is nothing yet."""
+        try:
+            return os.read(self._read_fd, READ_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""
+
+    def write_nowait(self, data: bytes) -> None:
+        """Write as much of it as goes without waiting: a last word, before the pipe is closed."""
+        with suppress(OSError):
+            os.write(self._write_fd, data)
+
     def say_no_more(self) -> None:
         """Tell the other end of a socket that nothing follows; it may still be heard."""
         with suppress(OSError), socket.socket(fileno=os.dup(self._write_fd)) as end:
