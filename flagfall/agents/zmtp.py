@@ -2,8 +2,8 @@
 
 Versions 3.0, 3.1 (https://rfc.zeromq.org/spec/23, /37) and 2.0 (/15) with the mechanism NULL: what ZeroMQ 3.2
 and later speak when nothing else is asked of them. A socket of the library does not do here: a PAIR socket
-takes the first peer that greets, for as long as that likes, and shows neither how many peers there are nor which
-one sent a message.
+takes the first peer that greets, for as long as that likes, and shows neither how many peers there are nor
+which one sent a message.
 
 Rule 1: a length over the bound is refused at its header, before anything is kept.
 Rule 2: after an error the connection cannot be trusted again.
