@@ -202,22 +202,37 @@ class _Sitting:
         Raises:
             AgentFault: the learner is gone, or none is to come.
         """
-        with self._waits:
+        talk = _Talk(self.seat, self._start.number)
+        while not await self._play_on(talk):
+            pass
+
+    async def _next(self) -> LearnerLink:
+        """Wait for a learner."""
+        with trio.CancelScope() as self._waits:
             link = await self._door.admission.next()
             self.joined = True
-        if not self.joined:
-            raise AgentFault("not started", f"the learner is gone: {self._lost}")
-        talk = _Talk(link, self.seat, self._start.number)
+            return link
+        raise AgentFault("not started", f"the learner is gone: {self._lost}")
+
+    async def _play_on(self, talk: _Talk) -> bool:
+        """Play with the next learner; gives whether the match is over.
+
+        It is not where the learner of the match before had stayed, and goes now without having said anything:
+        it comes anew, or another one does.
+        """
+        link = await self._next()
         in_order = False
         try:
-            await talk.come_up(self.cpu_clock)
-            await talk.answer_turns()
+            await talk.come_up(link, self.cpu_clock)
+            await talk.answer_turns(link)
             in_order = True
         except trio.Cancelled:
             in_order = self.seat.out is None
             raise
         except LinkLost as lost:
             if not self.seat.closed:
+                if link.stayed and not talk.heard:
+                    return False
                 raise AgentFault("gone", f"the learner is gone: {lost}") from None
         finally:
             if in_order and self._stays and link.is_whole:
@@ -226,37 +241,44 @@ class _Sitting:
             else:
                 self.parted = bool(link.owed)
                 link.close()
+        return True
 
 
 class _Talk:
-    """What is said with the learner.
+    """What is said with the learner of one match.
 
     Args:
-        link: its connection.
         seat: where it sits.
         newest: the number of what the seat was asked last.
+
+    Attributes:
+        heard: it has said anything since the match began.
     """
 
-    def __init__(self, link: LearnerLink, seat: Seat, newest: int) -> None:
-        self._link = link
+    def __init__(self, seat: Seat, newest: int) -> None:
+        self.heard = False
         self._seat = seat
         self._newest = newest
+        self._is_up = False
+        self._pending: Envelope | None = None
         self._task: TaskRole | None = None
         self._bits = False
 
-    async def come_up(self, cpu_clock: NowNs | None) -> None:
+    async def come_up(self, link: LearnerLink, cpu_clock: NowNs | None) -> None:
         """Say that the learner is there. What it has to say of an earlier match is thrown away."""
-        link = self._link
         if link.owes:
             await link.receive()
             link.owes = False
         while link.stayed and link.receive_nowait() is not None:
             await trio.lowlevel.checkpoint()
+        if self._is_up:
+            return
+        self._is_up = True
         self._seat.wants = frozenset({"act", "result"})
         self._seat.reply()
         self._seat.cpu_clock = cpu_clock  # from now on: coming up is timed by the wall, as in a process
 
-    async def answer_turns(self) -> None:
+    async def answer_turns(self, link: LearnerLink) -> None:
         """Play until there are no more turns.
 
         Raises:
@@ -264,26 +286,27 @@ class _Talk:
         """
         with suppress(trio.EndOfChannel):
             while True:
-                envelope = await self._seat.turn()
+                envelope = self._pending = self._pending or await self._seat.turn()
                 if envelope.phase == "act":
-                    await self._answer(envelope)
+                    await self._answer(link, envelope)
                 else:  # its reward comes with the next turn's: on this wire each has one, and a token
-                    self._link.owed += envelope.reward
+                    link.owed += envelope.reward
                     self._seat.reply(None, envelope.number)
                     self._newest = envelope.number
+                self._pending = None
 
-    async def _answer(self, envelope: Envelope) -> None:
-        link, seat = self._link, self._seat
+    async def _answer(self, link: LearnerLink, envelope: Envelope) -> None:
         self._look_at_task()
         token = token_text(envelope.observation, bits=self._bits)
-        await self._drop_what_answers_nothing()
+        await self._drop_what_answers_nothing(link)
         reward = reward_text(envelope.reward + link.owed)
         link.owed = 0
         await link.send(reward, token)
         self._newest, link.owes = envelope.number, True
         frames = await link.receive()
         link.owes = False
-        seat.reply(read_reply(frames, bits=self._bits), envelope.number)
+        self.heard = True
+        self._seat.reply(read_reply(frames, bits=self._bits), envelope.number)
 
     def _look_at_task(self) -> None:
         """See whether the task is told in bits: what it shows and takes is 0 or 1."""
@@ -295,10 +318,10 @@ class _Talk:
             spaces = described(task, self._seat.number)
             self._bits = spaces.observation == spaces.action == _BIT
 
-    async def _drop_what_answers_nothing(self) -> None:
+    async def _drop_what_answers_nothing(self, link: LearnerLink) -> None:
         """Before a token is sent, all replies are answers to earlier ones, and those have theirs."""
         dropped = 0
-        while (frames := self._link.receive_nowait()) is not None:
+        while (frames := link.receive_nowait()) is not None:
             self._seat.reply(read_reply(frames, bits=self._bits), self._newest)
             dropped += 1
             if dropped % MAX_DROPPED_AT_ONCE == 0:
