@@ -6,8 +6,19 @@ that comes between two matches, or before the first, waits for the next one.
 
 from __future__ import annotations
 
-__all__ = ["MAX_WAITING", "Admission", "Admitted", "Census", "Refusal", "SeriesHost", "open_series"]
+__all__ = [
+    "KEEPALIVE_SECONDS",
+    "MAX_WAITING",
+    "Admission",
+    "Admitted",
+    "Census",
+    "Refusal",
+    "SeriesDoor",
+    "SeriesHost",
+    "open_series",
+]
 
+import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -17,12 +28,16 @@ import attrs
 import trio
 
 from flagfall.agents.addresses import cannot_bind
-from flagfall.agents.handshakes import Handshakes
+from flagfall.agents.handshakes import HANDSHAKE_SECONDS, Handshakes
 from flagfall.errors import AgentFault, HostFault
 
 MAX_WAITING: Final = 8
 """Authenticated connections that may wait for a match; a seat needs one. They are counted apart from those in
 `Handshakes`, so strangers take no place from them."""
+
+KEEPALIVE_SECONDS: Final = 30
+"""After so long without a word the network is asked whether the other end is there: a match may be waited for
+without limit."""
 
 
 class Admitted(Protocol):
@@ -49,15 +64,20 @@ class Admission(Generic[AdmittedT]):
         authenticate: performs the handshake on a new connection, and returns it when it is to be admitted. It
             closes the connection when it raises, whatever that is, also when it is cancelled. It raises
             `trio.EndOfChannel` where the other end closed without a complete message.
+        seconds: the time for that.
 
     Attributes:
         connected: the number of connections so far.
         handshakes: those that are not authenticated yet.
     """
 
-    def __init__(self, authenticate: Callable[[trio.SocketStream], Awaitable[AdmittedT]]) -> None:
+    def __init__(
+        self,
+        authenticate: Callable[[trio.SocketStream], Awaitable[AdmittedT]],
+        seconds: float = HANDSHAKE_SECONDS,
+    ) -> None:
         self.connected = 0
-        self.handshakes = Handshakes()
+        self.handshakes = Handshakes(seconds)
         self._authenticate = authenticate
         self._waiting: deque[AdmittedT] = deque()
         self._news = trio.Event()
@@ -99,6 +119,8 @@ class Admission(Generic[AdmittedT]):
         self.connected += 1
         try:
             peer = stream.socket.getpeername()
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
         except OSError:  # it is gone already
             stream.socket.close()
             self.handshakes.refused += 1
@@ -111,8 +133,15 @@ class Admission(Generic[AdmittedT]):
             except Exception:  # noqa: BLE001 - whatever a stranger does, and in whose code: no seat pays
                 self.handshakes.refused += 1
             else:
-                self._waiting.append(connection)
-                self._news.set()
+                self._keep(connection)
+
+    def _keep(self, connection: AdmittedT) -> None:
+        if self.is_full():
+            connection.close()
+            self.handshakes.refused += 1
+            return
+        self._waiting.append(connection)
+        self._news.set()
 
     def is_full(self) -> bool:
         """Report whether no more connections can wait; closed ones are forgotten first."""
@@ -191,6 +220,45 @@ class Census:
             f"a client connected to {where} and sent nothing, or no complete handshake; connections of that"
             f" kind: {silent}{others}",
         )
+
+
+DoorT = TypeVar("DoorT")
+
+
+class SeriesDoor(Generic[DoorT]):
+    """What a host opens for a series, or else for each match.
+
+    Args:
+        opened: opens it for as long as the context lasts.
+    """
+
+    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[DoorT]]) -> None:
+        self._opened = opened
+        self._door: DoorT | None = None
+
+    @property
+    def is_series(self) -> bool:
+        """Whether it is open for a series."""
+        return self._door is not None
+
+    @asynccontextmanager
+    async def series(self) -> AsyncIterator[None]:
+        """Open it for all matches that are played while the context lasts."""
+        async with self._opened() as door:
+            self._door = door
+            try:
+                yield
+            finally:
+                self._door = None
+
+    @asynccontextmanager
+    async def for_match(self) -> AsyncIterator[DoorT]:
+        """Give what is open, or open it for as long as the context lasts."""
+        if self._door is not None:
+            yield self._door
+            return
+        async with self._opened() as door:
+            yield door
 
 
 @runtime_checkable

@@ -26,6 +26,7 @@ import attrs
 import trio
 from msgspec import UNSET
 
+from flagfall.agents.admission import KEEPALIVE_SECONDS
 from flagfall.agents.door import MAX_TOKEN_CHARS
 from flagfall.agents.foreign import NETWORK
 from flagfall.agents.streams import bytes_of, secured
@@ -64,10 +65,6 @@ MAX_PAUSE_SECONDS: Final = 1.0
 
 ONE_TRY_SECONDS: Final = 5.0
 """How long one attempt may take, up to the first word of the host."""
-
-KEEPALIVE_SECONDS: Final = 30
-"""After so long without a word the network is asked whether the host is there: a match may be waited for
-without limit."""
 
 _LAST_SECONDS: Final = 2.0
 """How long the thread has to send the last words."""

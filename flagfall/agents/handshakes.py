@@ -1,6 +1,7 @@
 """Bounds on connections that have not been authenticated: few, short-lived, shared among addresses.
 
-Rule 1: a connection has `HANDSHAKE_SECONDS` to say who it is, however busily it sends.
+Rule 1: a connection has `HANDSHAKE_SECONDS` to say who it is, or what a protocol takes, however busily it
+    sends.
 Rule 2: where `MAX_HANDSHAKES` of them are open, a new one takes the place of the oldest one of the address
     that has most. Silent connections cost an honest client nothing, and one address cannot crowd out others.
 """
@@ -35,13 +36,17 @@ _IPV6_NETWORK_BITS: Final = 64
 class Handshakes:
     """The connections that are being authenticated, with counts for the explanation of an empty seat.
 
+    Args:
+        seconds: how long one may take.
+
     Attributes:
         silent: connections that ended without a complete handshake, for lack of time or place.
         refused: connections that were turned away for what they sent.
     """
 
-    silent: int = 0
-    refused: int = 0
+    _seconds: float = HANDSHAKE_SECONDS
+    silent: int = attrs.field(default=0, init=False)
+    refused: int = attrs.field(default=0, init=False)
     _open: dict[trio.CancelScope, str] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
@@ -58,7 +63,7 @@ class Handshakes:
         """
         if len(self._open) >= MAX_HANDSHAKES:
             self._evict()
-        with trio.move_on_after(HANDSHAKE_SECONDS) as scope:
+        with trio.move_on_after(self._seconds) as scope:
             self._open[scope] = _origin(peer)
             try:
                 yield

@@ -22,6 +22,7 @@ from typing import Final, Literal
 import trio
 
 from flagfall.agents.addresses import checked_address, checked_port, is_loopback, try_port
+from flagfall.agents.admission import SeriesDoor
 from flagfall.agents.door import Door, Joining, Opening
 from flagfall.agents.foreign import NETWORK, is_network
 from flagfall.agents.wire_host import Payloads, WireTalk
@@ -75,7 +76,7 @@ class NetworkHost:
             raise UsageError(f"{self.name} is not secured: with a certificate write tls:// or wss://")
         if not is_loopback(self._address):
             self._need_token()
-        self._door: Door | None = None
+        self._doors = SeriesDoor(self._opened)
         self._open = _lines if scheme in {"tcp", "tls"} else _web(browsers=bool(joining.token))
         try_port(self._address, port)
 
@@ -109,12 +110,8 @@ class NetworkHost:
         Raises:
             HostFault: it cannot be bound.
         """
-        async with self._opened() as door:
-            self._door = door
-            try:
-                yield
-            finally:
-                self._door = None
+        async with self._doors.series():
+            yield
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Door]:
@@ -129,10 +126,7 @@ class NetworkHost:
         except trio.EndOfChannel:
             return
         self.check(seat.budget.control)
-        if self._door is not None:
-            await self._play(self._door, seat, briefing)
-            return
-        async with self._opened() as door:
+        async with self._doors.for_match() as door:
             await self._play(door, seat, briefing)
 
     async def _play(self, door: Door, seat: Seat, briefing: Briefing) -> None:

@@ -19,7 +19,7 @@ from typing import Final, Literal
 import trio
 
 from flagfall.agents.addresses import LOOPBACK, checked_address, checked_port, try_port
-from flagfall.agents.admission import Census
+from flagfall.agents.admission import Census, SeriesDoor
 from flagfall.agents.commands import split_command
 from flagfall.agents.guarded import LAST_WORDS_SECONDS, Guarded, open_guarded
 from flagfall.agents.isolation import NO_ISOLATION
@@ -80,7 +80,7 @@ class RemoteLearnerHost:
         token: str = "",
     ) -> None:
         self._token = token
-        self._door: LearnerDoor | None = None
+        self._doors = SeriesDoor(self._opened)
         self._port = checked_port(port)
         self.name = name or f"zmq:{port}"
         self._address = checked_address(address)
@@ -108,12 +108,8 @@ class RemoteLearnerHost:
         Raises:
             HostFault: it cannot be bound.
         """
-        async with self._opened() as door:
-            self._door = door
-            try:
-                yield
-            finally:
-                self._door = None
+        async with self._doors.series():
+            yield
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[LearnerDoor]:
@@ -128,11 +124,9 @@ class RemoteLearnerHost:
         except trio.EndOfChannel:
             return
         self.check(seat.budget.control)
-        if self._door is not None:
-            await self._play(self._door, seat, start, stays=self._command is None)
-            return
-        async with self._opened() as door:
-            await self._play(door, seat, start, stays=False)
+        stays = self._doors.is_series and self._command is None
+        async with self._doors.for_match() as door:
+            await self._play(door, seat, start, stays=stays)
 
     async def _play(self, door: LearnerDoor, seat: Seat, start: Envelope, *, stays: bool) -> None:
         if door.is_taken:

@@ -22,6 +22,11 @@ from flagfall.agents.zmq_wire import HELLO, reward_text, shown
 from flagfall.agents.zmtp import ZmtpError, ZmtpPeer, message
 from flagfall.kernel.channels.pipes import BytePipe
 
+HELLO_SECONDS: Final = 60.0
+"""The time from connecting to `hello`. A learner may connect first and load its model then. When its
+connection is closed, its library connects again and it notices nothing, but a `hello` on its way at that
+moment is lost: so this is long, and only those connections are closed sooner whose places are needed."""
+
 MAX_READS_AT_END: Final = 16
 """Before a connection is closed, so many reads take what a learner has sent in vain: unread bytes would make
 the system throw away what is on its way to the learner."""
@@ -145,7 +150,7 @@ class LearnerDoor:
     """
 
     def __init__(self, token: str) -> None:
-        self.admission = Admission(self._authenticate)
+        self.admission = Admission(self._authenticate, HELLO_SECONDS)
         self.wrong = ""
         self.is_taken = False
         self._token = token.encode()

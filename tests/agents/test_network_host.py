@@ -15,7 +15,7 @@ import pytest
 import trio
 import trustme
 
-from flagfall.agents import handshakes
+from flagfall.agents import admission
 from flagfall.agents.admission import open_series
 from flagfall.agents.door import Joining
 from flagfall.agents.guest import Invitation, play_as_guest
@@ -286,7 +286,7 @@ async def test_who_says_no_join_takes_nobodys_place(port: int, noise: bytes):
 
 
 async def test_those_who_say_nothing_are_not_waited_for(port: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(handshakes, "HANDSHAKE_SECONDS", 0.2)
+    monkeypatch.setattr(admission.Admission.__init__, "__defaults__", (0.2,))
 
     async def client() -> None:
         silent = await Line.open(port)
