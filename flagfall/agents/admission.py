@@ -199,7 +199,7 @@ class Census:
     refused: int
 
     def absence(self, where: str) -> AgentFault:
-        """Explain why nobody plays the seat: `not connected`, or `silent` where a client said nothing.
+        """Explain why the seat is empty: `not connected`, or `silent` where a client sent nothing.
 
         Args:
             where: the address that is listened at.
@@ -226,7 +226,7 @@ DoorT = TypeVar("DoorT")
 
 
 class SeriesDoor(Generic[DoorT]):
-    """What a host opens for a series, or else for each match.
+    """A door that is opened for a series, or else for each match.
 
     Args:
         opened: opens it for as long as the context lasts.
@@ -238,7 +238,7 @@ class SeriesDoor(Generic[DoorT]):
 
     @property
     def is_series(self) -> bool:
-        """Whether it is open for a series."""
+        """Report whether it is open for a series."""
         return self._door is not None
 
     @asynccontextmanager

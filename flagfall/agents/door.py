@@ -116,7 +116,7 @@ def _no_password() -> str:
 
 @attrs.frozen
 class _Guest:
-    """An agent that has said its token."""
+    """An agent that has sent the right token."""
 
     wire: Wire
     _fd: int

@@ -64,7 +64,7 @@ MAX_PAUSE_SECONDS: Final = 1.0
 """Up to this: an agent finds a match within a second of its beginning, of the ten that it has to come up."""
 
 ONE_TRY_SECONDS: Final = 5.0
-"""How long one attempt may take, up to the first word of the host."""
+"""The longest time of one attempt, up to the first message of the host."""
 
 _LAST_SECONDS: Final = 2.0
 """How long the thread has to send the last words."""
@@ -298,7 +298,7 @@ class _Carrier:
         """Join, and wait for `hello`; gives the line and that message.
 
         Raises:
-            UsageError: nobody is there, or the host refuses the agent.
+            UsageError: there is no host, or it refuses the agent.
             HostFault: the match that the agent comes back to is over.
         """
         deadline = trio.current_time() + self._invitation.wait_seconds

@@ -45,7 +45,7 @@ more would be waited in vain."""
 
 
 READ_HELLO_SECONDS: Final = 0.05
-"""How long after the end of its program a `hello` is still read that it has sent: some passes of the loop."""
+"""The time after the end of a program to read a `hello` that it has sent: some passes of the loop."""
 
 _BIT: Final = {"type": "discrete", "n": 2, "start": 0}
 
@@ -211,7 +211,7 @@ class _Sitting:
     async def _play_on(self, talk: _Talk) -> bool:
         """Play with the next learner; gives whether the match is over.
 
-        It is not where the learner of the match before had stayed, and goes now without having said anything:
+        It is not where the learner of the match before had stayed, and goes now without a reply:
         it comes anew, or another one does.
         """
         link = await self._next()
@@ -239,14 +239,14 @@ class _Sitting:
 
 
 class _Talk:
-    """What is said with the learner of one match.
+    """The conversation with the learner of one match.
 
     Args:
         seat: where it sits.
         newest: the number of what the seat was asked last.
 
     Attributes:
-        heard: it has said anything since the match began.
+        heard: it has replied since the match began.
     """
 
     def __init__(self, seat: Seat, newest: int) -> None:
@@ -303,7 +303,7 @@ class _Talk:
         self._seat.reply(read_reply(frames, bits=self._bits), envelope.number)
 
     def _look_at_task(self) -> None:
-        """See whether the task is told in bits: what it shows and takes is 0 or 1."""
+        """Find out whether it is bit mode: what the task shows and takes is 0 or 1."""
         task = self._seat.task
         if task is self._task:
             return

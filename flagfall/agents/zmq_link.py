@@ -71,7 +71,7 @@ class LearnerLink:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was sent in part: the connection can be used further."""
+        """Report whether no message was sent in part, so that the connection can be used further."""
         return not self._sending
 
     async def receive(self) -> list[bytes]:
@@ -144,8 +144,8 @@ class LearnerDoor:
         token: what a learner must send before `hello`; empty for none.
 
     Attributes:
-        admission: the learners that have said `hello`.
-        wrong: how the newest connection began that said something else; empty where there was none.
+        admission: the learners that have sent `hello`.
+        wrong: how the newest connection began that sent something else; empty where there was none.
         is_taken: a match uses it.
     """
 

@@ -66,7 +66,7 @@ _READY: Final = _command(b"READY", bytes((len(_TYPE),)) + _TYPE + (4).to_bytes(4
 
 
 class ZmtpPeer:
-    """What is known of one peer, from its first byte on.
+    """The state of the connection to one peer, from its first byte on.
 
     Attributes:
         is_ready: the handshake of ZMTP is complete; what follows are messages.

@@ -78,7 +78,7 @@ def flood(port: int) -> None:
 
 
 def attack(role: str, port: int) -> None:
-    """What one of the attackers does, for ever."""
+    """Run one attacker until it is killed."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
     if role == "flood":
         flood(port)

@@ -1,4 +1,4 @@
-"""Who becomes the learner where several clients connect over ZeroMQ, in one match and in a series."""
+"""Choice of the learner where several clients connect over ZeroMQ, in one match and in a series."""
 
 from __future__ import annotations
 
