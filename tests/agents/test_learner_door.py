@@ -200,15 +200,21 @@ async def test_what_a_client_of_an_earlier_match_says_is_no_answer(clients: Clie
     assert (second.actions(), second.fell, second.dropped) == ([7, 7, 7], [], [])
 
 
-async def test_a_learner_that_stays_connected_plays_a_series(clients: Clients, tmp_path: Path):
-    """It says `hello` once, as the learners of round 1 do; each of its messages has its place."""
+async def series(clients: Clients, behaviour: str) -> list[Played]:
+    """Three matches of two turns with one client."""
     host = RemoteLearnerHost(clients.port)
     matches = []
     async with trio.open_nursery() as nursery, open_series([host]):
-        await clients.start(nursery, PLAY)
+        await clients.start(nursery, behaviour)
         for _ in range(3):
             matches.append(await play(CountTask(2), host))  # noqa: PERF401 - one after the other
         nursery.cancel_scope.cancel()
+    return matches
+
+
+async def test_a_learner_that_stays_connected_plays_a_series(clients: Clients, tmp_path: Path):
+    """It says `hello` once, as the learners of round 1 do; each of its messages has its place."""
+    matches = await series(clients, PLAY)
     assert [match.fell for match in matches] == [[], [], []]
     assert [match.actions() for match in matches] == [[7, 7]] * 3
     assert (tmp_path / "client1.py.heard").read_text().splitlines() == [
@@ -234,15 +240,8 @@ async def test_the_last_reward_of_a_series_is_sent_when_it_is_over(clients: Clie
 
 
 async def test_a_learner_that_connects_anew_for_each_match_plays_a_series(clients: Clients):
-    behaviour = (
-        "for _ in range(3): pair = connect(); pair.send(b'hello'); turn(pair); turn(pair); pair.close()"
-    )
-    host = RemoteLearnerHost(clients.port)
-    matches = []
-    async with trio.open_nursery() as nursery, open_series([host]):
-        await clients.start(nursery, behaviour)
-        for _ in range(3):
-            matches.append(await play(CountTask(2), host))  # noqa: PERF401 - one after the other
+    once = "pair = connect(); pair.send(b'hello'); turn(pair); turn(pair); pair.close()"
+    matches = await series(clients, f"for _ in range(3): {once}")
     assert [match.fell for match in matches] == [[], [], []]
     assert [match.actions() for match in matches] == [[7, 7]] * 3
 
