@@ -25,7 +25,7 @@ HANDSHAKE_SECONDS: Final = 2.0
 that is lost and sent again after a second."""
 
 MAX_HANDSHAKES: Final = 64
-"""Unauthenticated connections at a time. Each costs a descriptor and, with TLS, some 100 KiB. A flood of 1000
+"""Unauthenticated connections at a time. Each costs a descriptor and, with TLS, up to 1 MiB. A flood of 1000
 connections a second leaves each of them 64 ms; a handshake on the same machine takes 2 ms."""
 
 _IPV6_NETWORK_BITS: Final = 64
