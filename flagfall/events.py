@@ -219,7 +219,8 @@ class SeatFell(Event, frozen=True, tag="fell"):
 
     Attributes:
         seat: the number of the seat.
-        reason: `late`, `crashed`, `gone`, `garbage` or `not started`.
+        reason: `late`, `crashed`, `gone`, `garbage` or `not started`; of an agent that was to connect also
+            `not connected`, or `silent` where a client connected and sent nothing.
         detail: what to show the agent's author; bounded in length.
     """
 

@@ -316,4 +316,4 @@ def _foreign_host(
         return parse_network(agent, joining or ANYBODY, name)
     from flagfall.agents.zmq_host import parse_remote  # noqa: PLC0415 - likewise
 
-    return parse_remote(agent, name=name)
+    return parse_remote(agent, name=name, token="" if joining is None else joining.token)

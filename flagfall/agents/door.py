@@ -1,47 +1,48 @@
-"""Where agents from elsewhere come in: shakes hands, asks who is there, and lets one at a time to the seat.
+"""Admission of agents that speak the wire over a network: checks tokens, and seats one agent at a time.
 
-| who comes | what becomes of it |
+| who connects | what becomes of it |
 |---|---|
-| says nothing that is a `join`, or not within `HANDSHAKE_SECONDS` | the line is closed |
+| sends no `join` within `HANDSHAKE_SECONDS`, or when places are short | the connection is closed |
 | has another token | `refused`: `token` |
 | comes while the seat is taken | `refused`: `taken`; where a lost agent may come back, it takes the place |
-| comes while `MAX_WAITING` others shake hands | the line is closed |
+| comes back to a match that is over | `refused`: `over` |
+| comes between matches | it waits for the next one, with up to `MAX_WAITING - 1` others |
 
 None of that costs the seat anything but time.
 """
 
 from __future__ import annotations
 
-__all__ = ["Door", "Joining", "Opening"]
+__all__ = ["Door", "Joining", "Opening", "Place"]
 
 import hmac
+import secrets
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import attrs
 import trio
 
+from flagfall.agents.admission import Admission, Refusal
+from flagfall.agents.handshakes import is_hung_up
 from flagfall.agents.streams import bytes_of, secured
-from flagfall.agents.wire import Join, Refused, decode_from_agent, encode
+from flagfall.agents.wire import Join, Joined, Refused, decode_from_agent, encode
 from flagfall.agents.wire_host import Payloads, Wire
-from flagfall.errors import UsageError
+from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES
 from flagfall.kernel.channels.pipes import Bytes
-
-HANDSHAKE_SECONDS: Final = 5.0
-"""How long somebody may take to say who it is, TLS and WebSocket included: some trips around the world."""
-
-MAX_WAITING: Final = 8
-"""So many may shake hands at the same time; an agent is one, and tries again."""
 
 MAX_JOIN_BYTES: Final = 4 * 1024
 """The longest message of somebody that is not known yet."""
 
 MAX_TOKEN_CHARS: Final = 1024
 """As `join` has it."""
+
+MATCH_ID_BYTES: Final = 8
+"""Random bytes of the id by which an agent that comes back names its match: no two are the same by chance."""
 
 Opening: TypeAlias = Callable[[Bytes], Awaitable[Payloads]]
 """Turns bytes that came in into payloads; raises as a `Payloads` does when it receives."""
@@ -113,85 +114,149 @@ def _no_password() -> str:
     raise ValueError("its key has a password: give one without")
 
 
+@attrs.frozen
+class _Guest:
+    """An agent that has sent the right token."""
+
+    wire: Wire
+    _fd: int
+
+    def is_open(self) -> bool:
+        return not is_hung_up(self._fd)
+
+    def close(self) -> None:
+        self.wire.close()
+
+
 class Door:
-    """Lets agents in, one after the other.
+    """Lets agents in, for all matches of a series, and hands them to the match that is being played.
 
     Args:
         joining: who may.
         open_payloads: what is spoken over the bytes.
         context: how they are secured; `None` for not at all.
+        where: the address, for messages.
+
+    Attributes:
+        admission: those that have joined.
     """
 
-    def __init__(self, joining: Joining, open_payloads: Opening, context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, joining: Joining, open_payloads: Opening, context: ssl.SSLContext | None, where: str
+    ) -> None:
+        self.where = where
         self._joining = joining
         self._open_payloads = open_payloads
         self._context = context
-        self._waiting = 0
-        self._place: trio.CancelScope | None = None
-        self._give, self._arrivals = trio.open_memory_channel[Wire](1)
-        self._taken = False
+        self.admission = Admission(self._authenticate)
+        self._place: Place | None = None
 
-    async def keep(self, listeners: list[trio.SocketListener]) -> None:
-        """Let agents in, for ever."""
-        await trio.serve_listeners(self._meet, listeners)
+    @contextmanager
+    def place(self) -> Iterator[Place]:
+        """The place of one match: who joins while it lasts, and waits already, is for that match.
+
+        Raises:
+            UsageError: another seat plays with the agent of this address.
+        """
+        if self._place is not None:
+            raise UsageError(f"{self.where}: two seats at a time with one address: give each one its own")
+        place = self._place = Place(self.admission, self.where)
+        try:
+            yield place
+        finally:
+            self.leave(place)
+
+    def leave(self, place: Place) -> None:
+        """Give up a place: from now on, who joins is for the next match."""
+        if self._place is place:
+            self._place = None
+
+    async def _authenticate(self, stream: trio.SocketStream) -> _Guest:
+        fd = stream.socket.fileno()
+        pipe: Bytes | None = None
+        try:
+            pipe = bytes_of(stream) if self._context is None else await secured(stream, self._context)
+            payloads = await self._open_payloads(pipe)
+            payloads.allow(MAX_JOIN_BYTES)
+            await self._join(payloads)
+            payloads.allow(self._joining.max_message_bytes)
+            return _Guest(Wire(payloads), fd)
+        except BaseException:
+            if pipe is not None:
+                pipe.close()
+            raise
+
+    async def _join(self, payloads: Payloads) -> None:
+        """Hear who it is.
+
+        Raises:
+            Refusal: it may not join; it has been sent the reason.
+        """
+        join = decode_from_agent(await payloads.receive(), "json")
+        token = self._joining.token.encode()
+        if not isinstance(join, Join):
+            refused: Refused | None = Refused("garbage", "expected join")
+        elif token and not hmac.compare_digest(join.token.encode(), token):
+            refused = Refused("token", "it is not the right one")
+        else:
+            if join.match is not None:
+                await payloads.send(encode(Joined(), "json"))
+            refused = self._find_place(join)
+        if refused is not None:
+            await payloads.send(encode(refused, "json"))
+            raise Refusal(refused.reason)
+
+    def _find_place(self, join: Join) -> Refused | None:
+        """Decide whether an agent with the right token can play or wait; makes place for one that is back."""
+        place, again = self._place, self._joining.reconnect
+        if join.match and (place is None or place.match != join.match or not again):
+            return Refused("over", "that match is over, or agents may not come back to it")
+        if place is not None and again:
+            self.admission.discard_waiting()
+            place.displace()
+        elif place is not None and (place.held or self.admission.has_waiting()):
+            return Refused("taken", "the seat has its agent")
+        if self.admission.is_full():
+            return Refused("taken", "others wait for the seat")
+        return None
+
+
+class Place:
+    """The place of one match at the door.
+
+    Attributes:
+        match: the id by which an agent that comes back names the match.
+        held: an agent has joined this match.
+    """
+
+    def __init__(self, admission: Admission[_Guest], where: str) -> None:
+        self.match = secrets.token_hex(MATCH_ID_BYTES)
+        self.held = False
+        self._admission = admission
+        self._where = where
+        self._census = admission.census()
+        self._scope: trio.CancelScope | None = None
 
     async def arrival(self) -> Wire:
-        """The next agent, which has the place from now on."""
-        return await self._arrivals.receive()
+        """The wire of the next agent, which has the place from now on."""
+        guest = await self._admission.next()
+        self.held = True
+        return guest.wire
 
     @contextmanager
     def in_place(self) -> Iterator[trio.CancelScope]:
         """While an agent plays; cancelled when another one takes the place."""
         try:
-            with trio.CancelScope() as self._place:
-                yield self._place
+            with trio.CancelScope() as self._scope:
+                yield self._scope
         finally:
-            self._place = None
+            self._scope = None
 
-    async def _meet(self, stream: trio.SocketStream) -> None:
-        if self._waiting >= MAX_WAITING:
-            stream.socket.close()
-            return
-        self._waiting += 1
-        try:
-            with trio.move_on_after(HANDSHAKE_SECONDS):
-                await self._shake_hands(stream)
-        finally:
-            self._waiting -= 1
+    def displace(self) -> None:
+        """Take the place from the agent that has it."""
+        if self._scope is not None:
+            self._scope.cancel()
 
-    async def _shake_hands(self, stream: trio.SocketStream) -> None:
-        pipe: Bytes | None = None
-        kept = False
-        try:
-            pipe = bytes_of(stream) if self._context is None else await secured(stream, self._context)
-            payloads = await self._open_payloads(pipe)
-            payloads.allow(MAX_JOIN_BYTES)
-            join = decode_from_agent(await payloads.receive(), "json")
-            refused = self._judge(join) if isinstance(join, Join) else Refused("garbage", "expected join")
-            if refused is not None:
-                await payloads.send(encode(refused, "json"))
-                return
-            payloads.allow(self._joining.max_message_bytes)
-            self._let_in(Wire(payloads))
-            kept = True
-        except Exception:  # noqa: BLE001, S110 - whatever a stranger does, and in whose code: no seat pays
-            pass
-        finally:
-            if pipe is not None and not kept:
-                pipe.close()
-
-    def _judge(self, join: Join) -> Refused | None:
-        if self._joining.token and not hmac.compare_digest(join.token.encode(), self._joining.token.encode()):
-            return Refused("token", "it is not the right one")
-        if self._taken and not self._joining.reconnect:
-            return Refused("taken", "the seat has its agent")
-        return None
-
-    def _let_in(self, wire: Wire) -> None:
-        """Give it the place; whoever had it is cancelled, whoever waited for it is turned away."""
-        self._taken = True
-        with suppress(trio.WouldBlock):
-            self._arrivals.receive_nowait().close()
-        self._give.send_nowait(wire)
-        if self._place is not None:
-            self._place.cancel()
+    def absence(self) -> AgentFault | None:
+        """Explain why the seat is empty; `None` where an agent has joined, and is merely late."""
+        return None if self.held else self._census.absence(self._where)

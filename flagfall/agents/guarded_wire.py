@@ -46,6 +46,7 @@ async def play_by_wire(
         if seat.budget.control.clock == "cpu":
             seat.cpu_clock = guarded.cpu_clock()
         await talk.ask(wire)
+        await talk.part(wire)
         wire.close()
         await guarded.has_ended(CLOSE_SECONDS)
 

@@ -4,24 +4,29 @@ A thread carries payloads between the network and a pair of sockets, where the a
 of the host's own (`flagfall.agents.worker`); so the agent has the main thread, and any loop that it likes.
 
 Where the line is lost and the agent may come back, that thread answers for it what it has said already: an
-agent notices nothing but time.
+agent notices nothing but time. Where the line is lost before `hello`, or the seat is taken, it tries again
+with growing pauses, for the whole time that an agent is to wait.
 """
 
 from __future__ import annotations
 
 __all__ = ["Invitation", "play_as_guest"]
 
+import random
 import socket
 import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import trio
+from msgspec import UNSET
 
+from flagfall.agents.admission import KEEPALIVE_SECONDS
 from flagfall.agents.door import MAX_TOKEN_CHARS
 from flagfall.agents.foreign import NETWORK
 from flagfall.agents.streams import bytes_of, secured
@@ -34,6 +39,7 @@ from flagfall.agents.wire import (
     FromAgent,
     Hello,
     Join,
+    Joined,
     Ready,
     Refused,
     Skip,
@@ -50,10 +56,15 @@ from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.lines import LineError
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 
-AGAIN_SECONDS: Final = 0.1
-"""How long after an attempt to connect that failed the next one comes."""
+FIRST_PAUSE_SECONDS: Final = 0.05
+"""The longest pause after the first attempt that failed. Each further one may be twice as long: many agents
+that wait for one host do not keep it busy."""
+
+MAX_PAUSE_SECONDS: Final = 1.0
+"""Up to this: an agent finds a match within a second of its beginning, of the ten that it has to come up."""
 
 ONE_TRY_SECONDS: Final = 5.0
+"""The longest time of one attempt, up to the first message of the host."""
 
 _LAST_SECONDS: Final = 2.0
 """How long the thread has to send the last words."""
@@ -78,7 +89,8 @@ class Invitation:
         port: likewise.
         token: what to say; empty for none. Never shown.
         authority: a file with the certificates to trust, in PEM; `None` for those of the system.
-        wait_seconds: how long to try to connect, at first and after a loss.
+        wait_seconds: how long to try to join, at first and after a loss. The time between joining and the
+            beginning of the match is not counted.
         reconnect: come back where the line is lost.
     """
 
@@ -143,7 +155,7 @@ def play_as_guest(invitation: Invitation, load: Callable[[], Any]) -> Failed | N
 
     Raises:
         UsageError: nobody is there, or the host refuses.
-        HostFault: the line was lost.
+        HostFault: the line was lost, or the match was over when the agent came back.
     """
     ours, theirs = socket.socketpair()
     carrier = _Carrier(invitation, theirs, invitation.context())
@@ -172,6 +184,7 @@ class _Carrier:
         self._agents_end = agents_end
         self._context = context
         self._encoding: Encoding = "json"
+        self._match: str | None = None
         self._ready: bytes | None = None
         self._is_up = trio.Event()
         self._asked: int | None = None
@@ -197,41 +210,46 @@ class _Carrier:
 
     async def _from_host(self, agent: PayloadPipe) -> None:
         while True:
-            line = await self._connect()
+            line, payload = await self._connect()
             try:
-                await self._hear(line, agent)
+                await self._hear(line, payload, agent)
                 await trio.sleep_forever()  # until the agent has closed
             except _LOST as error:
-                if not self._invitation.reconnect or self._ready is None:
+                if not self._invitation.reconnect:
                     raise HostFault(f"the line to {self._invitation} was lost: {_told(error)}") from None
             finally:
                 self._line = None
                 line.close()
 
-    async def _hear(self, line: Payloads, agent: PayloadPipe) -> None:
-        """Hand on what the host says over this line."""
+    async def _hear(self, line: Payloads, payload: bytes, agent: PayloadPipe) -> None:
+        """Hand on what the host says over this line, from its `hello` on."""
         heard: Encoding = "json"
         while True:
-            payload = await line.receive()
             message = decode_to_agent(payload, heard)
-            if isinstance(message, Refused):
-                raise UsageError(f"the host refuses: {message.reason}: {message.detail}")
             if isinstance(message, Hello):
-                if self._ready is None:
-                    self._line = line
-                else:  # it was up already
-                    await line.send(self._ready)
-                    self._take_up(line)
-                    heard = self._encoding
-                    continue
-            elif await self._was_dealt_with(message, line):
-                continue
-            await agent.send(payload)
-            if isinstance(message, Bye):
-                return
-            if isinstance(message, Hello):
-                await self._is_up.wait()  # the host says nothing before that
+                await self._greet(message, payload, line, agent)
                 heard = self._encoding
+            elif not await self._was_dealt_with(message, line):
+                await agent.send(payload)
+                if isinstance(message, Bye):
+                    return
+            payload = await line.receive()
+
+    async def _greet(self, hello: Hello, payload: bytes, line: Payloads, agent: PayloadPipe) -> None:
+        """Hand on a `hello`, or answer for an agent that has had one; waits until the agent is ready."""
+        match = "" if hello.match is UNSET else hello.match
+        if self._match is None:
+            self._match = match
+            self._line = line
+            await agent.send(payload)
+        elif match != self._match:
+            raise HostFault(f"the match at {self._invitation} was over when the agent came back")
+        elif self._ready is None:
+            self._line = line
+        else:
+            await line.send(self._ready)
+            self._take_up(line)
+        await self._is_up.wait()  # the host says nothing before that
 
     def _take_up(self, line: Payloads) -> None:
         if self._encoding == "msgpack":
@@ -260,9 +278,9 @@ class _Carrier:
                         await self._line.send(payload)
                 if isinstance(message, Ready) and message.encoding == "msgpack":
                     agent.use_frames()
-                    assert self._line is not None
                     self._encoding = message.encoding
-                    self._take_up(self._line)
+                    if self._line is not None:
+                        self._take_up(self._line)
                 if isinstance(message, Ready):
                     self._ready = payload
                     self._is_up.set()
@@ -276,22 +294,67 @@ class _Carrier:
 
     # Connecting.
 
-    async def _connect(self) -> Payloads:
-        """Connect and say who we are; tries again for a while."""
+    async def _connect(self) -> tuple[Payloads, bytes]:
+        """Join, and wait for `hello`; gives the line and that message.
+
+        Raises:
+            UsageError: there is no host, or it refuses the agent.
+            HostFault: the match that the agent comes back to is over.
+        """
+        deadline = trio.current_time() + self._invitation.wait_seconds
+        pause = FIRST_PAUSE_SECONDS
         why = "nobody is there"
-        with trio.move_on_after(self._invitation.wait_seconds):
-            while True:
-                with trio.move_on_after(ONE_TRY_SECONDS):
-                    try:
-                        return await self._try()
-                    except (OSError, *_LOST) as error:
-                        why = _told(error)
-                await trio.sleep(AGAIN_SECONDS)
+        while (now := trio.current_time()) < deadline:
+            with trio.move_on_at(min(deadline, now + ONE_TRY_SECONDS)) as attempt:
+                try:
+                    line, payload = await self._try()
+                except (OSError, *_LOST) as error:
+                    why = _told(error)
+                else:
+                    attempt.deadline = inf
+                    found = await self._wait_for_hello(line, payload)
+                    if not isinstance(found, str):
+                        return line, found
+                    why = found
+                    if trio.current_time() > deadline:  # it has waited for its match, and was sent away
+                        deadline = trio.current_time() + self._invitation.wait_seconds
+            if attempt.cancelled_caught:
+                why = "it does not answer"
+            await trio.sleep(min(random.uniform(0, pause), max(0, deadline - trio.current_time())))
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
         raise UsageError(f"no connection to {self._invitation}: {why}")
 
-    async def _try(self) -> Payloads:
+    async def _wait_for_hello(self, line: Payloads, payload: bytes) -> bytes | str:
+        """The message after `joined`, however long it takes; or why there is none, and the line is closed."""
+        found: bytes | str = ""
+        try:
+            message = decode_to_agent(payload, "json")
+            if isinstance(message, Joined):
+                payload = await line.receive()
+                message = decode_to_agent(payload, "json")
+            found = self._refused(message) if isinstance(message, Refused) else payload
+        except _LOST as error:
+            found = _told(error)
+        finally:
+            if isinstance(found, str):
+                line.close()
+        return found
+
+    def _refused(self, message: Refused) -> str:
+        """Why to try again; raises where that makes no sense."""
+        why = f"{message.reason}: {message.detail}"
+        if message.reason == "over":
+            raise HostFault(f"the host refuses: {why}")
+        if message.reason != "taken":
+            raise UsageError(f"the host refuses: {why}")
+        return why
+
+    async def _try(self) -> tuple[Payloads, bytes]:
+        """Connect, say who we are, and hear the first word."""
         invitation = self._invitation
         stream = await trio.open_tcp_stream(invitation.host, invitation.port)
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
         if self._context is None:
             pipe: Any = bytes_of(stream)
         else:
@@ -304,11 +367,11 @@ class _Carrier:
                 web = WebSocketPayloads(pipe, server=False)
                 await web.connect(invitation.place)
                 payloads = web
-            await payloads.send(encode(Join(invitation.token), "json"))
+            await payloads.send(encode(Join(invitation.token, self._match or ""), "json"))
+            return payloads, await payloads.receive()
         except BaseException:
             pipe.close()
             raise
-        return payloads
 
 
 def _told(error: BaseException) -> str:

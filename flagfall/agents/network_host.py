@@ -15,15 +15,18 @@ from __future__ import annotations
 __all__ = ["ANYBODY", "NetworkHost", "parse_network"]
 
 import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final, Literal
 
 import trio
 
-from flagfall.agents.addresses import cannot_bind, checked_address, checked_port, is_loopback, try_port
+from flagfall.agents.addresses import checked_address, checked_port, is_loopback, try_port
+from flagfall.agents.admission import SeriesDoor
 from flagfall.agents.door import Door, Joining, Opening
 from flagfall.agents.foreign import NETWORK, is_network
 from flagfall.agents.wire_host import Payloads, WireTalk
-from flagfall.errors import AgentFault, HostFault, UsageError, nearest
+from flagfall.errors import AgentFault, UsageError, nearest
 from flagfall.kernel.channels.pipes import Bytes, PayloadPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
@@ -38,8 +41,8 @@ ANYBODY: Final = Joining()
 class NetworkHost:
     """Waits for an agent to connect, and plays the seat with it.
 
-    The port is tried at once, so that a wrong one is told before anything is played, and bound when the match
-    begins; nothing is held between.
+    The port is tried at once, so that a wrong one is told before anything is played. It is bound while a
+    match is played, or over a whole series (`flagfall.agents.admission.open_series`).
 
     Args:
         scheme: `tcp`, `tls`, `ws` or `wss`.
@@ -73,6 +76,7 @@ class NetworkHost:
             raise UsageError(f"{self.name} is not secured: with a certificate write tls:// or wss://")
         if not is_loopback(self._address):
             self._need_token()
+        self._doors = SeriesDoor(self._opened)
         self._open = _lines if scheme in {"tcp", "tls"} else _web(browsers=bool(joining.token))
         try_port(self._address, port)
 
@@ -99,6 +103,22 @@ class NetworkHost:
                 " use clock=wall"
             )
 
+    @asynccontextmanager
+    async def series(self) -> AsyncIterator[None]:
+        """Keep the port open over several matches; see `flagfall.agents.admission.open_series`.
+
+        Raises:
+            HostFault: it cannot be bound.
+        """
+        async with self._doors.series():
+            yield
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Door]:
+        door = Door(self._joining, self._open, self._context, self.name)
+        async with door.admission.opened(self._address, self._port):
+            yield door
+
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
         try:
@@ -106,40 +126,29 @@ class NetworkHost:
         except trio.EndOfChannel:
             return
         self.check(seat.budget.control)
-        listeners = await self._listen()
-        door = Door(self._joining, self._open, self._context)
-        fault: AgentFault | HostFault | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(door.keep, listeners)
-            try:
-                await self._play(door, WireTalk(seat, briefing, max_unasked=MAX_UNASKED))
-            except (AgentFault, HostFault) as caught:
-                fault = caught
-            nursery.cancel_scope.cancel()
-        if fault is not None:
-            raise fault
+        async with self._doors.for_match() as door:
+            await self._play(door, seat, briefing)
 
-    async def _listen(self) -> list[trio.SocketListener]:
-        host = None if self._address == "*" else self._address
-        try:
-            return await trio.open_tcp_listeners(self._port, host=host)
-        except OSError as error:  # somebody was faster: no agent pays for that
-            raise HostFault(cannot_bind(self._address, self._port, error)) from error
-
-    async def _play(self, door: Door, talk: WireTalk) -> None:
+    async def _play(self, door: Door, seat: Seat, briefing: Briefing) -> None:
         """Play until the match is over, with whoever has the place."""
-        while True:
-            wire = await door.arrival()
-            try:
-                with door.in_place():
-                    await talk.come_up(wire)
-                    await talk.ask(wire)
-                    return
-            except AgentFault as fault:
-                if fault.reason != "gone" or not self._joining.reconnect:
-                    raise
-            finally:
-                wire.close()
+        with door.place() as place:
+            seat.absence = place.absence
+            talk = WireTalk(seat, briefing, max_unasked=MAX_UNASKED, match=place.match)
+            while True:
+                wire = await place.arrival()
+                try:
+                    with place.in_place():
+                        await talk.come_up(wire)
+                        await talk.ask(wire)
+                        door.leave(place)  # before `bye`: the agent may come for the next match at once
+                        await talk.part(wire)
+                        return
+                except AgentFault as fault:
+                    if fault.reason != "gone" or (talk.is_up and not self._joining.reconnect):
+                        raise
+                    place.held = talk.is_up  # it left before it was ready: another one may come
+                finally:
+                    wire.close()
 
 
 async def _lines(pipe: Bytes) -> Payloads:

@@ -56,6 +56,7 @@ class ThreadHost:
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
                 seat.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
             await talk.ask(wire)
+            await talk.part(wire)
             with trio.move_on_after(CLOSE_SECONDS):
                 await gone.wait()
         finally:

@@ -2,6 +2,7 @@
 
     host                          agent
                                 <- join(token)      over a network only
+    joined()                    ->                  to an agent that asks for it
     hello(version, spaces, ...) ->
                                 <- ready(wants, encoding), or failed(reason, detail) and the end
     ask(number, ..., limit_ns)  ->
@@ -32,6 +33,7 @@ __all__ = [
     "FromAgent",
     "Hello",
     "Join",
+    "Joined",
     "Ready",
     "Refused",
     "Skip",
@@ -85,6 +87,7 @@ class Hello(_Message, frozen=True):
         spaces: what the first task shows and takes; `None` where that is not known yet.
         resumed: the match has begun; the agent had come up before, on a line that was lost.
         agent: what our own agent's end is to load, where it does not know.
+        match: over a network, an id of the match, for the `join` of an agent that comes back to it.
     """
 
     version: int
@@ -95,6 +98,7 @@ class Hello(_Message, frozen=True):
     spaces: Spaces | None = None
     resumed: bool = False
     agent: str | UnsetType = UNSET
+    match: str | UnsetType = UNSET
 
 
 class Ask(_Message, frozen=True):
@@ -136,10 +140,21 @@ class Refused(_Message, frozen=True):
     detail: str = ""
 
 
+class Joined(_Message, frozen=True):
+    """Over a network: the token is right; `hello` follows when a match begins, or `refused`."""
+
+
 class Join(_Message, frozen=True):
-    """Over a network: who is there."""
+    """Over a network: who is there.
+
+    Attributes:
+        token: what the host asks for.
+        match: the id of the match that the agent comes back to, as `hello` had it; empty where it comes anew.
+            With either the host answers `joined`; where it is left out, it does not.
+    """
 
     token: _Text = ""
+    match: _Text | None = None
 
 
 class Ready(_Message, frozen=True):
@@ -176,7 +191,7 @@ class Skip(_Message, frozen=True):
     number: int
 
 
-ToAgent: TypeAlias = Hello | Ask | Bye | Refused
+ToAgent: TypeAlias = Hello | Ask | Bye | Refused | Joined
 FromAgent: TypeAlias = Join | Ready | Failed | Answer | Skip
 
 _ENCODE: Final[Mapping[Encoding, Callable[[Any], bytes]]] = {

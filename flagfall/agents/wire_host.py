@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CLOSE_SECONDS", "Payloads", "Wire", "WireTalk"]
+__all__ = ["CLOSE_SECONDS", "Payloads", "Wire", "WireTalk", "described"]
 
 import itertools
 from contextlib import suppress
@@ -149,16 +149,26 @@ class WireTalk:
         agent: what the other end is to load; empty where it knows.
         max_unasked: after so many messages in a row that answer nothing the agent is out; `None` where it
             can do no harm by them.
+        match: the id by which an agent names the match when it comes back; empty where it cannot.
+
+    Attributes:
+        is_up: the agent has been ready, on this wire or an earlier one.
     """
 
     def __init__(
-        self, seat: Seat, briefing: Briefing, agent: str = "", max_unasked: int | None = None
+        self,
+        seat: Seat,
+        briefing: Briefing,
+        agent: str = "",
+        max_unasked: int | None = None,
+        match: str = "",
     ) -> None:
         self._seat = seat
         self._briefing = briefing
         self._agent = agent
         self._max_unasked = max_unasked
-        self._is_up = False
+        self._match = match
+        self.is_up = False
         self._taken: Envelope | None = None
         self._told: Spaces | None = None
         self._told_of: TaskRole | None = None
@@ -179,8 +189,9 @@ class WireTalk:
             briefing.seed,
             briefing.time_control,
             None if news is UNSET else news,
-            self._is_up,
+            self.is_up,
             self._agent or UNSET,
+            self._match or UNSET,
         )
         await wire.send(hello)
         message = await wire.receive()
@@ -193,12 +204,12 @@ class WireTalk:
             )
         wire.choose(message.encoding)
         seat.wants = frozenset({"act", *message.wants})
-        if not self._is_up:
-            self._is_up = True
+        if not self.is_up:
+            self.is_up = True
             seat.reply()
 
     async def ask(self, wire: Wire) -> None:
-        """Play the seat with the agent at the other end, until there are no more turns.
+        """Play the seat with the agent at the other end, until there are no more turns; `part` comes next.
 
         On a second wire it begins with the turn that the agent had when the first was lost, if it still has
         time for it.
@@ -229,8 +240,16 @@ class WireTalk:
                 await self._hear(wire, envelope.number)
                 self._taken = None
         except trio.EndOfChannel:
-            await wire.send(Bye())
-            await wire.hear_the_end()
+            return
+
+    async def part(self, wire: Wire) -> None:
+        """Tell the agent that there are no more turns, and give it time to close.
+
+        Raises:
+            AgentFault: it failed meanwhile.
+        """
+        await wire.send(Bye())
+        await wire.hear_the_end()
 
     async def _hear(self, wire: Wire, number: int) -> None:
         """Hand on what the agent says until it has dealt with this envelope."""
@@ -252,14 +271,19 @@ class WireTalk:
         task = self._told_of = self._seat.task
         if task is None:
             return UNSET
-        spaces = _sendable(_spaces_of(task, self._seat.number))
+        spaces = _sendable(described(task, self._seat.number))
         if self._told is not None and _text(spaces) == _text(self._told):
             return UNSET
         self._told = spaces
         return spaces
 
 
-def _spaces_of(task: TaskRole, seat: int) -> Spaces:
+def described(task: TaskRole, seat: int) -> Spaces:
+    """Describe what a task shows to a seat and takes from it.
+
+    Raises:
+        HostFault: the task's own code fails. No agent pays for that.
+    """
     try:
         return spaces_of(task, seat)
     except Exception as error:  # a task's own code: no agent pays for that

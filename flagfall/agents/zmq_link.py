@@ -1,168 +1,185 @@
-"""A bound ZeroMQ PAIR socket under trio, and the one client that it lets in.
+"""Connections of remote learners: the ZeroMQ handshake, `hello`, and messages, without waiting or with it.
 
-Rule 1: ZeroMQ's descriptor tells of changes, not of states: it is waited for only after `EVENTS` was
-    read and what is wanted was not in it. Each socket is used by one task, so nobody reads away what
-    another waits for.
-Rule 2: one client in the whole match. PAIR alone would leave a second one waiting, and would take a third
-    one, or the first again, when the first is gone. So a doorkeeper (ZeroMQ's authentication protocol, ZAP,
-    https://rfc.zeromq.org/spec/27) admits one handshake and refuses all others: nobody else's message
-    ever reaches the socket.
-Rule 3: ZeroMQ does not say that a client is gone, it waits for it to come back. The socket's monitor
-    says so at once; it tells of descriptors, and the first message says which one is the client's.
+Rule 1: a connection belongs to a learner when it has said `hello`, after the token where one is asked for.
+    Until then it is one of many (`flagfall.agents.handshakes`): a greeting alone takes nobody's place.
+Rule 2: a learner that connects again says `hello` again. A client library that connects again by itself, for
+    a program that goes on as if nothing had happened, does not, and is not let in.
 """
 
 from __future__ import annotations
 
-__all__ = ["PairLink"]
+__all__ = ["LearnerDoor", "LearnerLink", "LinkLost"]
 
-import struct
-from typing import Final
+import hmac
+from typing import Any, Final
 
 import trio
-import zmq
-from trio.lowlevel import wait_readable
 
-MAX_REPLY_BYTES: Final = 4096
-"""A longer frame ends the connection. A right one has one or two bytes; this one can still be told of."""
+from flagfall.agents.admission import Admission, Refusal
+from flagfall.agents.handshakes import is_hung_up
+from flagfall.agents.streams import bytes_of
+from flagfall.agents.zmq_wire import HELLO, reward_text, shown
+from flagfall.agents.zmtp import ZmtpError, ZmtpPeer, message
+from flagfall.kernel.channels.pipes import BytePipe
 
-QUEUED_MESSAGES: Final = 64
-"""So many wait at either end of the socket; then TCP holds the client back."""
+HELLO_SECONDS: Final = 60.0
+"""The time from connecting to `hello`. A learner may connect first and load its model then. When its
+connection is closed, its library connects again and it notices nothing, but a `hello` on its way at that
+moment is lost: so this is long, and only those connections are closed sooner whose places are needed."""
 
-LINGER_MS: Final = 20
-"""At most so long closing waits until the last message is with the operating system: it always is at once,
-unless the client has stopped reading megabytes ago."""
-
-_MONITORED: Final = zmq.Event.ACCEPTED | zmq.Event.HANDSHAKE_SUCCEEDED | zmq.Event.DISCONNECTED
+MAX_READS_AT_END: Final = 16
+"""Before a connection is closed, so many reads take what a learner has sent in vain: unread bytes would make
+the system throw away what is on its way to the learner."""
 
 
-class PairLink:
-    """A PAIR socket that is bound, and its client.
+class LinkLost(Exception):
+    """The learner is gone, or sends what is no message; the text says how."""
+
+
+class Disconnected(LinkLost):
+    """The other end has closed the connection."""
+
+    def __init__(self) -> None:
+        super().__init__("it disconnected")
+
+
+class LearnerLink:
+    """Messages from and to one learner.
 
     Args:
-        endpoint: such as `tcp://127.0.0.1:5556`.
+        pipe: the connection.
+        fd: its descriptor.
 
     Attributes:
-        while_there: a scope to talk to the client in: cancelled when the client is lost.
-        lost: why it is, or `None`.
-        last_words: whether a last message is on its way to it.
-
-    Raises:
-        zmq.ZMQError: the endpoint cannot be bound.
+        owes: a token was sent, and the reply has not come yet.
+        owed: the reward that the learner has not been sent yet; it is when the connection is closed.
+        stayed: it has played a match, and was kept for another.
     """
 
-    def __init__(self, endpoint: str) -> None:
-        self.while_there = trio.CancelScope()
-        self.lost: str | None = None
-        self._let_in = False
-        self._shaken = False
-        self._accepted: set[int] = set()
-        self._client: int | None = None
-        self.last_words = False
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        try:
-            self._door = self._context.socket(zmq.REP)
-            self._door.bind("inproc://zeromq.zap.01")
-            self._socket = self._context.socket(zmq.PAIR)
-            self._socket.set(zmq.ZAP_DOMAIN, b"flagfall")
-            self._socket.set(zmq.IPV6, int("[" in endpoint))
-            self._socket.set(zmq.SNDHWM, QUEUED_MESSAGES)
-            self._socket.set(zmq.RCVHWM, QUEUED_MESSAGES)
-            self._socket.set(zmq.MAXMSGSIZE, MAX_REPLY_BYTES)
-            self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(int(_MONITORED))
-            self._socket.bind(endpoint)
-        except BaseException:
-            self.close()
-            raise
+    def __init__(self, pipe: BytePipe, fd: int) -> None:
+        self.owes = False
+        self.owed: Any = 0
+        self.stayed = False
+        self._pipe = pipe
+        self._fd = fd
+        self._peer = ZmtpPeer()
+        self._sending = False
+
+    def is_open(self) -> bool:
+        """Report whether the other end is still there."""
+        return not is_hung_up(self._fd)
 
     @property
-    def heard(self) -> bool:
-        """Whether the client has said anything."""
-        return self._client is not None
-
-    # The client's talk; for one task.
+    def is_whole(self) -> bool:
+        """Report whether no message was sent in part, so that the connection can be used further."""
+        return not self._sending
 
     async def receive(self) -> list[bytes]:
-        """The next message, as its frames. If it is cancelled, nothing was taken."""
-        while (message := self.receive_nowait()) is None:
-            await _until(self._socket, zmq.POLLIN)
-        return message
+        """The next message, as its frames. If it is cancelled, nothing was taken.
+
+        Raises:
+            LinkLost: there will be none.
+        """
+        while (frames := self._next_message()) is None:
+            await self._send(self._peer.take_output())
+            data = await self._pipe.read()
+            if not data:
+                raise Disconnected
+            self._peer.feed(data)
+        return frames
 
     def receive_nowait(self) -> list[bytes] | None:
-        """The next message, if there is one."""
-        try:
-            frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
-        except zmq.Again:
-            return None
-        if self._client is None:
-            self._meet(int(frames[0].get(zmq.SRCFD)))
-        return [frame.bytes for frame in frames]
+        """The next message, if there is one.
 
-    async def send(self, data: bytes) -> None:
-        """Send a message of one frame. If it is cancelled, it was not sent."""
-        while True:
-            try:
-                self._socket.send(data, zmq.NOBLOCK)
-            except zmq.Again:
-                await _until(self._socket, zmq.POLLOUT)
-            else:
-                return
+        Raises:
+            LinkLost: there will be none.
+        """
+        while (frames := self._next_message()) is None:
+            data = self._pipe.read_nowait()
+            if data is None:
+                return None
+            if not data:
+                raise Disconnected
+            self._peer.feed(data)
+        return frames
 
-    def send_last(self, data: bytes) -> None:
-        """Send a message that goes out before the socket is closed, if there still is a client."""
+    def _next_message(self) -> list[bytes] | None:
         try:
-            self._socket.send(data, zmq.NOBLOCK)
-        except zmq.Again:
+            return self._peer.next_message()
+        except ZmtpError as error:
+            raise LinkLost(str(error)) from None
+
+    async def send(self, *frames: bytes) -> None:
+        """Send messages of one frame each, together.
+
+        Raises:
+            LinkLost: the learner is gone.
+        """
+        await self._send(self._peer.take_output() + b"".join(map(message, frames)))
+
+    async def _send(self, data: bytes) -> None:
+        if not data:
             return
-        self.last_words = True
-
-    def lose(self, why: str) -> None:
-        """Nobody is to be waited for any more."""
-        if self.lost is None:
-            self.lost = why
-            self.while_there.cancel()
+        self._sending = True
+        try:
+            await self._pipe.write(data)
+        except trio.BrokenResourceError:
+            raise Disconnected from None
+        self._sending = False
 
     def close(self) -> None:
-        """Close the sockets and end ZeroMQ's threads."""
-        self._context.destroy(linger=LINGER_MS if self.last_words else 0)
-
-    # Who is there; each for a task of its own.
-
-    async def keep_door(self) -> None:
-        """Let one client in, and no other."""
-        while True:
-            await _until(self._door, zmq.POLLIN)
-            version, request, *_who = self._door.recv_multipart(zmq.NOBLOCK)
-            status = b"400" if self._let_in else b"200"
-            self._let_in = True
-            self._door.send_multipart([version, request, status, b"", b"", b""], zmq.NOBLOCK)
-
-    async def watch(self) -> None:
-        """Notice when the client is gone."""
-        while True:
-            await _until(self._monitor, zmq.POLLIN)
-            event, _endpoint = self._monitor.recv_multipart(zmq.NOBLOCK)
-            self._note(*struct.unpack("=Hi", event))  # as zmq_socket_monitor(3) has it
-
-    def _note(self, event: int, fd: int) -> None:
-        if event == zmq.Event.ACCEPTED:
-            self._accepted.add(fd)
-        elif event == zmq.Event.HANDSHAKE_SUCCEEDED:
-            self._shaken = True
-        elif event == zmq.Event.DISCONNECTED:
-            self._accepted.discard(fd)
-            if fd == self._client or (self._shaken and not self._accepted):
-                self.lose("it disconnected")
-            elif not self._accepted:  # it was let in, and vanished before its handshake was over
-                self._let_in = False
-
-    def _meet(self, fd: int) -> None:
-        """The client said its first word, on this descriptor."""
-        self._client = fd
-        if self._shaken and fd not in self._accepted:
-            self.lose("it disconnected")
+        """Send the last reward, if one is owed and it can be sent at once, and close the connection."""
+        if self.owed and self.is_whole:
+            for _ in range(MAX_READS_AT_END):
+                if not self._pipe.read_nowait():
+                    break
+            self._pipe.write_nowait(self._peer.take_output() + message(reward_text(self.owed)))
+        self._pipe.close()
 
 
-async def _until(socket: zmq.Socket[bytes], events: int) -> None:
-    """Wait until the socket is ready for this."""
-    while not int(socket.get(zmq.EVENTS)) & events:
-        await wait_readable(int(socket.get(zmq.FD)))
+class LearnerDoor:
+    """Admission of learners, for all matches of a series.
+
+    Args:
+        token: what a learner must send before `hello`; empty for none.
+
+    Attributes:
+        admission: the learners that have sent `hello`.
+        wrong: how the newest connection began that sent something else; empty where there was none.
+        is_taken: a match uses it.
+    """
+
+    def __init__(self, token: str) -> None:
+        self.admission = Admission(self._authenticate, HELLO_SECONDS)
+        self.wrong = ""
+        self.is_taken = False
+        self._token = token.encode()
+
+    async def _authenticate(self, stream: trio.SocketStream) -> LearnerLink:
+        fd = stream.socket.fileno()
+        pipe = bytes_of(stream)
+        try:
+            link = LearnerLink(pipe, fd)
+            if self._token:
+                frames = await _receive(link)
+                if not hmac.compare_digest(b"".join(frames), self._token) or len(frames) != 1:
+                    self._refuse("the token", "something else")
+            frames = await _receive(link)
+            if frames != [HELLO]:
+                self._refuse("hello", shown(b"|".join(frames)))
+        except BaseException:
+            pipe.close()
+            raise
+        return link
+
+    def _refuse(self, expected: str, said: str) -> None:
+        self.wrong = f"expected {expected}, got {said}"
+        raise Refusal(self.wrong)
+
+
+async def _receive(link: LearnerLink) -> list[bytes]:
+    """The next message of a handshake; a connection that ends without it was silent."""
+    try:
+        return await link.receive()
+    except Disconnected:
+        raise trio.EndOfChannel from None

@@ -1,8 +1,11 @@
-"""The messages of a remote learner, as round 1 has them: decimal texts and single characters."""
+"""The messages of a remote learner, as round 1 has them: decimal texts and single characters.
+
+In bit mode a token is the character `0` or `1`, in byte mode the character of its code.
+"""
 
 from __future__ import annotations
 
-__all__ = ["HELLO", "BadReply", "byte_text", "is_remote", "read_reply", "reward_text", "shown"]
+__all__ = ["HELLO", "BadReply", "is_remote", "read_reply", "reward_text", "shown", "token_text"]
 
 import operator
 from contextlib import suppress
@@ -19,6 +22,7 @@ MAX_SHOWN_CHARS: Final = 40
 """So much of a bad message is shown to its author."""
 
 _MAX_BYTE: Final = 255
+_BITS: Final = "01"
 
 
 @attrs.frozen
@@ -37,8 +41,13 @@ def is_remote(text: str) -> bool:
     return text == "zmq" or text.startswith("zmq:")
 
 
-def read_reply(frames: list[bytes]) -> int | BadReply:
-    """The byte that a message means: one frame of one character, its code 0 to 255, in UTF-8."""
+def read_reply(frames: list[bytes], *, bits: bool = False) -> int | BadReply:
+    """The byte or bit that a message means: one frame of one character, its code 0 to 255, in UTF-8.
+
+    Args:
+        frames: of the message.
+        bits: it is bit mode; the character must be `0` or `1`.
+    """
     if len(frames) != 1:
         return BadReply(f"{len(frames)} frames: {shown(frames[0])}")
     try:
@@ -48,6 +57,8 @@ def read_reply(frames: list[bytes]) -> int | BadReply:
     if len(text) != 1:
         return BadReply(f"{len(text)} characters: {shown(frames[0])}")
     code = ord(text)
+    if bits:
+        return _BITS.index(text) if text in _BITS else BadReply(f"no bit: {shown(frames[0])}")
     return code if code <= _MAX_BYTE else BadReply(f"code {code}: {shown(frames[0])}")
 
 
@@ -60,15 +71,21 @@ def reward_text(reward: Any) -> bytes:
     return str(int(reward)).encode()
 
 
-def byte_text(observation: Any) -> bytes:
-    """A byte as the character of that code, in UTF-8.
+def token_text(observation: Any, *, bits: bool = False) -> bytes:
+    """A byte as the character of that code, in UTF-8; a bit as `0` or `1`.
+
+    Args:
+        observation: what the task shows.
+        bits: it is bit mode.
 
     Raises:
-        HostFault: it is no byte. No agent pays for that.
+        HostFault: it is no byte, or no bit. No agent pays for that.
     """
     with suppress(TypeError):
         code = operator.index(observation)
-        if 0 <= code <= _MAX_BYTE:
+        if bits and 0 <= code < len(_BITS):
+            return _BITS[code].encode()
+        if not bits and 0 <= code <= _MAX_BYTE:
             return chr(code).encode()
     raise HostFault(f"a remote learner hears bytes; give it byte tasks, this one shows {shown(observation)}")
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from flagfall.errors import UsageError
+from flagfall.errors import HostFault, UsageError
 
 agent = App(name="agent", help="The agent's end of a match that somebody else holds.", help_format="markdown")
 
@@ -40,7 +40,7 @@ def serve(
         connect: Where the match is: `tcp://HOST:PORT`, `tls://`, `ws://` or `wss://`.
         token_file: A file with the token that the host asks for.
         ca: A file with the certificates to trust, in PEM; by default those of the system.
-        wait: How long to try to connect.
+        wait: How long to try to connect, with growing pauses.
         reconnect: Come back where the line is lost; the host must allow it.
         matches: Play so many matches, one after the other.
     """
@@ -66,8 +66,15 @@ def serve(
     )
     loaded = load_agent(spec)
     code = 0
-    for _ in range(matches):
-        failed = play_as_guest(invitation, lambda: loaded)
+    for left in reversed(range(matches)):
+        try:
+            failed = play_as_guest(invitation, lambda: loaded)
+        except HostFault as error:  # this match is over for the agent; the next one may not be
+            if not left:
+                raise
+            print(f"flagfall: {error}", file=sys.stderr)
+            code = 1
+            continue
         if failed is not None:
             print(f"flagfall: the agent is out: {failed.reason}: {failed.detail}", file=sys.stderr)
             code = 1

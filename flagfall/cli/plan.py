@@ -252,10 +252,14 @@ def _hosts(
         raise UsageError(
             "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock out"
         )
-    if joining is not None and not any(map(is_network, specs)):
+    if joining is not None and not any(is_network(spec) or is_remote(spec) for spec in specs):
         raise UsageError(
             "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents who connect:"
             " name one, such as --agent tcp://127.0.0.1:7777"
+        )
+    if joining is not None and (joining.certificate or joining.reconnect) and not any(map(is_network, specs)):
+        raise UsageError(
+            "--agent-cert, --agent-key and --agent-reconnect are not for learners over ZeroMQ: leave them out"
         )
     distinct = list(dict.fromkeys(specs))
     names = Counter(agent_name(spec) for spec in distinct)
@@ -266,7 +270,8 @@ def _hosts(
         if learner_command is not None and is_remote(spec) and not virtual:
             from flagfall.agents.zmq_host import parse_remote
 
-            made[spec] = parse_remote(spec, learner_command, name)
+            token = "" if joining is None else joining.token
+            made[spec] = parse_remote(spec, learner_command, name, token)
         else:
             made[spec] = host_agent(spec, "task" if virtual else kind, name, isolation, joining)
     return made

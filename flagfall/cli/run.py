@@ -104,7 +104,7 @@ def run(
         scramble: Words become pseudo-words; for conversations, in bit mode.
         fixes: Play round 1's tasks with four quirks of the original repaired (`docs/round1.md` lists them).
         max_reward_per_task: A task that has paid so much pays no more.
-        agent_token_file: A file with the token that agents must say who connect over a network.
+        agent_token_file: A file with the token that agents and learners must say who connect over a network.
         agent_cert: A file with the certificate of this host, in PEM, for `tls` and `wss`.
         agent_key: A file with its key, where it is not in the same one.
         agent_reconnect: Agents whose line is lost may come back while they have time.

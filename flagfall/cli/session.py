@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from flagfall.agents.admission import open_series
 from flagfall.cli.interrupts import Interrupts, interruptible
 from flagfall.cli.progress import Progress, show_progress
 from flagfall.cli.results_file import write_results
@@ -67,10 +68,11 @@ class Session:
 
     async def _play_all(self, interrupts: Interrupts) -> None:
         try:
-            for match in self.plan.matches:
-                if interrupts.stop.is_set():
-                    break
-                await self._play_one(match, interrupts)
+            async with open_series(self.plan.hosts.values()):
+                for match in self.plan.matches:
+                    if interrupts.stop.is_set():
+                        break
+                    await self._play_one(match, interrupts)
         except FlagfallError as error:
             self.fault = error
         finally:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 __all__ = ["BURST_TURNS", "CPU_WALL_FACTOR", "Seat", "SeatTally"]
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -26,6 +27,7 @@ from flagfall.timing.budget import is_late
 from flagfall.timing.stalls import STALL_NS
 
 if TYPE_CHECKING:
+    from flagfall.errors import AgentFault
     from flagfall.kernel.channels.envelope import Envelope, Phase
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.stage import Stage
@@ -106,6 +108,8 @@ class Seat(Appointment):
         phase: what it was asked last.
         limit_ns: how long that may take before it is late.
         cpu_clock: on the CPU clock, what the agent has used; set by its host.
+        absence: explains why there is no agent yet, when the time for `start` runs out; set by a host that
+            waits for agents to connect. `None`, or if it returns `None`: the agent is merely late.
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
         own_stalls_ns: how long this agent held up the event loop (kept by the ledger).
     """
@@ -135,6 +139,7 @@ class Seat(Appointment):
         "_started_ns",
         "_taken",
         "_used_ns",
+        "absence",
         "budget",
         "closed",
         "cpu_clock",
@@ -166,6 +171,7 @@ class Seat(Appointment):
         self.task: TaskRole | None = None
         self.own_stalls_ns = 0
         self.cpu_clock: NowNs | None = None
+        self.absence: Callable[[], AgentFault | None] | None = None
         self._stage = stage
         self._keeper = keeper
         self._now = keeper.now

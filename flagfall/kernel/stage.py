@@ -337,6 +337,10 @@ class Stage(Appointment):
         """A seat is out from now on; whatever it was asked is answered for it."""
         if seat.out is not None:
             return
+        if reason == "late" and seat.phase == "start" and seat.absence is not None:
+            absent = seat.absence()
+            if absent is not None:
+                reason, detail = absent.reason, absent.detail
         now_ns = self._now()
         seat.out = reason
         seat.out_detail = detail[-MAX_DETAIL_CHARS:]

@@ -15,9 +15,11 @@ import pytest
 import trio
 import trustme
 
-from flagfall.agents import door
+from flagfall.agents import admission
+from flagfall.agents.admission import open_series
 from flagfall.agents.door import Joining
 from flagfall.agents.guest import Invitation, play_as_guest
+from flagfall.agents.handshakes import MAX_HANDSHAKES
 from flagfall.agents.network_host import MAX_UNASKED, NetworkHost, parse_network
 from flagfall.agents.websocket import MAX_PINGS, WebSocketPayloads
 from flagfall.agents.wire import Failed
@@ -220,7 +222,8 @@ async def test_a_host_that_proves_to_be_somebody_else_is_not_played_at(
             refused.append(str(error))
 
     played = await match(CountTask(2), host, client, control="start=1500ms act=100ms/200ms")
-    assert [fall.reason for fall in played.fell] == ["late"]
+    assert [fall.reason for fall in played.fell] == ["not connected"]  # it came, and went without a word
+    assert "refused or lost" in played.fell[0].detail
     assert "certificate" in refused[0].lower()
 
 
@@ -283,12 +286,16 @@ async def test_who_says_no_join_takes_nobodys_place(port: int, noise: bytes):
 
 
 async def test_those_who_say_nothing_are_not_waited_for(port: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(door, "HANDSHAKE_SECONDS", 0.2)
+    monkeypatch.setattr(admission.Admission.__init__, "__defaults__", (0.2,))
 
     async def client() -> None:
-        silent = [await Line.open(port) for _ in range(door.MAX_WAITING + 3)]
-        for line in silent:  # the last three at once, the others when their time is over
-            assert await line.is_closed()
+        silent = await Line.open(port)
+        slow = await Line.open(port)
+        with suppress(trio.BrokenResourceError):
+            while True:
+                await slow.raw(b" ")
+                await trio.sleep(0.02)
+        assert await silent.is_closed()
         agent = await Line.joined(port)
         await agent.come_up()
         await agent.play()
@@ -297,12 +304,91 @@ async def test_those_who_say_nothing_are_not_waited_for(port: int, monkeypatch: 
     assert (played.actions(), played.fell) == ([0, 1, 2], [])
 
 
+STALLS = {
+    "tcp": [b"", b'{"type":"jo'],
+    "tls": [b"", b"\x16\x03\x01\x02\x00\x01"],
+    "ws": [b"", b"GET / HTTP/1.1\r\nHost:"],
+    "wss": [b"", b"\x16\x03\x01\x02\x00\x01"],
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+async def test_silent_strangers_keep_no_agent_out(scheme: str, port: int, certificates: dict[str, Path]):
+    """More of them than there is place for, which stall at any point of the handshake, and never end."""
+
+    async def client() -> None:
+        for number in range(MAX_HANDSHAKES + 16):
+            stranger = await Line.open(port)
+            with suppress(trio.BrokenResourceError):  # it had to give way to a later one
+                await stranger.raw(STALLS[scheme][number % 2])
+        invitation = invited(scheme, port, certificates["authority"], token=TOKEN)
+        assert await guest(invitation, echo) is None
+
+    host = hosted(scheme, port, certificates["host"], token=TOKEN)
+    played = await match(CountTask(3), host, client)
+    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+
+
+async def test_a_flood_of_wrong_tokens_keeps_no_agent_out(port: int):
+    async def flood() -> None:
+        while True:
+            with suppress(OSError, trio.BrokenResourceError):
+                async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+                    await stream.send_all(b'{"type":"join","token":"x"}\n')
+                    await stream.receive_some()
+
+    async def client() -> None:
+        await Line.open(port)
+        assert await guest(invited("tcp", port, token=TOKEN), echo) is None
+
+    played = await match(CountTask(3), hosted("tcp", port, token=TOKEN), client, flood, flood)
+    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+
+
+async def test_an_agent_that_left_before_it_was_ready_costs_nobody_the_seat(port: int):
+    async def client() -> None:
+        first = await Line.joined(port)
+        await first.hear()
+        first.close()
+        second = await Line.joined(port)
+        await second.come_up()
+        await second.play()
+
+    played = await match(CountTask(3), hosted("tcp", port), client)
+    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+
+
 # Faults of the agent.
 
 
-async def test_nobody_comes(port: int):
-    played = await match(CountTask(3), hosted("tcp", port), control="start=100ms act=100ms/200ms")
-    assert [fall.reason for fall in played.fell] == ["late"]
+async def test_the_report_says_why_a_seat_stayed_empty(port: int):
+    async def silent() -> None:
+        await Line.open(port)
+
+    async def wrong() -> None:
+        await (await Line.joined(port, "open barley")).hear()
+
+    async def slow() -> None:
+        await (await Line.joined(port, TOKEN)).hear()
+
+    verdicts = []
+    for clients in [(), (silent,), (wrong,), (silent, wrong), (slow,)]:
+        host = hosted("tcp", port, token=TOKEN)
+        played = await match(CountTask(3), host, *clients, control="start=200ms act=100ms/200ms")
+        assert played.result is not None
+        (report,), (fell,) = played.result.seats, played.fell
+        assert (report.fell, report.detail) == (fell.reason, fell.detail)
+        verdicts.append((fell.reason, fell.detail.replace(f"tcp://127.0.0.1:{port}", "HERE")))
+    silence = (
+        "a client connected to HERE and sent nothing, or no complete handshake; connections of that kind: 1"
+    )
+    assert verdicts[:4] == [
+        ("not connected", "no client connected to HERE"),
+        ("silent", silence),
+        ("not connected", "no client joined at HERE: connections refused or lost: 1"),
+        ("silent", f"{silence}; connections refused: 1"),
+    ]
+    assert verdicts[4][0] == "late"
 
 
 async def test_a_line_that_is_lost(port: int):
@@ -472,6 +558,94 @@ async def test_an_agent_of_the_kit_does_not_notice_that_its_line_was_cut(scheme:
     assert played.actions() == list(range(60))
     assert seen == list(range(60))  # it was asked everything once
     assert next(cuts, None) is None  # all were made
+
+
+# Series.
+
+
+async def test_an_agent_that_comes_between_two_matches_plays_the_next_one(port: int):
+    host = hosted("tcp", port)
+    quick = "start=100ms act=100ms/200ms"
+    async with open_series([host, host]):
+        assert [fall.reason for fall in (await match(CountTask(2), host, control=quick)).fell] == [
+            "not connected"
+        ]
+        gone = await Line.joined(port)
+        waits = await Line.joined(port)
+        gone.close()
+        Line.opened.clear()  # they are not of one match
+
+        async def client() -> None:
+            await waits.come_up()
+            await waits.play()
+
+        played = await match(CountTask(3), host, client)
+        waits.close()
+    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+
+
+async def test_an_agent_that_comes_back_to_a_match_that_is_over_does_not_play_the_next(port: int):
+    host = hosted("tcp", port, token=TOKEN, reconnect=True)
+    matches: list[str] = []
+    errors: list[str] = []
+
+    class Loses:
+        """Loses its line in its second turn, and comes back when that match is over."""
+
+        async def __call__(self) -> None:
+            line = await Line.open(port)
+            await line.say(type="join", token=TOKEN, match="")
+            assert await line.hear() == {"type": "joined"}
+            matches.append((await line.come_up())["match"])
+            await line.play(1)
+            line.close()
+
+    async def returns() -> None:
+        line = await Line.open(port)
+        await line.say(type="join", token=TOKEN, match=matches[0])
+        assert await line.hear() == {"type": "joined"}
+        refused = await line.hear()
+        errors.append(refused["reason"])
+        fresh = await Line.joined(port, TOKEN)
+        matches.append((await fresh.come_up())["match"])
+        await fresh.play()
+
+    async with open_series([host]):
+        first = await match(CountTask(50), host, Loses(), control="start=20s act=50ms/200ms")
+        second = await match(CountTask(3), host, returns)
+    assert [fall.reason for fall in first.fell] == ["late"]
+    assert (second.actions(), second.fell) == ([0, 1, 2], [])
+    assert errors == ["over"]
+    assert matches[0] != matches[1]
+
+
+async def test_a_seat_that_is_taken_is_tried_again(port: int):
+    """A second agent of the kit waits for the seat, through the match of another one."""
+    host = hosted("tcp", port)
+    failed: list[object] = []
+
+    async def other() -> None:
+        line = await Line.joined(port)
+        await line.come_up()
+        await line.play(1)
+        with trio.move_on_after(10):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(kit)
+                await trio.sleep(0.3)  # by then it was refused
+                await line.play()
+
+    async def kit() -> None:
+        failed.append(await guest(invited("tcp", port, wait_seconds=20), echo))
+
+    async with open_series([host]), trio.open_nursery() as nursery:
+        nursery.start_soon(other)
+        first = await play_here(CountTask(3), host, control=CONTROL)
+        second = await play_here(CountTask(4), host, control=CONTROL)
+    while Line.opened:
+        Line.opened.pop().close()
+    assert (first.actions(), first.fell) == ([0, 1, 2], [])
+    assert (second.actions(), second.fell) == ([0, 1, 2, 3], [])
+    assert failed == [None]
 
 
 # WebSocket.

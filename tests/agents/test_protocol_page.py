@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from flagfall.agents import door, network_host, websocket, wire, wire_host
+from flagfall.agents import admission, door, guest, handshakes, network_host, websocket, wire, wire_host
 from flagfall.kernel import spaces
 from flagfall.kernel.channels.arrays import DTYPES, json_encoder, msgpack_encoder
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES
@@ -50,9 +50,12 @@ def test_the_figures_are_those_of_the_code():
     assert MAX_FRAME_BYTES == 4 * 1024 * 1024
     assert wire.WIRE_VERSION == 1
     assert (
-        f"within {door.HANDSHAKE_SECONDS:g} seconds, or more than {door.MAX_JOIN_BYTES // 1024} KiB" in PAGE
+        f"within {handshakes.HANDSHAKE_SECONDS:g} seconds, or more than {door.MAX_JOIN_BYTES // 1024} KiB"
+        in PAGE
     )
-    assert f"while {door.MAX_WAITING} others shake hands" in PAGE
+    assert f"while {handshakes.MAX_HANDSHAKES} others are in their handshake" in PAGE
+    assert f"{admission.MAX_WAITING} agents may wait" in PAGE
+    assert f"up to {guest.MAX_PAUSE_SECONDS:g} second" in PAGE
     assert f"more than {network_host.MAX_UNASKED} messages" in PAGE
     assert f"more than {websocket.MAX_PINGS} pings or 10 000 pieces" in PAGE
     assert websocket.MAX_PARTS == 10_000

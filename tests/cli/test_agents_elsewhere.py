@@ -60,6 +60,16 @@ def test_an_agent_that_connects(call: Any, folder: Path, port: int, scheme: str)
     assert not any("sesame" in file.read_text() for file in folder.glob("run-*.jsonl"))
 
 
+@pytest.mark.parametrize("spec", ["tcp://127.0.0.1:{}", "zmq:{}"])
+def test_a_seat_that_nobody_came_for(call: Any, folder: Path, port: int, spec: str):
+    ended = call("run -t micro1 --steps 5 --time-control start=100ms -o run.jsonl -a", spec.format(port))
+    assert ended.code == 0
+    assert "fell: not connected" in ended.out
+    assert f"no client connected to {'tcp://' if 'tcp' in spec else ''}127.0.0.1:{port}" in ended.out
+    assert '"reason":"not connected"' in (folder / "run.jsonl").read_text()
+    assert call("verify run.jsonl").code == 0
+
+
 def test_an_agent_that_breaks_down_is_told_at_both_ends(call: Any, folder: Path, port: int):
     (folder / "bot.py").write_text("def act(observation):\n    raise ValueError('enough')\n")
     url = f"tcp://127.0.0.1:{port}"
@@ -81,6 +91,7 @@ def test_an_agent_that_breaks_down_is_told_at_both_ends(call: Any, folder: Path,
         ("run -t micro1 -a random --agent-reconnect", "a token"),
         ("run -t micro1 -a random --agent-token-file token", "for agents who connect"),
         ("run -t micro1 -a random --agent-token-file missing", "missing"),
+        ("run -t micro1 -a zmq --agent-token-file token --agent-reconnect", "not for learners over ZeroMQ"),
         ("run -t micro1 -a tcp://0.0.0.0:7777", "needs a token"),
         ("run -t micro1 -a cmd:no-such-bot", "no program"),
         ("run -t micro1 -a tcp://127.0.0.1:7777 --clock virtual", "real time"),

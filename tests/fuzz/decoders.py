@@ -31,6 +31,7 @@ from flagfall.agents.wire import (
     encode,
 )
 from flagfall.agents.zmq_wire import read_reply
+from flagfall.agents.zmtp import ZmtpError, ZmtpPeer
 from flagfall.errors import AgentFault, UsageError
 from flagfall.gvgai.arrival import read_state
 from flagfall.gvgai.lines import Asker, Replier
@@ -163,6 +164,14 @@ def _learning_client(data: bytes) -> None:
             read_state(message.payload)
 
 
+def _zmtp(data: bytes) -> None:
+    peer = ZmtpPeer()
+    for piece in pieces(data):
+        peer.feed(piece)
+        while peer.next_message() is not None:
+            peer.take_output()
+
+
 def _journal(suffix: str) -> Callable[[bytes], None]:
     def read(data: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -187,6 +196,12 @@ def _written(suffix: str) -> bytes:
 _VALUE = {"picture": np.zeros((2, 2), np.uint8), "deep": [1, -2.5, None, {"text": "é"}]}
 _SAID = (Join("x"), Ready(), Ready(("act",), "msgpack"), Answer(1, _VALUE), Skip(2))
 _TOLD = (Hello(1, 0, 1, 5, "act=1s"), Ask(0, "act", _VALUE, 1, 10**9))
+_ZMTP = (
+    b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0"
+    + b"NULL".ljust(52, b"\0")
+    + b"\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PAIR"
+)
+_ZMTP_2 = b"\xff\0\0\0\0\0\0\0\x01\x7f\x01\0\0\0"
 _TALKS = tuple(
     b"".join(encode(message, "json") + b"\n" for message in _SAID[start:end])
     + b"".join(frame(encode(message, "msgpack")) for message in _SAID[end:])
@@ -247,6 +262,7 @@ DECODERS: Mapping[str, Decoder] = {
         _learning_track, (LineError, Overspent), (b"0#ACTION_USE#JSON\n0#ACTION_NIL#BOTH\r\n", b"0#2\n")
     ),
     "learning track, client": Decoder(_learning_client, (LineError,), (b"0#" + _STATE + b"\n",)),
+    "zmtp": Decoder(_zmtp, (ZmtpError,), (_ZMTP + b"\0\x05hello", _ZMTP_2 + b"\1\1a\0\1b")),
     "language model": Decoder(_content, (_Later,), (b'{"choices":[{"message":{"content":"x"}}]}',)),
     "move of a language model": Decoder(
         lambda data: _move(bytes_to_text(data), [1, 3]), (_Wrong,), (b'{"action": 3}',)

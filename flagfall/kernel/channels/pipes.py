@@ -64,6 +64,20 @@ class BytePipe:
             except OSError:
                 return b""
 
+    def read_nowait(self) -> bytes | None:
+        """The same, and `None` where there is nothing yet."""
+        try:
+            return os.read(self._read_fd, READ_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""
+
+    def write_nowait(self, data: bytes) -> None:
+        """Write as much of it as goes without waiting: a last word, before the pipe is closed."""
+        with suppress(OSError):
+            os.write(self._write_fd, data)
+
     def close(self) -> None:
         """Close both descriptors."""
         if self._closed:
