@@ -88,12 +88,14 @@ async def open_guarded(
     _need_linux()
     limits = isolation.limits
     words = [*command]
-    sandbox = sandboxed(words, [*shown, *isolation.readable], limits) if isolation.kind == "sandbox" else None
-    words = sandbox.words if sandbox else words
     group = None if isolation.kind == "none" else make_group(limits)
     folder = ""
     report: AgentReport | None = None
+    sandbox: Sandboxed | None = None
     try:
+        if isolation.kind == "sandbox":
+            sandbox = sandboxed(words, [*shown, *isolation.readable], limits)
+            words = sandbox.words
         if isolation.kind == "process":
             folder = tempfile.mkdtemp(prefix="flagfall-")
         report = AgentReport()

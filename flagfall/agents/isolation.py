@@ -4,7 +4,7 @@
 |---|---|
 | `none` | your environment, no limits; it is still killed with all that it started |
 | `process` | an environment of a few variables, limits, a private temporary folder |
-| `sandbox` | all that, and by bubblewrap: no network, a read-only system with nothing but its own code |
+| `sandbox` | all that, and by bubblewrap: no network, no rights, few system calls, only its code to read |
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Isolation:
             UsageError: something cannot be, or does not exist.
         """
         if show and kind != "sandbox":
-            raise UsageError("what an agent is shown is for isolation sandbox: others see all that you see")
+            raise UsageError("show is for isolation sandbox: other agents can read all that you can")
         kept = cls(kind or "process", env=tuple(env or ()), readable=shown_paths(show or (), folder))
         return kept if limits is None else attrs.evolve(kept, limits=Limits.parse(limits))
 

@@ -85,16 +85,16 @@ class Limits:
     default.
 
     Attributes:
-        memory: bytes of memory that a process has of its own (`RLIMIT_DATA`: what it asked for and may write;
-            program code and reserved addresses do not count). Where the memory controller of cgroup v2 can
-            be used, of all processes of the agent together as well.
+        memory: bytes of memory. At once of each process, what it asked for and may write (`RLIMIT_DATA`;
+            program code and reserved addresses do not count). Of all processes of the agent together, with
+            shared memory: at once where the memory controller of cgroup v2 can be used, else within 100 ms.
         address_space: bytes of addresses of a process, used or not (`RLIMIT_AS`).
         cpu: nanoseconds of CPU time of a process, in whole seconds; then the system ends it.
         processes: processes and threads, all together.
         files: open files of a process.
         file_size: bytes of a file that a process writes.
         disk: bytes in the private temporary folder.
-        cores: the numbers of the processor cores on which it may run; `None` for all.
+        cores: the numbers of the processor cores on which it may run; `None` for all. It cannot change that.
 
     Raises:
         UsageError: a value that cannot be.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 import subprocess
@@ -22,6 +23,8 @@ from flagfall.agents import guarded, guardian
 from flagfall.agents.guarded import STDERR_BYTES, open_guarded
 from flagfall.agents.isolation import NO_ISOLATION, Isolation
 from flagfall.agents.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
+from flagfall.agents.process.enforcement import advisory_line
+from flagfall.agents.process.memory_use import bytes_used
 from flagfall.agents.process_host import ProcessHost
 from flagfall.errors import UsageError
 from flagfall.timing.units import MS, S
@@ -197,6 +200,97 @@ async def test_it_can_be_pinned_to_cores():
 async def test_an_agent_over_its_cpu_time_is_ended_by_the_system():
     code, _ = await ran("while True: pass", Isolation(limits=Limits.parse("cpu=1s")))
     assert code in {-signal.SIGXCPU, -signal.SIGKILL}
+
+
+SHARED = """
+import mmap, time
+kept = [mmap.mmap(-1, 50_000_000) for _ in range(8)]
+for piece in kept:
+    for place in range(0, len(piece), mmap.PAGESIZE):
+        piece[place] = 1
+    {then}
+time.sleep(20)
+"""
+FORKED = """
+import os, sys, time
+kept = b"x" * {size}_000_000
+children = [os.fork() for _ in range(2)] if {early} else []
+if not {early}:
+    for _ in range(3):
+        if os.fork() == 0:
+            kept = b"y" * {size}_000_000
+            time.sleep({seconds})
+            os._exit(0)
+time.sleep({seconds})
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(SHARED.format(then="pass"), id="shared"),
+        pytest.param(SHARED.format(then="piece.madvise(mmap.MADV_DONTNEED)"), id="shared and hidden"),
+        pytest.param(FORKED.format(size=100, early=False, seconds=20), id="of several processes"),
+    ],
+)
+async def test_memory_counts_that_no_single_process_answers_for(code: str):
+    status, _ = await ran(code, Isolation(limits=Limits.parse("memory=300MB")))
+    assert status == -signal.SIGKILL
+
+
+async def test_memory_that_processes_share_since_a_fork_counts_once():
+    code = FORKED.format(size=150, early=True, seconds=3 * guardian.LOOK_SECONDS)
+    assert await ran(code, Isolation(limits=Limits.parse("memory=300MB"))) == (0, "")
+
+
+MAKES_MEMORY = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+segment = libc.shmget(0, 1000, 0o1600)
+if segment != -1:
+    libc.shmctl(segment, 0, None)  # or it would outlive the test
+try:
+    file = os.memfd_create("x")
+except OSError:
+    file = -1
+sys.stderr.write(f"{segment != -1} {file != -1}")
+"""
+
+
+async def test_memory_that_would_count_nowhere_is_refused():
+    limited = Isolation(limits=Limits.parse("memory=300MB"))
+    assert (await ran(MAKES_MEMORY, limited))[1] == "False False"
+    assert (await ran(MAKES_MEMORY, Isolation()))[1] == "True True"
+
+
+def test_memory_is_counted_as_the_system_shows_it():
+    used = bytes_used([os.getpid()], 0)
+    kept = mmap.mmap(-1, 50_000_000)
+    try:
+        kept[:] = bytes(50_000_000)
+        more = bytes_used([os.getpid(), 2**22 + 1], 0)
+        assert 49_000_000 <= more - used <= 60_000_000
+        assert bytes_used([os.getpid()], 10**12) >= more - 5_000_000
+    finally:
+        kept.close()
+
+
+async def test_it_cannot_leave_its_cores():
+    core = min(os.sched_getaffinity(0))
+    code = "import os\nos.sched_setaffinity(0, range(64))"
+    status, said = await ran(code, Isolation(limits=Limits(cores=(core,))))
+    assert status == 1
+    assert "PermissionError" in said
+
+
+def test_a_line_says_which_limits_the_kernel_does_not_enforce(monkeypatch: pytest.MonkeyPatch):
+    limited = Isolation(limits=Limits.parse("memory=1GB cpu=1m cores=0 processes=9"))
+    monkeypatch.setattr("flagfall.agents.process.enforcement.controllers", lambda _: {"pids"})
+    line = advisory_line(limited)
+    assert line.startswith("limits that the kernel does not enforce here: memory (supervisor, every 100 ms")
+    assert not {"cpu", "cores", "processes"} & set(line.replace("(", " ").split())
+    monkeypatch.setattr("flagfall.agents.process.enforcement.controllers", lambda _: {"memory", "pids"})
+    assert advisory_line(limited) == advisory_line(Isolation()) == advisory_line(NO_ISOLATION) == ""
 
 
 async def test_what_it_wrote_is_kept_with_the_match_though_it_did_not_fall(tmp_path: Path):
