@@ -44,7 +44,7 @@ def _task_maker(path: str, task_id: str) -> Callable[..., ByteTask]:
     def make(world: GridWorld | None = None) -> ByteTask:
         if world is not None and not kind.in_world:
             raise UsageError(f"{name}: this task is not played in a world; leave the argument out")
-        return kind.make({}, world, None)
+        return kind.make({}, world, None, False)  # as the original plays it
 
     make.__name__ = make.__qualname__ = name
     return make
