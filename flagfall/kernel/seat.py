@@ -6,6 +6,8 @@ Rule 2: a turn is judged by the clock when the reply is there, or when its time 
     deadline is late.
 Rule 3: a reply belongs to the envelope it answers. If that is not open any more, it is dropped.
 Rule 4: an agent busy with one envelope up to the hard limit is out.
+Rule 5: a turn is reckoned without what others lost it. If it seems late on a host that stalled meanwhile, the
+    verdict waits for one grace period, and for no second one (`flagfall.kernel.grace`).
 """
 
 from __future__ import annotations
@@ -19,11 +21,14 @@ import trio
 from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.events import ON_TIME, Verdict
+from flagfall.kernel.grace import GRACE_NS, Grace
 from flagfall.timing import NEVER_NS, Appointment, Budget, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
 from flagfall.timing.stalls import STALL_NS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flagfall.kernel.channels.envelope import Envelope, Phase
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.stage import Stage
@@ -39,12 +44,12 @@ CPU_WALL_FACTOR: Final = 10
 """On the CPU clock, how many times its limit a turn may take on the wall before it is over anyway: an
 agent that sleeps uses no CPU, and must not stop the match."""
 
-_BREATH_NS: Final = 5_000_000
-"""After a stall, how long an agent has at least to show the answer that it may have ready: a few time slices
-of a machine that is busy, or the stall would not have been."""
+HEARING_NS: Final = 1_000_000_000
+"""How long after it was made an answer from a thread may be heard, before it counts as made when it is heard:
+it is under way already, and the longest takes a few passes of the loop."""
 
-_MOMENT_NS: Final = 500_000
-"""The same where nothing was lost before the deadline: what lies ready is heard in the next pass."""
+_UNDER_WAY_NS: Final = 500_000
+"""How long to wait for it before looking again; the loop hears it as soon as it is there."""
 
 _LOOK_AGAIN_NS: Final = 1_000
 """CPU time runs slower than the wall's, so the agent may have some left: look again, but do not spin."""
@@ -99,9 +104,15 @@ class Seat(Appointment):
         closed: there will be no more turns for it.
         phase: what it was asked last.
         limit_ns: how long that may take before it is late.
+        now: the clock that it is judged by, in nanoseconds.
         cpu_clock: on the CPU clock, what the agent has used; set by its host.
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
         own_stalls_ns: how long this agent held up the event loop (kept by the ledger).
+        load_credit_ns: how long load on the machine held up this agent (kept by the ledger).
+        load_seen_ns: the ledger's sum of such delays up to which that is reckoned.
+        agent_times: for an agent that lives by this process's clock (in a thread), its host's function that
+            returns when it took the turn of a number and when its answer was made, each `None` if it has not.
+            The turn is judged by these, and by when the answer was heard only where they are not known.
     """
 
     __slots__ = (
@@ -113,9 +124,11 @@ class Seat(Appointment):
         "_busy_mark_ns",
         "_busy_since_ns",
         "_cpu_ns",
+        "_grace",
         "_hard_ns",
         "_keeper",
         "_ledger",
+        "_load_mark_ns",
         "_mark_ns",
         "_now",
         "_open",
@@ -127,11 +140,15 @@ class Seat(Appointment):
         "_started_ns",
         "_taken",
         "_used_ns",
+        "agent_times",
         "budget",
         "closed",
         "cpu_clock",
         "flat",
         "limit_ns",
+        "load_credit_ns",
+        "load_seen_ns",
+        "now",
         "number",
         "out",
         "out_detail",
@@ -156,11 +173,12 @@ class Seat(Appointment):
         self.out_detail = ""
         self.said = ""
         self.task: TaskRole | None = None
-        self.own_stalls_ns = 0
+        self.own_stalls_ns = self.load_credit_ns = self.load_seen_ns = 0
+        self.agent_times: Callable[[int], tuple[int | None, int | None]] | None = None
         self.cpu_clock: NowNs | None = None
         self._stage = stage
         self._keeper = keeper
-        self._now = keeper.now
+        self._now = self.now = keeper.now
         self._agenda = keeper.agenda
         self._ledger = keeper.ledger
         # What was asked: newest not yet taken; being worked on; not yet judged; number answered last.
@@ -180,8 +198,9 @@ class Seat(Appointment):
         self.limit_ns = self._hard_ns = self._quick_ns = NEVER_NS
         self._started_ns: int | None = None
         self._used_ns = 0
-        self._mark_ns = self._cpu_ns = 0
+        self._mark_ns = self._load_mark_ns = self._cpu_ns = 0
         self._quick_due_ns = 0
+        self._grace = Grace()
 
     # The agent's side.
 
@@ -280,7 +299,7 @@ class Seat(Appointment):
             now_ns = self._now()
             if now_ns >= self.due_ns:
                 self.fire(now_ns)  # it came too late for this one; that may post the next
-            else:
+            if self._started_ns is not None:
                 self._used_ns = self._spent(now_ns)[0]
         self._started_ns = self._busy_since_ns = None
         self.due_ns = NEVER_NS
@@ -301,7 +320,10 @@ class Seat(Appointment):
     def _start_clock(self, now_ns: int) -> None:
         self._started_ns = now_ns
         ledger = self._ledger
-        mark_ns = ledger.lost_ns - self.own_stalls_ns
+        self._load_mark_ns = ledger.load_ns
+        # What delays the loop does not delay an agent with a thread of its own.
+        self.load_seen_ns = ledger.load_ns if self.agent_times is None else NEVER_NS
+        mark_ns = ledger.lost_ns - self.own_stalls_ns + self.load_credit_ns
         if now_ns - ledger.step_began_ns > STALL_NS:
             mark_ns += self._lost_before(now_ns)
         self._mark_ns = mark_ns
@@ -315,20 +337,42 @@ class Seat(Appointment):
         else:
             due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._hard_ns)
         self.due_ns = due_ns
-        self._quick_due_ns = due_ns if self.flat and self.cpu_clock is None else 0
+        is_plain = self.flat and self.cpu_clock is None and self.agent_times is None
+        self._quick_due_ns = due_ns if is_plain else 0
         if due_ns < self.armed_ns:
             self._agenda.arm(self)
 
     def _lost_before(self, now_ns: int) -> int:
         """What of the step that runs will be booked as lost, though it was over when the clock started."""
+        cost = self._keeper.cost_of_this_step(now_ns)
         if self._ledger.owner_of(current_task()) is self:
-            return self._keeper.lost_in_this_step_ns(now_ns)
-        return now_ns - self._ledger.step_began_ns
+            return cost.stopped_ns + cost.load_ns
+        self.load_seen_ns += cost.load_ns
+        return cost.own_ns + cost.stopped_ns
 
     def _spent(self, now_ns: int) -> tuple[int, int]:
         """What the open turn has cost the agent so far, and what the host lost of it."""
         since_ns = now_ns if self._started_ns is None else self._started_ns
+        if self.agent_times is not None and self.cpu_clock is None and self._open is not None:
+            return self._spent_there(now_ns, since_ns, self._open.number)
         return self._cost(now_ns, since_ns, self._mark_ns, self._cpu_ns)
+
+    def _spent_there(self, now_ns: int, since_ns: int, number: int) -> tuple[int, int]:
+        """The same by the agent's own times: how long a turn or an answer is on its way does not count."""
+        assert self.agent_times is not None
+        took_ns, made_ns = self.agent_times(number)
+        began_ns = since_ns if took_ns is None else max(since_ns, took_ns)
+        ended_ns = now_ns if made_ns is None or now_ns - made_ns > HEARING_NS else max(began_ns, made_ns)
+        outside_ns = self._ledger.lost_between(since_ns, began_ns, self)
+        outside_ns += self._ledger.lost_between(ended_ns, now_ns, self)
+        return self._cost(ended_ns, began_ns, self._mark_ns + outside_ns, 0)
+
+    def _is_answer_under_way(self, now_ns: int) -> bool:
+        """Whether an agent with times of its own has made the answer that is waited for."""
+        if self.agent_times is None or self._taken is None:
+            return False
+        made_ns = self.agent_times(self._taken.number)[1]
+        return made_ns is not None and now_ns - made_ns <= HEARING_NS
 
     def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
         """How long the agent has been busy without an answer, and what the host lost of it."""
@@ -338,18 +382,27 @@ class Seat(Appointment):
         wall_ns = now_ns - since_ns
         if self.cpu_clock is not None:
             return max(self.cpu_clock() - cpu_ns, wall_ns // CPU_WALL_FACTOR), 0
-        lost_ns = self._ledger.lost_ns - self.own_stalls_ns - mark_ns
-        credit_ns = max(0, min(wall_ns, lost_ns + self._keeper.lost_in_this_step_ns(now_ns)))
+        lost_ns = self._ledger.lost_ns - self.own_stalls_ns + self.load_credit_ns - mark_ns
+        step = self._keeper.cost_of_this_step(now_ns)
+        credit_ns = max(0, min(wall_ns, lost_ns + step.stopped_ns + step.load_ns))
         return wall_ns - credit_ns, credit_ns
 
     def _judge(self, now_ns: int, since_ns: int, spent_ns: int, credit_ns: int) -> Verdict:
-        if not _over(spent_ns, self.limit_ns, credit_ns):
+        if not is_late(spent_ns, self.limit_ns):
             return ON_TIME
-        return "fallen" if self._is_out(now_ns, since_ns) else "late"
+        grace_ns = GRACE_NS if self._may_lie_unheard(now_ns, credit_ns) else 0
+        if not is_late(spent_ns, self.limit_ns + grace_ns):
+            return ON_TIME
+        busy_ns = spent_ns if since_ns == self._started_ns else self._busy(now_ns, since_ns)[0]
+        return "fallen" if is_late(busy_ns, self._hard_ns + grace_ns) else "late"
 
-    def _is_out(self, now_ns: int, since_ns: int) -> bool:
-        busy_ns, lost_ns = self._busy(now_ns, since_ns)
-        return _over(busy_ns, self._hard_ns, lost_ns)
+    def _may_lie_unheard(self, now_ns: int, credit_ns: int) -> bool:
+        """Whether the host stalled in the open turn, so that it may hear an answer later than it came."""
+        if self.agent_times is not None or self.cpu_clock is not None:
+            return False  # it is known when it came, or it makes no difference
+        if credit_ns or self._ledger.load_ns > self._load_mark_ns:
+            return True
+        return self._keeper.cost_of_this_step(now_ns).load_ns > 0
 
     def _rest(self) -> None:
         """The agent is done with an old turn: its hard limit counts from the newer one, if any runs."""
@@ -368,38 +421,36 @@ class Seat(Appointment):
         """The time of the open turn has come, or that of the hard limit, or so it seemed."""
         if self.closed or self._busy_since_ns is None:
             return
-        busy_ns, lost_ns = self._busy(now_ns, self._busy_since_ns)
-        if _over(busy_ns, self._hard_ns, lost_ns):
+        if self._is_answer_under_way(now_ns):  # it is judged when it is heard, by when it was made
+            self._arm(now_ns + _UNDER_WAY_NS)
+            return
+        busy_ns, credit_ns = self._busy(now_ns, self._busy_since_ns)
+        left_ns = hard_left_ns = self._hard_ns - busy_ns
+        spent_ns = 0
+        is_running = self._open is not None and self._started_ns is not None
+        if is_running:
+            spent_ns, credit_ns = self._spent(now_ns)
+            left_ns = min(hard_left_ns, self.limit_ns - spent_ns)
+        if left_ns > 0:  # it was put off by what the host lost, or the CPU's time runs slower
+            self._arm(now_ns + max(_LOOK_AGAIN_NS, left_ns))
+            return
+        if self._may_lie_unheard(now_ns, credit_ns) and (
+            until_ns := self._grace.put_off(now_ns, self.due_ns)
+        ):
+            self._arm(until_ns)
+            return
+        if (
+            hard_left_ns <= 0 or self.limit_ns >= self._hard_ns
+        ):  # at the hard limit, or to be late is to be out
             self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
             return
-        left_ns = _left(busy_ns, self._hard_ns + (_BREATH_NS if lost_ns else 0))
-        if self._open is None or self._started_ns is None:
-            self._arm(now_ns + left_ns)
-            return
-        spent_ns, credit_ns = self._spent(now_ns)
-        breath_ns = self._breath_ns(credit_ns, self._started_ns + self.limit_ns)
-        if is_late(spent_ns, self.limit_ns + breath_ns):
-            if self.limit_ns >= self._hard_ns:  # to be late is to be out
-                self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
-                return
-            self.expire()
-            if self._asking:  # it took the turn, and asks for another: it is busy with nothing
-                self._busy_since_ns = None
-                self.due_ns = NEVER_NS
-            else:
-                self._arm(now_ns + left_ns)
-            self._stage.overdue(self, spent_ns, credit_ns)
+        self.expire()
+        if self._asking:  # it took the turn, and asks for another: it is busy with nothing
+            self._busy_since_ns = None
+            self.due_ns = NEVER_NS
         else:
-            self._quick_due_ns = 0  # what the host lost must be reckoned with in the reply
-            self._arm(now_ns + min(left_ns, _left(spent_ns, self.limit_ns + breath_ns)))
-
-    def _breath_ns(self, credit_ns: int, due_ns: int) -> int:
-        """How much longer the agent may be silent, because a stall may have kept its answer back."""
-        if not credit_ns:
-            return 0
-        ledger = self._ledger
-        others = ledger.last is not self and credit_ns <= ledger.last_ns
-        return _MOMENT_NS if others and ledger.last_began_ns >= due_ns else _BREATH_NS
+            self._arm(now_ns + hard_left_ns)
+        self._stage.overdue(self, spent_ns, credit_ns)
 
     # The stage's side.
 
@@ -408,6 +459,7 @@ class Seat(Appointment):
         if self._posted is not None:
             self.tally.skipped += 1
         self._posted = self._open = envelope
+        self._grace.until_ns = 0
         if self.phase != envelope.phase or not self.flat:
             self._set_limits(envelope.phase)
         self._used_ns = 0
@@ -438,6 +490,7 @@ class Seat(Appointment):
             self._posted = None
             self.tally.skipped += 1
         self._open = None
+        self._grace.until_ns = 0
 
     def withdraw(self) -> None:
         """What is open is not asked any more."""
@@ -463,13 +516,3 @@ class Seat(Appointment):
         if self._sleeper is not None:
             sleeper, self._sleeper = self._sleeper, None
             reschedule(sleeper)
-
-
-def _over(spent_ns: int, limit_ns: int, credit_ns: int) -> bool:
-    """Whether a limit is reached; after a stall only when the agent had a moment to be heard."""
-    return is_late(spent_ns, limit_ns + (_BREATH_NS if credit_ns else 0))
-
-
-def _left(spent_ns: int, limit_ns: int) -> int:
-    """How long to wait before looking again whether a limit is reached."""
-    return max(_LOOK_AGAIN_NS, limit_ns - spent_ns)
