@@ -57,7 +57,7 @@ class ThreadHost:
         try:
             _start(thread, theirs)
             await talk.come_up(wire)
-            seat.agent_times = times.of
+            seat.use_times(times.of)
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
                 seat.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
             await talk.ask(wire)

@@ -27,27 +27,34 @@ _NEXT_PASS_NS: Final = 1_000
 class Grace:
     """The grace period of a turn.
 
-    Attributes:
-        until_ns: when it ends; 0 while it has not begun. The owner sets it to 0 when a turn begins.
+    It keeps what it was begun for, so that it costs a turn nothing that does not need it.
     """
 
-    __slots__ = ("_passes", "until_ns")
+    __slots__ = ("_passes", "_until_ns", "_what")
 
     def __init__(self) -> None:
-        self.until_ns = self._passes = 0
+        self._until_ns = self._passes = 0
+        self._what: object = self
 
-    def put_off(self, now_ns: int, due_ns: int) -> int:
+    def forget(self) -> None:
+        """Begin anew the next time."""
+        self._what = self
+
+    def put_off(self, now_ns: int, due_ns: int, what: object) -> int:
         """Return until when a late verdict waits; 0 when it is given now.
 
         Args:
             now_ns: the present time.
             due_ns: the deadline that has passed.
+            what: the envelope whose deadline it is; `None` for the hard limit of one that is not open any
+                more.
         """
-        if self.until_ns == 0:
-            self.until_ns = due_ns + GRACE_NS
+        if what is not self._what:
+            self._what = what
+            self._until_ns = due_ns + GRACE_NS
             self._passes = HEARING_PASSES
-        if now_ns < self.until_ns:
-            return self.until_ns
+        if now_ns < self._until_ns:
+            return self._until_ns
         if self._passes == 0:
             return 0
         self._passes -= 1

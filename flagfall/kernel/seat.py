@@ -107,9 +107,9 @@ class Seat(Appointment):
         now: the clock that it is judged by, in nanoseconds.
         cpu_clock: on the CPU clock, what the agent has used; set by its host.
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
-        own_stalls_ns: how long this agent held up the event loop (kept by the ledger).
-        load_credit_ns: how long load on the machine held up this agent (kept by the ledger).
-        load_seen_ns: the ledger's sum of such delays up to which that is reckoned.
+        not_lost_ns: what of the ledger's stalls this agent did not lose (kept by the ledger).
+        load_seen_ns: the ledger's sum of delays by load up to which that is reckoned.
+        feels_load: whether it is held up when the loop is.
         agent_times: for an agent that lives by this process's clock (in a thread), its host's function that
             returns when it took the turn of a number and when its answer was made, each `None` if it has not.
             The turn is judged by these, and by when the answer was heard only where they are not known.
@@ -128,7 +128,6 @@ class Seat(Appointment):
         "_hard_ns",
         "_keeper",
         "_ledger",
-        "_load_mark_ns",
         "_mark_ns",
         "_now",
         "_open",
@@ -144,15 +143,15 @@ class Seat(Appointment):
         "budget",
         "closed",
         "cpu_clock",
+        "feels_load",
         "flat",
         "limit_ns",
-        "load_credit_ns",
         "load_seen_ns",
+        "not_lost_ns",
         "now",
         "number",
         "out",
         "out_detail",
-        "own_stalls_ns",
         "phase",
         "said",
         "tally",
@@ -173,7 +172,8 @@ class Seat(Appointment):
         self.out_detail = ""
         self.said = ""
         self.task: TaskRole | None = None
-        self.own_stalls_ns = self.load_credit_ns = self.load_seen_ns = 0
+        self.not_lost_ns = self.load_seen_ns = 0
+        self.feels_load = True
         self.agent_times: Callable[[int], tuple[int | None, int | None]] | None = None
         self.cpu_clock: NowNs | None = None
         self._stage = stage
@@ -198,7 +198,7 @@ class Seat(Appointment):
         self.limit_ns = self._hard_ns = self._quick_ns = NEVER_NS
         self._started_ns: int | None = None
         self._used_ns = 0
-        self._mark_ns = self._load_mark_ns = self._cpu_ns = 0
+        self._mark_ns = self._cpu_ns = 0
         self._quick_due_ns = 0
         self._grace = Grace()
 
@@ -251,6 +251,7 @@ class Seat(Appointment):
         busy_since_ns, self._busy_since_ns = self._busy_since_ns, None
         now_ns = self._now()
         if taken is not self._open:
+            self._grace.forget()
             self._stage.answered_old(self, taken, action, now_ns)
             self._rest()
             return
@@ -317,13 +318,20 @@ class Seat(Appointment):
 
     # The clock.
 
+    @property
+    def clock_began_ns(self) -> int:
+        """When the clock of the open turn began; `NEVER_NS` while it does not run."""
+        return NEVER_NS if self._started_ns is None else self._started_ns
+
+    def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
+        """Judge by the agent's own times, see `agent_times`; delays of the loop are not the agent's."""
+        self.agent_times = agent_times
+        self.feels_load = False
+
     def _start_clock(self, now_ns: int) -> None:
         self._started_ns = now_ns
         ledger = self._ledger
-        self._load_mark_ns = ledger.load_ns
-        # What delays the loop does not delay an agent with a thread of its own.
-        self.load_seen_ns = ledger.load_ns if self.agent_times is None else NEVER_NS
-        mark_ns = ledger.lost_ns - self.own_stalls_ns + self.load_credit_ns
+        mark_ns = ledger.lost_ns - self.not_lost_ns
         if now_ns - ledger.step_began_ns > STALL_NS:
             mark_ns += self._lost_before(now_ns)
         self._mark_ns = mark_ns
@@ -337,8 +345,7 @@ class Seat(Appointment):
         else:
             due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._hard_ns)
         self.due_ns = due_ns
-        is_plain = self.flat and self.cpu_clock is None and self.agent_times is None
-        self._quick_due_ns = due_ns if is_plain else 0
+        self._quick_due_ns = due_ns if self.flat and self.cpu_clock is None else 0
         if due_ns < self.armed_ns:
             self._agenda.arm(self)
 
@@ -347,7 +354,7 @@ class Seat(Appointment):
         cost = self._keeper.cost_of_this_step(now_ns)
         if self._ledger.owner_of(current_task()) is self:
             return cost.stopped_ns + cost.load_ns
-        self.load_seen_ns += cost.load_ns
+        self.load_seen_ns = self._ledger.load_ns + cost.load_ns
         return cost.own_ns + cost.stopped_ns
 
     def _spent(self, now_ns: int) -> tuple[int, int]:
@@ -382,7 +389,7 @@ class Seat(Appointment):
         wall_ns = now_ns - since_ns
         if self.cpu_clock is not None:
             return max(self.cpu_clock() - cpu_ns, wall_ns // CPU_WALL_FACTOR), 0
-        lost_ns = self._ledger.lost_ns - self.own_stalls_ns + self.load_credit_ns - mark_ns
+        lost_ns = self._ledger.lost_ns - self.not_lost_ns - mark_ns
         step = self._keeper.cost_of_this_step(now_ns)
         credit_ns = max(0, min(wall_ns, lost_ns + step.stopped_ns + step.load_ns))
         return wall_ns - credit_ns, credit_ns
@@ -400,7 +407,7 @@ class Seat(Appointment):
         """Whether the host stalled in the open turn, so that it may hear an answer later than it came."""
         if self.agent_times is not None or self.cpu_clock is not None:
             return False  # it is known when it came, or it makes no difference
-        if credit_ns or self._ledger.load_ns > self._load_mark_ns:
+        if credit_ns or self._ledger.load_ended_ns > self.clock_began_ns:
             return True
         return self._keeper.cost_of_this_step(now_ns).load_ns > 0
 
@@ -435,7 +442,7 @@ class Seat(Appointment):
             self._arm(now_ns + max(_LOOK_AGAIN_NS, left_ns))
             return
         if self._may_lie_unheard(now_ns, credit_ns) and (
-            until_ns := self._grace.put_off(now_ns, self.due_ns)
+            until_ns := self._grace.put_off(now_ns, self.due_ns, self._open)
         ):
             self._arm(until_ns)
             return
@@ -459,7 +466,6 @@ class Seat(Appointment):
         if self._posted is not None:
             self.tally.skipped += 1
         self._posted = self._open = envelope
-        self._grace.until_ns = 0
         if self.phase != envelope.phase or not self.flat:
             self._set_limits(envelope.phase)
         self._used_ns = 0
@@ -490,7 +496,6 @@ class Seat(Appointment):
             self._posted = None
             self.tally.skipped += 1
         self._open = None
-        self._grace.until_ns = 0
 
     def withdraw(self) -> None:
         """What is open is not asked any more."""

@@ -40,14 +40,19 @@ ms)."""
 class Culprit(Protocol):
     """An agent, as the ledger sees it."""
 
-    own_stalls_ns: int
-    """The sum of the stalls that it caused."""
-
-    load_credit_ns: int
-    """The sum of the delays by load that held it up."""
+    not_lost_ns: int
+    """What is to be subtracted from the ledger's `lost_ns`: the sum of the stalls that it caused itself, less
+    the sum of the delays by load that held it up."""
 
     load_seen_ns: int
     """The ledger's `load_ns` up to which that is reckoned."""
+
+    feels_load: bool
+    """Whether it is held up when the loop is."""
+
+    @property
+    def clock_began_ns(self) -> int:
+        """When the clock of its turn began; `NEVER_NS` while it has none."""
 
 
 class StepCost(NamedTuple):
@@ -72,6 +77,7 @@ class Ledger:
     Attributes:
         lost_ns: the sum of all stalls so far.
         load_ns: the sum of all delays by load so far.
+        load_ended_ns: when the latest of them ended.
         load_floor_ns: up to here, the delays have held up those whom they did; later ones hold up whoever
         runs.
         last: the culprit of the latest one; `None` for the host.
@@ -79,7 +85,7 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self.lost_ns = self.load_ns = self.load_floor_ns = 0
+        self.lost_ns = self.load_ns = self.load_ended_ns = self.load_floor_ns = 0
         self.step_began_ns = NEVER_NS
         self.last: Culprit | None = None
         self._owners: dict[trio.lowlevel.Task, Culprit] = {}
@@ -108,7 +114,7 @@ class Ledger:
         self.last = culprit
         self._recent.append((now_ns - lost_ns, now_ns, culprit))
         if culprit is not None:
-            culprit.own_stalls_ns += lost_ns
+            culprit.not_lost_ns += lost_ns
 
     def lost_between(self, began_ns: int, ended_ns: int, culprit: Culprit) -> int:
         """Return what an agent lost in a span that is not long ago, by stalls that others caused."""
@@ -118,17 +124,18 @@ class Ledger:
             if cause is not culprit
         )
 
-    def book_load(self, load_ns: int) -> None:
+    def book_load(self, load_ns: int, now_ns: int) -> None:
         """Enter a delay by load that is over now."""
         self.load_ns += load_ns
+        self.load_ended_ns = now_ns
         self.last = None
 
     def credit_load(self, culprit: Culprit) -> None:
-        """Credit an agent whose task runs with the delays that it has waited for."""
+        """Credit an agent whose task runs with the delays that it has waited for in its turn."""
         held_up_ns = self.load_ns - max(culprit.load_seen_ns, self.load_floor_ns)
-        if held_up_ns > 0:
-            culprit.load_credit_ns += held_up_ns
-            culprit.load_seen_ns = self.load_ns
+        if held_up_ns > 0 and culprit.feels_load and self.load_ended_ns > culprit.clock_began_ns:
+            culprit.not_lost_ns -= held_up_ns
+        culprit.load_seen_ns = max(culprit.load_seen_ns, self.load_ns)
 
 
 class StallWatch(trio.abc.Instrument):
@@ -229,7 +236,7 @@ class StallWatch(trio.abc.Instrument):
 
     def _enter(self, lost_ns: int, culprit: Culprit | None, load_ns: int, now_ns: int) -> None:
         if load_ns:
-            self._ledger.book_load(load_ns)
+            self._ledger.book_load(load_ns, now_ns)
             self._is_loaded = True
         if lost_ns:
             self._ledger.book(lost_ns, culprit, now_ns)
