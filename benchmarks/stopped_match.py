@@ -36,7 +36,7 @@ async def _computes(_observation: Any) -> int:
 
 
 async def _blocks_briefly(_observation: Any) -> int:
-    time.sleep(0.01)
+    time.sleep(0.01)  # noqa: ASYNC251 - that is the point
     return 0
 
 

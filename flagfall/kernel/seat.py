@@ -389,6 +389,8 @@ class Seat(Appointment):
         wall_ns = now_ns - since_ns
         if self.cpu_clock is not None:
             return max(self.cpu_clock() - cpu_ns, wall_ns // CPU_WALL_FACTOR), 0
+        if self._ledger.load_ns > self.load_seen_ns and self._ledger.owner_of(current_task()) is self:
+            self._ledger.credit_load(self)  # what held up the step that runs; at its end it would be too late
         lost_ns = self._ledger.lost_ns - self.not_lost_ns - mark_ns
         step = self._keeper.cost_of_this_step(now_ns)
         credit_ns = max(0, min(wall_ns, lost_ns + step.stopped_ns + step.load_ns))

@@ -78,10 +78,10 @@ class Ledger:
         lost_ns: the sum of all stalls so far.
         load_ns: the sum of all delays by load so far.
         load_ended_ns: when the latest of them ended.
-        load_floor_ns: up to here, the delays have held up those whom they did; later ones hold up whoever
-        runs.
+        load_floor_ns: the delays up to here are credited; later ones will be, to each agent whose task runs.
         last: the culprit of the latest one; `None` for the host.
-        step_began_ns: when the step that runs now began; `NEVER_NS` where there is no watch.
+        step_began_ns: when the step that runs now began, which is when the step or wait before it ended, so
+            that no time is left out between them; `NEVER_NS` where there is no watch.
     """
 
     def __init__(self) -> None:
@@ -151,18 +151,10 @@ class StallWatch(trio.abc.Instrument):
         self._now = now
         self._ledger = ledger
         self._meter = meter
-        # Up to where time is accounted for; the next look at the clock goes on from there.
-        self._mark_ns = ledger.step_began_ns = now()
         self._load_before_ns = 0
         self._is_loaded = False
-        meter.sample(self._mark_ns)
-
-    def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's contract
-        """Note that a wait begins."""
-        now_ns = self._now()
-        if now_ns - self._mark_ns > STALL_NS:
-            self._enter_pause(now_ns)
-        self._mark_ns = now_ns
+        ledger.step_began_ns = now()
+        meter.sample(ledger.step_began_ns)
 
     def after_io_wait(self, timeout: float) -> None:
         """Enter what was lost in a wait that is over: it was stopped, or ended later than it should."""
@@ -173,7 +165,7 @@ class StallWatch(trio.abc.Instrument):
             # run in that pass or in the next one.
             ledger.load_floor_ns, self._load_before_ns = self._load_before_ns, ledger.load_ns
             self._is_loaded = ledger.load_ns > ledger.load_floor_ns
-        waited_ns = now_ns - self._mark_ns
+        waited_ns = now_ns - ledger.step_began_ns
         if waited_ns > STALL_NS:
             load_ns, stopped_ns = self._taken(now_ns, waited_ns)
             over_ns = waited_ns - int(timeout * 1e9) - load_ns - stopped_ns
@@ -181,31 +173,22 @@ class StallWatch(trio.abc.Instrument):
             self._meter.sample(now_ns)
         elif now_ns - self._meter.sampled_ns > _SAMPLE_NS:
             self._meter.sample(now_ns)
-        self._mark_ns = now_ns
-
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Note that a task begins to run, and what held it up."""
-        now_ns = self._now()
-        self._ledger.step_began_ns = now_ns
-        if now_ns - self._mark_ns > STALL_NS:
-            self._enter_pause(now_ns)
-        if self._is_loaded and (owner := self._ledger.owner_of(task)) is not None:
-            self._ledger.credit_load(owner)
+        ledger.step_began_ns = now_ns
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Enter a step that was long, when it is over."""
+        """Enter a step that was long, and credit its agent with what held it up before."""
         now_ns = self._now()
-        spent_ns = now_ns - self._ledger.step_began_ns
+        ledger = self._ledger
+        spent_ns = now_ns - ledger.step_began_ns
         if spent_ns > STALL_NS:
             cost = self._cost(now_ns, spent_ns)
-            owner = self._ledger.owner_of(task)
             self._enter(cost.stopped_ns, None, cost.load_ns, now_ns)
             if cost.own_ns > STALL_NS:
-                self._enter(cost.own_ns, owner, 0, now_ns)
-            if cost.load_ns and owner is not None:
-                self._ledger.credit_load(owner)
+                self._enter(cost.own_ns, ledger.owner_of(task), 0, now_ns)
             self._meter.sample(now_ns)
-        self._mark_ns = now_ns
+        if self._is_loaded and (owner := ledger.owner_of(task)) is not None:
+            ledger.credit_load(owner)
+        ledger.step_began_ns = now_ns
 
     def cost_of_this_step(self, now_ns: int) -> StepCost:
         """Return the division of the step that runs now; of a short one, nothing."""
@@ -226,13 +209,6 @@ class StallWatch(trio.abc.Instrument):
         stopped_ns = min(span_ns, stopped_ns)
         load_ns = min(span_ns - stopped_ns, load_ns)
         return (load_ns if load_ns > STALL_NS else 0), stopped_ns
-
-    def _enter_pause(self, now_ns: int) -> None:
-        """Enter time that was lost between steps and waits, in trio's own code: no agent's doing."""
-        pause_ns = now_ns - self._mark_ns
-        load_ns = self._taken(now_ns, pause_ns)[0]
-        self._enter(pause_ns - load_ns, None, load_ns, now_ns)
-        self._meter.sample(now_ns)
 
     def _enter(self, lost_ns: int, culprit: Culprit | None, load_ns: int, now_ns: int) -> None:
         if load_ns:
