@@ -36,14 +36,14 @@ _SCHEDSTAT_BYTES: Final = 128  # three numbers of at most 20 digits
 
 
 class _SigEvent(ctypes.Structure):
-    """`struct sigevent` of Linux, with its thread id; 64 bytes."""
+    """`struct sigevent` of Linux, with its thread id; the kernel reads 64 bytes of it."""
 
     _fields_ = (
         ("value", ctypes.c_void_p),
         ("signo", ctypes.c_int),
         ("notify", ctypes.c_int),
         ("thread_id", ctypes.c_int),
-        ("padding", ctypes.c_int * 11),
+        ("padding", ctypes.c_int * 13),
     )
 
 
@@ -106,7 +106,8 @@ class Heartbeat:
             os.close(self._fd)
 
     def _park(self, read_fd: int) -> None:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [self._signal])
+        others = signal.valid_signals() - {self._signal}  # they are for the threads of the program
+        signal.pthread_sigmask(signal.SIG_SETMASK, others)
         self._parked.set()
         with suppress(OSError):
             os.read(read_fd, 1)
@@ -151,7 +152,9 @@ def _claimed_signal() -> int:
     Raises:
         OSError: all of them are in use.
     """
-    for number in range(signal.SIGRTMAX, signal.SIGRTMIN, -1):
+    for number in range(
+        signal.SIGRTMAX - 6, signal.SIGRTMIN, -1
+    ):  # those at the ends are others' first choice
         before = _libc.signal(number, _DO_NOTHING) or _SIG_DFL
         if before in {_SIG_DFL, _DO_NOTHING.value}:
             return number
