@@ -109,7 +109,7 @@ class Seat(Appointment):
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
         not_lost_ns: what of the ledger's stalls this agent did not lose (kept by the ledger).
         load_seen_ns: the ledger's sum of delays by load up to which that is reckoned.
-        feels_load: whether it is held up when the loop is.
+        feels_loop: whether it is held up by what delays the loop alone.
         agent_times: for an agent that lives by this process's clock (in a thread), its host's function that
             returns when it took the turn of a number and when its answer was made, each `None` if it has not.
             The turn is judged by these, and by when the answer was heard only where they are not known.
@@ -143,7 +143,7 @@ class Seat(Appointment):
         "budget",
         "closed",
         "cpu_clock",
-        "feels_load",
+        "feels_loop",
         "flat",
         "limit_ns",
         "load_seen_ns",
@@ -173,7 +173,7 @@ class Seat(Appointment):
         self.said = ""
         self.task: TaskRole | None = None
         self.not_lost_ns = self.load_seen_ns = 0
-        self.feels_load = True
+        self.feels_loop = True
         self.agent_times: Callable[[int], tuple[int | None, int | None]] | None = None
         self.cpu_clock: NowNs | None = None
         self._stage = stage
@@ -326,7 +326,7 @@ class Seat(Appointment):
     def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
         """Judge by the agent's own times, see `agent_times`; delays of the loop are not the agent's."""
         self.agent_times = agent_times
-        self.feels_load = False
+        self.feels_loop = False
 
     def _start_clock(self, now_ns: int) -> None:
         self._started_ns = now_ns

@@ -47,8 +47,8 @@ class Culprit(Protocol):
     load_seen_ns: int
     """The ledger's `load_ns` up to which that is reckoned."""
 
-    feels_load: bool
-    """Whether it is held up when the loop is."""
+    feels_loop: bool
+    """Whether it is held up by what delays the loop alone."""
 
     @property
     def clock_began_ns(self) -> int:
@@ -108,16 +108,36 @@ class Ledger:
             task = nursery.parent_task if nursery is not None else None
         return None
 
-    def book(self, lost_ns: int, culprit: Culprit | None, now_ns: int) -> None:
-        """Enter a stall that is over now."""
+    def book(self, lost_ns: int, culprit: Culprit | None, now_ns: int, *, stopped: bool = False) -> None:
+        """Enter a stall that is over now.
+
+        Args:
+            lost_ns: how long it was.
+            culprit: the agent that caused it; `None` for the host.
+            now_ns: the present time.
+            stopped: the whole process was stopped, not the loop alone.
+        """
         self.lost_ns += lost_ns
         self.last = culprit
-        self._recent.append((now_ns - lost_ns, now_ns, culprit))
         if culprit is not None:
             culprit.not_lost_ns += lost_ns
+        if (
+            stopped or culprit is not None
+        ):  # an agent that blocks may hold the GIL, and hold up threads as well
+            self._recent.append((now_ns - lost_ns, now_ns, culprit))
+            return
+        for owner in self._owners.values():
+            if not owner.feels_loop:
+                owner.not_lost_ns += lost_ns
 
     def lost_between(self, began_ns: int, ended_ns: int, culprit: Culprit) -> int:
-        """Return what an agent lost in a span that is not long ago, by stalls that others caused."""
+        """Return what an agent with times of its own lost in a span that is not long ago.
+
+        Args:
+            began_ns: when the span began.
+            ended_ns: when it ended.
+            culprit: the agent; its own stalls do not count.
+        """
         return sum(
             max(0, min(until_ns, ended_ns) - max(since_ns, began_ns))
             for since_ns, until_ns, cause in self._recent
@@ -133,7 +153,7 @@ class Ledger:
     def credit_load(self, culprit: Culprit) -> None:
         """Credit an agent whose task runs with the delays that it has waited for in its turn."""
         held_up_ns = self.load_ns - max(culprit.load_seen_ns, self.load_floor_ns)
-        if held_up_ns > 0 and culprit.feels_load and self.load_ended_ns > culprit.clock_began_ns:
+        if held_up_ns > 0 and culprit.feels_loop and self.load_ended_ns > culprit.clock_began_ns:
             culprit.not_lost_ns -= held_up_ns
         culprit.load_seen_ns = max(culprit.load_seen_ns, self.load_ns)
 
@@ -169,7 +189,8 @@ class StallWatch(trio.abc.Instrument):
         if waited_ns > STALL_NS:
             load_ns, stopped_ns = self._taken(now_ns, waited_ns)
             over_ns = waited_ns - int(timeout * 1e9) - load_ns - stopped_ns
-            self._enter(stopped_ns + (over_ns if over_ns > STALL_NS else 0), None, load_ns, now_ns)
+            self._enter(over_ns if over_ns > STALL_NS else 0, None, load_ns, now_ns)
+            self._enter_stop(stopped_ns, now_ns)
             self._meter.sample(now_ns)
         elif now_ns - self._meter.sampled_ns > _SAMPLE_NS:
             self._meter.sample(now_ns)
@@ -182,9 +203,9 @@ class StallWatch(trio.abc.Instrument):
         spent_ns = now_ns - ledger.step_began_ns
         if spent_ns > STALL_NS:
             cost = self._cost(now_ns, spent_ns)
-            self._enter(cost.stopped_ns, None, cost.load_ns, now_ns)
-            if cost.own_ns > STALL_NS:
-                self._enter(cost.own_ns, ledger.owner_of(task), 0, now_ns)
+            own_ns = cost.own_ns if cost.own_ns > STALL_NS else 0
+            self._enter(own_ns, ledger.owner_of(task), cost.load_ns, now_ns)
+            self._enter_stop(cost.stopped_ns, now_ns)
             self._meter.sample(now_ns)
         if self._is_loaded and (owner := ledger.owner_of(task)) is not None:
             ledger.credit_load(owner)
@@ -216,3 +237,7 @@ class StallWatch(trio.abc.Instrument):
             self._is_loaded = True
         if lost_ns:
             self._ledger.book(lost_ns, culprit, now_ns)
+
+    def _enter_stop(self, stopped_ns: int, now_ns: int) -> None:
+        if stopped_ns:
+            self._ledger.book(stopped_ns, None, now_ns, stopped=True)

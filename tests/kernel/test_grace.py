@@ -187,10 +187,20 @@ async def test_a_thread_is_credited_with_what_was_lost_while_it_had_the_turn(
     began_ms: int, ended_ms: int, spent_ms: int
 ):
     host = threaded(0, 39)
-    host.ledger.book((ended_ms - began_ms) * MS, None, ended_ms * MS)
+    host.ledger.book((ended_ms - began_ms) * MS, None, ended_ms * MS, stopped=True)
     host.now_ns = 90 * MS
     host.seat.reply(7)
     assert host.verdict == (90 * MS, "on time", spent_ms * MS)
+
+
+async def test_a_thread_is_not_credited_with_what_delayed_the_loop_alone():
+    host = threaded(0, 43)
+    task: Any = Task()
+    host.ledger.register(task, host.seat)
+    host.ledger.book(30 * MS, None, 50 * MS)
+    host.now_ns = 50 * MS
+    host.seat.reply(7)
+    assert host.verdict == (50 * MS, "late", 43 * MS)
 
 
 # Load on the machine.
@@ -215,7 +225,7 @@ class ScriptedMeter:
 
 
 class Agent:
-    feels_load = True
+    feels_loop = True
 
     def __init__(self) -> None:
         self.not_lost_ns = self.load_seen_ns = self.clock_began_ns = 0
