@@ -24,7 +24,7 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from flagfall.timing.units import MS
+from flagfall.timing.units import MS, NEVER_NS
 
 PERIOD_NS: Final = 5 * MS
 """Time between two wake-ups: 200 a second, some microseconds each; a stop is measured to within two of
@@ -33,6 +33,8 @@ them."""
 _SIGEV_THREAD_ID: Final = 4
 _SIG_DFL: Final = 0
 _SCHEDSTAT_BYTES: Final = 128  # three numbers of at most 20 digits
+_STAT_BYTES: Final = 128  # the number of the thread, its name (at most 64 bytes) and its state come first
+_LOOK_AGAIN_SECONDS: Final = 0.0002
 
 
 class _SigEvent(ctypes.Structure):
@@ -76,7 +78,7 @@ class Heartbeat:
             target=self._park, args=(read_fd,), name="flagfall heartbeat", daemon=True
         )
         self._timer = ctypes.c_void_p()
-        self._fd = -1
+        self._fd = self._stat_fd = -1
         try:
             self._thread.start()
         except RuntimeError:
@@ -86,6 +88,9 @@ class Heartbeat:
         try:
             self._parked.wait()
             self._fd = open_schedstat(self._thread.native_id or 0)
+            self._stat_fd = os.open(
+                f"/proc/self/task/{self._thread.native_id}/stat", os.O_RDONLY | os.O_CLOEXEC
+            )
             self._start_timer()
         except OSError:
             self.close()
@@ -96,14 +101,34 @@ class Heartbeat:
         _, waited_ns, beats = read_schedstat(self._fd)
         return beats, waited_ns
 
+    def delay_when_it_has_run(self, patience_ns: int) -> int:
+        """Return for how many nanoseconds the thread waited for a CPU in all, a wait that is on included.
+
+        Such a wait is counted when it is over, so this waits for it.
+
+        Args:
+            patience_ns: how long at most. A longer one gives `NEVER_NS`: it could explain any delay.
+        """
+        first, began_ns = self.beats(), time.perf_counter_ns()
+        while self._is_waiting_for_cpu() and self.beats()[0] == first[0]:
+            if time.perf_counter_ns() - began_ns > patience_ns:
+                return NEVER_NS
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return self.beats()[1]
+
+    def _is_waiting_for_cpu(self) -> bool:
+        stat = os.pread(self._stat_fd, _STAT_BYTES, 0)
+        return stat[stat.rindex(b")") + 2 :].startswith(b"R")
+
     def close(self) -> None:
         """Stop the timer and end the thread."""
         if self._timer.value is not None:
             _libc.timer_delete(self._timer)
         os.close(self._write_fd)  # the read ends
         self._thread.join()
-        if self._fd >= 0:
-            os.close(self._fd)
+        for fd in (self._fd, self._stat_fd):
+            if fd >= 0:
+                os.close(fd)
 
     def _park(self, read_fd: int) -> None:
         others = signal.valid_signals() - {self._signal}  # they are for the threads of the program

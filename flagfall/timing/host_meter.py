@@ -10,9 +10,13 @@ from typing import Final
 
 from flagfall.timing.heartbeat import PERIOD_NS, Heartbeat, open_schedstat, read_schedstat
 
-_CERTAIN_NS: Final = 2 * PERIOD_NS
+_CERTAIN_NS: Final = 3 * PERIOD_NS
 """So many wake-ups must be missing beyond those that the load explains, before a process counts as stopped:
-one may fall on either end of the span."""
+one may fall on either end of the span, and one may come late."""
+
+_PATIENCE_NS: Final = 30_000_000
+"""How long to wait for a heartbeat that waits for a CPU, to know whether that explains what is missing: the
+longest that threads were seen to wait beside three busy programs on two CPUs."""
 
 _OF_A_STOP_NS: Final = 2 * PERIOD_NS
 """A stop wakes the thread once when it begins and once when it ends, which is no beat of the timer."""
@@ -54,6 +58,10 @@ class HostMeter:
         if self._heartbeat is None:
             return load_ns, 0
         missing_ns = span_ns - (beats_now - beats) * PERIOD_NS
+        if missing_ns - (delays_now - delays) < _CERTAIN_NS:
+            return load_ns, 0
+        # The heartbeat's delay is counted when it is over; it may be waiting for a CPU now.
+        delays_now = self._heartbeat.delay_when_it_has_run(_PATIENCE_NS)
         if missing_ns - (delays_now - delays) < _CERTAIN_NS:
             return load_ns, 0
         return load_ns, min(span_ns - load_ns, missing_ns + _OF_A_STOP_NS)

@@ -191,6 +191,7 @@ class StallWatch(trio.abc.Instrument):
             over_ns = waited_ns - int(timeout * 1e9) - load_ns - stopped_ns
             self._enter(over_ns if over_ns > STALL_NS else 0, None, load_ns, now_ns)
             self._enter_stop(stopped_ns, now_ns)
+            now_ns = self._now()  # measuring may have taken a moment
             self._meter.sample(now_ns)
         elif now_ns - self._meter.sampled_ns > _SAMPLE_NS:
             self._meter.sample(now_ns)
