@@ -12,16 +12,16 @@ Rule 5: a turn is reckoned without what others lost it. If it seems late on a ho
 
 from __future__ import annotations
 
-__all__ = ["BURST_TURNS", "CPU_WALL_FACTOR", "Seat", "SeatTally"]
+__all__ = ["BURST_TURNS", "CPU_WALL_FACTOR", "HEARING_NS", "Seat"]
 
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
 import trio
 from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.events import ON_TIME, Verdict
 from flagfall.kernel.grace import GRACE_NS, Grace
+from flagfall.kernel.outcomes import SeatTally
 from flagfall.timing import NEVER_NS, Appointment, Budget, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
 from flagfall.timing.stalls import STALL_NS
@@ -53,37 +53,6 @@ _UNDER_WAY_NS: Final = 500_000
 
 _LOOK_AGAIN_NS: Final = 1_000
 """CPU time runs slower than the wall's, so the agent may have some left: look again, but do not spin."""
-
-
-@attrs.define(eq=False)
-class SeatTally:
-    """What a seat did in a match, in counts and nanoseconds.
-
-    Attributes:
-        reward: the sum of the rewards that it was paid.
-        turns: the turns that were judged.
-        late: turns for which it was late (the one that put it out included).
-        illegal: turns answered with something outside the action space.
-        absent: turns played for it after it was out.
-        dropped: replies that answered no open turn.
-        skipped: turns that it never took, because a newer one was there first.
-        think_ns: all the time that it was charged for turns.
-        think_max_ns: the most that it was charged for one turn.
-        credit_ns: time that the host lost while it had a turn; not charged.
-        start_ns: how long it took to come up.
-    """
-
-    reward: float = 0
-    turns: int = 0
-    late: int = 0
-    illegal: int = 0
-    absent: int = 0
-    dropped: int = 0
-    skipped: int = 0
-    think_ns: int = 0
-    think_max_ns: int = 0
-    credit_ns: int = 0
-    start_ns: int = 0
 
 
 class Seat(Appointment):
