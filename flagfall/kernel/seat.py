@@ -321,10 +321,12 @@ class Seat(Appointment):
     def _lost_before(self, now_ns: int) -> int:
         """What of the step that runs will be booked as lost, though it was over when the clock started."""
         cost = self._keeper.cost_of_this_step(now_ns)
-        if self._ledger.owner_of(current_task()) is self:
-            return cost.stopped_ns + cost.load_ns
+        owner = self._ledger.owner_of(current_task())
+        if owner is self:
+            return cost.stopped_ns + (cost.load_ns if self.feels_loop else 0)
         self.load_seen_ns = self._ledger.load_ns + cost.load_ns
-        return cost.own_ns + cost.stopped_ns
+        is_felt = self.feels_loop or owner is not None
+        return cost.stopped_ns + (cost.own_ns if is_felt else 0)
 
     def _spent(self, now_ns: int) -> tuple[int, int]:
         """What the open turn has cost the agent so far, and what the host lost of it."""
@@ -362,7 +364,8 @@ class Seat(Appointment):
             self._ledger.credit_load(self)  # what held up the step that runs; at its end it would be too late
         lost_ns = self._ledger.lost_ns - self.not_lost_ns - mark_ns
         step = self._keeper.cost_of_this_step(now_ns)
-        credit_ns = max(0, min(wall_ns, lost_ns + step.stopped_ns + step.load_ns))
+        lost_ns += step.stopped_ns + (step.load_ns if self.feels_loop else 0)
+        credit_ns = max(0, min(wall_ns, lost_ns))
         return wall_ns - credit_ns, credit_ns
 
     def _judge(self, now_ns: int, since_ns: int, spent_ns: int, credit_ns: int) -> Verdict:
@@ -408,6 +411,8 @@ class Seat(Appointment):
         is_running = self._open is not None and self._started_ns is not None
         if is_running:
             spent_ns, credit_ns = self._spent(now_ns)
+            if self._busy_since_ns == self._started_ns:
+                busy_ns, hard_left_ns = spent_ns, self._hard_ns - spent_ns
             left_ns = min(hard_left_ns, self.limit_ns - spent_ns)
         if left_ns > 0:  # it was put off by what the host lost, or the CPU's time runs slower
             self._arm(now_ns + max(_LOOK_AGAIN_NS, left_ns))
@@ -417,9 +422,7 @@ class Seat(Appointment):
         ):
             self._arm(until_ns)
             return
-        if (
-            hard_left_ns <= 0 or self.limit_ns >= self._hard_ns
-        ):  # at the hard limit, or to be late is to be out
+        if hard_left_ns <= 0 or self.limit_ns >= self._hard_ns:  # or where to be late is to be out
             self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
             return
         self.expire()

@@ -132,9 +132,9 @@ def test_the_next_deadline_has_a_grace_period_of_its_own():
 # An agent with times of its own.
 
 
-def threaded(took_ms: float | None, made_ms: float | None) -> ScriptedHost:
+def threaded(took_ms: float | None, made_ms: float | None, control: str = "act=40ms/20s") -> ScriptedHost:
     """A seat whose agent lives in a thread, with a turn that was posted at 0."""
-    host = ScriptedHost()
+    host = ScriptedHost(control)
     times = tuple(None if at_ms is None else int(at_ms * MS) for at_ms in (took_ms, made_ms))
     host.seat.use_times(lambda _number: times)  # type: ignore[arg-type, return-value]
     host.post()
@@ -175,6 +175,14 @@ async def test_a_verdict_waits_for_the_answer_of_a_thread_that_is_under_way():
     host.seat.reply(7)
     assert verdicts == [None] * 20
     assert host.verdict == (host.now_ns, "on time", 39 * MS)
+
+
+@pytest.mark.parametrize("control", ["act=40ms/40ms", "act=40ms late=out"])
+async def test_a_thread_that_was_given_its_turn_late_is_not_out_before_its_own_time_is_over(control: str):
+    host = threaded(8, None, control)
+    while host.verdict is None:
+        host.wake(0, as_load=True)
+    assert host.verdict[:2] == (48 * MS, "fallen")
 
 
 async def test_a_thread_that_has_made_no_answer_is_late_at_once():

@@ -19,7 +19,7 @@ from flagfall.agents.process_host import ProcessHost
 from flagfall.agents.thread_host import ThreadHost
 from tests.fakes import CountTask, play_here
 
-CONTROL = "start=20s act=60ms/1s"
+CONTROL = "start=20s act=100ms/1s"
 
 MATCH = """
 import sys, time, trio
