@@ -73,7 +73,6 @@ class Heartbeat:
             raise OSError("only Linux counts the wake-ups of a thread")
         self._signal = _claimed_signal()
         read_fd, self._write_fd = os.pipe()
-        self._parked = threading.Event()
         self._thread = threading.Thread(
             target=self._park, args=(read_fd,), name="flagfall heartbeat", daemon=True
         )
@@ -86,7 +85,6 @@ class Heartbeat:
             os.close(self._write_fd)
             raise
         try:
-            self._parked.wait()
             self._fd = open_schedstat(self._thread.native_id or 0)
             self._stat_fd = os.open(
                 f"/proc/self/task/{self._thread.native_id}/stat", os.O_RDONLY | os.O_CLOEXEC
@@ -121,11 +119,12 @@ class Heartbeat:
         return stat[stat.rindex(b")") + 2 :].startswith(b"R")
 
     def close(self) -> None:
-        """Stop the timer and end the thread."""
+        """Stop the timer and end the thread; it is gone a moment later."""
         if self._timer.value is not None:
             _libc.timer_delete(self._timer)
-        os.close(self._write_fd)  # the read ends
-        self._thread.join()
+        os.close(
+            self._write_fd
+        )  # the read ends; to wait for the thread could cost time slices of a busy machine
         for fd in (self._fd, self._stat_fd):
             if fd >= 0:
                 os.close(fd)
@@ -133,7 +132,6 @@ class Heartbeat:
     def _park(self, read_fd: int) -> None:
         others = signal.valid_signals() - {self._signal}  # they are for the threads of the program
         signal.pthread_sigmask(signal.SIG_SETMASK, others)
-        self._parked.set()
         with suppress(OSError):
             os.read(read_fd, 1)
         os.close(read_fd)
