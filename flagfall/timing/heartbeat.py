@@ -119,12 +119,11 @@ class Heartbeat:
         return stat[stat.rindex(b")") + 2 :].startswith(b"R")
 
     def close(self) -> None:
-        """Stop the timer and end the thread; it is gone a moment later."""
+        """Stop the timer and end the thread."""
         if self._timer.value is not None:
             _libc.timer_delete(self._timer)
-        os.close(
-            self._write_fd
-        )  # the read ends; to wait for the thread could cost time slices of a busy machine
+        os.close(self._write_fd)  # the read ends
+        self._thread.join()
         for fd in (self._fd, self._stat_fd):
             if fd >= 0:
                 os.close(fd)

@@ -19,10 +19,6 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="on
 
 
 def left_over() -> tuple[int, set[threading.Thread]]:
-    """Open descriptors and threads, when those that are ending have ended."""
-    for thread in threading.enumerate():
-        if thread.name == "flagfall heartbeat":
-            thread.join(20)
     return len(list(Path("/proc/self/fd").iterdir())), set(threading.enumerate())
 
 
