@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import gvgai, hosts, kernel, langroom, round1, tournament, vgdl
+from benchmarks import gvgai, hosts, kernel, langroom, round1, stops, tournament, vgdl
 
 SUITES = {
     "kernel": kernel.main,
@@ -14,6 +14,7 @@ SUITES = {
     "gvgai": gvgai.main,
     "vgdl": vgdl.main,
     "tournament": tournament.main,
+    "stops": stops.main,
 }
 
 

@@ -1,7 +1,9 @@
 """An agent in a thread: for code that blocks. It can be convicted, not stopped.
 
-The thread speaks over a socket pair as a process does over its pipes, so both behave alike. An agent
-that never comes back keeps its thread until the program ends; nobody waits for it.
+The thread speaks over a socket pair as a process does over its pipes, so both behave alike. But it lives by
+the host's own clock, so when it took a turn and when its answer was made is noted in the thread: how long
+both are on their way is not its time. An agent that never comes back keeps its thread until the program ends;
+nothing waits for it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any, Literal
 import trio
 
 from flagfall.agents.wire_host import CLOSE_SECONDS, Wire, WireTalk
-from flagfall.agents.worker import serve
+from flagfall.agents.worker import TurnTimes, serve
 from flagfall.errors import HostFault
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 from flagfall.kernel.match import Briefing
@@ -47,12 +49,15 @@ class ThreadHost:
             return
         ours, theirs = socket.socketpair()
         wire, talk = Wire(PayloadPipe(BytePipe(ours.detach()))), WireTalk(seat, briefing)
-        gone = trio.Event()
+        gone, times = trio.Event(), TurnTimes(seat.now)
         token = trio.lowlevel.current_trio_token()
-        thread = threading.Thread(target=self._serve, args=(theirs, token, gone), daemon=True, name=self.name)
+        thread = threading.Thread(
+            target=self._serve, args=(theirs, times, token, gone), daemon=True, name=self.name
+        )
         try:
             _start(thread, theirs)
             await talk.come_up(wire)
+            seat.use_times(times.of)
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
                 seat.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
             await talk.ask(wire)
@@ -62,9 +67,11 @@ class ThreadHost:
         finally:
             wire.close()
 
-    def _serve(self, theirs: socket.socket, token: trio.lowlevel.TrioToken, gone: trio.Event) -> None:
+    def _serve(
+        self, theirs: socket.socket, times: TurnTimes, token: trio.lowlevel.TrioToken, gone: trio.Event
+    ) -> None:
         with theirs:
-            serve(theirs.fileno(), theirs.fileno(), lambda _name: self._agent)
+            serve(theirs.fileno(), theirs.fileno(), lambda _name: self._agent, times)
         with suppress(trio.RunFinishedError):
             token.run_sync_soon(gone.set)
 

@@ -7,7 +7,7 @@ could.
 
 from __future__ import annotations
 
-__all__ = ["main", "serve", "take_standard_streams"]
+__all__ = ["TurnTimes", "main", "serve", "take_standard_streams"]
 
 import asyncio
 import importlib
@@ -45,7 +45,7 @@ from flagfall.kernel.channels.pipes import READ_BYTES
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.spaces import has_arrays
 from flagfall.kernel.tracebacks import agent_traceback
-from flagfall.timing import NEVER_NS, ElapsedTimer
+from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs
 
 _METHODS: Final = ("start", "init", "act", "reply", "result", "close", "run")
 
@@ -53,18 +53,49 @@ Readable = Callable[[int], Any]
 """Waits until a descriptor can be read, in the manner of the loop that runs."""
 
 
-def serve(read_fd: int, write_fd: int, load: Callable[[str], Any]) -> Failed | None:
+class TurnTimes:
+    """When an agent that shares the clock of its host took its newest turn, and when its answer was made.
+
+    Written in the agent's thread and read in the host's: each value is set as a whole.
+
+    Args:
+        now: the host's clock.
+    """
+
+    def __init__(self, now: NowNs) -> None:
+        self.now = now
+        self._took = self._made = (-NEVER_NS, 0)
+
+    def take(self, number: int) -> None:
+        """Note that the agent has this turn from now on."""
+        self._took = (number, self.now())
+
+    def make(self, number: int) -> None:
+        """Note that its answer goes out now. An answer to a turn that it does not have is none."""
+        if number == self._took[0] != self._made[0]:
+            self._made = (number, self.now())
+
+    def of(self, number: int) -> tuple[int | None, int | None]:
+        """Return both for a turn, each `None` if it has not come to that."""
+        took, made = self._took, self._made
+        return (took[1] if took[0] == number else None, made[1] if made[0] == number else None)
+
+
+def serve(
+    read_fd: int, write_fd: int, load: Callable[[str], Any], times: TurnTimes | None = None
+) -> Failed | None:
     """Play one match over a pair of descriptors; returns when it is over.
 
     Args:
         read_fd: where the host speaks.
         write_fd: where it listens; blocking.
         load: gives the agent for the text that the host sends.
+        times: gets the time of each turn and answer, where the host lives by the same clock.
 
     Returns:
         What the host was told where the agent broke down.
     """
-    link = _Link(read_fd, write_fd)
+    link = _Link(read_fd, write_fd, times=times)
     try:
         hello = _now(link.receive_hello())
         if hello.spaces is None or has_arrays(hello.spaces.observation):
@@ -108,8 +139,11 @@ class _HostGone(Exception):
 class _Link:
     """Messages over descriptors, for whatever loop waits: lines of JSON, then frames of MessagePack."""
 
-    def __init__(self, read_fd: int, write_fd: int, wait: Readable | None = None) -> None:
+    def __init__(
+        self, read_fd: int, write_fd: int, wait: Readable | None = None, times: TurnTimes | None = None
+    ) -> None:
         self.ready = False
+        self.times = times
         self.fds = read_fd, write_fd
         self._wait = wait
         self._lines = LineReader(MAX_FRAME_BYTES)
@@ -147,7 +181,10 @@ class _Link:
 
     def tell(self, message: FromAgent) -> None:
         if self.ready:
-            self._write(frame(encode(message, "msgpack")))
+            data = frame(encode(message, "msgpack"))
+            if self.times is not None and isinstance(message, Answer):
+                self.times.make(message.number)
+            self._write(data)
         else:
             self._write(encode(message, "json") + b"\n")
 
@@ -196,6 +233,8 @@ class _WireSeat:
         timer.started_ns = time.perf_counter_ns()
         timer.limit_ns = NEVER_NS if message.limit_ns is None else message.limit_ns
         envelope = self._taken = message.envelope
+        if self._link.times is not None:
+            self._link.times.take(envelope.number)
         timer.late = envelope.late
         return envelope
 

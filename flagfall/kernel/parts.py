@@ -13,8 +13,9 @@ import attrs
 from flagfall.events import Event
 
 if TYPE_CHECKING:
+    from flagfall.kernel.outcomes import SeatTally
     from flagfall.kernel.roles import Outcome
-    from flagfall.kernel.seat import Seat, SeatTally
+    from flagfall.kernel.seat import Seat
     from flagfall.kernel.spaces import Spaces
 
 

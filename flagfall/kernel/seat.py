@@ -8,85 +8,42 @@ Rule 3: a reply belongs to the envelope it answers. If that is not open any more
 Rule 4: an agent busy with one envelope up to the hard limit is out.
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
     then busy with an old turn: the clock of whatever it is asked next starts when it takes that.
+Rule 6: a turn is reckoned without what others lost it. If it seems late on a host that stalled meanwhile, the
+    verdict waits for one grace period, and for no second one (`flagfall.kernel.grace`).
 """
 
 from __future__ import annotations
 
-__all__ = ["BURST_TURNS", "CPU_WALL_FACTOR", "Seat", "SeatTally"]
+__all__ = ["Seat"]
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import attrs
 import trio
 from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.events import ON_TIME, Verdict
+from flagfall.kernel.bounds import (
+    BURST_TURNS,
+    CPU_WALL_FACTOR,
+    HEARING_NS,
+    LOOK_AGAIN_NS,
+    MAX_NAMED_TURN,
+    UNDER_WAY_NS,
+)
+from flagfall.kernel.grace import GRACE_NS, Grace
+from flagfall.kernel.outcomes import SeatTally
 from flagfall.timing import NEVER_NS, Appointment, Budget, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
 from flagfall.timing.stalls import STALL_NS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flagfall.errors import AgentFault
     from flagfall.kernel.channels.envelope import Envelope, Phase
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.stage import Stage
     from flagfall.timing import NowNs, Timekeeper
-
-BURST_TURNS: Final = 8
-"""After so many turns in a row an agent that never waits lets the rest of the loop run.
-
-A pass of trio's loop costs about as much as two turns, so eight keep its share below a fifth, while a
-deadline next door waits less than 0.1 ms for each busy match."""
-
-MAX_NAMED_TURN: Final = 2**53
-"""The largest number of a turn that is recorded as an agent names it, where there never was such a turn: what
-every reader of JSON takes exactly. An agent may name one of a million digits, which no journal can hold."""
-
-CPU_WALL_FACTOR: Final = 10
-"""On the CPU clock, how many times its limit a turn may take on the wall before it is over anyway: an
-agent that sleeps uses no CPU, and must not stop the match."""
-
-_BREATH_NS: Final = 5_000_000
-"""After a stall, how long an agent has at least to show the answer that it may have ready: a few time slices
-of a machine that is busy, or the stall would not have been."""
-
-_MOMENT_NS: Final = 500_000
-"""The same where nothing was lost before the deadline: what lies ready is heard in the next pass."""
-
-_LOOK_AGAIN_NS: Final = 1_000
-"""CPU time runs slower than the wall's, so the agent may have some left: look again, but do not spin."""
-
-
-@attrs.define(eq=False)
-class SeatTally:
-    """What a seat did in a match, in counts and nanoseconds.
-
-    Attributes:
-        reward: the sum of the rewards that it was paid.
-        turns: the turns that were judged.
-        late: turns for which it was late (the one that put it out included).
-        illegal: turns answered with something outside the action space.
-        absent: turns played for it after it was out.
-        dropped: replies that answered no open turn.
-        skipped: turns that it never took, because a newer one was there first.
-        think_ns: all the time that it was charged for turns.
-        think_max_ns: the most that it was charged for one turn.
-        credit_ns: time that the host lost while it had a turn; not charged.
-        start_ns: how long it took to come up.
-    """
-
-    reward: float = 0
-    turns: int = 0
-    late: int = 0
-    illegal: int = 0
-    absent: int = 0
-    dropped: int = 0
-    skipped: int = 0
-    think_ns: int = 0
-    think_max_ns: int = 0
-    credit_ns: int = 0
-    start_ns: int = 0
 
 
 class Seat(Appointment):
@@ -107,11 +64,17 @@ class Seat(Appointment):
         closed: there will be no more turns for it.
         phase: what it was asked last.
         limit_ns: how long that may take before it is late.
+        now: the clock that it is judged by, in nanoseconds.
         cpu_clock: on the CPU clock, what the agent has used; set by its host.
         absence: explains why there is no agent yet, when the time for `start` runs out; set by a host that
             waits for agents to connect. `None`, or if it returns `None`: the agent is merely late.
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
-        own_stalls_ns: how long this agent held up the event loop (kept by the ledger).
+        not_lost_ns: what of the ledger's stalls this agent did not lose (kept by the ledger).
+        load_seen_ns: the ledger's sum of delays by load up to which that is reckoned.
+        feels_loop: whether it is held up by what delays the loop alone.
+        agent_times: for an agent that lives by this process's clock (in a thread), its host's function that
+            returns when it took the turn of a number and when its answer was made, each `None` if it has not.
+            The turn is judged by these, and by when the answer was heard only where they are not known.
     """
 
     __slots__ = (
@@ -124,6 +87,7 @@ class Seat(Appointment):
         "_busy_mark_ns",
         "_busy_since_ns",
         "_cpu_ns",
+        "_grace",
         "_hard_ns",
         "_keeper",
         "_ledger",
@@ -140,15 +104,19 @@ class Seat(Appointment):
         "_taken",
         "_used_ns",
         "absence",
+        "agent_times",
         "budget",
         "closed",
         "cpu_clock",
+        "feels_loop",
         "flat",
         "limit_ns",
+        "load_seen_ns",
+        "not_lost_ns",
+        "now",
         "number",
         "out",
         "out_detail",
-        "own_stalls_ns",
         "phase",
         "said",
         "tally",
@@ -169,12 +137,14 @@ class Seat(Appointment):
         self.out_detail = ""
         self.said = ""
         self.task: TaskRole | None = None
-        self.own_stalls_ns = 0
+        self.not_lost_ns = self.load_seen_ns = 0
+        self.feels_loop = True
+        self.agent_times: Callable[[int], tuple[int | None, int | None]] | None = None
         self.cpu_clock: NowNs | None = None
         self.absence: Callable[[], AgentFault | None] | None = None
         self._stage = stage
         self._keeper = keeper
-        self._now = keeper.now
+        self._now = self.now = keeper.now
         self._agenda = keeper.agenda
         self._ledger = keeper.ledger
         # What was asked: newest not yet taken; being worked on; not yet judged; number answered last.
@@ -198,6 +168,7 @@ class Seat(Appointment):
         self._used_ns = 0
         self._mark_ns = self._cpu_ns = 0
         self._quick_due_ns = 0
+        self._grace = Grace()
 
     # The agent's side.
 
@@ -250,6 +221,7 @@ class Seat(Appointment):
         busy_since_ns, self._busy_since_ns = self._busy_since_ns, None
         now_ns = self._now()
         if taken is not self._open:
+            self._grace.forget()
             self._stage.answered_old(self, taken, action, now_ns)
             self._rest()
             return
@@ -305,7 +277,7 @@ class Seat(Appointment):
             now_ns = self._now()
             if now_ns >= self.due_ns:
                 self.fire(now_ns)  # it came too late for this one; that may post the next
-            else:
+            if self._started_ns is not None:
                 self._used_ns = self._spent(now_ns)[0]
         self._started_ns = self._busy_since_ns = None
         self.due_ns = NEVER_NS
@@ -325,10 +297,20 @@ class Seat(Appointment):
 
     # The clock.
 
+    @property
+    def clock_began_ns(self) -> int:
+        """When the clock of the open turn began; `NEVER_NS` while it does not run."""
+        return NEVER_NS if self._started_ns is None else self._started_ns
+
+    def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
+        """Judge by the agent's own times, see `agent_times`; delays of the loop are not the agent's."""
+        self.agent_times = agent_times
+        self.feels_loop = False
+
     def _start_clock(self, now_ns: int) -> None:
         self._started_ns = now_ns
         ledger = self._ledger
-        mark_ns = ledger.lost_ns - self.own_stalls_ns
+        mark_ns = ledger.lost_ns - self.not_lost_ns
         if now_ns - ledger.step_began_ns > STALL_NS:
             mark_ns += self._lost_before(now_ns)
         self._mark_ns = mark_ns
@@ -348,14 +330,37 @@ class Seat(Appointment):
 
     def _lost_before(self, now_ns: int) -> int:
         """What of the step that runs will be booked as lost, though it was over when the clock started."""
-        if self._ledger.owner_of(current_task()) is self:
-            return self._keeper.lost_in_this_step_ns(now_ns)
-        return now_ns - self._ledger.step_began_ns
+        cost = self._keeper.cost_of_this_step(now_ns)
+        owner = self._ledger.owner_of(current_task())
+        if owner is self:
+            return cost.stopped_ns + (cost.load_ns if self.feels_loop else 0)
+        self.load_seen_ns = self._ledger.load_ns + cost.load_ns
+        is_felt = self.feels_loop or owner is not None
+        return cost.stopped_ns + (cost.own_ns if is_felt else 0)
 
     def _spent(self, now_ns: int) -> tuple[int, int]:
         """What the open turn has cost the agent so far, and what the host lost of it."""
         since_ns = now_ns if self._started_ns is None else self._started_ns
+        if self.agent_times is not None and self.cpu_clock is None and self._open is not None:
+            return self._spent_there(now_ns, since_ns, self._open.number)
         return self._cost(now_ns, since_ns, self._mark_ns, self._cpu_ns)
+
+    def _spent_there(self, now_ns: int, since_ns: int, number: int) -> tuple[int, int]:
+        """The same by the agent's own times: how long a turn or an answer is on its way does not count."""
+        assert self.agent_times is not None
+        took_ns, made_ns = self.agent_times(number)
+        began_ns = since_ns if took_ns is None else max(since_ns, took_ns)
+        ended_ns = now_ns if made_ns is None or now_ns - made_ns > HEARING_NS else max(began_ns, made_ns)
+        outside_ns = self._ledger.lost_between(since_ns, began_ns, self)
+        outside_ns += self._ledger.lost_between(ended_ns, now_ns, self)
+        return self._cost(ended_ns, began_ns, self._mark_ns + outside_ns, 0)
+
+    def _is_answer_under_way(self, now_ns: int) -> bool:
+        """Whether an agent with times of its own has made the answer that is waited for."""
+        if self.agent_times is None or self._taken is None:
+            return False
+        made_ns = self.agent_times(self._taken.number)[1]
+        return made_ns is not None and now_ns - made_ns <= HEARING_NS
 
     def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
         """How long the agent has been busy without an answer, and what the host lost of it."""
@@ -365,22 +370,34 @@ class Seat(Appointment):
         wall_ns = now_ns - since_ns
         if self.cpu_clock is not None:
             return max(self.cpu_clock() - cpu_ns, wall_ns // CPU_WALL_FACTOR), 0
-        lost_ns = self._ledger.lost_ns - self.own_stalls_ns - mark_ns
-        credit_ns = max(0, min(wall_ns, lost_ns + self._keeper.lost_in_this_step_ns(now_ns)))
+        if self._ledger.load_ns > self.load_seen_ns and self._ledger.owner_of(current_task()) is self:
+            self._ledger.credit_load(self)  # what held up the step that runs; at its end it would be too late
+        lost_ns = self._ledger.lost_ns - self.not_lost_ns - mark_ns
+        step = self._keeper.cost_of_this_step(now_ns)
+        lost_ns += step.stopped_ns + (step.load_ns if self.feels_loop else 0)
+        credit_ns = max(0, min(wall_ns, lost_ns))
         return wall_ns - credit_ns, credit_ns
 
     def _judge(self, now_ns: int, since_ns: int, spent_ns: int, credit_ns: int) -> Verdict:
-        if not _over(spent_ns, self.limit_ns, credit_ns):
+        if not is_late(spent_ns, self.limit_ns):
             return ON_TIME
-        if self._is_out(now_ns, since_ns):
+        grace_ns = GRACE_NS if self._may_lie_unheard(now_ns, credit_ns) else 0
+        if not is_late(spent_ns, self.limit_ns + grace_ns):
+            return ON_TIME
+        busy_ns = spent_ns if since_ns == self._started_ns else self._busy(now_ns, since_ns)[0]
+        if is_late(busy_ns, self._hard_ns + grace_ns):
             return "fallen"
-        if not _over(spent_ns, self._abort_ns, credit_ns):
+        if not is_late(spent_ns, self._abort_ns + grace_ns):
             return "late"
         return "overrun" if self._stage.abortable else "fallen"
 
-    def _is_out(self, now_ns: int, since_ns: int) -> bool:
-        busy_ns, lost_ns = self._busy(now_ns, since_ns)
-        return _over(busy_ns, self._hard_ns, lost_ns)
+    def _may_lie_unheard(self, now_ns: int, credit_ns: int) -> bool:
+        """Whether the host stalled in the open turn, so that it may hear an answer later than it came."""
+        if self.agent_times is not None or self.cpu_clock is not None:
+            return False  # it is known when it came, or it makes no difference
+        if credit_ns or self._ledger.load_ended_ns > self.clock_began_ns:
+            return True
+        return self._keeper.cost_of_this_step(now_ns).load_ns > 0
 
     def _rest(self) -> None:
         """The agent is done with an old turn: its hard limit counts from the newer one, if any runs."""
@@ -399,46 +416,42 @@ class Seat(Appointment):
         """The time of the open turn has come, or that of the hard limit, or so it seemed."""
         if self.closed or self._busy_since_ns is None:
             return
-        busy_ns, lost_ns = self._busy(now_ns, self._busy_since_ns)
+        if self._is_answer_under_way(now_ns):  # it is judged when it is heard, by when it was made
+            self._arm(now_ns + UNDER_WAY_NS)
+            return
+        busy_ns, credit_ns = self._busy(now_ns, self._busy_since_ns)
         hard_ns = self._hard_ns if self._overran_hard_ns is None else self._overran_hard_ns
-        if _over(busy_ns, hard_ns, lost_ns):
+        left_ns = hard_left_ns = hard_ns - busy_ns
+        aborts = self._abort_ns < NEVER_NS
+        spent_ns = 0
+        is_running = self._open is not None and self._started_ns is not None
+        if is_running:
+            spent_ns, credit_ns = self._spent(now_ns)
+            if self._busy_since_ns == self._started_ns:
+                busy_ns, hard_left_ns = spent_ns, hard_ns - spent_ns
+            left_ns = min(hard_left_ns, (self._abort_ns if aborts else self.limit_ns) - spent_ns)
+        if left_ns > 0:  # it was put off by what the host lost, or the CPU's time runs slower
+            self._arm(now_ns + max(LOOK_AGAIN_NS, left_ns))
+            return
+        if self._may_lie_unheard(now_ns, credit_ns) and (
+            until_ns := self._grace.put_off(now_ns, self.due_ns, self._open)
+        ):
+            self._arm(until_ns)
+            return
+        is_last = self.limit_ns >= self._hard_ns or (aborts and not self._stage.abortable)
+        if hard_left_ns <= 0 or is_last:  # to be late is to be out
             self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
             return
-        left_ns = _left(busy_ns, hard_ns + (_BREATH_NS if lost_ns else 0))
-        if self._open is None or self._started_ns is None:
-            self._arm(now_ns + left_ns)
-            return
-        spent_ns, credit_ns = self._spent(now_ns)
-        aborts = self._abort_ns < NEVER_NS
-        wait_ns = self._abort_ns if aborts else self.limit_ns
-        breath_ns = self._breath_ns(credit_ns, self._started_ns + wait_ns)
-        if is_late(spent_ns, wait_ns + breath_ns):
-            if self.limit_ns >= self._hard_ns or (aborts and not self._stage.abortable):
-                self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
-                return
-            self.expire()
-            if self._asking:  # it took the turn, and asks for another: it is busy with nothing
-                self._busy_since_ns = None
-                self.due_ns = NEVER_NS
-            else:
-                self._arm(now_ns + left_ns)
-                if aborts:
-                    self._overran_hard_ns, self._started_ns = hard_ns, None
-            if aborts:
-                self._stage.overran(self, spent_ns, credit_ns)
-            else:
-                self._stage.overdue(self, spent_ns, credit_ns)
+        self.expire()
+        if self._asking:  # it took the turn, and asks for another: it is busy with nothing
+            self._busy_since_ns = None
+            self.due_ns = NEVER_NS
         else:
-            self._quick_due_ns = 0  # what the host lost must be reckoned with in the reply
-            self._arm(now_ns + min(left_ns, _left(spent_ns, wait_ns + breath_ns)))
-
-    def _breath_ns(self, credit_ns: int, due_ns: int) -> int:
-        """How much longer the agent may be silent, because a stall may have kept its answer back."""
-        if not credit_ns:
-            return 0
-        ledger = self._ledger
-        others = ledger.last is not self and credit_ns <= ledger.last_ns
-        return _MOMENT_NS if others and ledger.last_began_ns >= due_ns else _BREATH_NS
+            self._arm(now_ns + hard_left_ns)
+            if aborts:
+                self._overran_hard_ns, self._started_ns = hard_ns, None
+        settle = self._stage.overran if aborts else self._stage.overdue
+        settle(self, spent_ns, credit_ns)
 
     # The stage's side.
 
@@ -503,13 +516,3 @@ class Seat(Appointment):
         if self._sleeper is not None:
             sleeper, self._sleeper = self._sleeper, None
             reschedule(sleeper)
-
-
-def _over(spent_ns: int, limit_ns: int, credit_ns: int) -> bool:
-    """Whether a limit is reached; after a stall only when the agent had a moment to be heard."""
-    return is_late(spent_ns, limit_ns + (_BREATH_NS if credit_ns else 0))
-
-
-def _left(spent_ns: int, limit_ns: int) -> int:
-    """How long to wait before looking again whether a limit is reached."""
-    return max(_LOOK_AGAIN_NS, limit_ns - spent_ns)

@@ -15,15 +15,16 @@ Rule 2: with several seats, records of one turn come in seat order, whoever was 
 
 from __future__ import annotations
 
-__all__ = ["MAX_DETAIL_CHARS", "MAX_DROPPED_RECORDS", "Stage"]
+__all__ = ["Stage"]
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from outcome import Error, Outcome, Value
 from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
+from flagfall.kernel.bounds import MAX_DETAIL_CHARS, MAX_DROPPED_RECORDS
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
 from flagfall.kernel.records import HELD_VALUES, Records
 from flagfall.kernel.refusals import recordable, text_of
@@ -35,13 +36,6 @@ from flagfall.timing import NEVER_NS, Appointment
 if TYPE_CHECKING:
     from flagfall.kernel.roles import Sink, TaskRole
     from flagfall.timing import TimeControl, Timekeeper
-
-MAX_DETAIL_CHARS: Final = 4_000
-"""A traceback of some forty lines; what tells an author why an agent fell need not be longer."""
-
-MAX_DROPPED_RECORDS: Final = 100
-"""So many dropped replies of a seat are recorded one by one; further ones are only counted, so that
-an agent that floods its seat cannot fill the disk."""
 
 
 class Stage(Appointment):

@@ -1,40 +1,74 @@
-"""Who held up the event loop, and for how long.
+"""Time that an event loop could not run, and whose fault that was.
 
-In one loop everybody waits while one runs. A turn must not be charged with that time unless the agent
-that has the turn is the one who ran. So each step of a task that takes long is booked on whoever took it,
-and each wait that ends late is booked on the host.
+In one loop all wait while one runs. A turn must not be charged with that time unless the agent that has the
+turn is the one that ran. The time between two looks at the clock (a step of a task, a wait, what trio does
+between them) is divided, where it was long, by the host's own counters (`flagfall.timing.host_meter`):
 
-A step may be long because the agent is slow, or because the machine did not run this thread. The
-second shows in the CPU time (little was used) while the thread gave nothing up by itself (a sleep or a
-blocking read is a voluntary context switch, being passed over is not). That is looked at only when a
-step was long, so it costs nothing while all goes well.
+- The process was stopped: lost for every agent.
+- The thread could run and was not run, because the machine is loaded: lost for the agents whose tasks run
+  next, because those were ready and waited. An agent that had nothing to do then has lost nothing; if each
+  such delay were credited to all, the deadlines of a loaded machine would move on with every delay.
+- The rest of a step is its task's own doing: lost for every agent but the one to which the task belongs. The
+  rest of a wait that ended too late is the host's doing: lost for every agent.
 """
 
 from __future__ import annotations
 
-__all__ = ["STALL_NS", "Ledger", "StallWatch"]
+__all__ = ["NO_COST", "STALL_NS", "Ledger", "StallWatch", "StepCost"]
 
-import sys
-import time
-from typing import Final, Protocol
+from collections import deque
+from typing import Final, NamedTuple, Protocol
 
 import trio
 
 from flagfall.timing.clocks import NowNs
+from flagfall.timing.host_meter import HostMeter
 from flagfall.timing.units import NEVER_NS
 
 STALL_NS: Final = 2_000_000
-"""What counts as a stall. Polling waits in whole milliseconds, so one too many is normal."""
+"""The shortest time that counts as a stall. Polling waits in whole milliseconds, so one too many is
+normal."""
 
-_SAMPLE_NS = 5_000_000
-_BLOCKED_NS = 50_000
+_SAMPLE_NS: Final = 5_000_000
+"""How old counters may be before they are read again, which takes 2 us."""
+
+_RECENT_STALLS: Final = 64
+"""So many are kept one by one: more than there are while an answer of a thread is on its way (each takes 2
+ms)."""
 
 
 class Culprit(Protocol):
-    """Who can be blamed for a stall."""
+    """An agent, as the ledger sees it."""
 
-    own_stalls_ns: int
-    """The sum of the stalls that it caused."""
+    not_lost_ns: int
+    """What is to be subtracted from the ledger's `lost_ns`: the sum of the stalls that it caused itself, less
+    the sum of the delays by load that held it up."""
+
+    load_seen_ns: int
+    """The ledger's `load_ns` up to which that is reckoned."""
+
+    feels_loop: bool
+    """Whether it is held up by what delays the loop alone."""
+
+    @property
+    def clock_began_ns(self) -> int:
+        """When the clock of its turn began; `NEVER_NS` while it has none."""
+
+
+class StepCost(NamedTuple):
+    """Division of the step that runs now, in nanoseconds."""
+
+    own_ns: int = 0
+    """The task's own doing."""
+
+    stopped_ns: int = 0
+    """The process was stopped."""
+
+    load_ns: int = 0
+    """The thread waited for a CPU; 0 where that was shorter than a stall."""
+
+
+NO_COST: Final = StepCost()
 
 
 class Ledger:
@@ -42,18 +76,20 @@ class Ledger:
 
     Attributes:
         lost_ns: the sum of all stalls so far.
-        last: who caused the latest one; `None` for the host.
-        last_ns: how long that was.
-        last_began_ns: when it began, as far as that can be told; it may have been before.
-        step_began_ns: when the step that runs now began; `NEVER_NS` where nobody watches.
+        load_ns: the sum of all delays by load so far.
+        load_ended_ns: when the latest of them ended.
+        load_floor_ns: the delays up to here are credited; later ones will be, to each agent whose task runs.
+        last: the culprit of the latest one; `None` for the host.
+        step_began_ns: when the step that runs now began, which is when the step or wait before it ended, so
+            that no time is left out between them; `NEVER_NS` where there is no watch.
     """
 
     def __init__(self) -> None:
-        self.lost_ns = 0
+        self.lost_ns = self.load_ns = self.load_ended_ns = self.load_floor_ns = 0
         self.step_began_ns = NEVER_NS
         self.last: Culprit | None = None
-        self.last_ns = self.last_began_ns = 0
         self._owners: dict[trio.lowlevel.Task, Culprit] = {}
+        self._recent: deque[tuple[int, int, Culprit | None]] = deque(maxlen=_RECENT_STALLS)
 
     def register(self, task: trio.lowlevel.Task, culprit: Culprit) -> None:
         """Blame the steps of `task`, and of tasks started below it, on `culprit`."""
@@ -72,86 +108,137 @@ class Ledger:
             task = nursery.parent_task if nursery is not None else None
         return None
 
-    def book(self, lost_ns: int, culprit: Culprit | None, now_ns: int) -> None:
-        """Enter a stall that is over now."""
+    def book(self, lost_ns: int, culprit: Culprit | None, now_ns: int, *, stopped: bool = False) -> None:
+        """Enter a stall that is over now.
+
+        Args:
+            lost_ns: how long it was.
+            culprit: the agent that caused it; `None` for the host.
+            now_ns: the present time.
+            stopped: the whole process was stopped, not the loop alone.
+        """
         self.lost_ns += lost_ns
-        self.last, self.last_ns, self.last_began_ns = culprit, lost_ns, now_ns - lost_ns
+        self.last = culprit
         if culprit is not None:
-            culprit.own_stalls_ns += lost_ns
+            culprit.not_lost_ns += lost_ns
+        if (
+            stopped or culprit is not None
+        ):  # an agent that blocks may hold the GIL, and hold up threads as well
+            self._recent.append((now_ns - lost_ns, now_ns, culprit))
+            return
+        for owner in self._owners.values():
+            if not owner.feels_loop:
+                owner.not_lost_ns += lost_ns
+
+    def lost_between(self, began_ns: int, ended_ns: int, culprit: Culprit) -> int:
+        """Return what an agent with times of its own lost in a span that is not long ago.
+
+        Args:
+            began_ns: when the span began.
+            ended_ns: when it ended.
+            culprit: the agent; its own stalls do not count.
+        """
+        return sum(
+            max(0, min(until_ns, ended_ns) - max(since_ns, began_ns))
+            for since_ns, until_ns, cause in self._recent
+            if cause is not culprit
+        )
+
+    def book_load(self, load_ns: int, now_ns: int) -> None:
+        """Enter a delay by load that is over now."""
+        self.load_ns += load_ns
+        self.load_ended_ns = now_ns
+        self.last = None
+
+    def credit_load(self, culprit: Culprit) -> None:
+        """Credit an agent whose task runs with the delays that it has waited for in its turn."""
+        held_up_ns = self.load_ns - max(culprit.load_seen_ns, self.load_floor_ns)
+        if held_up_ns > 0 and culprit.feels_loop and self.load_ended_ns > culprit.clock_began_ns:
+            culprit.not_lost_ns -= held_up_ns
+        culprit.load_seen_ns = max(culprit.load_seen_ns, self.load_ns)
 
 
 class StallWatch(trio.abc.Instrument):
-    """Watches every step and every wait of a loop, and enters the long ones in a ledger."""
+    """Instrument that watches every step and every wait of a loop, and enters the long ones in a ledger.
 
-    def __init__(self, now: NowNs, ledger: Ledger) -> None:
+    Args:
+        now: the loop's time in nanoseconds.
+        ledger: gets the stalls.
+        meter: says what the host took.
+    """
+
+    def __init__(self, now: NowNs, ledger: Ledger, meter: HostMeter) -> None:
         self._now = now
         self._ledger = ledger
-        self._wait_began_ns = ledger.step_began_ns = now()
-        self._sampled_ns = 0
-        self._cpu_ns = 0
-        self._switches = 0
-        self._sample(self._wait_began_ns)
-
-    def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's contract
-        """A wait begins."""
-        self._wait_began_ns = self._now()
+        self._meter = meter
+        self._load_before_ns = 0
+        self._is_loaded = False
+        ledger.step_began_ns = now()
+        meter.sample(ledger.step_began_ns)
 
     def after_io_wait(self, timeout: float) -> None:
-        """A wait is over: did it end when it should?"""
+        """Enter what was lost in a wait that is over: it was stopped, or ended later than it should."""
         now_ns = self._now()
-        waited_ns = now_ns - self._wait_began_ns
-        if waited_ns > _BLOCKED_NS or timeout > 0:  # it may have given up the CPU, which is no agent's doing
-            over_ns = waited_ns - int(timeout * 1e9)
-            if over_ns > STALL_NS:
-                self._ledger.book(over_ns, None, now_ns)
-            self._sample(now_ns)
-        elif now_ns - self._sampled_ns > _SAMPLE_NS:
-            self._sample(now_ns)
-
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:  # noqa: ARG002 - trio's contract
-        """A task begins to run."""
-        self._ledger.step_began_ns = self._now()
+        ledger = self._ledger
+        if self._is_loaded:
+            # A delay holds up the tasks that were ready, or became ready, in the pass in which it fell: those
+            # run in that pass or in the next one.
+            ledger.load_floor_ns, self._load_before_ns = self._load_before_ns, ledger.load_ns
+            self._is_loaded = ledger.load_ns > ledger.load_floor_ns
+        waited_ns = now_ns - ledger.step_began_ns
+        if waited_ns > STALL_NS:
+            load_ns, stopped_ns = self._taken(now_ns, waited_ns)
+            over_ns = waited_ns - int(timeout * 1e9) - load_ns - stopped_ns
+            self._enter(over_ns if over_ns > STALL_NS else 0, None, load_ns, now_ns)
+            self._enter_stop(stopped_ns, now_ns)
+            now_ns = self._now()  # measuring may have taken a moment
+            self._meter.sample(now_ns)
+        elif now_ns - self._meter.sampled_ns > _SAMPLE_NS:
+            self._meter.sample(now_ns)
+        ledger.step_began_ns = now_ns
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        """A task gave the loop back: did it keep it long?"""
+        """Enter a step that was long, and credit its agent with what held it up before."""
         now_ns = self._now()
-        spent_ns = now_ns - self._ledger.step_began_ns
+        ledger = self._ledger
+        spent_ns = now_ns - ledger.step_began_ns
         if spent_ns > STALL_NS:
-            host_ns = self._lost_to_host(spent_ns)
-            culprit = self._ledger.owner_of(task)
-            if host_ns:
-                self._ledger.book(host_ns, None, now_ns)
-            if spent_ns > host_ns:
-                self._ledger.book(spent_ns - host_ns, culprit, now_ns)
-            self._sample(now_ns)
+            cost = self._cost(now_ns, spent_ns)
+            own_ns = cost.own_ns if cost.own_ns > STALL_NS else 0
+            self._enter(own_ns, ledger.owner_of(task), cost.load_ns, now_ns)
+            self._enter_stop(cost.stopped_ns, now_ns)
+            self._meter.sample(now_ns)
+        if self._is_loaded and (owner := ledger.owner_of(task)) is not None:
+            ledger.credit_load(owner)
+        ledger.step_began_ns = now_ns
 
-    def lost_in_this_step_ns(self, now_ns: int) -> int:
-        """How much of the step that is running now the host took away."""
+    def cost_of_this_step(self, now_ns: int) -> StepCost:
+        """Return the division of the step that runs now; of a short one, nothing."""
         spent_ns = now_ns - self._ledger.step_began_ns
-        return self._lost_to_host(spent_ns) if spent_ns > STALL_NS else 0
+        return self._cost(now_ns, spent_ns) if spent_ns > STALL_NS else NO_COST
 
-    def _lost_to_host(self, spent_ns: int) -> int:
-        cpu_ns, switches = _usage()
-        used_ns = cpu_ns - self._cpu_ns
-        gave_up_by_itself = switches > self._switches
-        if gave_up_by_itself or used_ns * 2 > spent_ns:
-            return 0
-        return spent_ns - used_ns
+    def close(self) -> None:
+        """End the measurement."""
+        self._meter.close()
 
-    def _sample(self, now_ns: int) -> None:
-        self._sampled_ns = now_ns
-        self._cpu_ns, self._switches = _usage()
+    def _cost(self, now_ns: int, spent_ns: int) -> StepCost:
+        load_ns, stopped_ns = self._taken(now_ns, spent_ns)
+        return StepCost(spent_ns - load_ns - stopped_ns, stopped_ns, load_ns)
 
+    def _taken(self, now_ns: int, span_ns: int) -> tuple[int, int]:
+        """What the host took of the span that ends now: load (if that was a stall) and stops."""
+        load_ns, stopped_ns = self._meter.taken(now_ns)
+        stopped_ns = min(span_ns, stopped_ns)
+        load_ns = min(span_ns - stopped_ns, load_ns)
+        return (load_ns if load_ns > STALL_NS else 0), stopped_ns
 
-if sys.platform.startswith("linux"):
-    import resource
+    def _enter(self, lost_ns: int, culprit: Culprit | None, load_ns: int, now_ns: int) -> None:
+        if load_ns:
+            self._ledger.book_load(load_ns, now_ns)
+            self._is_loaded = True
+        if lost_ns:
+            self._ledger.book(lost_ns, culprit, now_ns)
 
-    def _usage() -> tuple[int, int]:
-        """CPU time of this thread in nanoseconds, and how often it gave up the CPU by itself."""
-        return time.thread_time_ns(), resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-
-else:
-
-    def _usage() -> tuple[int, int]:
-        """Not told here; more with every call, so that every long step is taken for the agent's own."""
-        return time.thread_time_ns(), time.perf_counter_ns()
+    def _enter_stop(self, stopped_ns: int, now_ns: int) -> None:
+        if stopped_ns:
+            self._ledger.book(stopped_ns, None, now_ns, stopped=True)

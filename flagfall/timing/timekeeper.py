@@ -18,7 +18,8 @@ from trio.lowlevel import Abort, RunVar, current_clock, current_task, reschedule
 
 from flagfall.timing.agenda import Agenda, Appointment
 from flagfall.timing.clocks import NowNs, VirtualClock, time_source
-from flagfall.timing.stalls import Ledger, StallWatch
+from flagfall.timing.host_meter import HostMeter
+from flagfall.timing.stalls import NO_COST, Ledger, StallWatch, StepCost
 from flagfall.timing.units import NEVER_NS
 
 _NS = 1_000_000_000
@@ -47,9 +48,9 @@ class Timekeeper:
         self._wake_ns = NEVER_NS
         self.agenda = clock.agenda if isinstance(clock, VirtualClock) else Agenda(self._wake_earlier)
 
-    def lost_in_this_step_ns(self, now_ns: int) -> int:
-        """How much of the step that is running now the host took away."""
-        return 0 if self._watch is None else self._watch.lost_in_this_step_ns(now_ns)
+    def cost_of_this_step(self, now_ns: int) -> StepCost:
+        """Return the division of the step that runs now into the task's own doing and the host's."""
+        return NO_COST if self._watch is None else self._watch.cost_of_this_step(now_ns)
 
     def real_work(self) -> AbstractContextManager[None]:
         """Around work in real time, such as writing a file: no virtual time passes meanwhile."""
@@ -59,7 +60,7 @@ class Timekeeper:
         """One more match uses it."""
         self._users += 1
         if self._users == 1 and not self.virtual:
-            self._watch = StallWatch(self.now, self.ledger)
+            self._watch = StallWatch(self.now, self.ledger, HostMeter(self.now()))
             trio.lowlevel.add_instrument(self._watch)
             if not self._keeping:  # it may not have noticed yet that the match before was over
                 self._keeping = True
@@ -70,6 +71,7 @@ class Timekeeper:
         self._users -= 1
         if self._users == 0 and self._watch is not None:
             trio.lowlevel.remove_instrument(self._watch)
+            self._watch.close()
             self._watch = None
             self.ledger.step_began_ns = NEVER_NS
             self._scope.cancel()

@@ -20,7 +20,8 @@ from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.seat import Seat
 from flagfall.timing import MS, TimeControl
 from flagfall.timing.agenda import Agenda
-from flagfall.timing.stalls import Ledger, StallWatch
+from flagfall.timing.host_meter import HostMeter
+from flagfall.timing.stalls import NO_COST, Ledger, StallWatch
 from tests.fakes import CountTask, Played, Sleeper, TogetherTask, play_here
 
 CONTROL = "start=20s act=60ms/20s"
@@ -71,9 +72,10 @@ async def test_what_the_host_loses_is_not_charged(kind: str, agent_file: Any):
         agent = ProcessHost(f"{agent_file}:nap", "napping")
     played = await stall_while(lambda: play_here(CountTask(15), agent, control=CONTROL), 0.025)
     assert played.verdicts() == ["on time"] * 15
-    assert played.tally().credit_ns > 150 * MS
     stalls = [e for e in played.events if isinstance(e, StallSeen)]
-    assert stalls
+    if kind != "thread":  # a thread goes on meanwhile, and when it answered is known
+        assert played.tally().credit_ns > 150 * MS
+        assert stalls
     assert all(stall.seat is None for stall in stalls)
     assert max(t.spent_ns for t in played.turns) < 61 * MS
 
@@ -152,12 +154,16 @@ async def test_waiting_in_the_queue_behind_busy_matches_is_not_charged():
 
 def test_the_step_that_runs_is_looked_at_too():
     ledger = Ledger()
-    watch = StallWatch(time.perf_counter_ns, ledger)
+    meter = HostMeter(time.perf_counter_ns())
+    watch = StallWatch(time.perf_counter_ns, ledger, meter)
     task: Any = object()
     watch.before_task_step(task)
     began_ns = time.perf_counter_ns()
     block(0.02)
-    assert watch.lost_in_this_step_ns(time.perf_counter_ns()) == 0  # it slept: its own doing
+    cost = watch.cost_of_this_step(time.perf_counter_ns())
+    watch.close()
+    assert cost.own_ns >= 15 * MS  # it slept: its own doing
+    assert cost.stopped_ns == 0
     assert ledger.step_began_ns <= began_ns
 
 
@@ -174,7 +180,7 @@ def judged(
     now_ns = 0
     verdicts: list[tuple[float, str]] = []
     keeper: Any = SimpleNamespace(
-        now=lambda: now_ns, agenda=Agenda(), ledger=Ledger(), lost_in_this_step_ns=lambda _now_ns: 0
+        now=lambda: now_ns, agenda=Agenda(), ledger=Ledger(), cost_of_this_step=lambda _now_ns: NO_COST
     )
     stage: Any = SimpleNamespace(
         paced=lambda _phase: False,
@@ -201,15 +207,17 @@ def judged(
         ([(10, 4)], 49),  # the agent has 40 ms of its own, and 5 for what the stall may have kept back
         ([(39, 4)], 49),
         ([(10, 100)], 145),
-        ([(40, 4)], 44.5),  # it had all of its time: what lies ready is heard at once
-        ([(40, 100)], 140.5),
-        ([(10, 4), (44, 3)], 52),
+        ([(40, 4)], 45),  # what was lost after the deadline moves nothing
+        ([(40, 100)], 140),  # it had all of its time: what lies ready is heard at once
+        ([(10, 4), (44, 3)], 49),
+        ([(10, 4), (44, 3), (49, 6), (56, 6)], 55),  # one grace period, whatever is lost while it lasts
     ],
 )
-def test_time_lost_after_the_deadline_puts_a_verdict_off_by_a_moment_only(
+def test_a_turn_has_one_grace_period_and_what_is_lost_in_it_begins_no_other(
     stalls: list[tuple[float, float]], at_ms: float
 ):
-    assert judged(stalls) == (at_ms, "late")
+    passes_ms = 0.003 if stalls else 0
+    assert judged(stalls) == (at_ms + passes_ms, "late")
 
 
 @pytest.mark.parametrize("stalls", [[], [(10, 4)], [(40, 4)], [(10, 4), (44, 3)]])

@@ -6,7 +6,7 @@ import pytest
 
 from flagfall.events import Event, SeatFell, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
 from flagfall.kernel.match import MatchResult, SeatReport
-from flagfall.kernel.seat import SeatTally
+from flagfall.kernel.outcomes import SeatTally
 from flagfall.timing import TimeControl
 from flagfall.timing.units import MS
 from flagfall.tournament.records import MatchRecord, MatchSpec

@@ -1,0 +1,98 @@
+"""How many honest turns are charged when the program is stopped, and how many late ones are not.
+
+A program plays matches on the wall clock; this one stops and continues it again and again, with SIGSTOP and
+SIGCONT or with a frozen cgroup. Nothing of that is an agent's doing.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.measure import Row, show
+
+FREEZER = Path("/sys/fs/cgroup/freezer")
+CONTROL = "start=20s act=60ms/1s"
+AGENTS = ("loop sleeps", "loop computes", "loop blocks briefly", "thread", "process")
+
+SHORT_SECONDS = 0.15
+LONG_SECONDS = 2.0
+
+PLAYS = """
+import sys
+from benchmarks.stopped_match import main
+main(sys.argv[1], sys.argv[2])
+"""
+
+
+def _by_signal(pid: int, seconds: float) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGCONT)
+
+
+def _by_freezer(pid: int, seconds: float) -> None:
+    group = FREEZER / f"flagfall-stops-{os.getpid()}"
+    group.mkdir(exist_ok=True)
+    (group / "cgroup.procs").write_text(str(pid))
+    (group / "freezer.state").write_text("FROZEN")
+    time.sleep(seconds)
+    (group / "freezer.state").write_text("THAWED")
+    (FREEZER / "cgroup.procs").write_text(str(pid))
+    group.rmdir()
+
+
+def stopped(
+    agent: str, stop: Callable[[int, float], None], count: int, seconds: float
+) -> tuple[int, int, int]:
+    """Stop a match so many times; gives its late turns, its disqualified seats, and all its turns."""
+    moment = random.Random(count)
+    with subprocess.Popen(
+        [sys.executable, "-c", PLAYS, agent, CONTROL],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stdin is not None
+        program.stdout.readline()
+        for _ in range(count):
+            time.sleep(0.06 + moment.random() * 0.06)
+            stop(program.pid, seconds)
+        time.sleep(0.1)
+        program.stdin.close()
+        late, out, turns = map(int, program.stdout.readline().split())
+    return late, out, turns
+
+
+def stops(scale: int) -> Iterator[Row]:
+    """Late turns and disqualifications of honest agents over stops of the whole program."""
+    ways = {"SIGSTOP": _by_signal}
+    if os.access(FREEZER / "cgroup.procs", os.W_OK):
+        ways["freezer"] = _by_freezer
+    for way, stop in ways.items():
+        for count, seconds in ((100 // scale, SHORT_SECONDS), (10 // scale, LONG_SECONDS)):
+            for agent in AGENTS:
+                late, out, turns = stopped(agent, stop, count, seconds)
+                name = f"{way}, {count} stops of {seconds:g} s, {agent}"
+                yield Row(name, f"{late} late, {out} out", f"{turns} turns", target="0 late, 0 out")
+
+
+def main(*, quick: bool = False, only: str = "") -> None:
+    """Print the table of this suite.
+
+    Args:
+        quick: do a tenth of the work.
+        only: leave out the groups whose name does not contain this text.
+    """
+    groups = (stops,)
+    rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))
+    show("honest agents in a program that is stopped", rows)

@@ -1,0 +1,193 @@
+"""Periodic wake-ups of a parked thread, by which a stopped process can be told from one that sleeps.
+
+A thread that blocks and a process that is stopped as a whole (SIGSTOP, a frozen cgroup, a debugger, a paused
+virtual machine, a suspended laptop) look alike to the clocks of that thread: no CPU time, no waiting for a
+CPU, one voluntary context switch. So a second thread sits in a read that never ends, and a POSIX timer sends
+that thread a signal every `PERIOD_NS`. The signal's handler does nothing, the kernel resumes the read by
+itself: no Python code runs and the GIL is not needed, so the wake-ups go on whatever the other threads do.
+While the process is stopped there are none. The kernel counts them (`/proc/self/task/TID/schedstat`), so the
+count is read only when a long wait or step must be judged.
+
+A SIGCONT to a process that is not stopped wakes no thread, so it changes nothing here.
+"""
+
+from __future__ import annotations
+
+__all__ = ["PERIOD_NS", "Heartbeat", "open_schedstat", "read_schedstat"]
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import Final
+
+from flagfall.timing.units import MS
+
+PERIOD_NS: Final = 5 * MS
+"""Time between two wake-ups: 200 a second, some microseconds each; a stop is measured to within two of
+them."""
+
+_SIGEV_THREAD_ID: Final = 4
+_SIG_DFL: Final = 0
+_SCHEDSTAT_BYTES: Final = 128  # three numbers of at most 20 digits
+_STAT_BYTES: Final = 128  # the number of the thread, its name (at most 64 bytes) and its state come first
+_LOOK_AGAIN_SECONDS: Final = 0.0002
+
+
+class _SigEvent(ctypes.Structure):
+    """`struct sigevent` of Linux, with its thread id; the kernel reads 64 bytes of it."""
+
+    _fields_ = (
+        ("value", ctypes.c_void_p),
+        ("signo", ctypes.c_int),
+        ("notify", ctypes.c_int),
+        ("thread_id", ctypes.c_int),
+        ("padding", ctypes.c_int * 13),
+    )
+
+
+class _TimerSpec(ctypes.Structure):
+    """`struct itimerspec`."""
+
+    _fields_ = (
+        ("interval_s", ctypes.c_long),
+        ("interval_ns", ctypes.c_long),
+        ("first_s", ctypes.c_long),
+        ("first_ns", ctypes.c_long),
+    )
+
+
+class Heartbeat:
+    """A parked thread that the kernel wakes every `PERIOD_NS`, until it is closed.
+
+    Raises:
+        OSError: this system has no such timer, no free signal, or does not count wake-ups (only Linux does).
+        RuntimeError: there are no more threads.
+    """
+
+    def __init__(self) -> None:
+        if not sys.platform.startswith("linux"):
+            raise OSError("only Linux counts the wake-ups of a thread")
+        self._signal = _claimed_signal()
+        read_fd, self._write_fd = os.pipe()
+        self._thread = threading.Thread(
+            target=self._park, args=(read_fd,), name="flagfall heartbeat", daemon=True
+        )
+        self._timer = ctypes.c_void_p()
+        self._fd = self._stat_fd = -1
+        try:
+            self._thread.start()
+        except RuntimeError:
+            os.close(read_fd)
+            os.close(self._write_fd)
+            raise
+        try:
+            self._fd = open_schedstat(self._thread.native_id or 0)
+            self._stat_fd = os.open(
+                f"/proc/self/task/{self._thread.native_id}/stat", os.O_RDONLY | os.O_CLOEXEC
+            )
+            self._start_timer()
+        except OSError:
+            self.close()
+            raise
+
+    def beats(self) -> tuple[int, int]:
+        """Return how often the thread was woken, and for how many nanoseconds it waited for a CPU in all."""
+        _, waited_ns, beats = read_schedstat(self._fd)
+        return beats, waited_ns
+
+    def delay_when_it_has_run(self, patience_ns: int) -> int:
+        """Return for how many nanoseconds the thread waited for a CPU in all, a wait that is on included.
+
+        Such a wait is counted when it is over, so this waits for it.
+
+        Args:
+            patience_ns: how long at most. A longer one counts as twice that, since it had begun before.
+        """
+        first, began_ns = self.beats(), time.perf_counter_ns()
+        while self._is_waiting_for_cpu() and self.beats()[0] == first[0]:
+            if time.perf_counter_ns() - began_ns > patience_ns:
+                return self.beats()[1] + 2 * patience_ns
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return self.beats()[1]
+
+    def _is_waiting_for_cpu(self) -> bool:
+        stat = os.pread(self._stat_fd, _STAT_BYTES, 0)
+        return stat[stat.rindex(b")") + 2 :].startswith(b"R")
+
+    def close(self) -> None:
+        """Stop the timer and end the thread."""
+        if self._timer.value is not None:
+            _libc.timer_delete(self._timer)
+        os.close(self._write_fd)  # the read ends
+        self._thread.join()
+        for fd in (self._fd, self._stat_fd):
+            if fd >= 0:
+                os.close(fd)
+
+    def _park(self, read_fd: int) -> None:
+        others = signal.valid_signals() - {self._signal}  # they are for the threads of the program
+        signal.pthread_sigmask(signal.SIG_SETMASK, others)
+        with suppress(OSError):
+            os.read(read_fd, 1)
+        os.close(read_fd)
+
+    def _start_timer(self) -> None:
+        event = _SigEvent(None, self._signal, _SIGEV_THREAD_ID, self._thread.native_id)
+        spec = _TimerSpec(0, PERIOD_NS, 0, PERIOD_NS)
+        created = _libc.timer_create(time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(self._timer))
+        if created != 0 or _libc.timer_settime(self._timer, 0, ctypes.byref(spec), None) != 0:
+            raise OSError(ctypes.get_errno(), "no timer for the heartbeat")
+
+
+def open_schedstat(thread_id: int) -> int:
+    """Return a descriptor of the scheduler's counters of a thread of this process.
+
+    Args:
+        thread_id: the kernel's number of the thread, as `threading.get_native_id` gives it.
+
+    Raises:
+        OSError: this kernel does not keep them.
+    """
+    fd = os.open(f"/proc/self/task/{thread_id}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+    if not read_schedstat(fd)[2]:
+        os.close(fd)
+        raise OSError("the kernel does not count the wake-ups of threads")
+    return fd
+
+
+def read_schedstat(fd: int) -> tuple[int, int, int]:
+    """Return a thread's time on a CPU, its time of waiting for one (both in ns), and how often it got one.
+
+    The meaning of the three numbers: the Linux kernel's Documentation/scheduler/sched-stats.rst.
+    """
+    ran_ns, waited_ns, times = os.pread(fd, _SCHEDSTAT_BYTES, 0).split()
+    return int(ran_ns), int(waited_ns), int(times)
+
+
+def _claimed_signal() -> int:
+    """Return a real-time signal whose handler does nothing: one that no other code of this process uses.
+
+    Raises:
+        OSError: all of them are in use.
+    """
+    for number in range(
+        signal.SIGRTMAX - 6, signal.SIGRTMIN, -1
+    ):  # those at the ends are others' first choice
+        before = _libc.signal(number, _DO_NOTHING) or _SIG_DFL
+        if before in {_SIG_DFL, _DO_NOTHING.value}:
+            return number
+        _libc.signal(number, before)
+    raise OSError("no free real-time signal")
+
+
+if sys.platform.startswith("linux"):
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+    _libc.signal.restype = ctypes.c_void_p
+    # A handler must be machine code that needs no Python. This one takes the signal's number, returns it, and
+    # touches nothing. `signal` of the C library asks the kernel to resume the interrupted read (SA_RESTART).
+    _DO_NOTHING = ctypes.cast(_libc.abs, ctypes.c_void_p)

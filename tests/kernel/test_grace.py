@@ -1,0 +1,325 @@
+"""One grace period a turn, whatever the host loses and whenever, on a scripted clock and ledger."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.grace import GRACE_NS, HEARING_PASSES, Grace
+from flagfall.kernel.seat import Seat
+from flagfall.timing import MS, NEVER_NS, TimeControl
+from flagfall.timing.agenda import Agenda
+from flagfall.timing.stalls import NO_COST, STALL_NS, Ledger, StallWatch
+
+LIMIT_NS = 40 * MS
+PASS_NS = 1_000
+
+
+class ScriptedHost:
+    """A loop whose clock and losses are scripted; it holds one seat, and notes the seat's verdict."""
+
+    def __init__(self, control: str = "act=40ms/20s") -> None:
+        self.now_ns = 0
+        self.ledger = Ledger()
+        self.verdict: tuple[int, str, int] | None = None
+        self.sleeps_after_deadline = 0
+        keeper: Any = SimpleNamespace(
+            now=lambda: self.now_ns,
+            agenda=Agenda(),
+            ledger=self.ledger,
+            cost_of_this_step=lambda _now_ns: NO_COST,
+        )
+        stage: Any = SimpleNamespace(
+            paced=lambda _phase: False,
+            overdue=lambda _seat, spent_ns, _credit_ns: self.judge("late", spent_ns),
+            fell=lambda _seat, _reason, _detail: self.judge("fallen", 0),
+            answered=lambda *values: self.judge(values[6], values[4]),
+            answered_old=lambda *_values: None,
+        )
+        self.seat = Seat(0, TimeControl.parse(control), keeper, stage)
+
+    def judge(self, verdict: str, spent_ns: int) -> None:
+        self.verdict = self.now_ns, verdict, spent_ns
+
+    def post(self) -> None:
+        self.seat.post(Envelope(0, None, 0, "act", None), self.now_ns)
+
+    def wake(self, late_ns: int, *, as_load: bool) -> None:
+        """Sleep until the seat is due, wake so much later, and let it look."""
+        due_ns = self.seat.due_ns
+        is_sleep = due_ns > self.now_ns + PASS_NS
+        if is_sleep and due_ns >= LIMIT_NS and self.now_ns >= LIMIT_NS:
+            self.sleeps_after_deadline += 1
+        self.now_ns = max(self.now_ns, due_ns) + (late_ns if is_sleep else 0)
+        if is_sleep and late_ns > STALL_NS:
+            if as_load:
+                self.ledger.book_load(late_ns, self.now_ns)
+            else:
+                self.ledger.book(late_ns, None, self.now_ns)
+        self.seat.fire(self.now_ns)
+
+
+LATENESS_MS = (0, 3, 12, 60)
+
+
+@pytest.mark.parametrize("as_load", [True, False])
+async def test_late_wakes_put_a_verdict_off_by_one_grace_period_at_most(*, as_load: bool):
+    """However late the loop wakes, again and again: one sleep after the deadline, and a few passes."""
+    for lateness in itertools.product(LATENESS_MS, repeat=4):
+        host = ScriptedHost()
+        host.post()
+        left = [late_ms * MS for late_ms in lateness]
+        wakes = 0
+        while host.verdict is None:
+            host.wake(left.pop(0) if left else 0, as_load=as_load)
+            wakes += 1
+        first_ns, second_ns = lateness[0] * MS, lateness[1] * MS
+        late_ns = first_ns if first_ns >= GRACE_NS else GRACE_NS + second_ns if first_ns else 0
+        passes_ns = HEARING_PASSES * PASS_NS if first_ns else 0
+        assert host.verdict[:2] == (LIMIT_NS + late_ns + passes_ns, "late"), lateness
+        assert host.sleeps_after_deadline <= 1
+        assert wakes <= 2 + HEARING_PASSES
+
+
+@pytest.mark.parametrize("stalls", list(itertools.product((0, 4, 100), repeat=3)))
+async def test_what_others_take_before_the_deadline_is_given_back_once(stalls: tuple[int, ...]):
+    """Stalls at 5, 15 and 25 ms of the agent's time: it has all of its time, then one grace period."""
+    host = ScriptedHost()
+    host.post()
+    lost_ns = 0
+    for at_ms, stall_ms in zip((5, 15, 25), stalls, strict=True):
+        host.now_ns = at_ms * MS + lost_ns + stall_ms * MS
+        host.ledger.book(stall_ms * MS, None, host.now_ns)
+        lost_ns += stall_ms * MS
+        if host.now_ns >= host.seat.due_ns:
+            host.seat.fire(host.now_ns)
+            assert host.verdict is None
+    while host.verdict is None:
+        host.wake(0, as_load=True)
+    in_grace_ns = GRACE_NS + HEARING_PASSES * PASS_NS if lost_ns else 0
+    assert host.verdict[:2] == (LIMIT_NS + lost_ns + in_grace_ns, "late")
+
+
+@pytest.mark.parametrize(
+    ("answered_ms", "verdict"), [(20, "on time"), (44.9, "on time"), (45, "late"), (50, "late")]
+)
+async def test_a_reply_in_the_grace_period_is_in_time_and_one_after_it_is_not(
+    answered_ms: float, verdict: str
+):
+    host = ScriptedHost()
+    host.post()
+    host.seat._taken = host.seat._open
+    host.ledger.book_load(3 * MS, 3 * MS)
+    host.now_ns = int(answered_ms * MS)
+    host.seat.reply(7)
+    assert host.verdict is not None
+    assert host.verdict[1] == verdict
+
+
+def test_the_next_deadline_has_a_grace_period_of_its_own():
+    grace = Grace()
+    first, second = object(), object()
+    assert grace.put_off(10 * MS, 10 * MS, first) == 15 * MS
+    assert [grace.put_off(15 * MS, 15 * MS, first) for _ in range(HEARING_PASSES + 1)][-1] == 0
+    assert grace.put_off(20 * MS, 20 * MS, first) == 0
+    assert grace.put_off(20 * MS, 20 * MS, second) == 25 * MS
+
+
+# An agent with times of its own.
+
+
+def threaded(took_ms: float | None, made_ms: float | None, control: str = "act=40ms/20s") -> ScriptedHost:
+    """A seat whose agent lives in a thread, with a turn that was posted at 0."""
+    host = ScriptedHost(control)
+    times = tuple(None if at_ms is None else int(at_ms * MS) for at_ms in (took_ms, made_ms))
+    host.seat.use_times(lambda _number: times)  # type: ignore[arg-type, return-value]
+    host.post()
+    host.seat._taken = host.seat._open
+    return host
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "made_ms", "heard_ms", "verdict", "spent_ms"),
+    [
+        (0, 39, 39, "on time", 39),
+        (0, 39, 90, "on time", 39),  # it lay unheard
+        (0, 40, 40, "late", 40),
+        (0, 45, 46, "late", 45),
+        (0, 41, 90, "late", 41),
+        (8, 47, 47, "on time", 39),  # it was given the turn late
+        (8, 48, 48, "late", 40),
+    ],
+)
+@pytest.mark.parametrize("load_ms", [0, 30])
+async def test_a_thread_is_judged_by_when_its_answer_was_made(
+    took_ms: float, made_ms: float, heard_ms: float, verdict: str, spent_ms: float, load_ms: int
+):
+    """Load on the machine that delays the loop makes it neither late nor earlier."""
+    host = threaded(took_ms, made_ms)
+    host.ledger.book_load(load_ms * MS, int(heard_ms * MS))
+    host.now_ns = int(heard_ms * MS)
+    host.seat.reply(7)
+    assert host.verdict == (host.now_ns, verdict, int(spent_ms * MS))
+
+
+async def test_a_verdict_waits_for_the_answer_of_a_thread_that_is_under_way():
+    host = threaded(0, 39)
+    verdicts = []
+    for _ in range(20):
+        host.wake(MS, as_load=True)
+        verdicts.append(host.verdict)
+    host.seat.reply(7)
+    assert verdicts == [None] * 20
+    assert host.verdict == (host.now_ns, "on time", 39 * MS)
+
+
+@pytest.mark.parametrize("control", ["act=40ms/40ms", "act=40ms late=out"])
+async def test_a_thread_that_was_given_its_turn_late_is_not_out_before_its_own_time_is_over(control: str):
+    host = threaded(8, None, control)
+    while host.verdict is None:
+        host.wake(0, as_load=True)
+    assert host.verdict[:2] == (48 * MS, "fallen")
+
+
+async def test_a_thread_that_has_made_no_answer_is_late_at_once():
+    host = threaded(0, None)
+    host.wake(0, as_load=True)
+    assert host.verdict == (LIMIT_NS, "late", LIMIT_NS)
+
+
+@pytest.mark.parametrize(("began_ms", "ended_ms", "spent_ms"), [(10, 30, 19), (35, 60, 35), (50, 80, 39)])
+async def test_a_thread_is_credited_with_what_was_lost_while_it_had_the_turn(
+    began_ms: int, ended_ms: int, spent_ms: int
+):
+    host = threaded(0, 39)
+    host.ledger.book((ended_ms - began_ms) * MS, None, ended_ms * MS, stopped=True)
+    host.now_ns = 90 * MS
+    host.seat.reply(7)
+    assert host.verdict == (90 * MS, "on time", spent_ms * MS)
+
+
+async def test_a_thread_is_not_credited_with_what_delayed_the_loop_alone():
+    host = threaded(0, 43)
+    task: Any = Task()
+    host.ledger.register(task, host.seat)
+    host.ledger.book(30 * MS, None, 50 * MS)
+    host.now_ns = 50 * MS
+    host.seat.reply(7)
+    assert host.verdict == (50 * MS, "late", 43 * MS)
+
+
+# Load on the machine.
+
+
+class ScriptedMeter:
+    """What the host took, as a script says."""
+
+    def __init__(self) -> None:
+        self.sampled_ns = 0
+        self.script = (0, 0)
+
+    def sample(self, now_ns: int) -> None:
+        self.sampled_ns = now_ns
+        self.script = (0, 0)
+
+    def taken(self, _now_ns: int) -> tuple[int, int]:
+        return self.script
+
+    def close(self) -> None:
+        pass
+
+
+class Agent:
+    feels_loop = True
+
+    def __init__(self) -> None:
+        self.not_lost_ns = self.load_seen_ns = self.clock_began_ns = 0
+
+
+class Task:
+    parent_nursery = None
+
+
+class Loop:
+    """Drives a watch by hand: two agents, each with a task."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.ledger = Ledger()
+        self.meter = ScriptedMeter()
+        meter: Any = self.meter
+        self.watch = StallWatch(lambda: self.now_ns, self.ledger, meter)
+        self.agents = Agent(), Agent()
+        self.tasks: list[Any] = [Task() for _ in self.agents]
+        for task, agent in zip(self.tasks, self.agents, strict=True):
+            self.ledger.register(task, agent)
+
+    def wait(self, planned_ms: int, took_ms: int, load_ms: int = 0, stopped_ms: int = 0) -> None:
+        self.now_ns += took_ms * MS
+        self.meter.script = (load_ms * MS, stopped_ms * MS)
+        self.watch.after_io_wait(planned_ms / 1e3)
+
+    def step(self, agent: int, took_ms: int, load_ms: int = 0, stopped_ms: int = 0) -> None:
+        self.now_ns += took_ms * MS
+        self.meter.script = (load_ms * MS, stopped_ms * MS)
+        self.watch.after_task_step(self.tasks[agent])
+
+    def credits_ms(self) -> list[float]:
+        return [(self.ledger.lost_ns - agent.not_lost_ns) / MS for agent in self.agents]
+
+
+def test_a_wake_that_load_delayed_is_credited_to_the_agents_that_run_then():
+    loop = Loop()
+    loop.wait(10, 30, load_ms=20)
+    loop.step(0, 1)
+    assert loop.credits_ms() == [20, 0]
+    loop.wait(0, 0)
+    loop.step(0, 1)
+    loop.step(1, 1)  # it became ready meanwhile
+    assert loop.credits_ms() == [20, 20]
+
+
+def test_an_agent_that_has_nothing_to_do_then_loses_nothing():
+    loop = Loop()
+    for _ in range(10):
+        loop.wait(10, 30, load_ms=20)
+        loop.step(0, 1)
+        loop.wait(0, 0)
+    loop.wait(10, 10)
+    loop.step(1, 1)
+    assert loop.credits_ms() == [200, 0]
+
+
+def test_a_step_that_load_prolonged_is_credited_to_its_own_agent_too():
+    loop = Loop()
+    loop.step(0, 30, load_ms=29)
+    loop.step(1, 1)
+    assert loop.credits_ms() == [29, 29]
+
+
+def test_a_step_that_blocks_is_charged_to_its_agent_and_credited_to_the_other():
+    loop = Loop()
+    loop.step(0, 30)
+    assert loop.credits_ms() == [0, 30]
+
+
+def test_a_stop_is_credited_to_all():
+    loop = Loop()
+    loop.step(0, 200, stopped_ms=150)
+    assert loop.credits_ms() == [150, 200]
+    loop.wait(1_000, 300, stopped_ms=100)
+    assert loop.credits_ms() == [250, 300]
+
+
+def test_what_was_delayed_before_its_turn_began_is_not_credited():
+    loop = Loop()
+    loop.wait(10, 30, load_ms=20)
+    loop.agents[0].clock_began_ns = loop.now_ns
+    loop.step(0, 1)
+    loop.agents[1].clock_began_ns = NEVER_NS
+    loop.step(1, 1)
+    assert loop.credits_ms() == [0, 0]
