@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 from flagfall.timing import VirtualClock
+
+# Programs that tests start hear Ctrl-C and a closed terminal, also where these tests run under nohup or in
+# the background of a script: a signal that is ignored stays ignored in every program started below.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # A busy machine is no reason to fail.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

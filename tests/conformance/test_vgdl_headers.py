@@ -78,6 +78,7 @@ def test_what_public_games_have_that_is_tolerated():
     ]
 
 
+@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.mistakes.CutShortWarning")
 @given(st.data())
 @settings(max_examples=100, deadline=None)
 def test_damaged_games_and_levels_are_read_or_clearly_refused(data: st.DataObject):
