@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,13 @@ sys.stderr.write(json.dumps(told))
 """
 
 
-async def ran(code: str, isolation: Isolation, seconds: float = 20, **options: Any) -> tuple[int | None, str]:
+async def ran(
+    code: str, isolation: Isolation, seconds: float = 20, arguments: Sequence[str] = (), **options: Any
+) -> tuple[int | None, str]:
     """Run some Python under a guardian; gives its exit code, and what it said."""
     null = subprocess.DEVNULL
-    running = await open_guarded([sys.executable, "-c", code], isolation, stdin=null, stdout=null, **options)
+    command = [sys.executable, "-c", code, *arguments]
+    running = await open_guarded(command, isolation, stdin=null, stdout=null, **options)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(running.keep_tail)
         await running.has_ended(seconds)
