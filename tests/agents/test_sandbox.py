@@ -411,6 +411,16 @@ def test_hints_name_what_is_there_and_nothing_else(tmp_path: Path):
 # Where there can be none.
 
 
+def test_hints_name_nothing_that_an_agent_only_wants_to_be_shown(tmp_path: Path):
+    code = tmp_path / "bots" / "bot.py"
+    code.parent.mkdir()
+    (tmp_path / "secret").touch()
+    for name in ("/etc/passwd", str(tmp_path / "secret"), "../secret", "../..", str(code.parent), "."):
+        assert show_hint(f"No such file or directory: '{name}'", [str(code)]) == ""
+    (code.parent / "book").touch()
+    assert show_hint(f"No such file or directory: '{code.parent}/book'", [str(code)]).endswith("bots/book")
+
+
 def test_where_there_is_no_bubblewrap_a_sandbox_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     sandbox.check_sandbox.cache_clear()
     try:
