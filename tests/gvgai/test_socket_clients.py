@@ -504,7 +504,7 @@ def test_descriptors_that_an_agent_keeps_on_their_way_keep_no_client_from_playin
         with link, far_end:
             tried = subprocess.run(
                 ["prlimit", "--nofile=64:4096", *user, *words],
-                stdin=far_end,
+                stdin=far_end.fileno(),
                 stderr=subprocess.PIPE,
                 text=True,
                 check=False,
