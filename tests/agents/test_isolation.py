@@ -416,6 +416,12 @@ def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_looks_that_an_agent_makes_slow_leave_its_memory_uncounted_no_longer():
+    assert guardian.pause_after_look(0.001, counts_memory=True) == guardian.LOOK_SECONDS
+    assert guardian.pause_after_look(1.5, counts_memory=True) == guardian.MEMORY_SECONDS
+    assert guardian.pause_after_look(1.5, counts_memory=False) > guardian.MEMORY_SECONDS
+
+
 def test_what_stands_in_the_place_of_a_folder_is_removed_and_what_it_leads_to_is_not(tmp_path: Path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "file").touch()

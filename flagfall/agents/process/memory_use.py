@@ -106,10 +106,11 @@ def _in_sockets(pids: Sequence[int]) -> int:
 
     TCP tells how much is under way. Others do not: each counts as full, but for the first `FREE_SOCKETS`.
     """
+    own = os.readlink("/proc/self/ns/net")  # noqa: PTH115 - as above
     for pid in reversed(pids):
         folder = f"/proc/{pid}/net"
         with suppress(OSError, IndexError, ValueError):
-            if os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net"):  # noqa: PTH115 - as above
+            if os.readlink(f"/proc/{pid}/ns/net") == own:  # noqa: PTH115 - as above
                 continue
             queued = [
                 words[4].split(":") for table in ("tcp", "tcp6") for words in _rows(f"{folder}/{table}")
