@@ -19,7 +19,7 @@ imported, and little of it: this program starts in some 15 ms, and sleeps when n
 
 from __future__ import annotations
 
-__all__ = ["descendants", "main", "remove_folder", "status_of", "threads_of"]
+__all__ = ["descendants", "main", "pause_after_look", "remove_folder", "status_of", "threads_of"]
 
 import ctypes
 import errno
@@ -57,6 +57,10 @@ So they are counted at every so many looks, and at once where the machine has ma
 
 ENTRY_BYTES: Final = 1024
 """What a file or folder counts at least: also empty ones fill a disk, and take time to remove."""
+
+MEMORY_SECONDS: Final = 0.5
+"""The longest time from the end of one look at memory to the next: an agent can make each look slow, by many
+small mappings, and must not gain time without a limit by it."""
 
 _LOOK_SHARE: Final = 20
 _NOT_STARTED: Final = 127
@@ -124,6 +128,17 @@ def _size_of(folder: str) -> int:
             if error.errno == errno.ENAMETOOLONG:
                 raise
     return total
+
+
+def pause_after_look(took: float, *, counts_memory: bool) -> float:
+    """Return the seconds until the next look at what an agent uses.
+
+    Args:
+        took: seconds that the last one took.
+        counts_memory: memory is among what is looked at.
+    """
+    seconds = max(LOOK_SECONDS, took * _LOOK_SHARE)
+    return min(seconds, MEMORY_SECONDS) if counts_memory else seconds
 
 
 def remove_folder(folder: str) -> None:
@@ -302,7 +317,7 @@ class _Guardian:
                 self._complaint = self._too_much()
                 if self._complaint:
                     return
-                seconds = max(LOOK_SECONDS, (time.monotonic() - began) * _LOOK_SHARE)
+                seconds = pause_after_look(time.monotonic() - began, counts_memory=bool(settings.memory))
 
     def _ask(self) -> None:
         """Ask the command to go, and give it a moment."""

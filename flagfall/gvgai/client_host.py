@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import attrs
 import trio
 
 from flagfall.agents import guardian
@@ -106,12 +107,14 @@ class ClientHost:
         network = self._network
         if network is None:
             raise HostFault("the host of a GVGAI client was not prepared for its match")
+        limits = self._isolation.limits
+        for_launcher = attrs.evolve(self._isolation, limits=attrs.evolve(limits, files=None))
         link, far_end = socket.socketpair()
         with link:
             with far_end:
                 guarded = await open_guarded(
-                    network.command(self._words),
-                    self._isolation,
+                    network.command(self._words, limits.files),
+                    for_launcher,
                     shown=[*_system_places(), *_named_places(self._words)],
                     stdin=far_end.fileno(),
                     stdout=subprocess.DEVNULL,

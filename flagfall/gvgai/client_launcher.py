@@ -1,6 +1,6 @@
 """Launcher of a GVGAI client: a small program that becomes the client once its network is ready.
 
-    python -I -S client_launcher.py NETWORK PORT -- COMMAND...
+    python -I -S client_launcher.py NETWORK PORT [FILES] -- COMMAND...
 
 NETWORK is one of:
 
@@ -14,6 +14,10 @@ namespace in which it was made, so the host accepts the client's connection with
 of a match passes through a relay. A client can then have the port 8080 as a constant while others that
 do the same play beside it.
 
+The system bounds the descriptors that all processes of a user have on their way through sockets, by the limit
+of open files of the one that sends one more. So the client's limit, FILES, begins when the socket is sent:
+an agent that fills sockets with as many descriptors as it may have would keep all clients from playing.
+
 Only the standard library is imported, and little of it. The client's standard output becomes its standard
 error: it is text for people, and the host keeps the end of it.
 """
@@ -25,6 +29,7 @@ __all__ = ["main"]
 import ctypes
 import fcntl
 import os
+import resource
 import socket
 import struct
 import sys
@@ -60,17 +65,22 @@ def main(arguments: list[str]) -> int:
         except OSError:
             return 1
         return 0
-    command = arguments[arguments.index("--") + 1 :]
+    words = arguments.index("--")
+    command = arguments[words + 1 :]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if network != "shared":
         with socket.socket(fileno=os.dup(0)) as host:
             try:
                 if network == "own":
                     _move_to_own_network()
+                resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
                 with _listen(int(port)) as listener:
                     socket.send_fds(host, [b"+"], [listener.fileno()])
             except OSError as error:
                 host.sendall(str(error).encode())
                 return _NOT_STARTED
+    files = min([hard, *map(int, arguments[2:words])])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files) if words > 2 else (soft, hard))  # noqa: PLR2004 - FILES is there
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)

@@ -76,14 +76,16 @@ class ClientNetwork:
     port: int
     listener: socket.socket | None = None
 
-    def command(self, words: Iterable[str]) -> list[str]:
+    def command(self, words: Iterable[str], files: int | None = None) -> list[str]:
         """Return the command that starts the client in this network.
 
         Args:
             words: the client's own command; the port replaces `PORT_PLACEHOLDER` in it.
+            files: the limit of the client's open files, which the launcher sets; `None` leaves it.
         """
         port = str(self.port)
-        program = [sys.executable, "-I", "-S", client_launcher.__file__, self.kind, port, "--"]
+        settings = [self.kind, port, *([] if files is None else [str(files)])]
+        program = [sys.executable, "-I", "-S", client_launcher.__file__, *settings, "--"]
         return [*program, *(word.replace(PORT_PLACEHOLDER, port) for word in words)]
 
     async def take_listener(self, link: socket.socket) -> socket.socket:

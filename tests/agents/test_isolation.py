@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -53,10 +53,13 @@ sys.stderr.write(json.dumps(told))
 """
 
 
-async def ran(code: str, isolation: Isolation, seconds: float = 20, **options: Any) -> tuple[int | None, str]:
+async def ran(
+    code: str, isolation: Isolation, seconds: float = 20, arguments: Sequence[str] = (), **options: Any
+) -> tuple[int | None, str]:
     """Run some Python under a guardian; gives its exit code, and what it said."""
     null = subprocess.DEVNULL
-    running = await open_guarded([sys.executable, "-c", code], isolation, stdin=null, stdout=null, **options)
+    command = [sys.executable, "-c", code, *arguments]
+    running = await open_guarded(command, isolation, stdin=null, stdout=null, **options)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(running.keep_tail)
         await running.has_ended(seconds)
@@ -505,6 +508,12 @@ def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path):
     (folder / "a").chmod(0)
     guardian.remove_folder(str(folder))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_looks_that_an_agent_makes_slow_leave_its_memory_uncounted_no_longer():
+    assert guardian.pause_after_look(0.001, counts_memory=True) == guardian.LOOK_SECONDS
+    assert guardian.pause_after_look(1.5, counts_memory=True) == guardian.MEMORY_SECONDS
+    assert guardian.pause_after_look(1.5, counts_memory=False) > guardian.MEMORY_SECONDS
 
 
 def test_what_stands_in_the_place_of_a_folder_is_removed_and_what_it_leads_to_is_not(tmp_path: Path):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 import trio
 
 from flagfall.agents import sandbox
-from flagfall.agents.isolation import Isolation
+from flagfall.agents.isolation import Isolation, IsolationKind
 from flagfall.agents.limits import Limits
 from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.agents.process.visible import (
@@ -81,6 +83,53 @@ sys.stderr.write(json.dumps({
 """
 
 
+KERNEL_MEMORY = """
+import ctypes, mmap, os, socket, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+kept = []
+def fill(*sockets):
+    kept.extend(sockets)
+    for each in sockets:
+        each.setblocking(False)
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
+        try:
+            while True:
+                each.send(bytes(65536))
+        except BlockingIOError:
+            pass
+def page_tables():
+    size = 100 << 30
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    kept.append(memory)
+    for place in range(0, size, 2 << 20):
+        memory[place]
+def empty_files():
+    for number in range(120_000):
+        os.close(os.open(f"/tmp/{number}", os.O_CREAT))
+def sockets():
+    for _ in range(400):
+        fill(*socket.socketpair())
+def connections():
+    listener = socket.create_server(("127.0.0.1", 0))
+    for _ in range(50):
+        fill(socket.create_connection(listener.getsockname()), listener.accept()[0])
+def semaphores():
+    for _ in range(50):
+        if libc.semget(0, 32000, 0o600) < 0:
+            raise OSError(ctypes.get_errno(), "semget")
+def messages():
+    if libc.msgget(0, 0o600) < 0:
+        raise OSError(ctypes.get_errno(), "msgget")
+try:
+    globals()[sys.argv[1]]()
+except OSError as error:
+    sys.exit(error.errno)
+sys.stderr.write("took it")
+time.sleep(60)
+"""
+
+
 @pytest.fixture(autouse=True, scope="module")
 def bubblewrap() -> None:
     try:
@@ -109,6 +158,34 @@ async def test_an_agent_in_a_sandbox_has_no_way_to_the_kernel():
     if os.geteuid() == 0:  # a user of its own outside, too: the whole range is mapped to itself
         assert found["user"][0] in sandbox.USERS
         assert found["outside"][:2] == ["0", "0"]
+
+
+@pytest.mark.parametrize("what", ["page_tables", "empty_files", "sockets", "connections"])
+async def test_memory_of_the_kernel_counts(what: str):
+    code, said = await ran(KERNEL_MEMORY, Isolation("sandbox", Limits(memory=100_000_000)), arguments=[what])
+    assert code == -9
+    assert "bytes of memory, and 100000000 are allowed" in said
+
+
+@pytest.mark.parametrize("what", ["semaphores", "messages"])
+@pytest.mark.parametrize("kind", ["process", "sandbox"])
+async def test_memory_of_the_kernel_that_nobody_could_count_is_denied(what: str, kind: IsolationKind):
+    code, _ = await ran(KERNEL_MEMORY, Isolation(kind, Limits(memory=100_000_000)), arguments=[what])
+    assert code == errno.ENOSYS
+
+
+async def test_an_agent_makes_no_others_wait_by_a_lease():
+    """As a plain user it would be the owner of its Python, from which other agents start."""
+    lease = """
+import fcntl, os, sys
+file = os.open("/tmp/own", os.O_CREAT | os.O_RDONLY)
+try:
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+except OSError as error:
+    sys.exit(error.errno)
+"""
+    code, said = await ran(lease, Isolation("sandbox"))
+    assert code == errno.EPERM, said
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes a plain user")
@@ -179,6 +256,12 @@ async def test_programs_in_other_languages_run_under_the_filter(language: str, t
 def test_programs_of_another_architecture_are_ended_and_other_machines_refused():
     assert compile_filter(machine="x86_64") != compile_filter(machine="aarch64")
     assert len(compile_filter()) % 8 == 0
+    above = {"sandbox": 466, "cores": 0x3FFFFFFF}  # x32 has the same calls with other numbers
+    for limit, newest in above.items():
+        no_more = struct.pack("=HBBI", 0x25, 0, 1, newest) + struct.pack(
+            "=HBBI", 6, 0, 0, 0x50000 | errno.ENOSYS
+        )
+        assert no_more in compile_filter(sandbox=limit == "sandbox", cores=limit == "cores", machine="x86_64")
     assert not is_supported("pdp11")
     with pytest.raises(UsageError, match="no filter of system calls for machine 'pdp11'"):
         compile_filter(machine="pdp11")
@@ -326,6 +409,16 @@ def test_hints_name_what_is_there_and_nothing_else(tmp_path: Path):
 
 
 # Where there can be none.
+
+
+def test_hints_name_nothing_that_an_agent_only_wants_to_be_shown(tmp_path: Path):
+    code = tmp_path / "bots" / "bot.py"
+    code.parent.mkdir()
+    (tmp_path / "secret").touch()
+    for name in ("/etc/passwd", str(tmp_path / "secret"), "../secret", "../..", str(code.parent), "."):
+        assert show_hint(f"No such file or directory: '{name}'", [str(code)]) == ""
+    (code.parent / "book").touch()
+    assert show_hint(f"No such file or directory: '{code.parent}/book'", [str(code)]).endswith("bots/book")
 
 
 def test_where_there_is_no_bubblewrap_a_sandbox_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

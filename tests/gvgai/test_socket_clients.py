@@ -27,7 +27,7 @@ from flagfall.agents.limits import Limits
 from flagfall.agents.sandbox import check_sandbox
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event, TaskStarted
-from flagfall.gvgai import client_host, client_network, tracks
+from flagfall.gvgai import client_host, client_launcher, client_network, tracks
 from flagfall.gvgai.client_network import is_made_by, own_networks_work
 from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, play_track
 from flagfall.playing import host_agent, rebuild
@@ -472,12 +472,63 @@ play()
     assert seen == ["not seen", "seen"]
 
 
+HOLDS_DESCRIPTORS = """
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+kept = [socket.socketpair() for _ in range(20)]
+try:
+    for near, _ in kept:
+        socket.send_fds(near, [b"+"], [0] * 20)
+except OSError as error:
+    print(error.strerror, flush=True)
+sys.stdin.read()
+"""
+"""Has more descriptors on their way than a process with 64 open files may send."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes a user of its own, which nobody else uses")
+def test_descriptors_that_an_agent_keeps_on_their_way_keep_no_client_from_playing():
+    python = "/usr/bin/python3"
+    user = ["setpriv", "--reuid=60577", "--regid=60577", "--clear-groups", "--bounding-set=-all", "--"]
+    launcher = Path(client_launcher.__file__).read_text()
+    shows = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+    words = [python, "-I", "-S", "-c", launcher, "here", "0", "64", "--", python, "-c", shows]
+    if not Path(python).exists():
+        pytest.skip("other users have no Python here")
+    with subprocess.Popen(
+        [*user, python, "-c", HOLDS_DESCRIPTORS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as agent:
+        assert agent.stdout is not None
+        assert agent.stdout.readline() == "Too many references: cannot splice\n"
+        link, far_end = socket.socketpair()
+        with link, far_end:
+            tried = subprocess.run(
+                ["prlimit", "--nofile=64:4096", *user, *words],
+                stdin=far_end.fileno(),
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            said, descriptors, _, _ = socket.recv_fds(link, 100, 1)
+        agent.communicate()
+    assert (said, len(descriptors)) == (b"+", 1)
+    os.close(descriptors[0])
+    assert tried.stderr == "(64, 64)\n"
+
+
 def test_limits_hold_for_a_client(tmp_path):
     client = Client(tmp_path, "start()\nplay(act=lambda n, s: bytearray(400_000_000))")
     limited = Isolation("process", Limits.parse("memory=200MB"))
     seat = play(tmp_path, started(client), isolation=limited).result.seats[0]
     assert seat.fell == "gone"
     assert "MemoryError" in seat.detail
+
+
+def test_limit_of_open_files_holds_for_a_client(tmp_path):
+    shows = "import resource\nraise SystemExit(str(resource.getrlimit(resource.RLIMIT_NOFILE)))"
+    limited = Isolation("process", Limits(files=77))
+    seat = play(tmp_path, started(Client(tmp_path, shows)), isolation=limited).result.seats[0]
+    assert "(77, 77)" in seat.detail
 
 
 def test_cancelled_match_leaves_nothing(tmp_path):

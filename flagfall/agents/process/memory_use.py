@@ -1,9 +1,9 @@
 """Memory that the processes of an agent use together, as Linux shows it.
 
-Counted are private memory and shared anonymous memory, once for all processes that share it; and files of a
-sandbox in its memory file systems. Program code and files that are mapped are not: the system can drop them.
-Shared anonymous memory counts with its whole size, as `RLIMIT_DATA` counts private memory: a process can hide
-how much of it is in use.
+Counted are private memory, page tables and shared anonymous memory, once for all processes that share it; and
+of a sandbox the files in its memory file systems and what is in its sockets. Program code and files that are
+mapped are not: the system can drop them. Shared anonymous memory counts with its whole size, as `RLIMIT_DATA`
+counts private memory: a process can hide how much of it is in use.
 
 The supervisor loads this file by its path; only the standard library is imported.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 __all__ = ["bytes_used"]
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -21,7 +21,14 @@ _KIB: Final = 1024
 _SHARED_ANONYMOUS: Final = "00:01"
 """The device of shared anonymous memory, of System V's, and of `memfd`."""
 
-_PRIVATE: Final = ("RssAnon", "VmSwap")
+ENTRY_BYTES: Final = 1024
+"""What a file in a memory file system takes besides its data: some 700 bytes, and its name."""
+
+FREE_SOCKETS: Final = 32
+"""So many sockets count nothing: event loops and pools of processes have some, with little in them."""
+
+_PAGE_TABLES: Final = "VmPTE"
+_PRIVATE: Final = ("RssAnon", "VmSwap", _PAGE_TABLES)
 _PROPORTIONAL: Final = ("Pss_Anon", "SwapPss")
 
 
@@ -34,7 +41,7 @@ def bytes_used(pids: Sequence[int], limit: int, memory_files: Iterable[str] = ()
             takes a millisecond for some hundred megabytes.
         memory_files: memory file systems of the processes' own, such as `/tmp` in a sandbox.
     """
-    shared = _shared(pids) + sum(_in_files(pids, path) for path in memory_files)
+    shared = _shared(pids) + sum(_in_files(pids, path) for path in memory_files) + _in_sockets(pids)
     total = sum(_sum(f"/proc/{pid}/status", _PRIVATE) for pid in pids) + shared
     if total <= limit:
         return total
@@ -44,7 +51,8 @@ def bytes_used(pids: Sequence[int], limit: int, memory_files: Iterable[str] = ()
 def _exact_private(pid: int) -> int:
     found = _fields(f"/proc/{pid}/smaps_rollup")
     if "Pss_Anon" in found:
-        return sum(found.get(name, 0) for name in _PROPORTIONAL)
+        page_tables = _sum(f"/proc/{pid}/status", (_PAGE_TABLES,))
+        return sum(found.get(name, 0) for name in _PROPORTIONAL) + page_tables
     return _sum(f"/proc/{pid}/status", _PRIVATE)
 
 
@@ -88,5 +96,41 @@ def _in_files(pids: Sequence[int], path: str) -> int:
         with suppress(OSError):
             if os.stat(inside).st_dev != os.stat(path).st_dev:  # noqa: PTH116 - as above
                 space = os.statvfs(inside)
-                return (space.f_blocks - space.f_bfree) * space.f_frsize
+                files = space.f_files - space.f_ffree
+            return (space.f_blocks - space.f_bfree) * space.f_frsize + files * ENTRY_BYTES
     return 0
+
+
+def _in_sockets(pids: Sequence[int]) -> int:
+    """Return the bytes in sockets of a network that the processes have and this one has not.
+
+    TCP tells how much is under way. Others do not: each counts as full, but for the first `FREE_SOCKETS`.
+    """
+    own = os.readlink("/proc/self/ns/net")  # noqa: PTH115 - as above
+    for pid in reversed(pids):
+        folder = f"/proc/{pid}/net"
+        with suppress(OSError, IndexError, ValueError):
+            if os.readlink(f"/proc/{pid}/ns/net") == own:  # noqa: PTH115 - as above
+                continue
+            queued = [
+                words[4].split(":") for table in ("tcp", "tcp6") for words in _rows(f"{folder}/{table}")
+            ]
+            used = int(next(_rows(f"{folder}/sockstat", skipped=0))[2])
+            others = max(0, used - len(queued) - FREE_SOCKETS)
+            in_tcp = sum(int(sent, 16) + int(received, 16) for sent, received in queued)
+            return in_tcp + (others * _usual_buffer() if others else 0)
+    return 0
+
+
+def _rows(path: str, skipped: int = 1) -> Iterator[list[str]]:
+    """Yield the words of the lines of a file, without some lines at the top."""
+    with open(path) as file:  # noqa: PTH123 - as above
+        for number, line in enumerate(file):
+            if number >= skipped:
+                yield line.split()
+
+
+def _usual_buffer() -> int:
+    """Return the bytes in a full socket whose program did not set the size of its buffer."""
+    with open("/proc/sys/net/core/wmem_default") as file:  # noqa: PTH123 - as above
+        return int(file.read())

@@ -3,8 +3,8 @@
 A filter denies what an agent never needs and what has let processes out of sandboxes: tracing, mounting,
 namespaces, kernel keys, kernel modules, BPF, io_uring, and sockets of other families than Unix and IP. The
 choice follows the default profile of Docker. System calls newer than this table are denied, too, as if the
-kernel did not have them. Programs of another architecture than the machine's own (32-bit programs, x32) are
-ended at their first system call: their numbers mean other calls.
+kernel did not have them. Programs of another architecture than the machine's own (32-bit programs) are
+ended at their first system call: their numbers mean other calls. Calls of x32 do not exist.
 
 The numbers are constants of the kernel's interface; libseccomp, which resolves them by name, is not
 installed everywhere.
@@ -45,6 +45,7 @@ _NUMBERS: Final[Mapping[str, tuple[int | None, int | None]]] = MappingProxyType(
         "create_module": (174, None),
         "delete_module": (176, 106),
         "fanotify_init": (300, 262),
+        "fcntl": (72, 25),
         "finit_module": (313, 273),
         "fsconfig": (431, 431),
         "fsmount": (432, 432),
@@ -73,6 +74,7 @@ _NUMBERS: Final[Mapping[str, tuple[int | None, int | None]]] = MappingProxyType(
         "mount_setattr": (442, 442),
         "move_mount": (429, 429),
         "move_pages": (279, 239),
+        "msgget": (68, 186),
         "name_to_handle_at": (303, 264),
         "nfsservctl": (180, 42),
         "open_by_handle_at": (304, 265),
@@ -91,10 +93,12 @@ _NUMBERS: Final[Mapping[str, tuple[int | None, int | None]]] = MappingProxyType(
         "reboot": (169, 142),
         "request_key": (249, 218),
         "sched_setaffinity": (203, 122),
+        "semget": (64, 190),
         "set_mempolicy": (238, 237),
         "set_mempolicy_home_node": (450, 450),
         "setdomainname": (171, 162),
         "sethostname": (170, 161),
+        "setsockopt": (54, 208),
         "setns": (308, 268),
         "settimeofday": (164, 170),
         "shmget": (29, 194),
@@ -117,8 +121,8 @@ _NUMBERS: Final[Mapping[str, tuple[int | None, int | None]]] = MappingProxyType(
 
 _CONDITIONAL: Final = frozenset(
     {
-        *("clone", "clone3", "ioctl", "memfd_create", "personality", "prctl", "sched_setaffinity", "shmget"),
-        *("socket", "socketpair"),
+        *("clone", "clone3", "fcntl", "ioctl", "memfd_create", "msgget", "personality", "prctl"),
+        *("sched_setaffinity", "semget", "setsockopt", "shmget", "socket", "socketpair"),
     }
 )
 """Those that a sandbox does not simply deny: their arguments decide, or a limit does."""
@@ -131,6 +135,20 @@ _FAMILIES: Final = (1, 2, 10)
 
 _PERSONALITIES: Final = (0, 0x0008, 0x20000, 0x20008, 0xFFFFFFFF)
 """Linux, a 32-bit or old name of the machine, and asking for the present one; others weaken a process."""
+
+_LEASES: Final = (1024, 1040)
+"""`F_SETLEASE` and `F_SETDELEG`: with them the owner of a file makes every other program that opens it wait,
+45 s at a time. Where the host is a plain user, an agent is the owner of its Python, too."""
+
+_SYSTEM_V: Final = ("msgget", "semget", "shmget")
+"""Memory of the kernel that no process maps: one set of semaphores takes 2 MB, and counts nowhere."""
+
+_SOL_SOCKET: Final = 1
+_BUFFER_SIZES: Final = (7, 8)
+"""`SO_SNDBUF` and `SO_RCVBUF`: sockets keep their usual sizes, by which they are counted."""
+
+_X32: Final = 0x40000000
+"""System calls with this bit are those of x32, under the same architecture."""
 
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
@@ -148,6 +166,8 @@ _ARGUMENTS_AT: Final = 16
 _ALLOW: Final = 0x7FFF0000
 _FAIL: Final = 0x00050000
 _KILL_PROCESS: Final = 0x80000000
+_NOTHING_DONE: Final = 0
+"""An error number of 0: the system call is skipped, and succeeds as far as its program can tell."""
 
 _Instruction: TypeAlias = tuple[int, int, int, int]
 
@@ -165,8 +185,9 @@ def compile_filter(
     Args:
         sandbox: deny what no agent in a sandbox needs.
         cores: deny changing the processor cores on which a process may run.
-        shared_memory: deny shared memory that its process need not map, so that it counts nowhere: System
-            V's, and `memfd_create`.
+        shared_memory: deny memory that its process need not map, so that it counts nowhere: `memfd_create`,
+            and System V's shared memory, semaphores and messages. In a sandbox sockets keep the usual
+            size of their buffers.
         machine: as `platform.machine` names it; by default this one.
 
     Raises:
@@ -182,8 +203,7 @@ def compile_filter(
         (_RETURN, 0, 0, _KILL_PROCESS),
         (_LOAD, 0, 0, _NUMBER_AT),
     ]
-    if sandbox:
-        program += [(_JUMP_GREATER, 0, 1, _NEWEST), _fail(errno.ENOSYS)]
+    program += [(_JUMP_GREATER, 0, 1, _NEWEST if sandbox else _X32 - 1), _fail(errno.ENOSYS)]
     column = list(_AUDIT_ARCHITECTURES).index(machine)
     for name, rule in _rules(sandbox=sandbox, cores=cores, shared_memory=shared_memory):
         number = _NUMBERS[name][column]
@@ -198,10 +218,13 @@ def _rules(*, sandbox: bool, cores: bool, shared_memory: bool) -> Iterator[tuple
     if cores:
         yield "sched_setaffinity", [_fail(errno.EPERM)]
     if shared_memory:
-        yield "shmget", [_fail(errno.ENOSYS)]
-        yield "memfd_create", [_fail(errno.ENOSYS)]
+        for name in ("memfd_create", *_SYSTEM_V):
+            yield name, [_fail(errno.ENOSYS)]
     if not sandbox:
         return
+    if shared_memory:
+        sizes = _none_of(2, _BUFFER_SIZES, _NOTHING_DONE)
+        yield "setsockopt", [_argument(1), (_JUMP_EQUAL, 0, len(sizes), _SOL_SOCKET), *sizes, _allow()]
     for name in sorted(_NUMBERS.keys() - _CONDITIONAL):
         yield name, [_fail(errno.EPERM)]
     yield "clone3", [_fail(errno.ENOSYS)]  # its flags are in memory, where no filter looks; libc has `clone`
@@ -209,6 +232,7 @@ def _rules(*, sandbox: bool, cores: bool, shared_memory: bool) -> Iterator[tuple
     yield "socket", _only(0, _FAMILIES, errno.EAFNOSUPPORT)
     yield "socketpair", _only(0, _FAMILIES, errno.EAFNOSUPPORT)
     yield "personality", _only(0, _PERSONALITIES, errno.EPERM)
+    yield "fcntl", _none_of(1, _LEASES, errno.EPERM)
     yield "ioctl", _none_of(1, (_TIOCSTI, _TIOCLINUX), errno.EPERM)
     yield "prctl", _none_of(0, (_PR_SET_DUMPABLE,), errno.EPERM)  # or its memory could not be looked at
 

@@ -159,12 +159,17 @@ def show_hint(said: str, shown: Sequence[str]) -> str:
 
 
 def _find_beside(name: str, shown: Sequence[str]) -> str:
-    """Return the file or folder of this name beside the agent's code or in the working directory, if any."""
+    """Return the file or folder of this name beside the agent's code or in the working directory, if any.
+
+    Elsewhere nothing is looked for: an agent could have its user advised to show it anything.
+    """
     inner = name if "/" in name else name.partition(".")[0]
     for folder in [*(Path(path).parent for path in shown), Path.cwd()]:
         for pattern in _MODULE_FILES:
             for wanted in dict.fromkeys((name, inner)):
-                path = folder / pattern.format(wanted)
+                path = Path(os.path.normpath(folder / pattern.format(wanted)))
+                if not path.is_relative_to(folder) or path == folder:
+                    continue
                 if path.exists() and not any(path.is_relative_to(outer) for outer in shown):
                     return str(path)
     return ""
