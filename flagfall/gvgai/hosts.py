@@ -13,6 +13,7 @@ import trio
 from flagfall.agents.commands import split_command
 from flagfall.agents.guarded import Guarded, play_guarded
 from flagfall.agents.isolation import NO_ISOLATION, Isolation
+from flagfall.agents.process.visible import code_of_command
 from flagfall.gvgai.talk import GOODBYE_SECONDS, Talk
 from flagfall.kernel.channels.pipes import BytePipe, TcpPipe
 
@@ -64,7 +65,8 @@ class ProgramHost:
         command: the program with its arguments; split as a shell would, without running one.
         track: the plan that is played.
         name: for tables and records.
-        isolation: how its process is kept apart.
+        isolation: how its process is kept apart. In a sandbox it can read the files among its words, and what
+            `isolation.readable` names.
 
     Raises:
         UsageError: there is no such program.
@@ -77,10 +79,12 @@ class ProgramHost:
         self._command = split_command(command)
         self._track = track
         self._isolation = isolation
+        self._shown = code_of_command(self._command) if isolation.kind == "sandbox" else ()
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_guarded(self._command, self._isolation, seat, partial(self._play_program, seat))
+        play = partial(self._play_program, seat)
+        await play_guarded(self._command, self._isolation, seat, play, shown=self._shown)
 
     async def _play_program(self, seat: Seat, guarded: Guarded, pipe: BytePipe) -> None:
         if seat.budget.control.clock == "cpu":

@@ -15,6 +15,8 @@ import attrs
 import pytest
 import trio
 
+from flagfall.agents.isolation import Isolation
+from flagfall.agents.sandbox import check_sandbox
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.arrival import read_state
 from flagfall.gvgai.server import TrackServer
@@ -50,6 +52,19 @@ def test_program_plays_over_its_pipes_in_the_order_of_the_specification(tmp_path
     ]
     assert client.told[:5] == ["S 0#START", "C 0#START_DONE", "S 1#INIT", "C 1#INIT_DONE", "S 2#ACT"]
     assert client.told[-1].endswith("#FINISH")
+
+
+def test_program_in_a_sandbox_sees_its_own_script(tmp_path):
+    try:
+        check_sandbox()
+    except UsageError as why:
+        pytest.skip(str(why))
+    script = Client(tmp_path, "start()\nplay()").path
+    command = f"program:{shlex.join([sys.executable, str(script), 'pipe', '/tmp/client.log'])}"
+    times, rules = TrackTimes.of(FEW, GENEROUS)
+    setup = TrackSetup(write_game(tmp_path), rules)
+    track = trio.run(partial(play_track, setup, command, times, isolation=Isolation("sandbox")))
+    assert track.result.reason == "finished", track.result.seats[0].detail
 
 
 def test_first_line_of_a_program_that_greets_is_dropped(tmp_path):
