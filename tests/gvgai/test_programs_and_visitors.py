@@ -60,7 +60,7 @@ def test_program_in_a_sandbox_sees_its_own_script(tmp_path):
     except UsageError as why:
         pytest.skip(str(why))
     script = Client(tmp_path, "start()\nplay()").path
-    command = f"program:{shlex.join([sys.executable, str(script), 'pipe', '/tmp/client.log'])}"
+    command = f"program:{shlex.join([sys.executable, str(script), 'pipe', '/dev/stderr'])}"
     times, rules = TrackTimes.of(FEW, GENEROUS)
     setup = TrackSetup(write_game(tmp_path), rules)
     track = trio.run(partial(play_track, setup, command, times, isolation=Isolation("sandbox")))
