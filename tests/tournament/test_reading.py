@@ -5,6 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
+from flagfall.tasks.commai.catalog import CATALOG
+from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
 from flagfall.tasks.configs.config import Config
 from flagfall.tasks.vgdl.track_game import TrackSetup
 from flagfall.timing import TimeControl
@@ -360,8 +362,9 @@ def test_the_demo_has_tasks_of_all_families():
 
 @pytest.mark.parametrize("form", ["benchmark", "round-robin", "swiss", "knockout"])
 def test_a_plan_that_nobody_can_play_to_its_end_is_refused_at_once(form):
-    text = f'format = "{form}"\nrepeats = 1_000_000_000\n{SMALL}'
+    tasks = "".join(f'[[tasks]]\ntask = "{name}"\nsteps = 10\n' for name in [*CATALOG, *COMMAI_CATALOG][1:])
+    text = f'format = "{form}"\nrepeats = 100_000\n{SMALL}\n{tasks}'
     (mistake,) = mistakes_of(text)
     assert "matches are more than 10000000" in mistake
     if form in {"benchmark", "round-robin"}:
-        assert parse_plan(f"{text}\n[stop]\nmatches = 5\n").repeats == 1_000_000_000
+        assert parse_plan(f"{text}\n[stop]\nmatches = 5\n").repeats == 100_000
