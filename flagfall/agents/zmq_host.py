@@ -53,7 +53,7 @@ _BIT: Final = {"type": "discrete", "n": 2, "start": 0}
 class RemoteLearnerHost:
     """Waits for a learner to connect, and plays the seat with it.
 
-    The port is tried at once, so that a wrong one is told before anything is played. It is bound while a
+    The port is tried at once, so that a wrong one is reported before anything is played. It is bound while a
     match is played, or over a whole series (`flagfall.agents.admission.open_series`).
 
     Args:

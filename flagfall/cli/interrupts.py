@@ -22,7 +22,8 @@ STOPPING: Final = "stopping after this turn"
 """What is told after the first Ctrl-C, where it stops a match."""
 
 _CANCELLING: Final = (signal.SIGINT, signal.SIGTERM)
-"""Those whose second one cancels. Of a closed terminal both the system and the shell send SIGHUP."""
+"""Signals of which a second one cancels. SIGHUP is not one: of a closed terminal the system and
+the shell both send it."""
 
 
 @attrs.define(eq=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flagfall.events import MatchStarted
 
 SHOW_AFTER_SECONDS: Final = 1.0
-"""How far a verification is, is shown where it takes longer: what is over sooner needs no telling."""
+"""The progress of a verification is shown if it takes longer than this."""
 
 _Flag = Parameter(negative="", show_default=False)
 

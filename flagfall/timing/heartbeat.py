@@ -1,4 +1,4 @@
-"""Periodic wake-ups of a parked thread, by which a stopped process can be told from one that sleeps.
+"""Periodic wake-ups of a parked thread, which distinguish a stopped process from one that sleeps.
 
 A thread that blocks and a process that is stopped as a whole (SIGSTOP, a frozen cgroup, a debugger, a paused
 virtual machine, a suspended laptop) look alike to the clocks of that thread: no CPU time, no waiting for a

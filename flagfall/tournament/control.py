@@ -57,16 +57,16 @@ MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 
 MAX_JOBS: Final = 4096
 MAX_NAME_CHARS: Final = 200
-"""What is sent of the name of an agent, a task or a match."""
+"""Characters that are sent of the name of an agent, a task or a match."""
 
 PATIENCE_SECONDS: Final = 10.0
 """How long either end waits for the other."""
 
 MAX_CONVERSATIONS: Final = 16
-"""Requests at a time. One more ends the oldest, so a client that says nothing locks nobody out."""
+"""Requests at a time. One more ends the oldest, so a client that sends nothing locks no other out."""
 
 MAX_DRAINED_BYTES: Final = 4 * 1024 * 1024
-"""What is read and thrown away after the answer, so that a client that is still sending gets to read it."""
+"""Bytes that are thrown away after the answer, so that a client that is still sending gets to read it."""
 
 BACKLOG: Final = 128
 """Connections that wait to be accepted; a client whose connection is not among them tries again."""
@@ -108,7 +108,7 @@ class _Cancel(_Request, tag="cancel", kw_only=True):
 
 
 class _Jobs(_Request, tag="jobs", kw_only=True):
-    """Play so many matches at a time."""
+    """Play `jobs` matches at a time."""
 
     jobs: Annotated[int, msgspec.Meta(ge=1, le=MAX_JOBS)]
 

@@ -82,7 +82,7 @@ def _connect(talk: socket.socket, path: str) -> None:
     while True:
         try:
             talk.connect(path)
-        except BlockingIOError:  # so many connections wait already that there is no place for one more
+        except BlockingIOError:  # the queue of connections that wait is full
             if time.monotonic() > end:
                 raise
             time.sleep(RETRY_SECONDS)

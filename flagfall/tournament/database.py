@@ -40,17 +40,17 @@ MIGRATIONS: Final = (
     ) WITHOUT ROWID;
     """,
 )
-"""What makes a database of version n out of one of version n - 1; the version is its `user_version`."""
+"""Statements that turn a database of version n - 1 into version n, which is its `user_version`."""
 
 DAMAGES: Final = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of SQLite for a file that is damaged; the second for a text that is none."""
+"""Errors of SQLite for a file that is damaged; the second for a text that is not UTF-8."""
 
 _SCHEMA: Final = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 _WAL: Final = "-wal"
 
 
 MAX_REASON_CHARS: Final = 160
-"""What a message has of an error of SQLite, which may quote the damaged file."""
+"""Characters that a message shows of an error of SQLite, which may quote the damaged file."""
 
 
 class DamagedStore(UsageError):

@@ -2,7 +2,7 @@
 
 It is `$XDG_RUNTIME_DIR/flagfall`, or `flagfall-UID` in the folder for temporary files where there is no such
 variable. Agents in a sandbox see neither. Nothing in it is trusted before the folder itself has been checked:
-it belongs to the user, nobody else may enter it, and it is reached through a descriptor, so that it cannot be
+it belongs to the user, no one else may enter it, and it is reached through a descriptor, so that it cannot be
 exchanged after the check.
 """
 

@@ -188,7 +188,7 @@ class Store:
             (self.folder / PLAN).write_text(plan.text)
 
     def plan(self) -> StoredPlan | None:
-        """What was remembered; `None` where no run has begun.
+        """Return the stored plan; `None` where no run has begun.
 
         Raises:
             DamagedStore: it cannot be read.

@@ -46,7 +46,7 @@ def connect(port: int) -> socket.socket | None:
 
 
 def hold(port: int, number: int, first: bytes, drip: bytes) -> None:
-    """Keep so many connections open, and open each anew that is closed."""
+    """Keep `number` connections open, and open each anew that is closed."""
     held: list[socket.socket | None] = [None] * number
     while True:
         for place in range(number):

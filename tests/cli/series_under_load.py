@@ -3,7 +3,7 @@
     python -m tests.cli.series_under_load SERIES SECONDS
 
 Each series is a real `flagfall run --matches 4` and a real `flagfall agent serve --matches 4`, started at the
-same time. It ends after so many series or seconds and prints one line. Exit code 1: a match was lost.
+same time. It ends after a number of series or seconds and prints one line. Exit code 1: a match was lost.
 """
 
 from __future__ import annotations

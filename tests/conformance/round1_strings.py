@@ -1,4 +1,4 @@
-"""Which strings mini-tasks can ask about: a second reading of specification 8.3, without any chance in it.
+"""Strings that mini-tasks can ask about: a second reading of specification 8.3, without any chance in it.
 
 Shares no code with the tasks. `Walk` follows every way in which a right string can come about;
 `wrong_strings` damages right ones in every way there is. The specification leaves open when missing runs are
@@ -64,7 +64,7 @@ class Items:
 
 
 class Place(NamedTuple):
-    """How far a string has come: its text, and where the last filler ended if nothing followed it yet."""
+    """A string in the making: its text, and where the last filler ended if nothing followed it yet."""
 
     text: str
     filled: bool

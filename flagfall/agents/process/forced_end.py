@@ -23,7 +23,7 @@ AGAIN_SECONDS: Final = 0.001
 
 _REPORT_BYTES: Final = 64
 _ENDED: Final = frozenset("ZX")
-"""States of processes that have ended: nobody has asked yet how, or nobody will."""
+"""States of processes that have ended, whether or not their parent has waited for them."""
 
 
 def kill_below(pid: int, group: Path | None = None, seconds: float = guardian.KILL_SECONDS) -> None:

@@ -34,16 +34,16 @@ MAX_SIDE_PIXELS: Final = 1024
 """A cell has 10 to 100 pixels in a picture; a decoded image takes 4 MB at most."""
 
 MAX_TOTAL_BYTES: Final = 64 * 1024 * 1024
-"""What the images of one game take decoded; a hundred types with 100 x 100 pixels take 4 MB."""
+"""Bytes of the decoded images of one game; a hundred types with 100 x 100 pixels take 4 MB."""
 
 MAX_NAMED: Final = 5
-"""So many missing files are named in the warning."""
+"""At most this many missing files are named in the warning."""
 
 _SUFFIX: Final = ".png"
 _FIRST: Final = "_0"
 _DIRECTIONS: Final = {(0, -1): "UP", (0, 1): "DOWN", (-1, 0): "LEFT", (1, 0): "RIGHT"}
 _DAMAGED: Final = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error)
-"""What Pillow raises for files that are no images, or damaged ones."""
+"""Errors that Pillow raises for files that are not images, or damaged ones."""
 
 
 class MissingSpriteWarning(UserWarning):
