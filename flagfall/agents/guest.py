@@ -61,7 +61,7 @@ FIRST_PAUSE_SECONDS: Final = 0.05
 that wait for one host do not keep it busy."""
 
 MAX_PAUSE_SECONDS: Final = 1.0
-"""Up to this: an agent finds a match within a second of its beginning, of the ten that it has to come up."""
+"""The longest pause: an agent finds a match within a second of its start, of the ten seconds that it has."""
 
 ONE_TRY_SECONDS: Final = 5.0
 """The longest time of one attempt, up to the first message of the host."""
@@ -295,7 +295,7 @@ class _Carrier:
     # Connecting.
 
     async def _connect(self) -> tuple[Payloads, bytes]:
-        """Join, and wait for `hello`; gives the line and that message.
+        """Join and wait for `hello`; return the connection and that message.
 
         Raises:
             UsageError: there is no host, or it refuses the agent.

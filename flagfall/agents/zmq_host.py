@@ -153,7 +153,7 @@ class _Sitting:
         stays: its connection is kept for the next match.
 
     Attributes:
-        seat: as given.
+        seat: the seat that is played.
         joined: a learner has come.
         parted: the learner has been sent a last reward.
         cpu_clock: where the learner's CPU time is to count, what it has used.
@@ -209,10 +209,10 @@ class _Sitting:
         raise AgentFault("not started", f"the learner is gone: {self._lost}")
 
     async def _play_on(self, talk: _Talk) -> bool:
-        """Play with the next learner; gives whether the match is over.
+        """Play with the next learner; return whether the match is over.
 
-        It is not where the learner of the match before had stayed, and goes now without a reply:
-        it comes anew, or another one does.
+        It is not over if the learner of the previous match had stayed and leaves now without a reply: that
+        learner, or another one, connects anew.
         """
         link = await self._next()
         in_order = False
@@ -259,7 +259,7 @@ class _Talk:
         self._bits = False
 
     async def come_up(self, link: LearnerLink, cpu_clock: NowNs | None) -> None:
-        """Say that the learner is there. What it has to say of an earlier match is thrown away."""
+        """Report that the learner is there, and discard what it still sends of an earlier match."""
         if link.owes:
             await link.receive()
             link.owes = False

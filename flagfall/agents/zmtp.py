@@ -112,7 +112,7 @@ class ZmtpPeer:
         return None
 
     def _greet(self) -> bool:
-        """Read the greeting; gives whether it is complete."""
+        """Read the greeting; return whether it is complete."""
         buffer = self._buffer
         start = bytes(buffer[: len(_SIGNATURE)])
         if start[:1] not in {b"", _SIGNATURE[:1]} or start[9:] not in {b"", _SIGNATURE[9:]}:

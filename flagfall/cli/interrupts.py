@@ -58,7 +58,7 @@ class Interrupts:
             say(f"{stopping}; Ctrl-C again to cancel at once")
 
     def take_blocked(self, number: int) -> bool:
-        """Tell whether an agent blocks the loop, so that it has not even heard the signal before this one."""
+        """Return whether an agent blocks the loop, so that it has not heard the signal before this one."""
         self.number = self.number or number
         self._unheard += number in _CANCELLING
         return self._unheard > 1 and not trio.lowlevel.currently_ki_protected()

@@ -138,8 +138,8 @@ async def open_network(isolation: Isolation, *, any_port: bool) -> ClientNetwork
             await trio.sleep(_TRY_AGAIN_SECONDS)
     raise HostFault(
         f"port {PORT} at {LOOPBACK} was in use for {PORT_WAIT_SECONDS:g} s, by another program or by GVGAI"
-        " clients that are being started: end what listens there, or, where the client can be told its port,"
-        f" write {PORT_PLACEHOLDER} for it in the command"
+        " clients that are being started: end what listens there, or, if the client takes a port as an"
+        f" argument, write {PORT_PLACEHOLDER} for it in the command"
     )
 
 

@@ -27,7 +27,7 @@ REVISIONS: Final[Mapping[str, int]] = MappingProxyType({ROUND1: 2})
 
 
 def is_first_revision(recorded: Mapping[str, int], family: str) -> bool:
-    """Tell whether a match was played by the first rules of a family."""
+    """Return whether a match was played by the first rules of a family."""
     return recorded.get(family, 1) == 1
 
 

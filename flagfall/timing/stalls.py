@@ -121,9 +121,8 @@ class Ledger:
         self.last = culprit
         if culprit is not None:
             culprit.not_lost_ns += lost_ns
-        if (
-            stopped or culprit is not None
-        ):  # an agent that blocks may hold the GIL, and hold up threads as well
+        # An agent that blocks may hold the GIL, and so hold up threads as well.
+        if stopped or culprit is not None:
             self._recent.append((now_ns - lost_ns, now_ns, culprit))
             return
         for owner in self._owners.values():

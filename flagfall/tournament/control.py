@@ -72,17 +72,17 @@ BACKLOG: Final = 128
 """Connections that wait to be accepted; a client whose connection is not among them tries again."""
 
 REFUSED_PAUSE_SECONDS: Final = 0.01
-"""After a connection that is refused: a process that connects again and again takes little of the loop."""
+"""The pause after a refused connection: a process that connects again and again takes little of the loop."""
 
 FULL_PAUSE_SECONDS: Final = 0.1
-"""After a connection could not be accepted, since no descriptors were left."""
+"""The pause after a connection could not be accepted, since no descriptors were left."""
 
 TOKEN_BYTES: Final = 64
-"""Of hexadecimal digits."""
+"""The number of hexadecimal digits of a token."""
 
 
 UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
-"""Errors of msgspec for bytes that are no value of the type: of any kind, too deep, no text."""
+"""Errors of msgspec for bytes that are not a value of the type: malformed, nested too deeply, not UTF-8."""
 
 
 class _Request(msgspec.Struct, tag_field="do", forbid_unknown_fields=True):
@@ -239,7 +239,7 @@ class _Control:
         try:
             request = _REQUESTS.decode(line)
         except UNREADABLE as error:
-            return Refusal(f"this is no request: {_cut(str(error))}; do one of {_KNOWN}, in a JSON object")
+            return Refusal(f"this is not a request: {_cut(str(error))}; do one of {_KNOWN}, in a JSON object")
         if not hmac.compare_digest(request.token.encode(errors="replace"), self._token.encode()):
             return Refusal("wrong token: it is in the file beside the socket")
         run = self._run

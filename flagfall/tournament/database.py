@@ -76,20 +76,17 @@ def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
         durable: a transaction is on the disk when it is over.
 
     Raises:
-        DamagedStore: it is no database, or a part of it is damaged.
+        DamagedStore: it is not a database, or a part of it is damaged.
         UsageError: it cannot be opened, or a newer flagfall made it.
     """
     with _errors_of(path):
         connection = _connect(path, "rwc")
-        try:
+        with _closed_on_error(connection):
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             _check_pages(connection, path)
             _migrate(connection, path)
             _check_schema(connection, path)
-        except BaseException:
-            connection.close()
-            raise
     return connection
 
 
@@ -147,6 +144,15 @@ def _connect(path: Path, access: str) -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
 def _open_in_place(path: Path) -> sqlite3.Connection | None:
     """A connection that only reads; `None` where a copy has to be read."""
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
@@ -174,12 +180,9 @@ def _open_copy(path: Path, folder: Path) -> sqlite3.Connection:
         if (path.parent / name).exists():
             shutil.copyfile(path.parent / name, folder / name)
     connection = _connect(folder / path.name, "rw")
-    try:
+    with _closed_on_error(connection):
         _migrate(connection, path)
         _check_schema(connection, path)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 

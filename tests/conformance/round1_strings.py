@@ -224,7 +224,7 @@ def _written_over(text: str, run: str, start: int, letters: Collection[str]) -> 
 
 
 def could_be_right(items: Items, lengths: range, text: str) -> bool:
-    """Tell whether a string can be a right one for some length parameter."""
+    """Return whether a string can be a right one for some length parameter."""
     if not text or not items.fit(text):
         return False
     foreign = set(ascii_uppercase) - items.known
@@ -234,7 +234,7 @@ def could_be_right(items: Items, lengths: range, text: str) -> bool:
 
 
 def could_be_wrong(items: Items, lengths: range, text: str) -> bool:
-    """Tell whether a string can be a wrong one.
+    """Return whether a string can be a wrong one.
 
     Exact where a single insertion makes it wrong; for the other recipes what must hold at least.
     """

@@ -255,7 +255,7 @@ FAMILIES = tuple(_families())
 
 
 def recorded(family: str, folder: Path) -> list[dict[str, Any]]:
-    """Record a match of this family; gives its lines as values, without seals."""
+    """Record a match of this family; return its lines as values, without seals."""
     path = folder / "good.jsonl"
     _families()[family](path)
     lines = map(json.loads, path.read_bytes().splitlines())

@@ -19,7 +19,7 @@ from typing import Final
 from flagfall.agents import guardian
 
 AGAIN_SECONDS: Final = 0.001
-"""Between two rounds of killing: processes that were just started are found in the next one."""
+"""The time between two rounds of killing: processes that were just started are found in the next one."""
 
 _REPORT_BYTES: Final = 64
 _ENDED: Final = frozenset("ZX")

@@ -86,7 +86,7 @@ class SpriteFolder:
         if not found.is_relative_to(self._root):
             raise self._refusal(name, "is a link that leads out of it")
         if not stat.S_ISREG(about.st_mode):
-            raise self._refusal(name, "is no file")
+            raise self._refusal(name, "is not a file")
         if about.st_size > MAX_FILE_BYTES:
             raise self._refusal(name, f"has more than {MAX_FILE_BYTES} bytes")
         return self._decoded(found, name)
@@ -108,7 +108,7 @@ class SpriteFolder:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise self._refusal(name, "is too large to be decoded") from None
         except _DAMAGED as error:
-            raise self._refusal(name, f"is no PNG file ({type(error).__name__})") from None
+            raise self._refusal(name, f"is not a PNG file ({type(error).__name__})") from None
 
     def _refusal(self, name: str, why: str) -> UsageError:
         return UsageError(f"--sprites {self.folder}: {name!r} {why}")
