@@ -107,7 +107,7 @@ class Sandboxed:
     Attributes:
         words: the command.
         descriptors: open files that it must inherit.
-        user: who it becomes in the sandbox, where it is root at first; 0 where it stays who it is.
+        user: the user that it becomes in the sandbox, where it is root at first; 0 where it stays the same.
     """
 
     words: list[str]

@@ -146,15 +146,15 @@ class _Sitting:
     """One match of a learner: waits for it, and plays with it.
 
     Args:
-        door: where it comes in.
-        seat: where it sits.
-        start: what the seat is asked first.
+        door: admits learners.
+        seat: the seat that is played.
+        start: the first envelope of the seat.
         where: the address, for messages.
         stays: its connection is kept for the next match.
 
     Attributes:
-        seat: the seat that is played.
-        joined: a learner has come.
+        seat: as in the arguments.
+        joined: a learner has connected.
         parted: the learner has been sent a last reward.
         cpu_clock: where the learner's CPU time is to count, what it has used.
     """
@@ -175,11 +175,11 @@ class _Sitting:
         seat.absence = self._absence
 
     def begin_anew(self) -> None:
-        """Take no learner that has come already."""
+        """Discard learners that have connected already."""
         self._door.admission.discard_waiting()
 
     def lose(self, why: str) -> None:
-        """No learner is to be waited for any more."""
+        """Stop waiting for a learner."""
         self._lost = why
         self._waits.cancel()
 
@@ -242,8 +242,8 @@ class _Talk:
     """The conversation with the learner of one match.
 
     Args:
-        seat: where it sits.
-        newest: the number of what the seat was asked last.
+        seat: the seat that is played.
+        newest: the number of the newest envelope of the seat.
 
     Attributes:
         heard: it has replied since the match began.

@@ -103,7 +103,7 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDire
         The connection, and the folder of the copy that it reads, where it needs one.
 
     Raises:
-        DamagedStore: it is no database, or a part of it is damaged.
+        DamagedStore: it is not a database, or a part of it is damaged.
         UsageError: it cannot be opened, or a newer flagfall made it.
     """
     with _errors_of(path):
