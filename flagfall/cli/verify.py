@@ -63,7 +63,7 @@ def verify(
 
 @contextmanager
 def _progress(file: Path, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Give what takes the number of turns compared so far; a terminal shows it where that takes long."""
+    """Return a callback for the number of turns compared so far; a terminal shows it if that takes long."""
     from rich.console import Console
 
     from flagfall.cli.output import harmless

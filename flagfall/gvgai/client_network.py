@@ -109,7 +109,7 @@ class ClientNetwork:
         return self.listener
 
     def close(self) -> None:
-        """Listen no longer; a further connection is refused."""
+        """Stop listening; a further connection is refused."""
         if self.listener is not None:
             self.listener.close()
 

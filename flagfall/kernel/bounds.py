@@ -26,8 +26,8 @@ MAX_NAMED_TURN: Final = 2**53
 every reader of JSON takes exactly. An agent may name one of a million digits, which no journal can hold."""
 
 CPU_WALL_FACTOR: Final = 10
-"""On the CPU clock, how many times its limit a turn may take on the wall before it is over anyway: an
-agent that sleeps uses no CPU, and must not stop the match."""
+"""On the CPU clock, a turn is over after this many times its limit on the wall: an agent that sleeps uses
+no CPU, and must not stop the match."""
 
 HEARING_NS: Final = 1_000_000_000
 """The longest way of an answer from a thread; one that is heard later counts as made when it is heard.

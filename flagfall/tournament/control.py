@@ -290,7 +290,7 @@ async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> 
 
 @asynccontextmanager
 async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.SocketType]:
-    """A socket that listens, with its token beside it; the lock of the folder keeps others away.
+    """Open a listening socket with its token beside it; the lock of the folder keeps other runs away.
 
     Raises:
         OSError: there can be none.
@@ -314,12 +314,12 @@ async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.Sock
 
 
 def _socket_name(folder: Path) -> str:
-    """The same for each run in a folder, so that what a killed one has left is replaced."""
+    """Return the name of the socket: the same for each run in a folder, so that a leftover is replaced."""
     return f"{sha256(os.fsencode(folder.resolve())).hexdigest()[:32]}.sock"
 
 
 def token_name(socket_name: str) -> str:
-    """The name of the file with the token of a socket, in the same folder."""
+    """Return the name of the file with the token of a socket, in the same folder."""
     return f"{socket_name.removesuffix('.sock')}.token"
 
 

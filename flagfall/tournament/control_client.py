@@ -65,7 +65,7 @@ def ask_run(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ask(path: str, request: bytes) -> bytes:
-    """Send a line, and give the line that comes back."""
+    """Send a line, and return the line that comes back."""
     with socket.socket(socket.AF_UNIX) as talk:
         talk.settimeout(PATIENCE_SECONDS)
         _connect(talk, path)
@@ -91,7 +91,7 @@ def _connect(talk: socket.socket, path: str) -> None:
 
 
 def _read_answer(line: bytes) -> dict[str, Any]:
-    """The state in an answer.
+    """Return the state in an answer.
 
     Raises:
         UsageError: the run refused, or its answer cannot be read.

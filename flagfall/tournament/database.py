@@ -154,7 +154,7 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _open_in_place(path: Path) -> sqlite3.Connection | None:
-    """A connection that only reads; `None` where a copy has to be read."""
+    """Return a connection that only reads; `None` where a copy has to be read."""
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     for access in ("rw", "ro") if writable else ("ro",):
         connection = _connect(path, access)
@@ -175,7 +175,7 @@ def _open_in_place(path: Path) -> sqlite3.Connection | None:
 
 
 def _open_copy(path: Path, folder: Path) -> sqlite3.Connection:
-    """A connection to a copy that has the present version."""
+    """Return a connection to a copy that has the present version."""
     for name in (path.name, path.name + _WAL):  # the newest transactions may be in the second
         if (path.parent / name).exists():
             shutil.copyfile(path.parent / name, folder / name)

@@ -80,7 +80,7 @@ def check_peer(connection: _Socket) -> None:
 
 
 def _open_peer(connection: _Socket, pid: int) -> int:
-    """A descriptor of the process that connected; it can be read when the process has ended."""
+    """Return a descriptor of the process that connected; it can be read when the process has ended."""
     try:
         data = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD, _DESCRIPTOR.size)
     except OSError:  # an older kernel, or a process that is gone: then the next line fails

@@ -29,7 +29,7 @@ steps = 5
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Keep everybody from writing to a folder, root too."""
+    """Keep all users from writing to a folder, root too."""
     if os.geteuid():
         folder.chmod(0o555)
         yield

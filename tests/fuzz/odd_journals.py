@@ -45,7 +45,7 @@ MOST_CHANGES = 3
 
 @attrs.frozen
 class Raw:
-    """JSON text that no value stands for."""
+    """JSON text that encodes no Python value."""
 
     text: str
 
@@ -345,7 +345,7 @@ def _too_long(*_: Any) -> None:
 
 
 def complaint(line: str, path: Path) -> str | None:
-    """Run a command on a journal; what is wrong with how it ended, or `None`."""
+    """Run a command on a journal; return what is wrong with its end, or `None`."""
     out, err = io.StringIO(), io.StringIO()
     before = signal.signal(signal.SIGALRM, _too_long)
     signal.setitimer(signal.ITIMER_REAL, MAX_SECONDS)

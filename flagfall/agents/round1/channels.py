@@ -26,7 +26,7 @@ class Observable:
         self._observers.append(observer)
 
     def deregister(self, observer: Callable[[str], Any]) -> None:
-        """Call a function no more."""
+        """Stop calling a function."""
         self._observers.remove(observer)
 
     def __call__(self, value: str) -> None:
@@ -50,7 +50,7 @@ class ByteInputChannel:
         self._sequence = ""
 
     def consume(self, token: str) -> None:
-        """Hear one token."""
+        """Take one token."""
         heard = self._decode(token)
         self._sequence += token
         self._text += heard

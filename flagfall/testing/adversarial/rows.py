@@ -17,7 +17,7 @@ PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox")
 
 @attrs.frozen
 class Row:
-    """A bad agent, and what ought to become of it.
+    """A bad agent, and the outcomes that are expected of it.
 
     Attributes:
         does: what it does, in words.
@@ -112,4 +112,4 @@ ROWS: Final = (
     Row("leaves its processor cores", "leaves_its_cores", _in_processes("could not"), pinned=True),
     Row("eats shared memory", "eats_shared_memory", _in_processes("out: gone", "out: late")),
 )
-"""All of them. The time limit of a turn may come before a limit of the machine, where that is slow."""
+"""All rows of the matrix. On a slow machine the time limit of a turn may come before another limit."""
