@@ -1,4 +1,4 @@
-"""How many honest turns are charged when the program is stopped, and how many late ones are not.
+"""Verdicts while the program is stopped: honest turns that are charged, late ones that are not.
 
 A program plays matches on the wall clock; this one stops and continues it again and again, with SIGSTOP and
 SIGCONT or with a frozen cgroup. Nothing of that is an agent's doing.
@@ -53,7 +53,7 @@ def _by_freezer(pid: int, seconds: float) -> None:
 def stopped(
     agent: str, stop: Callable[[int, float], None], count: int, seconds: float
 ) -> tuple[int, int, int]:
-    """Stop a match so many times; gives its late turns, its disqualified seats, and all its turns."""
+    """Stop a match `count` times; return its late turns, its disqualified seats, and all its turns."""
     moment = random.Random(count)
     with subprocess.Popen(
         [sys.executable, "-c", PLAYS, agent, CONTROL],

@@ -23,7 +23,7 @@ try:
         from types import FrameType
 
     AGAIN_SECONDS = 0.01
-    """Between a Ctrl-C that was lost and its repetition."""
+    """The time between a Ctrl-C that was lost and its repetition."""
 
     _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -41,7 +41,7 @@ try:
             sys.__unraisablehook__(unraisable)
 
     def entry() -> int:
-        """Run the command line as a program of its own; gives its exit code."""
+        """Run the command line as a program of its own; return its exit code."""
         for number in _ENDING:
             atexit.register(signal.signal, number, signal.SIG_IGN)  # run last; then Python drops handlers
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup

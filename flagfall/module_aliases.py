@@ -1,4 +1,4 @@
-"""Import names of another program, answered by modules of our own while its files are loaded.
+"""Import names of another program that lead to modules of our own while its files are loaded.
 
 A file that was written for round 1 of the General AI Challenge says `from worlds.grid_world import
 GridWorld`. Inside `module_aliases` such names import, and nothing of them is left afterwards.

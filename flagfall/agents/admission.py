@@ -36,7 +36,7 @@ MAX_WAITING: Final = 8
 `Handshakes`, so strangers take no place from them."""
 
 KEEPALIVE_SECONDS: Final = 30
-"""After so long without a word the network is asked whether the other end is there: a match may be waited for
+"""After this time without data the system asks whether the other end is there: a client may wait for a match
 without limit."""
 
 
@@ -83,7 +83,7 @@ class Admission(Generic[AdmittedT]):
         self._news = trio.Event()
 
     async def serve(self, listeners: list[trio.SocketListener]) -> None:
-        """Admit connections until cancelled; closes the listeners and what waits then."""
+        """Admit connections until cancelled; then close the listeners and the connections that wait."""
         try:
             await trio.serve_listeners(self._meet, listeners)
         finally:
@@ -176,7 +176,7 @@ class Admission(Generic[AdmittedT]):
             connection.close()
 
     def census(self) -> Census:
-        """Begin to count who connects for one match; what waits or shakes hands now counts."""
+        """Begin to count connections for one match; those that wait or shake hands now count, too."""
         return Census(
             self,
             self.connected - self.handshakes.open - len(self._waiting),
@@ -187,10 +187,10 @@ class Admission(Generic[AdmittedT]):
 
 @attrs.frozen
 class Census:
-    """Counts of who connected since a match began, to explain why its seat is empty.
+    """Counts of connections since a match began, to explain why its seat is empty.
 
     Attributes:
-        admission: what is counted; then its counts when the match began.
+        admission: the admission that is counted; then its counts when the match began.
     """
 
     admission: Admission[Any]

@@ -1,6 +1,6 @@
 """Admission of agents that speak the wire over a network: checks tokens, and seats one agent at a time.
 
-| who connects | what becomes of it |
+| the connection | its outcome |
 |---|---|
 | sends no `join` within `HANDSHAKE_SECONDS`, or when places are short | the connection is closed |
 | has another token | `refused`: `token` |
@@ -42,7 +42,7 @@ MAX_TOKEN_CHARS: Final = 1024
 """As `join` has it."""
 
 MATCH_ID_BYTES: Final = 8
-"""Random bytes of the id by which an agent that comes back names its match: no two are the same by chance."""
+"""Random bytes of the id by which an agent that comes back names its match: enough to have no two alike."""
 
 Opening: TypeAlias = Callable[[Bytes], Awaitable[Payloads]]
 """Turns bytes that came in into payloads; raises as a `Payloads` does when it receives."""
@@ -153,7 +153,7 @@ class Door:
 
     @contextmanager
     def place(self) -> Iterator[Place]:
-        """The place of one match: who joins while it lasts, and waits already, is for that match.
+        """Open the place of one match: agents that join while it lasts, or wait already, are for that match.
 
         Raises:
             UsageError: another seat plays with the agent of this address.
@@ -167,7 +167,7 @@ class Door:
             self.leave(place)
 
     def leave(self, place: Place) -> None:
-        """Give up a place: from now on, who joins is for the next match."""
+        """Give up a place: agents that join from now on are for the next match."""
         if self._place is place:
             self._place = None
 
@@ -187,7 +187,7 @@ class Door:
             raise
 
     async def _join(self, payloads: Payloads) -> None:
-        """Hear who it is.
+        """Receive and check `join`.
 
         Raises:
             Refusal: it may not join; it has been sent the reason.
@@ -238,7 +238,7 @@ class Place:
         self._scope: trio.CancelScope | None = None
 
     async def arrival(self) -> Wire:
-        """The wire of the next agent, which has the place from now on."""
+        """Return the wire of the next agent, which has the place from now on."""
         guest = await self._admission.next()
         self.held = True
         return guest.wire

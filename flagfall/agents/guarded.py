@@ -54,7 +54,7 @@ SUPERVISOR_SECONDS: Final = 0.1
 Then the host kills the agent itself, since the agent may have stopped its supervisor."""
 
 _PATIENCE_SECONDS: Final = guardian.KILL_SECONDS + 1
-"""How long a supervisor may take afterwards to remove what the agent left on the disk."""
+"""The time that a supervisor has afterwards to remove what the agent left on the disk."""
 
 _RESOURCES: Final = {
     "memory": resource.RLIMIT_DATA,

@@ -61,7 +61,7 @@ FIRST_PAUSE_SECONDS: Final = 0.05
 that wait for one host do not keep it busy."""
 
 MAX_PAUSE_SECONDS: Final = 1.0
-"""Up to this: an agent finds a match within a second of its beginning, of the ten that it has to come up."""
+"""The longest pause: an agent finds a match within a second of its start, of the ten seconds that it has."""
 
 ONE_TRY_SECONDS: Final = 5.0
 """The longest time of one attempt, up to the first message of the host."""
@@ -295,7 +295,7 @@ class _Carrier:
     # Connecting.
 
     async def _connect(self) -> tuple[Payloads, bytes]:
-        """Join, and wait for `hello`; gives the line and that message.
+        """Join and wait for `hello`; return the connection and that message.
 
         Raises:
             UsageError: there is no host, or it refuses the agent.
@@ -325,7 +325,7 @@ class _Carrier:
         raise UsageError(f"no connection to {self._invitation}: {why}")
 
     async def _wait_for_hello(self, line: Payloads, payload: bytes) -> bytes | str:
-        """The message after `joined`, however long it takes; or why there is none, and the line is closed."""
+        """Return the message after `joined`, however long it takes; or close the line and return why."""
         found: bytes | str = ""
         try:
             message = decode_to_agent(payload, "json")
@@ -341,7 +341,12 @@ class _Carrier:
         return found
 
     def _refused(self, message: Refused) -> str:
-        """Why to try again; raises where that makes no sense."""
+        """Return why to try again.
+
+        Raises:
+            HostFault: the match that the agent comes back to is over.
+            UsageError: a further attempt would be refused as well.
+        """
         why = f"{message.reason}: {message.detail}"
         if message.reason == "over":
             raise HostFault(f"the host refuses: {why}")
@@ -350,7 +355,7 @@ class _Carrier:
         return why
 
     async def _try(self) -> tuple[Payloads, bytes]:
-        """Connect, say who we are, and hear the first word."""
+        """Connect, send `join`, and return the connection and the first message."""
         invitation = self._invitation
         stream = await trio.open_tcp_stream(invitation.host, invitation.port)
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

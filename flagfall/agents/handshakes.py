@@ -29,7 +29,7 @@ MAX_HANDSHAKES: Final = 64
 connections a second leaves each of them 64 ms; a handshake on the same machine takes 2 ms."""
 
 _IPV6_NETWORK_BITS: Final = 64
-"""Of an IPv6 address: one host usually owns all addresses that begin with these."""
+"""Leading bits of an IPv6 address that count: one host usually owns all addresses that begin with them."""
 
 
 @attrs.define

@@ -41,7 +41,7 @@ ANYBODY: Final = Joining()
 class NetworkHost:
     """Waits for an agent to connect, and plays the seat with it.
 
-    The port is tried at once, so that a wrong one is told before anything is played. It is bound while a
+    The port is tried at once, so that a wrong one is reported before anything is played. It is bound while a
     match is played, or over a whole series (`flagfall.agents.admission.open_series`).
 
     Args:

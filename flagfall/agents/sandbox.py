@@ -43,7 +43,7 @@ from flagfall.errors import UsageError
 TMP: Final = "/tmp"  # noqa: S108 - a new one for each sandbox
 """Where an agent in a sandbox has its temporary files; in memory, and gone with it."""
 
-MEMORY_FILES: Final = (TMP, "/dev/shm")  # noqa: S108 - likewise
+MEMORY_FILES: Final = (TMP, "/dev/shm")  # noqa: S108 - inside of the sandbox
 """The file systems of a sandbox that are memory of the machine."""
 
 USERS: Final = range(60578, 61184)
@@ -70,7 +70,7 @@ _SYSTEM: Final = (
 """What programs of the system need; nothing in it is secret."""
 
 _PYTHON: Final = ("bin", "lib", "lib64", "libexec", "share", "ssl", "pyvenv.cfg")
-"""What belongs to a Python in its folder, which may be the folder of a project as well."""
+"""The parts of a Python in its folder, which may be the folder of a project as well."""
 
 _COVERED: Final = (
     *("acpi", "asound", "bus", "driver", "fs", "interrupts", "iomem", "ioports", "irq", "kallsyms", "kcore"),
@@ -90,7 +90,7 @@ _NAMESPACES: Final = (
 )
 _ENDS: Final = ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
 _BECOMES: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
-"""What it takes to become another user; gone when that is done."""
+"""The capabilities that are needed to become another user; dropped when that is done."""
 
 _SHARED_MEMORY_BYTES: Final = 64 * 1024**2
 _EMPTY: Final = ("--size", "4096", "--perms", "0555", "--tmpfs")
@@ -107,7 +107,7 @@ class Sandboxed:
     Attributes:
         words: the command.
         descriptors: open files that it must inherit.
-        user: who it becomes in the sandbox, where it is root at first; 0 where it stays who it is.
+        user: the user that it becomes in the sandbox, where it is root at first; 0 where it stays the same.
     """
 
     words: list[str]

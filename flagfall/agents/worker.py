@@ -54,7 +54,7 @@ Readable = Callable[[int], Any]
 
 
 class TurnTimes:
-    """When an agent that shares the clock of its host took its newest turn, and when its answer was made.
+    """Times at which an agent that shares its host's clock took its newest turn and made its answer.
 
     Written in the agent's thread and read in the host's: each value is set as a whole.
 

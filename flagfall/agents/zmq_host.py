@@ -53,7 +53,7 @@ _BIT: Final = {"type": "discrete", "n": 2, "start": 0}
 class RemoteLearnerHost:
     """Waits for a learner to connect, and plays the seat with it.
 
-    The port is tried at once, so that a wrong one is told before anything is played. It is bound while a
+    The port is tried at once, so that a wrong one is reported before anything is played. It is bound while a
     match is played, or over a whole series (`flagfall.agents.admission.open_series`).
 
     Args:
@@ -146,15 +146,15 @@ class _Sitting:
     """One match of a learner: waits for it, and plays with it.
 
     Args:
-        door: where it comes in.
-        seat: where it sits.
-        start: what the seat is asked first.
+        door: admits learners.
+        seat: the seat that is played.
+        start: the first envelope of the seat.
         where: the address, for messages.
         stays: its connection is kept for the next match.
 
     Attributes:
-        seat: as given.
-        joined: a learner has come.
+        seat: as in the arguments.
+        joined: a learner has connected.
         parted: the learner has been sent a last reward.
         cpu_clock: where the learner's CPU time is to count, what it has used.
     """
@@ -175,11 +175,11 @@ class _Sitting:
         seat.absence = self._absence
 
     def begin_anew(self) -> None:
-        """Take no learner that has come already."""
+        """Discard learners that have connected already."""
         self._door.admission.discard_waiting()
 
     def lose(self, why: str) -> None:
-        """No learner is to be waited for any more."""
+        """Stop waiting for a learner."""
         self._lost = why
         self._waits.cancel()
 
@@ -209,10 +209,10 @@ class _Sitting:
         raise AgentFault("not started", f"the learner is gone: {self._lost}")
 
     async def _play_on(self, talk: _Talk) -> bool:
-        """Play with the next learner; gives whether the match is over.
+        """Play with the next learner; return whether the match is over.
 
-        It is not where the learner of the match before had stayed, and goes now without a reply:
-        it comes anew, or another one does.
+        It is not over if the learner of the previous match had stayed and leaves now without a reply: that
+        learner, or another one, connects anew.
         """
         link = await self._next()
         in_order = False
@@ -242,8 +242,8 @@ class _Talk:
     """The conversation with the learner of one match.
 
     Args:
-        seat: where it sits.
-        newest: the number of what the seat was asked last.
+        seat: the seat that is played.
+        newest: the number of the newest envelope of the seat.
 
     Attributes:
         heard: it has replied since the match began.
@@ -259,7 +259,7 @@ class _Talk:
         self._bits = False
 
     async def come_up(self, link: LearnerLink, cpu_clock: NowNs | None) -> None:
-        """Say that the learner is there. What it has to say of an earlier match is thrown away."""
+        """Report that the learner is there, and discard what it still sends of an earlier match."""
         if link.owes:
             await link.receive()
             link.owes = False

@@ -1,7 +1,7 @@
 """Connections of remote learners: the ZeroMQ handshake, `hello`, and messages, without waiting or with it.
 
 Rule 1: a connection belongs to a learner when it has said `hello`, after the token where one is asked for.
-    Until then it is one of many (`flagfall.agents.handshakes`): a greeting alone takes nobody's place.
+    Until then it is one of many (`flagfall.agents.handshakes`): a greeting alone takes no learner's place.
 Rule 2: a learner that connects again says `hello` again. A client library that connects again by itself, for
     a program that goes on as if nothing had happened, does not, and is not let in.
 """
@@ -28,12 +28,12 @@ connection is closed, its library connects again and it notices nothing, but a `
 moment is lost: so this is long, and only those connections are closed sooner whose places are needed."""
 
 MAX_READS_AT_END: Final = 16
-"""Before a connection is closed, so many reads take what a learner has sent in vain: unread bytes would make
-the system throw away what is on its way to the learner."""
+"""At most this many reads take what a learner has sent in vain before its connection is closed: unread bytes
+would make the system throw away what is on its way to the learner."""
 
 
 class LinkLost(Exception):
-    """The learner is gone, or sends what is no message; the text says how."""
+    """The learner is gone, or sends what is not a message; the text has the details."""
 
 
 class Disconnected(LinkLost):

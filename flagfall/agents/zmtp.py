@@ -48,7 +48,7 @@ class ZmtpError(FlagfallError):
 
 
 def message(frame: bytes) -> bytes:
-    """The bytes of a message of one frame."""
+    """Return the bytes of a message of one frame."""
     return _framed(0, frame)
 
 
@@ -85,13 +85,13 @@ class ZmtpPeer:
         self._buffer += data
 
     def take_output(self) -> bytes:
-        """The bytes that are to be sent now, besides messages."""
+        """Return the bytes that are to be sent now, besides messages."""
         output = bytes(self._output)
         self._output.clear()
         return output
 
     def next_message(self) -> list[bytes] | None:
-        """The next message, as its frames; `None` where more bytes are needed.
+        """Return the next message, as its frames; `None` where more bytes are needed.
 
         Raises:
             ZmtpError: the peer breaks the rules.
@@ -112,7 +112,7 @@ class ZmtpPeer:
         return None
 
     def _greet(self) -> bool:
-        """Read the greeting; gives whether it is complete."""
+        """Read the greeting; return whether it is complete."""
         buffer = self._buffer
         start = bytes(buffer[: len(_SIGNATURE)])
         if start[:1] not in {b"", _SIGNATURE[:1]} or start[9:] not in {b"", _SIGNATURE[9:]}:
@@ -166,7 +166,7 @@ class ZmtpPeer:
             raise ZmtpError(f"a message of more than {MAX_MESSAGE_FRAMES} frames")
 
     def _identify(self) -> None:
-        """A frame before the handshake is over: in version 2.0 the identity, which does not matter here."""
+        """Take a frame before the handshake is over: in version 2.0 the identity, which is not used."""
         if self._major is None or self._major >= _MAJOR:
             raise ZmtpError("a message before READY")
         self.is_ready = True
@@ -191,7 +191,7 @@ class ZmtpPeer:
 
 
 def _properties(data: bytes) -> dict[bytes, bytes]:
-    """The properties in a READY, by their names in small letters."""
+    """Return the properties in a READY, by their names in lower case."""
     found: dict[bytes, bytes] = {}
     while data:
         name_end = 1 + data[0]

@@ -131,9 +131,9 @@ def _failed(error: Exception, code: int) -> int:
 
 
 def _reader_gone(error: OSError) -> int:
-    """The exit code where output could not be written, since nobody is there to read it.
+    """Return the exit code where output could not be written, because its reader is gone.
 
-    Whoever read it (`| head`) has seen enough: no error, and none later, when Python flushes. A terminal that
+    A reader such as `| head` has seen enough: no error, and none later, when Python flushes. A terminal that
     was closed is like SIGHUP.
 
     Raises:

@@ -36,7 +36,7 @@ def require_file(path: Path) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Read a file that may come from a stranger: what is wrong with it is told in one line, and Ctrl-C too.
+    """Read a file that may come from a stranger; a fault in it is reported in one line, and so is Ctrl-C.
 
     Raises:
         UsageError: there is no such file, or the context raised one.

@@ -30,7 +30,7 @@ def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> 
 
     Args:
         agents: what names them.
-        isolation: how the processes are kept apart; by default as usual.
+        isolation: how the processes are kept apart; the default isolation if left out.
 
     Raises:
         UsageError: one is missing or cannot be imported.

@@ -22,7 +22,8 @@ STOPPING: Final = "stopping after this turn"
 """What is told after the first Ctrl-C, where it stops a match."""
 
 _CANCELLING: Final = (signal.SIGINT, signal.SIGTERM)
-"""Those whose second one cancels. Of a closed terminal both the system and the shell send SIGHUP."""
+"""Signals of which a second one cancels. SIGHUP is not one: of a closed terminal the system and
+the shell both send it."""
 
 
 @attrs.define(eq=False)
@@ -57,7 +58,7 @@ class Interrupts:
             say(f"{stopping}; Ctrl-C again to cancel at once")
 
     def take_blocked(self, number: int) -> bool:
-        """Tell whether an agent blocks the loop, so that it has not even heard the signal before this one."""
+        """Return whether an agent blocks the loop, so that it has not heard the signal before this one."""
         self.number = self.number or number
         self._unheard += number in _CANCELLING
         return self._unheard > 1 and not trio.lowlevel.currently_ki_protected()

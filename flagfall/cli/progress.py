@@ -52,7 +52,7 @@ class Progress:
         self._turns = 0
 
     def show_turns(self, turns: int) -> None:
-        """So many turns of this match are done."""
+        """Take note of the number of turns of this match that are done."""
         self._turns = turns
 
     def __call__(self, event: Event) -> None:

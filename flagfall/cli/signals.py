@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SIGNALLED: Final = 128
-"""What shells add to the number of a signal for an exit code."""
+"""Shells add this to the number of a signal for an exit code."""
 
 _STREAMS: Final = (0, 1, 2)
 

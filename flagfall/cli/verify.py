@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flagfall.events import MatchStarted
 
 SHOW_AFTER_SECONDS: Final = 1.0
-"""How far a verification is, is shown where it takes longer: what is over sooner needs no telling."""
+"""The progress of a verification is shown if it takes longer than this."""
 
 _Flag = Parameter(negative="", show_default=False)
 
@@ -63,7 +63,7 @@ def verify(
 
 @contextmanager
 def _progress(file: Path, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Give what takes the number of turns compared so far; a terminal shows it where that takes long."""
+    """Return a callback for the number of turns compared so far; a terminal shows it if that takes long."""
     from rich.console import Console
 
     from flagfall.cli.output import harmless

@@ -40,22 +40,23 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.track import Track
 
 CONNECT_SECONDS: Final = 10.0
-"""How long a client has to connect at least; a Java virtual machine on a busy host takes some seconds."""
+"""The least time that a client has to connect; a Java virtual machine on a busy host takes some seconds."""
 
 ANSWER_SECONDS: Final = 1.0
-"""What is left of `start` for the first answer, so that not to connect and not to answer are two verdicts."""
+"""The part of `start` that is kept for the first answer, so that a client that does not connect and one that
+does not answer get different verdicts."""
 
 END_SECONDS: Final = 0.5
-"""How long a client has to end by itself when its connection is closed."""
+"""The time that a client has to end by itself when its connection is closed."""
 
 LOOK_AGAIN_SECONDS: Final = 0.01
-"""Between two looks at whose a connection is; each looks through all descriptors of the client."""
+"""The time between two searches for the owner of a connection; each reads all descriptors of the client."""
 
 LOOKS: Final = 5
-"""How many looks there are before a connection is turned away: what is looked at changes meanwhile."""
+"""Searches before a connection is turned away: the processes and descriptors change meanwhile."""
 
 _SHOWN: Final = ("hosts", "nsswitch.conf", "java-*")
-"""What clients need of `/etc` in a sandbox: the address of `localhost`, and how Java is set up."""
+"""Files of `/etc` that clients need in a sandbox: the address of `localhost`, and the settings of Java."""
 
 
 _MADE_UP: Final = (("/", "dev"), ("/", "proc"), ("/", "sys"))
@@ -66,7 +67,7 @@ class ClientHost:
 
     Args:
         command: the client with its arguments; split as a shell would, without running one. It connects to
-            port 8080 of `localhost`; where it can be told its port, `{port}` stands for it.
+            port 8080 of `localhost`; `{port}` stands for the port, for a client that takes one.
         track: the plan that is played.
         name: for tables and records.
         isolation: how its process is kept apart. In a sandbox it can read the files and folders that its
@@ -205,7 +206,7 @@ class _Arrival:
             connection.close()
 
     async def _counts(self, connection: socket.socket) -> bool:
-        """Return whether the client made the connection; in a network of its own nobody else can."""
+        """Return whether the client made the connection; in a network of its own no other process can."""
         if self._network.kind != "shared":
             return True
         try:

@@ -1,7 +1,7 @@
-"""Network of a GVGAI client that is started here: where it finds its server, and whose connection counts.
+"""Network of a GVGAI client that is started here: the address of its server, and the check of its connection.
 
 The public clients have the port 8080 as a constant. Where this machine allows it, each client gets a network
-namespace of its own, in which that port is always free and nobody else can connect
+namespace of its own, in which that port is always free and no other process can connect
 (`flagfall.gvgai.client_launcher`). Elsewhere, and with isolation `none`, clients share the machine's network:
 one at a time waits there for its connection, and a connection counts only if a process of the client made it.
 """
@@ -43,13 +43,13 @@ PORT: Final = 8080
 """The port that the public clients connect to."""
 
 PORT_PLACEHOLDER: Final = "{port}"
-"""Stands for the port in the command of a client that can be told which one it is."""
+"""Stands for the port in the command of a client that takes one."""
 
 PORT_WAIT_SECONDS: Final = 60.0
-"""How long to wait for a shared port that is taken. It is free again when a client has connected."""
+"""The longest wait for a shared port that is taken. It is free again when a client has connected."""
 
 LISTEN_SECONDS: Final = 10.0
-"""How long the launcher may take before it listens; it needs some 20 ms, and the client waits for it."""
+"""The longest time before the launcher listens; it needs some 20 ms, and the client waits for it."""
 
 MAX_SAID_BYTES: Final = 1024
 """The longest reason of a launcher that is read; those of the system have some tens of bytes."""
@@ -111,7 +111,7 @@ class ClientNetwork:
         return self.listener
 
     def close(self) -> None:
-        """Listen no longer; a further connection is refused."""
+        """Stop listening; a further connection is refused."""
         if self.listener is not None:
             self.listener.close()
 
@@ -121,7 +121,7 @@ async def open_network(isolation: Isolation, *, any_port: bool) -> ClientNetwork
 
     Args:
         isolation: how the client is kept apart.
-        any_port: the client is told its port, so in a shared network any free one will do.
+        any_port: the client takes its port from its command, so in a shared network any free one will do.
 
     Raises:
         HostFault: the port was taken for `PORT_WAIT_SECONDS`, or there are no sockets.
@@ -140,8 +140,8 @@ async def open_network(isolation: Isolation, *, any_port: bool) -> ClientNetwork
             await trio.sleep(_TRY_AGAIN_SECONDS)
     raise HostFault(
         f"port {PORT} at {LOOPBACK} was in use for {PORT_WAIT_SECONDS:g} s, by another program or by GVGAI"
-        " clients that are being started: end what listens there, or, where the client can be told its port,"
-        f" write {PORT_PLACEHOLDER} for it in the command"
+        " clients that are being started: end what listens there, or, if the client takes a port as an"
+        f" argument, write {PORT_PLACEHOLDER} for it in the command"
     )
 
 
@@ -216,5 +216,5 @@ def _sockets_of(pid: int) -> set[str]:
     with suppress(OSError):
         for name in os.listdir(folder):  # noqa: PTH208 - faster, and there may be thousands
             with suppress(OSError):
-                found.add(os.readlink(f"{folder}/{name}"))  # noqa: PTH115 - likewise
+                found.add(os.readlink(f"{folder}/{name}"))  # noqa: PTH115 - faster
     return found

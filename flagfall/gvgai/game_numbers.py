@@ -39,7 +39,7 @@ GAMES: Final = tuple(_NAMES.split())
 """The names in the order of their numbers, from 0."""
 
 _FOLDER: Final = Path("examples", "gridphysics")
-"""Where the games lie in the folder that `-gamesDir` and `-serverDir` name."""
+"""Folder of the games within the one that `-gamesDir` and `-serverDir` name."""
 
 
 def game_file(number: int, folder: Path) -> str:

@@ -33,7 +33,7 @@ from flagfall.timing.units import S
 DISQUALIFIED: Final = -100
 DISQUALIFIED_SCORE: Final = -1000.0
 WIN_SCORE: Final = 1.0
-"""What a win counts at least, in the printed result alone."""
+"""The least score of a win, in the printed result alone."""
 
 _SECONDS_A_MINUTE: Final = 60
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.track import Track
 
 GOODBYE_SECONDS: Final = 0.5
-"""How long a client has for its last answer, and again to read `FINISH` and close its end."""
+"""The time that a client has for its last answer, and again to read `FINISH` and close its end."""
 
 MAX_SHOWN_CHARS: Final = 40
 """So much of a wrong answer is shown to its author."""

@@ -16,7 +16,7 @@ __all__ = [
 from typing import Final
 
 BURST_TURNS: Final = 8
-"""After so many turns in a row an agent that never waits lets the rest of the loop run.
+"""After this many turns in a row an agent that never waits lets the rest of the loop run.
 
 A pass of trio's loop costs about as much as two turns, so eight keep its share below a fifth, while a
 deadline next door waits less than 0.1 ms for each busy match."""
@@ -26,15 +26,15 @@ MAX_NAMED_TURN: Final = 2**53
 every reader of JSON takes exactly. An agent may name one of a million digits, which no journal can hold."""
 
 CPU_WALL_FACTOR: Final = 10
-"""On the CPU clock, how many times its limit a turn may take on the wall before it is over anyway: an
-agent that sleeps uses no CPU, and must not stop the match."""
+"""On the CPU clock, a turn is over after this many times its limit on the wall: an agent that sleeps uses
+no CPU, and must not stop the match."""
 
 HEARING_NS: Final = 1_000_000_000
-"""How long after it was made an answer from a thread may be heard, before it counts as made when it is heard:
-it is under way already, and the longest takes a few passes of the loop."""
+"""The longest way of an answer from a thread; one that is heard later counts as made when it is heard.
+An answer that is under way takes a few passes of the loop at most."""
 
 UNDER_WAY_NS: Final = 500_000
-"""How long to wait for it before looking again; the loop hears it as soon as it is there."""
+"""The wait for an answer that is under way before looking again; the loop hears it as soon as it is there."""
 
 LOOK_AGAIN_NS: Final = 1_000
 """CPU time runs slower than the wall's, so the agent may have some left: look again, but do not spin."""
@@ -43,5 +43,5 @@ MAX_DETAIL_CHARS: Final = 4_000
 """A traceback of some forty lines; what tells an author why an agent fell need not be longer."""
 
 MAX_DROPPED_RECORDS: Final = 100
-"""So many dropped replies of a seat are recorded one by one; further ones are only counted, so that
+"""At most this many dropped replies of a seat are recorded one by one; further ones are only counted, so that
 an agent that floods its seat cannot fill the disk."""

@@ -14,11 +14,11 @@ from typing import Final
 from flagfall.timing.units import MS
 
 GRACE_NS: Final = 5 * MS
-"""How long after its deadline an agent may still be heard where the host stalled: a few time slices of a
-machine that is busy, or the stall would not have been."""
+"""The time after its deadline in which an agent may still be heard where the host stalled: a few time
+slices of a busy machine, since an idle one does not stall."""
 
 HEARING_PASSES: Final = 3
-"""How often the loop runs at least: one pass reads what lies ready, two more bring it through tasks of an
+"""The least number of passes of the loop: one reads what lies ready, two more bring it through tasks of an
 agent's own that pass it on."""
 
 _NEXT_PASS_NS: Final = 1_000

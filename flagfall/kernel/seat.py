@@ -299,7 +299,7 @@ class Seat(Appointment):
 
     @property
     def clock_began_ns(self) -> int:
-        """When the clock of the open turn began; `NEVER_NS` while it does not run."""
+        """Time at which the clock of the open turn began; `NEVER_NS` while it does not run."""
         return NEVER_NS if self._started_ns is None else self._started_ns
 
     def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
@@ -356,7 +356,7 @@ class Seat(Appointment):
         return self._cost(ended_ns, began_ns, self._mark_ns + outside_ns, 0)
 
     def _is_answer_under_way(self, now_ns: int) -> bool:
-        """Whether an agent with times of its own has made the answer that is waited for."""
+        """Return whether an agent with times of its own has made the answer that is waited for."""
         if self.agent_times is None or self._taken is None:
             return False
         made_ns = self.agent_times(self._taken.number)[1]
@@ -392,7 +392,7 @@ class Seat(Appointment):
         return "overrun" if self._stage.abortable else "fallen"
 
     def _may_lie_unheard(self, now_ns: int, credit_ns: int) -> bool:
-        """Whether the host stalled in the open turn, so that it may hear an answer later than it came."""
+        """Return whether the host stalled in the open turn and may hear an answer later than it came."""
         if self.agent_times is not None or self.cpu_clock is not None:
             return False  # it is known when it came, or it makes no difference
         if credit_ns or self._ledger.load_ended_ns > self.clock_began_ns:

@@ -307,7 +307,7 @@ class Stage(Appointment):
 
     @property
     def abortable(self) -> bool:
-        """Whether the episode can be aborted by an action."""
+        """Return whether the episode can be aborted by an action."""
         return self._rules.abort is not None
 
     def overdue(self, seat: Seat, spent_ns: int, credit_ns: int) -> None:

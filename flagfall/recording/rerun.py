@@ -342,8 +342,8 @@ class Rerun:
 
     def _take_drop(self, event: ReplyDropped) -> None:
         self._check_seat(event.seat)
-        # A reply to no turn has the number that the agent made up. With several seats there may be turns in
-        # which nobody is asked; they leave no record, so the number of the newest turn is not known here.
+        # A reply to no turn has the number that the agent made up. With several seats there may be turns
+        # in which no agent is asked; they leave no record, so the newest turn's number is not known here.
         if event.why != "unasked" and self._solo and event.turn > self.turn:
             raise Different("dropped reply", f"to turn {self.turn} or before", f"to {event.turn}", event.seat)
 

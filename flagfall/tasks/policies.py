@@ -56,10 +56,10 @@ POLICIES: Final[Mapping[str, type[TaskScheduler]]] = MappingProxyType(
 
 
 MAX_DIGITS: Final = 9
-"""Digits of a number of rounds or successes: nobody plays a billion of them."""
+"""Most digits of a number of rounds or successes: no match has a billion of them."""
 
 MAX_SHOWN_CHARS: Final = 200
-"""How much of a text a message shows."""
+"""Characters of a text that a message shows."""
 
 
 def parse_policy(text: str, tasks: Iterable[Task]) -> TaskScheduler:

@@ -1,4 +1,4 @@
-"""Revisions of the rules of task families, so that a journal tells by which ones its match was played.
+"""Revisions of the rules of task families, so that a journal names those by which its match was played.
 
 A journal's header has `REVISIONS` as they were when the match was played; a family that is missing there was
 played by revision 1. A task whose rules have changed has a method `follow_rules` with those as its argument,
@@ -27,7 +27,7 @@ REVISIONS: Final[Mapping[str, int]] = MappingProxyType({ROUND1: 2})
 
 
 def is_first_revision(recorded: Mapping[str, int], family: str) -> bool:
-    """Tell whether a match was played by the first rules of a family."""
+    """Return whether a match was played by the first rules of a family."""
     return recorded.get(family, 1) == 1
 
 

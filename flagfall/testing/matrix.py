@@ -52,8 +52,8 @@ PATIENCE_S: Final = 60.0
 """What is not over by then hangs."""
 
 ENDED_S: Final = 3.0
-"""How long an agent in a process may run on after it is out: a supervisor takes milliseconds, a host whose
-supervisor does not answer a tenth of a second, and a busy machine more."""
+"""The time that an agent in a process may run on after it is out: a supervisor takes milliseconds, a host
+if its supervisor does not answer a tenth of a second, and a busy machine more."""
 
 GONE_S: Final = 1.0
 """How long to look before something counts as left: a thread that was told to end takes a moment."""

@@ -93,7 +93,7 @@ class Budget:
         return self.limit(phase)
 
     def abort_limit(self, phase: Phase) -> int:
-        """How long this phase may take before the episode is aborted; `NEVER_NS` where it never is."""
+        """Return the time after which this phase aborts the episode; `NEVER_NS` where it never does."""
         return _or_never(self.control.act_abort) if phase == "act" else NEVER_NS
 
     def charge(self, phase: Phase, spent_ns: int) -> None:

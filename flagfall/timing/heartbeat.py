@@ -1,7 +1,7 @@
-"""Periodic wake-ups of a parked thread, by which a stopped process can be told from one that sleeps.
+"""Periodic wake-ups of a parked thread, which distinguish a stopped process from one that sleeps.
 
 A thread that blocks and a process that is stopped as a whole (SIGSTOP, a frozen cgroup, a debugger, a paused
-virtual machine, a suspended laptop) look alike to the clocks of that thread: no CPU time, no waiting for a
+virtual machine) look alike to the clocks of that thread: no CPU time, no waiting for a
 CPU, one voluntary context switch. So a second thread sits in a read that never ends, and a POSIX timer sends
 that thread a signal every `PERIOD_NS`. The signal's handler does nothing, the kernel resumes the read by
 itself: no Python code runs and the GIL is not needed, so the wake-ups go on whatever the other threads do.
@@ -174,9 +174,8 @@ def _claimed_signal() -> int:
     Raises:
         OSError: all of them are in use.
     """
-    for number in range(
-        signal.SIGRTMAX - 6, signal.SIGRTMIN, -1
-    ):  # those at the ends are others' first choice
+    # Those at the ends are the first choice of other programs.
+    for number in range(signal.SIGRTMAX - 6, signal.SIGRTMIN, -1):
         before = _libc.signal(number, _DO_NOTHING) or _SIG_DFL
         if before in {_SIG_DFL, _DO_NOTHING.value}:
             return number

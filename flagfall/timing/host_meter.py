@@ -11,11 +11,11 @@ from typing import Final
 from flagfall.timing.heartbeat import PERIOD_NS, Heartbeat, open_schedstat, read_schedstat
 
 _CERTAIN_NS: Final = 3 * PERIOD_NS
-"""So many wake-ups must be missing beyond those that the load explains, before a process counts as stopped:
-one may fall on either end of the span, and one may come late."""
+"""Wake-ups that must be missing beyond those that the load explains, before a process counts as stopped: one
+may fall on either end of the span, and one may come late."""
 
 _PATIENCE_NS: Final = 30_000_000
-"""How long to wait for a heartbeat that waits for a CPU, to know whether that explains what is missing: the
+"""The wait for a heartbeat that waits for a CPU, to know whether that explains what is missing: the
 longest that threads were seen to wait beside three busy programs on two CPUs."""
 
 _OF_A_STOP_NS: Final = 2 * PERIOD_NS

@@ -1,4 +1,4 @@
-"""Time that an event loop could not run, and whose fault that was.
+"""Time in which an event loop could not run, and the agents that are credited with it.
 
 In one loop all wait while one runs. A turn must not be charged with that time unless the agent that has the
 turn is the one that ran. The time between two looks at the clock (a step of a task, a wait, what trio does
@@ -30,29 +30,29 @@ STALL_NS: Final = 2_000_000
 normal."""
 
 _SAMPLE_NS: Final = 5_000_000
-"""How old counters may be before they are read again, which takes 2 us."""
+"""The greatest age of counters before they are read again, which takes 2 us."""
 
 _RECENT_STALLS: Final = 64
-"""So many are kept one by one: more than there are while an answer of a thread is on its way (each takes 2
-ms)."""
+"""At most this many are kept one by one: more than there are while an answer of a thread is on its way
+(each takes 2 ms)."""
 
 
 class Culprit(Protocol):
     """An agent, as the ledger sees it."""
 
     not_lost_ns: int
-    """What is to be subtracted from the ledger's `lost_ns`: the sum of the stalls that it caused itself, less
+    """Time to be subtracted from the ledger's `lost_ns`: the sum of the stalls that it caused itself, less
     the sum of the delays by load that held it up."""
 
     load_seen_ns: int
     """The ledger's `load_ns` up to which that is reckoned."""
 
     feels_loop: bool
-    """Whether it is held up by what delays the loop alone."""
+    """True if it is held up by what delays the loop alone."""
 
     @property
     def clock_began_ns(self) -> int:
-        """When the clock of its turn began; `NEVER_NS` while it has none."""
+        """Time at which the clock of its turn began; `NEVER_NS` while it has none."""
 
 
 class StepCost(NamedTuple):
@@ -121,9 +121,8 @@ class Ledger:
         self.last = culprit
         if culprit is not None:
             culprit.not_lost_ns += lost_ns
-        if (
-            stopped or culprit is not None
-        ):  # an agent that blocks may hold the GIL, and hold up threads as well
+        # An agent that blocks may hold the GIL, and so hold up threads as well.
+        if stopped or culprit is not None:
             self._recent.append((now_ns - lost_ns, now_ns, culprit))
             return
         for owner in self._owners.values():
@@ -226,7 +225,7 @@ class StallWatch(trio.abc.Instrument):
         return StepCost(spent_ns - load_ns - stopped_ns, stopped_ns, load_ns)
 
     def _taken(self, now_ns: int, span_ns: int) -> tuple[int, int]:
-        """What the host took of the span that ends now: load (if that was a stall) and stops."""
+        """Return what the host took of the span that ends now: load (if that was a stall) and stops."""
         load_ns, stopped_ns = self._meter.taken(now_ns)
         stopped_ns = min(span_ns, stopped_ns)
         load_ns = min(span_ns - stopped_ns, load_ns)

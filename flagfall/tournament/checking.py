@@ -1,4 +1,4 @@
-"""Whether records fit a plan: those of a damaged or foreign store may be well formed, and yet cannot be."""
+"""Check of records against a plan: those of a damaged store may be well formed, and yet impossible."""
 
 from __future__ import annotations
 

@@ -57,32 +57,32 @@ MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 
 MAX_JOBS: Final = 4096
 MAX_NAME_CHARS: Final = 200
-"""What is sent of the name of an agent, a task or a match."""
+"""Characters that are sent of the name of an agent, a task or a match."""
 
 PATIENCE_SECONDS: Final = 10.0
 """How long either end waits for the other."""
 
 MAX_CONVERSATIONS: Final = 16
-"""Requests at a time. One more ends the oldest, so a client that says nothing locks nobody out."""
+"""Requests at a time. One more ends the oldest, so a client that sends nothing locks no other out."""
 
 MAX_DRAINED_BYTES: Final = 4 * 1024 * 1024
-"""What is read and thrown away after the answer, so that a client that is still sending gets to read it."""
+"""Bytes that are thrown away after the answer, so that a client that is still sending gets to read it."""
 
 BACKLOG: Final = 128
 """Connections that wait to be accepted; a client whose connection is not among them tries again."""
 
 REFUSED_PAUSE_SECONDS: Final = 0.01
-"""After a connection that is refused: a process that connects again and again takes little of the loop."""
+"""The pause after a refused connection: a process that connects again and again takes little of the loop."""
 
 FULL_PAUSE_SECONDS: Final = 0.1
-"""After a connection could not be accepted, since no descriptors were left."""
+"""The pause after a connection could not be accepted, since no descriptors were left."""
 
 TOKEN_BYTES: Final = 64
-"""Of hexadecimal digits."""
+"""The number of hexadecimal digits of a token."""
 
 
 UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
-"""Errors of msgspec for bytes that are no value of the type: of any kind, too deep, no text."""
+"""Errors of msgspec for bytes that are not a value of the type: malformed, nested too deeply, not UTF-8."""
 
 
 class _Request(msgspec.Struct, tag_field="do", forbid_unknown_fields=True):
@@ -108,7 +108,7 @@ class _Cancel(_Request, tag="cancel", kw_only=True):
 
 
 class _Jobs(_Request, tag="jobs", kw_only=True):
-    """Play so many matches at a time."""
+    """Play `jobs` matches at a time."""
 
     jobs: Annotated[int, msgspec.Meta(ge=1, le=MAX_JOBS)]
 
@@ -239,7 +239,7 @@ class _Control:
         try:
             request = _REQUESTS.decode(line)
         except UNREADABLE as error:
-            return Refusal(f"this is no request: {_cut(str(error))}; do one of {_KNOWN}, in a JSON object")
+            return Refusal(f"this is not a request: {_cut(str(error))}; do one of {_KNOWN}, in a JSON object")
         if not hmac.compare_digest(request.token.encode(errors="replace"), self._token.encode()):
             return Refusal("wrong token: it is in the file beside the socket")
         run = self._run
@@ -290,7 +290,7 @@ async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> 
 
 @asynccontextmanager
 async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.SocketType]:
-    """A socket that listens, with its token beside it; the lock of the folder keeps others away.
+    """Open a listening socket with its token beside it; the lock of the folder keeps other runs away.
 
     Raises:
         OSError: there can be none.
@@ -314,12 +314,12 @@ async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.Sock
 
 
 def _socket_name(folder: Path) -> str:
-    """The same for each run in a folder, so that what a killed one has left is replaced."""
+    """Return the name of the socket: the same for each run in a folder, so that a leftover is replaced."""
     return f"{sha256(os.fsencode(folder.resolve())).hexdigest()[:32]}.sock"
 
 
 def token_name(socket_name: str) -> str:
-    """The name of the file with the token of a socket, in the same folder."""
+    """Return the name of the file with the token of a socket, in the same folder."""
     return f"{socket_name.removesuffix('.sock')}.token"
 
 

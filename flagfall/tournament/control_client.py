@@ -1,4 +1,4 @@
-"""Asking a run from another process; see `control` for what may be asked."""
+"""Requests to a run from another process; `control` has the requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from flagfall.tournament.control import (
 from flagfall.tournament.runtime_folder import open_private_folder, read_small_file
 
 RETRY_SECONDS: Final = 0.02
-"""Between two attempts to connect to a run that has more connections than it can hold."""
+"""The time between two attempts to connect to a run that has more connections than it can hold."""
 
 _MAX_PATH_BYTES: Final = 4096
 _ROOT: Final = 0
@@ -58,18 +58,18 @@ def ask_run(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
             token, _ = read_small_file(token_name(path.name), TOKEN_BYTES, folder=inside)
             near = f"/proc/self/fd/{inside}/{path.name}"
             line = _ask(near, msgspec.json.encode({**request, "token": token.decode("ascii", "replace")}))
-    except (OSError, ValueError) as error:  # ValueError: what stands there is no path
+    except (OSError, ValueError) as error:  # ValueError: the file does not hold a path
         why = error.strerror if isinstance(error, OSError) else None
         raise UsageError(f"no tournament is being played in {folder}: {why or error}") from error
     return _read_answer(line)
 
 
 def _ask(path: str, request: bytes) -> bytes:
-    """Send a line, and give the line that comes back."""
+    """Send a line, and return the line that comes back."""
     with socket.socket(socket.AF_UNIX) as talk:
         talk.settimeout(PATIENCE_SECONDS)
         _connect(talk, path)
-        with suppress(BrokenPipeError):  # the run has refused, and said why
+        with suppress(BrokenPipeError):  # the run has refused, and its answer has the reason
             talk.sendall(request + b"\n")
         line = b""
         while not line.endswith(b"\n") and len(line) < MAX_ANSWER_BYTES and (chunk := talk.recv(65536)):
@@ -82,7 +82,7 @@ def _connect(talk: socket.socket, path: str) -> None:
     while True:
         try:
             talk.connect(path)
-        except BlockingIOError:  # so many connections wait already that there is no place for one more
+        except BlockingIOError:  # the queue of connections that wait is full
             if time.monotonic() > end:
                 raise
             time.sleep(RETRY_SECONDS)
@@ -91,10 +91,10 @@ def _connect(talk: socket.socket, path: str) -> None:
 
 
 def _read_answer(line: bytes) -> dict[str, Any]:
-    """The state in an answer.
+    """Return the state in an answer.
 
     Raises:
-        UsageError: the run refused, or what came back is no answer.
+        UsageError: the run refused, or its answer cannot be read.
     """
     if not line:
         raise UsageError("the run has ended")

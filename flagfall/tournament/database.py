@@ -40,17 +40,17 @@ MIGRATIONS: Final = (
     ) WITHOUT ROWID;
     """,
 )
-"""What makes a database of version n out of one of version n - 1; the version is its `user_version`."""
+"""Statements that turn a database of version n - 1 into version n, which is its `user_version`."""
 
 DAMAGES: Final = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of SQLite for a file that is damaged; the second for a text that is none."""
+"""Errors of SQLite for a file that is damaged; the second for a text that is not UTF-8."""
 
 _SCHEMA: Final = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 _WAL: Final = "-wal"
 
 
 MAX_REASON_CHARS: Final = 160
-"""What a message has of an error of SQLite, which may quote the damaged file."""
+"""Characters that a message shows of an error of SQLite, which may quote the damaged file."""
 
 
 class DamagedStore(UsageError):
@@ -76,20 +76,17 @@ def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
         durable: a transaction is on the disk when it is over.
 
     Raises:
-        DamagedStore: it is no database, or a part of it is damaged.
+        DamagedStore: it is not a database, or a part of it is damaged.
         UsageError: it cannot be opened, or a newer flagfall made it.
     """
     with _errors_of(path):
         connection = _connect(path, "rwc")
-        try:
+        with _closed_on_error(connection):
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             _check_pages(connection, path)
             _migrate(connection, path)
             _check_schema(connection, path)
-        except BaseException:
-            connection.close()
-            raise
     return connection
 
 
@@ -106,7 +103,7 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDire
         The connection, and the folder of the copy that it reads, where it needs one.
 
     Raises:
-        DamagedStore: it is no database, or a part of it is damaged.
+        DamagedStore: it is not a database, or a part of it is damaged.
         UsageError: it cannot be opened, or a newer flagfall made it.
     """
     with _errors_of(path):
@@ -147,8 +144,17 @@ def _connect(path: Path, access: str) -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
 def _open_in_place(path: Path) -> sqlite3.Connection | None:
-    """A connection that only reads; `None` where a copy has to be read."""
+    """Return a connection that only reads; `None` where a copy has to be read."""
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     for access in ("rw", "ro") if writable else ("ro",):
         connection = _connect(path, access)
@@ -169,17 +175,14 @@ def _open_in_place(path: Path) -> sqlite3.Connection | None:
 
 
 def _open_copy(path: Path, folder: Path) -> sqlite3.Connection:
-    """A connection to a copy that has the present version."""
+    """Return a connection to a copy that has the present version."""
     for name in (path.name, path.name + _WAL):  # the newest transactions may be in the second
         if (path.parent / name).exists():
             shutil.copyfile(path.parent / name, folder / name)
     connection = _connect(folder / path.name, "rw")
-    try:
+    with _closed_on_error(connection):
         _migrate(connection, path)
         _check_schema(connection, path)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 

@@ -26,7 +26,7 @@ Records: TypeAlias = Mapping[str, MatchRecord]
 """The records of matches that count, by id; void ones are not among them."""
 
 MAX_MATCHES: Final = 10_000_000
-"""Of a plan. Standings walk the whole schedule, which takes some seconds for so many."""
+"""The most matches of a plan. Standings walk the whole schedule, which takes some seconds for this many."""
 
 _WALKS: Final[Mapping[type[Format], Callable[[Plan, Records], Iterator[MatchSpec]]]] = {
     Benchmark: walk_all,
@@ -111,7 +111,7 @@ def _total(plan: Plan) -> int | None:
 
 
 def most_matches(plan: Plan) -> int:
-    """How many matches a plan can have at most."""
+    """Return the number of matches that a plan can have at most."""
     sides = 2 * len(plan.tasks) * plan.repeats  # both sides of a game, or each of the two alone
     if isinstance(plan.format, Knockout):
         count = (len(plan.agents) - 1) * (1 + plan.format.replays) * sides

@@ -167,7 +167,7 @@ def _open_family(worker: int) -> list[int]:
 
 
 def _bury(family: list[int]) -> None:
-    """See a killed worker's processes end; closes their descriptors.
+    """Wait for the end of a killed worker's processes, and close their descriptors.
 
     Supervisors end by themselves, with all that they started, and this process may have adopted them. What is
     left after `CLOSE_SECONDS` has lost its supervisor, and is killed.

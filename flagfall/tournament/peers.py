@@ -80,7 +80,7 @@ def check_peer(connection: _Socket) -> None:
 
 
 def _open_peer(connection: _Socket, pid: int) -> int:
-    """A descriptor of the process that connected; it can be read when the process has ended."""
+    """Return a descriptor of the process that connected; it can be read when the process has ended."""
     try:
         data = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD, _DESCRIPTOR.size)
     except OSError:  # an older kernel, or a process that is gone: then the next line fails
@@ -90,7 +90,7 @@ def _open_peer(connection: _Socket, pid: int) -> int:
 
 
 def has_ended(process: int, seconds: float) -> bool:
-    """Wait for the end of a process, no longer than that; gives whether it has come.
+    """Wait for the end of a process; return whether it has come.
 
     Args:
         process: descriptor of the process.
@@ -121,7 +121,7 @@ def _look_at(pid: int) -> _Process:
 
 
 def _is_below(pid: int, top: int) -> bool:
-    """Tell whether a process was started, however indirectly, by `top` or by another host of agents.
+    """Return whether a process was started, however indirectly, by `top` or by another host of agents.
 
     Raises:
         OSError: the tree changed while it was read.
@@ -147,7 +147,7 @@ def _is_below(pid: int, top: int) -> bool:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Tell whether a process is there and only not shown, as those of other users are with `hidepid`."""
+    """Return whether a process is there and only not shown, as those of other users are with `hidepid`."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -158,7 +158,7 @@ def _is_hidden(pid: int) -> bool:
 
 
 def set_subreaper(*, on: bool) -> bool:
-    """Set whether orphans below this process become its children; gives what was set before."""
+    """Set whether orphans below this process become its children; return what was set before."""
     libc = ctypes.CDLL(None)
     before = ctypes.c_int()
     libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)

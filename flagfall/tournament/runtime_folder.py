@@ -2,7 +2,7 @@
 
 It is `$XDG_RUNTIME_DIR/flagfall`, or `flagfall-UID` in the folder for temporary files where there is no such
 variable. Agents in a sandbox see neither. Nothing in it is trusted before the folder itself has been checked:
-it belongs to the user, nobody else may enter it, and it is reached through a descriptor, so that it cannot be
+it belongs to the user, no one else may enter it, and it is reached through a descriptor, so that it cannot be
 exchanged after the check.
 """
 
@@ -43,7 +43,7 @@ def make_runtime_folder() -> Path:
 
 @contextmanager
 def open_private_folder(path: Path, owner: int) -> Iterator[int]:
-    """Open a folder that one user alone can enter; gives a descriptor of it.
+    """Open a folder that one user alone can enter; yield a descriptor of it.
 
     Args:
         path: the folder.
@@ -63,7 +63,7 @@ def open_private_folder(path: Path, owner: int) -> Iterator[int]:
 
 
 def read_small_file(path: str | Path, most: int, *, folder: int | None = None) -> tuple[bytes, int]:
-    """Read a regular file, no link, no pipe; gives its bytes and the user that it belongs to.
+    """Read a regular file, not a link or a pipe; return its bytes and its owner.
 
     Args:
         path: the file.
@@ -77,7 +77,7 @@ def read_small_file(path: str | Path, most: int, *, folder: int | None = None) -
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, f"{path} is no regular file")
+            raise OSError(errno.EINVAL, f"{path} is not a regular file")
         return os.read(descriptor, most), found.st_uid
     finally:
         os.close(descriptor)

@@ -34,7 +34,7 @@ Texts = NewType("Texts", tuple[str, ...])
 """A list of texts, or a single text."""
 
 MAX_REPEATS: Final = 100_000
-"""Repeats, rounds and replays: standings walk through them all, which takes some seconds for so many."""
+"""Repeats, rounds and replays: standings walk through them all, which takes some seconds for this many."""
 
 FORMATS: Final[Mapping[str, type[Any]]] = MappingProxyType(
     {

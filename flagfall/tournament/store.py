@@ -188,7 +188,7 @@ class Store:
             (self.folder / PLAN).write_text(plan.text)
 
     def plan(self) -> StoredPlan | None:
-        """What was remembered; `None` where no run has begun.
+        """Return the stored plan; `None` where no run has begun.
 
         Raises:
             DamagedStore: it cannot be read.
@@ -203,7 +203,7 @@ class Store:
         except (KeyError, ValueError, TypeError, RecursionError, msgspec.DecodeError) as error:
             raise DamagedStore(self._path, f"the plan in it cannot be read: {error!r:.{_PRINTED}}") from error
         if not 0 <= stored.seed <= MAX_SEED or "\0" in stored.folder + stored.name:
-            raise DamagedStore(self._path, "the plan in it has a seed or a folder that cannot be")
+            raise DamagedStore(self._path, "the plan in it has an invalid seed or folder")
         return stored
 
     def go_on(self, plan: Plan) -> None:
@@ -341,7 +341,7 @@ class Store:
 
 
 def holds_tournament(folder: Path) -> bool:
-    """Tell whether a folder has the database of a tournament.
+    """Return whether a folder has the database of a tournament.
 
     Raises:
         UsageError: it cannot be looked into.

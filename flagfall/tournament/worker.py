@@ -37,7 +37,7 @@ MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
 READ_BYTES: Final = 64 * 1024
 _PR_SET_PDEATHSIG: Final = 1
 _REAP_SECONDS: Final = 0.001
-"""Between killing processes and looking whether they are gone."""
+"""The time between killing processes and checking that they are gone."""
 
 
 def main(runner: int) -> int:

@@ -46,7 +46,7 @@ def connect(port: int) -> socket.socket | None:
 
 
 def hold(port: int, number: int, first: bytes, drip: bytes) -> None:
-    """Keep so many connections open, and open each anew that is closed."""
+    """Keep `number` connections open, and open each anew that is closed."""
     held: list[socket.socket | None] = [None] * number
     while True:
         for place in range(number):
@@ -67,7 +67,7 @@ def hold(port: int, number: int, first: bytes, drip: bytes) -> None:
 
 
 def flood(port: int) -> None:
-    """Say wrong tokens."""
+    """Send wrong tokens."""
     while True:
         with suppress(OSError):
             connection = socket.create_connection(("127.0.0.1", port), timeout=1)
@@ -92,7 +92,7 @@ def peak_mib(pid: int) -> float:
 
 
 def play(scheme: str, folder: Path, roles: list[str]) -> str:
-    """Play one match under attack; gives how it went."""
+    """Play one match under attack; return a line on how it went."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

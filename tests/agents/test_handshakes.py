@@ -1,4 +1,4 @@
-"""Unauthenticated connections: how many, how long, and whose gives way."""
+"""Bounds on unauthenticated connections: their number, their time, and which one gives way."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Clients:
         await nursery.start(partial(trio.run_process, command, check=False))
 
     async def connect(self, data: bytes) -> socket.socket:
-        """Send this over TCP, and say no more."""
+        """Send this over TCP, and nothing else."""
         while True:
             with suppress(ConnectionRefusedError):
                 connection = socket.create_connection(("127.0.0.1", self.port))

@@ -1,4 +1,4 @@
-"""What an agent in a sandbox can see and do, where the host is root and where it is a plain user."""
+"""The reach of an agent in a sandbox, where the host is root and where it is a plain user."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     python -m tests.cli.series_under_load SERIES SECONDS
 
 Each series is a real `flagfall run --matches 4` and a real `flagfall agent serve --matches 4`, started at the
-same time. It ends after so many series or seconds and prints one line. Exit code 1: a match was lost.
+same time. It ends after a number of series or seconds and prints one line. Exit code 1: a match was lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BURN = "while True: pass"
 
 
 def play_series(folder: str) -> list[str]:
-    """Play one series; gives why matches were lost."""
+    """Play one series; return why matches were lost."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
@@ -42,7 +42,7 @@ def play_series(folder: str) -> list[str]:
 
 
 def main(series: int, seconds: float) -> int:
-    """Play; gives the exit code."""
+    """Play; return the exit code."""
     burners = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(os.cpu_count() or 1)]
     lost: list[str] = []
     played = 0

@@ -16,7 +16,7 @@ import pytest
 from flagfall.cli import main
 
 MUTATIONS = int(os.environ.get("FLAGFALL_DAMAGED", "20"))
-"""How many random ones are tried; more by hand."""
+"""The number of random mutations that are tried; more by hand."""
 
 PLAN = """
 clock = "virtual"
@@ -140,7 +140,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 HARMLESS = {"another program's log"}
-"""What SQLite does without."""
+"""Damage that SQLite does without."""
 
 
 def overwrite(path: Path, at: int, data: bytes) -> None:

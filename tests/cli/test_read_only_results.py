@@ -29,7 +29,7 @@ steps = 5
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Keep everybody from writing to a folder, root too."""
+    """Keep all users from writing to a folder, root too."""
     if os.geteuid():
         folder.chmod(0o555)
         yield
@@ -68,7 +68,7 @@ def test_results_are_read_and_nothing_is_written(call: Callable[..., Any], out: 
     with read_only(out):
         ended = call(line)
     assert (ended.code, ended.out, ended.err) == (0, wanted.out, "")
-    assert sorted(os.listdir(out)) == before  # noqa: PTH208 - likewise
+    assert sorted(os.listdir(out)) == before  # noqa: PTH208 - names alone
 
 
 @pytest.mark.parametrize("index", [True, False], ids=["with its index", "without"])

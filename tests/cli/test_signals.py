@@ -205,7 +205,7 @@ def test_an_agent_that_blocks_the_loop_does_not_outlast_two_sigterms(folder: Pat
 
 
 def on_terminal(*words: str) -> tuple[subprocess.Popen[bytes], int]:
-    """The program as the leader of a session on a terminal of its own; gives our end of that, too."""
+    """Start the program as the leader of a session on a terminal of its own; return our end of that, too."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         ["setsid", "--ctty", *WAYS["module"], *words],

@@ -166,7 +166,7 @@ class Reader:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the next call is the one of the timeout, if nothing is left unsaid.
+        """Return whether the next call is the one of the timeout, if nothing is left unsaid.
 
         The reply to the step last taken is still heard in it (specification 1.2, 1.7).
         """
@@ -174,7 +174,7 @@ class Reader:
 
     @property
     def ended(self) -> bool:
-        """Whether no step of the instance is left."""
+        """Return whether no step of the instance is left."""
         return self.at == len(self._steps)
 
     def take(self, reward: float | None = None) -> Step:
@@ -360,7 +360,7 @@ def _play_characters(reader: Reader, rule: Echo | Target | Permutation) -> Endin
         result = limits.answered(reward, rule.knows)
         if result is not None:
             return Ending(result, reward)
-        if over:  # one question more, which nobody can answer
+        if over:  # one question more, which cannot be answered
             rule.ask(reader, reader.take(reward).env)
             return Ending(result=False, owed=0)
 
@@ -473,7 +473,7 @@ class DigitPlay(Play):
         return key, step
 
     def _answer(self, key: str, step: Step) -> str | None:
-        """What the learner said until the teacher spoke again; `None` where time ran out before that."""
+        """Return the learner's text until the teacher spoke again; `None` where time ran out before that."""
         heard = ""
         while True:
             heard += step.agent
@@ -543,7 +543,7 @@ class SentencePlay(Play):
                 return Ending(result=False, owed=0)
 
     def _answer(self, step: Step) -> str | None:
-        """What the learner said, to the first dot; `None` where time ran out before it."""
+        """Return the learner's text to the first dot; `None` where time ran out before it."""
         heard = ""
         while True:
             heard += step.agent
@@ -599,7 +599,7 @@ def _play_mini(reader: Reader, task: str) -> Ending:
 
 
 def _said_to_dot(reader: Reader, step: Step) -> tuple[str, bool]:
-    """What the learner said from the end of the question to a dot or the timeout; whether it was that."""
+    """Return the text from the end of the question to a dot or the timeout, and whether time ran out."""
     heard = ""
     while True:
         heard += step.agent

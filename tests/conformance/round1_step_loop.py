@@ -16,7 +16,7 @@ SILENCE = " "
 
 
 class Script(Protocol):
-    """What a task does at an event."""
+    """Handlers of a task, one for each event."""
 
     def start(self, teacher: Teacher) -> None: ...
     def message(self, teacher: Teacher, token: str) -> None: ...

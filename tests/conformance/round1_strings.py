@@ -1,4 +1,4 @@
-"""Which strings mini-tasks can ask about: a second reading of specification 8.3, without any chance in it.
+"""Strings that mini-tasks can ask about: a second reading of specification 8.3, without any chance in it.
 
 Shares no code with the tasks. `Walk` follows every way in which a right string can come about;
 `wrong_strings` damages right ones in every way there is. The specification leaves open when missing runs are
@@ -64,7 +64,7 @@ class Items:
 
 
 class Place(NamedTuple):
-    """How far a string has come: its text, and where the last filler ended if nothing followed it yet."""
+    """A string in the making: its text, and where the last filler ended if nothing followed it yet."""
 
     text: str
     filled: bool
@@ -224,7 +224,7 @@ def _written_over(text: str, run: str, start: int, letters: Collection[str]) -> 
 
 
 def could_be_right(items: Items, lengths: range, text: str) -> bool:
-    """Tell whether a string can be a right one for some length parameter."""
+    """Return whether a string can be a right one for some length parameter."""
     if not text or not items.fit(text):
         return False
     foreign = set(ascii_uppercase) - items.known
@@ -234,7 +234,7 @@ def could_be_right(items: Items, lengths: range, text: str) -> bool:
 
 
 def could_be_wrong(items: Items, lengths: range, text: str) -> bool:
-    """Tell whether a string can be a wrong one.
+    """Return whether a string can be a wrong one.
 
     Exact where a single insertion makes it wrong; for the other recipes what must hold at least.
     """

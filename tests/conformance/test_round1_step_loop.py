@@ -79,7 +79,7 @@ def teacher(task: ByteTask, seed: int, max_time: int) -> Teacher:
 
 
 def played_alike(task: ByteTask, other: ByteTask, steps: int) -> tuple[int, set[object]]:
-    """Play both until so many steps are made; how many instances there were, and their results."""
+    """Play both for `steps` steps; return the number of instances, and their results."""
     instances, chance = 0, Random(task.id)
     results: set[object] = set()
     learner = Unruly(chance)

@@ -1,9 +1,9 @@
-"""Journals with true seals and odd contents: anybody can seal a file anew after changing it.
+"""Journals with true seals and odd contents: a file can be sealed anew after it was changed.
 
 Invariant: `results`, `transcript`, `verify` and `gvgai results` end by themselves, with an exit code of their
 own and one line where they fail; no traceback, whatever stands in the file.
 
-python -m tests.fuzz.odd_journals 60 [FIRST_SEED]      # for so many seconds
+python -m tests.fuzz.odd_journals 60 [FIRST_SEED]      # seconds to run
 """
 
 # ruff: noqa: T201 - a program
@@ -45,7 +45,7 @@ MOST_CHANGES = 3
 
 @attrs.frozen
 class Raw:
-    """JSON text that no value stands for."""
+    """JSON text that encodes no Python value."""
 
     text: str
 
@@ -117,7 +117,7 @@ ODD: tuple[Any, ...] = (
         _deep(100_000, '{"a":', "}", "1"),
     ),
 )
-"""What may stand in any place."""
+"""Values for any place."""
 
 TEXTS: dict[str, tuple[Any, ...]] = {
     "tasks": (
@@ -225,7 +225,7 @@ TEXTS: dict[str, tuple[Any, ...]] = {
     "steps": (0, 1, -1, 10**18),
     "schema": (0, 1, 2, 3, -1, 10**30),
 }
-"""What may stand in the fields of the header."""
+"""Values for the fields of the header."""
 
 
 def _families() -> dict[str, Callable[[Path], Any]]:
@@ -255,7 +255,7 @@ FAMILIES = tuple(_families())
 
 
 def recorded(family: str, folder: Path) -> list[dict[str, Any]]:
-    """Record a match of this family; gives its lines as values, without seals."""
+    """Record a match of this family; return its lines as values, without seals."""
     path = folder / "good.jsonl"
     _families()[family](path)
     lines = map(json.loads, path.read_bytes().splitlines())
@@ -345,7 +345,7 @@ def _too_long(*_: Any) -> None:
 
 
 def complaint(line: str, path: Path) -> str | None:
-    """Run a command on a journal; what is wrong with how it ended, or `None`."""
+    """Run a command on a journal; return what is wrong with its end, or `None`."""
     out, err = io.StringIO(), io.StringIO()
     before = signal.signal(signal.SIGALRM, _too_long)
     signal.setitimer(signal.ITIMER_REAL, MAX_SECONDS)

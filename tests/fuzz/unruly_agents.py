@@ -2,7 +2,7 @@
 
 Invariant: whatever agents do, the match is not void, and its journal verifies.
 
-python -m tests.fuzz.unruly_agents 60 [FIRST_SEED]      # for so many seconds
+python -m tests.fuzz.unruly_agents 60 [FIRST_SEED]      # seconds to run
 """
 
 # ruff: noqa: T201 - a program; and nothing here is a secret

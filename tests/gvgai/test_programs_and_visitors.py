@@ -253,7 +253,7 @@ def test_client_ends_its_training_when_its_time_is_over(tmp_path):
 def test_client_says_that_it_took_too_long(tmp_path, phases, control, fell):
     clock = Ticking()
     report, server = visited(tmp_path, Clocked(clock, 1, **phases), control, now=clock)
-    assert report.finished, "as every client is told, in or out"
+    assert report.finished, "every client is sent FINISH, in or out"
     result = server.sessions[0].result
     assert result is not None
     assert result.seats[0].fell == fell

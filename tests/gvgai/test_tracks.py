@@ -335,7 +335,7 @@ def program(path: Path, agent: Any, **changes: Any) -> PlayedTrack:
 
 
 def test_program_of_2017_waits_for_a_tick_up_to_its_limit_and_then_aborts_the_level(tmp_path):
-    # 45 ms: NIL, and no tick is lost. 50 ms: the level is aborted in this very tick. 2 s: likewise.
+    # 45 ms: NIL, and no tick is lost. 50 ms: the level is aborted in this very tick. 2 s: the same.
     agent = Thoughtful(0.01, 0.045, 0.01, 0.05, 2.0)
     track = program(tmp_path, agent)
     assert track.result.seats[0].fell is None

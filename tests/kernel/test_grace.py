@@ -216,7 +216,7 @@ async def test_a_thread_is_not_credited_with_what_delayed_the_loop_alone():
 
 
 class ScriptedMeter:
-    """What the host took, as a script says."""
+    """A meter whose readings are scripted."""
 
     def __init__(self) -> None:
         self.sampled_ns = 0

@@ -1,4 +1,4 @@
-"""The wake-ups by which a stopped process is told from one that sleeps."""
+"""The wake-ups that distinguish a stopped process from one that sleeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control socket of a run: any bytes get one line back, and nobody reaches it but the user."""
+"""The control socket of a run: any bytes get one line back, and only the user reaches it."""
 
 from __future__ import annotations
 

@@ -19,11 +19,11 @@ from typing import Final
 from flagfall.agents import guardian
 
 AGAIN_SECONDS: Final = 0.001
-"""Between two rounds of killing: processes that were just started are found in the next one."""
+"""The time between two rounds of killing: processes that were just started are found in the next one."""
 
 _REPORT_BYTES: Final = 64
 _ENDED: Final = frozenset("ZX")
-"""States of processes that have ended: nobody has asked yet how, or nobody will."""
+"""States of processes that have ended, whether or not their parent has waited for them."""
 
 
 def kill_below(pid: int, group: Path | None = None, seconds: float = guardian.KILL_SECONDS) -> None:

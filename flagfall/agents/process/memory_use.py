@@ -37,7 +37,7 @@ def bytes_used(pids: Sequence[int], limit: int, memory_files: Iterable[str] = ()
 
     Args:
         pids: the processes; those that are gone use nothing.
-        limit: bytes. Private pages that processes share since a fork are told apart only above it: that
+        limit: bytes. Pages that processes share since a fork are counted once only above it: that
             takes a millisecond for some hundred megabytes.
         memory_files: memory file systems of the processes' own, such as `/tmp` in a sandbox.
     """

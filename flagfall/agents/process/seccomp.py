@@ -125,7 +125,7 @@ _CONDITIONAL: Final = frozenset(
         *("sched_setaffinity", "semget", "setsockopt", "shmget", "socket", "socketpair"),
     }
 )
-"""Those that a sandbox does not simply deny: their arguments decide, or a limit does."""
+"""System calls that a sandbox denies in part only: their arguments decide, or a limit does."""
 
 _NAMESPACE_FLAGS: Final = 0x7E020000
 """All `CLONE_NEW...` flags of `clone` together."""

@@ -26,7 +26,7 @@ class Observable:
         self._observers.append(observer)
 
     def deregister(self, observer: Callable[[str], Any]) -> None:
-        """Call a function no more."""
+        """Stop calling a function."""
         self._observers.remove(observer)
 
     def __call__(self, value: str) -> None:
@@ -50,7 +50,7 @@ class ByteInputChannel:
         self._sequence = ""
 
     def consume(self, token: str) -> None:
-        """Hear one token."""
+        """Take one token."""
         heard = self._decode(token)
         self._sequence += token
         self._text += heard
@@ -87,7 +87,7 @@ class InputChannel(ByteInputChannel):
 
 
 class ByteOutputChannel:
-    """Characters that wait to be said.
+    """Queue of characters to send.
 
     Attributes:
         sequence_updated: is called with each token that is taken.
@@ -99,7 +99,7 @@ class ByteOutputChannel:
         self._queue = ""
 
     def set_message(self, message: str) -> None:
-        """Say a message after what waits."""
+        """Append a message to the queue."""
         self._queue += message
 
     def consume(self) -> str:
@@ -109,7 +109,7 @@ class ByteOutputChannel:
         return token
 
     def clear(self) -> None:
-        """Say nothing of what waits."""
+        """Discard the queue."""
         self._queue = ""
 
     def is_empty(self) -> bool:
@@ -118,10 +118,10 @@ class ByteOutputChannel:
 
 
 class OutputChannel(ByteOutputChannel):
-    """Bits that wait to be said."""
+    """Queue of bits to send."""
 
     def set_message(self, message: str) -> None:
-        """Say a message in place of what waits, from the first bit on at which a text begins there."""
+        """Replace the queue by a message, from the first bit on at which a text begins in the queue."""
         starts = range(len(self._queue))
         cut = next((at for at in starts if self.serializer.to_text(self._queue[at:])), len(self._queue))
         self._queue = self._queue[:cut] + self.serializer.to_binary(message)

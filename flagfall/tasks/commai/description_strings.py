@@ -111,7 +111,7 @@ class _Builder:
         return self._text
 
     def _complete(self) -> bool:
-        """Tell whether the string may end here; it ends where it first may."""
+        """Return whether the string may end here; it ends where it first may."""
         return len(self._text) > self._length and not self._missing()
 
     def _fills(self) -> bool:

@@ -178,4 +178,4 @@ MINI_EXAMPLES: Final[Mapping[str, Callable[[bool], MakeExample]]] = MappingProxy
         "mini5": _all_sets,
     }
 )
-"""What mini-tasks 0 to 5 draw, by task id, with or without `fixes`; each call is for one task."""
+"""Sources of the examples of mini-tasks, by task id, with or without `fixes`; each call is for one task."""

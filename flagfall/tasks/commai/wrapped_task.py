@@ -66,7 +66,7 @@ class WrappedTask(Task):
         return self.task.result()
 
     def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Let the task inside take the rules of a recorded match; returns why it cannot."""
+        """Let the task inside take the rules of a recorded match; return why it cannot."""
         follow_rules = getattr(self.task, "follow_rules", None)
         why: str | None = None if follow_rules is None else follow_rules(revisions)
         return why

@@ -31,7 +31,7 @@ WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = MappingProxyType({"grid":
 
 
 MAX_SETTING: Final = 10**9
-"""The greatest value of a setting that has no limit of its own: steps and answers that nobody plays."""
+"""The greatest value of a setting that has no limit of its own: more steps than a match can have."""
 
 MAX_DRAWN: Final = 10_000
 """The greatest number of things that a task draws and keeps: usual are 2 to 10."""

@@ -199,7 +199,7 @@ class Track:
 
     @property
     def loses_rounds(self) -> bool:
-        """Whether a client that declares itself too slow loses the round that is played, and no more."""
+        """Return whether a client that declares itself too slow loses only the round that is played."""
         return self.rules.breaks_rounds and self.phase == "validation"
 
     def set_seed(self, seed: int) -> None:

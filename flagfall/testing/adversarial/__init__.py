@@ -1,3 +1,3 @@
-"""Agents that misbehave, and what becomes of them."""
+"""Agents that misbehave, and the outcomes that are expected of them."""
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ SHARED_BYTES: Final = 450_000_000
 """Shared memory that an agent asks for; more than the matrix allows."""
 
 SHARED_SECONDS: Final = 0.15
-"""How long it keeps it: longer than the time between two looks of a supervisor."""
+"""The time for which it is kept: longer than the time between two looks of a supervisor."""
 
 _WAIT_SECONDS: Final = 20.0
 _CHUNK_BYTES: Final = 50_000_000

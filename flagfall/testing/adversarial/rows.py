@@ -1,4 +1,4 @@
-"""The rows of the matrix: bad agents, and what ought to become of them at each place."""
+"""The rows of the matrix: bad agents, and the outcome that is expected of each at each place."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import attrs
 Place: TypeAlias = Literal["task", "thread", "process", "sandbox"]
 
 PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox")
-"""Where agents run: the hosts, the process host with a sandbox too."""
+"""Places where agents run: the hosts, the process host with a sandbox too."""
 
 
 @attrs.frozen
 class Row:
-    """A bad agent, and what ought to become of it.
+    """A bad agent, and the outcomes that are expected of it.
 
     Attributes:
         does: what it does, in words.
         agent: its name in `flagfall.testing.bad_agents`.
         verdicts: what may become of it, by place; where it is not named, the notion does not apply.
-        stays: in a thread it stays there for a while, or for good: nobody can stop a thread.
+        stays: in a thread it stays there for a while, or for good: a thread cannot be stopped.
         pinned: it may run on one processor core only.
         beside_records: its code is a file beside the records of a match, as most have it.
     """
@@ -112,4 +112,4 @@ ROWS: Final = (
     Row("leaves its processor cores", "leaves_its_cores", _in_processes("could not"), pinned=True),
     Row("eats shared memory", "eats_shared_memory", _in_processes("out: gone", "out: late")),
 )
-"""All of them. The time limit of a turn may come before a limit of the machine, where that is slow."""
+"""All rows of the matrix. On a slow machine the time limit of a turn may come before another limit."""

@@ -143,7 +143,7 @@ def test_link_that_leads_out_of_the_folder_is_refused(tmp_path):
 
 def test_what_is_no_small_png_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.png")
-    assert "is no file" in refusal(tmp_path, "pipe")
+    assert "is not a file" in refusal(tmp_path, "pipe")
     (tmp_path / "large.png").write_bytes(bytes(MAX_FILE_BYTES + 1))
     assert "bytes" in refusal(tmp_path, "large")
     save(tmp_path / "wide.png", RED, (MAX_SIDE_PIXELS + 1, 1))
@@ -151,11 +151,11 @@ def test_what_is_no_small_png_is_refused(tmp_path):
     (tmp_path / "bomb.png").write_bytes(bomb(60_000, 60_000))
     assert "too large to be decoded" in refusal(tmp_path, "bomb")
     (tmp_path / "empty.png").write_bytes(bomb(8, 8))
-    assert "is no PNG file" in refusal(tmp_path, "empty")
+    assert "is not a PNG file" in refusal(tmp_path, "empty")
     (tmp_path / "text.png").write_text("a text")
-    assert "is no PNG file" in refusal(tmp_path, "text")
+    assert "is not a PNG file" in refusal(tmp_path, "text")
     Image.new("RGB", (8, 8)).save(tmp_path / "other.png", "JPEG")
-    assert "is no PNG file" in refusal(tmp_path, "other")
+    assert "is not a PNG file" in refusal(tmp_path, "other")
 
 
 def test_images_that_are_too_large_together_are_refused(tmp_path, monkeypatch):

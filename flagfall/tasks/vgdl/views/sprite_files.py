@@ -34,16 +34,16 @@ MAX_SIDE_PIXELS: Final = 1024
 """A cell has 10 to 100 pixels in a picture; a decoded image takes 4 MB at most."""
 
 MAX_TOTAL_BYTES: Final = 64 * 1024 * 1024
-"""What the images of one game take decoded; a hundred types with 100 x 100 pixels take 4 MB."""
+"""Bytes of the decoded images of one game; a hundred types with 100 x 100 pixels take 4 MB."""
 
 MAX_NAMED: Final = 5
-"""So many missing files are named in the warning."""
+"""At most this many missing files are named in the warning."""
 
 _SUFFIX: Final = ".png"
 _FIRST: Final = "_0"
 _DIRECTIONS: Final = {(0, -1): "UP", (0, 1): "DOWN", (-1, 0): "LEFT", (1, 0): "RIGHT"}
 _DAMAGED: Final = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error)
-"""What Pillow raises for files that are no images, or damaged ones."""
+"""Errors that Pillow raises for files that are not images, or damaged ones."""
 
 
 class MissingSpriteWarning(UserWarning):
@@ -86,7 +86,7 @@ class SpriteFolder:
         if not found.is_relative_to(self._root):
             raise self._refusal(name, "is a link that leads out of it")
         if not stat.S_ISREG(about.st_mode):
-            raise self._refusal(name, "is no file")
+            raise self._refusal(name, "is not a file")
         if about.st_size > MAX_FILE_BYTES:
             raise self._refusal(name, f"has more than {MAX_FILE_BYTES} bytes")
         return self._decoded(found, name)
@@ -108,7 +108,7 @@ class SpriteFolder:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise self._refusal(name, "is too large to be decoded") from None
         except _DAMAGED as error:
-            raise self._refusal(name, f"is no PNG file ({type(error).__name__})") from None
+            raise self._refusal(name, f"is not a PNG file ({type(error).__name__})") from None
 
     def _refusal(self, name: str, why: str) -> UsageError:
         return UsageError(f"--sprites {self.folder}: {name!r} {why}")
