@@ -190,7 +190,7 @@ class StallWatch(trio.abc.Instrument):
             over_ns = waited_ns - int(timeout * 1e9) - load_ns - stopped_ns
             self._enter(over_ns if over_ns > STALL_NS else 0, None, load_ns, now_ns)
             self._enter_stop(stopped_ns, now_ns)
-            now_ns = self._now()  # measuring may have taken a moment
+            now_ns = self._enter_measurement(now_ns, stopped_ns)
             self._meter.sample(now_ns)
         elif now_ns - self._meter.sampled_ns > _SAMPLE_NS:
             self._meter.sample(now_ns)
@@ -206,6 +206,7 @@ class StallWatch(trio.abc.Instrument):
             own_ns = cost.own_ns if cost.own_ns > STALL_NS else 0
             self._enter(own_ns, ledger.owner_of(task), cost.load_ns, now_ns)
             self._enter_stop(cost.stopped_ns, now_ns)
+            now_ns = self._enter_measurement(now_ns, cost.stopped_ns)
             self._meter.sample(now_ns)
         if self._is_loaded and (owner := ledger.owner_of(task)) is not None:
             ledger.credit_load(owner)
@@ -237,6 +238,27 @@ class StallWatch(trio.abc.Instrument):
             self._is_loaded = True
         if lost_ns:
             self._ledger.book(lost_ns, culprit, now_ns)
+
+    def _enter_measurement(self, began_ns: int, stopped_ns: int) -> int:
+        """Enter what a measurement itself took, and return the present time.
+
+        It waits for a heartbeat that waits for a CPU, and the process may be stopped meanwhile. Left out,
+        such a stop would be charged to every agent that has a turn.
+
+        Args:
+            began_ns: when the measurement began.
+            stopped_ns: the stop that it found, which is entered.
+        """
+        now_ns = self._now()
+        if now_ns - began_ns <= STALL_NS:
+            return now_ns
+        _, stopped_in_all_ns = self._meter.taken(now_ns)
+        now_ns = self._now()
+        took_ns = now_ns - began_ns
+        stopped_meanwhile_ns = min(took_ns, max(0, stopped_in_all_ns - stopped_ns))
+        self._enter(0, None, took_ns - stopped_meanwhile_ns, now_ns)
+        self._enter_stop(stopped_meanwhile_ns, now_ns)
+        return now_ns
 
     def _enter_stop(self, stopped_ns: int, now_ns: int) -> None:
         if stopped_ns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -221,13 +222,16 @@ class ScriptedMeter:
     def __init__(self) -> None:
         self.sampled_ns = 0
         self.script = (0, 0)
+        self.when_read: Callable[[], None] = lambda: None
 
     def sample(self, now_ns: int) -> None:
         self.sampled_ns = now_ns
         self.script = (0, 0)
 
     def taken(self, _now_ns: int) -> tuple[int, int]:
-        return self.script
+        found = self.script
+        self.when_read()
+        return found
 
     def close(self) -> None:
         pass
@@ -313,6 +317,39 @@ def test_a_stop_is_credited_to_all():
     assert loop.credits_ms() == [150, 200]
     loop.wait(1_000, 300, stopped_ms=100)
     assert loop.credits_ms() == [250, 300]
+
+
+@pytest.mark.parametrize("kind", ["wait", "step"])
+def test_a_stop_while_the_counters_are_read_is_credited_to_all(kind):
+    loop = Loop()
+
+    def stop() -> None:
+        loop.now_ns += 250 * MS
+        loop.meter.script = (0, 250 * MS)
+        loop.meter.when_read = lambda: None
+
+    loop.meter.when_read = stop
+    if kind == "wait":
+        loop.wait(10, 13)
+        assert loop.credits_ms() == [253, 253]
+    else:
+        loop.step(0, 3)
+        assert loop.credits_ms() == [250, 253]
+    loop.step(1, 1)
+    assert loop.credits_ms()[1] == 253, "it is entered once"
+
+
+def test_a_long_measurement_is_a_delay_by_load():
+    loop = Loop()
+
+    def wait_for_the_heartbeat() -> None:
+        loop.now_ns += 20 * MS
+        loop.meter.when_read = lambda: None
+
+    loop.meter.when_read = wait_for_the_heartbeat
+    loop.wait(10, 13)
+    loop.step(0, 1)
+    assert loop.credits_ms() == [23, 3]
 
 
 def test_what_was_delayed_before_its_turn_began_is_not_credited():
