@@ -25,6 +25,7 @@ from benchmarks.matches import byte_rows, journals, no_sinks, play_matches
 from benchmarks.measure import Row, beside, percentile, show
 from flagfall.agents.loop_host import LoopHost
 from flagfall.events import Event, TurnPlayed
+from flagfall.kernel.grace import GRACE_NS
 from flagfall.kernel.match import play_match
 from flagfall.kernel.roles import Outcome, Sink, StepResult
 from flagfall.tasks.catalog import make_task
@@ -220,6 +221,7 @@ def overshoot(scale: int) -> Iterator[Row]:
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(burners)]
         try:
             load = f"{burners} CPU burners" if burners else "idle"
+            grace_ms = GRACE_NS // MS if burners else 0  # a turn on a host that stalled has a grace period
             for matches in (1, 64):
                 ours: list[float] = []
                 trios: list[float] = []
@@ -232,7 +234,7 @@ def overshoot(scale: int) -> Iterator[Row]:
                     _spread(ours),
                     f"trio {_spread(trios)}",
                     f"p99 {excess:+.2f} ms",
-                    "p99 ≤ +1 ms",
+                    f"p99 ≤ +{1 + grace_ms} ms",
                 )
         finally:
             for burner in busy:
