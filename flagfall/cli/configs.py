@@ -20,6 +20,7 @@ from flagfall.tasks.task import TaskSampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from flagfall.kernel.roles import SchedulerRole
@@ -68,10 +69,9 @@ class PythonSetup:
     def build(self) -> SchedulerRole:
         """What the function returns; worlds of its tasks are started as they come."""
         from flagfall.tasks.commai.world import WorldSwitch
-        from flagfall.tasks.configs.round1_modules import round1_modules
 
         try:
-            with module_aliases(round1_modules(), first=True):  # it may import inside the function
+            with _round1_names():  # it may import inside the function
                 made = self._create()
         except UsageError:
             raise
@@ -92,6 +92,13 @@ class PythonSetup:
         return {"scheduler": self.source, "config": json.dumps({"python": self.source})}
 
 
+def _round1_names() -> AbstractContextManager[None]:
+    """Return a context in which modules of round 1 can be imported, for configurations written for it."""
+    from flagfall.tasks.configs.round1_modules import round1_modules
+
+    return module_aliases(round1_modules(), first=True)
+
+
 def load_setup(source: str) -> Config | PythonSetup:
     """What `--config` names.
 
@@ -107,9 +114,7 @@ def load_setup(source: str) -> Config | PythonSetup:
         place, colon, name = source, ":", _CREATE
     if not (colon and place and name):
         return load_config(source)
-    from flagfall.tasks.configs.round1_modules import round1_modules
-
-    with module_aliases(round1_modules(), first=True):
+    with _round1_names():
         module = load_module(place, "configuration")
     create = getattr(module, name, None)
     if not callable(create):

@@ -156,8 +156,6 @@ def test_the_step_that_runs_is_looked_at_too():
     ledger = Ledger()
     meter = HostMeter(time.perf_counter_ns())
     watch = StallWatch(time.perf_counter_ns, ledger, meter)
-    task: Any = object()
-    watch.before_task_step(task)
     began_ns = time.perf_counter_ns()
     block(0.02)
     cost = watch.cost_of_this_step(time.perf_counter_ns())
