@@ -10,6 +10,7 @@ import shlex
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,10 @@ def open_descriptors() -> int:
 
 
 def zmq_threads() -> list[str]:
-    names = [task.joinpath("comm").read_text() for task in Path("/proc/self/task").iterdir()]
+    names = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            names.append(task.joinpath("comm").read_text())
     return [name for name in names if name.startswith("ZMQbg")]
 
 
