@@ -29,7 +29,7 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from flagfall.agents.zmq_wire import is_remote
+from flagfall.agents.zmq.messages import is_remote
 
 COMMAND: Final = "cmd:"
 NETWORK: Final = ("tcp", "tls", "ws", "wss")

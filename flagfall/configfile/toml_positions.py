@@ -11,7 +11,7 @@ __all__ = ["Places"]
 import tomllib
 from typing import Any, Final
 
-from flagfall.tasks.configs.mistakes import Path
+from flagfall.configfile.problems import Path
 
 _ENDS: Final = ("]", '"""', "'''")
 """With one of these ends a statement that is not over with its first line."""

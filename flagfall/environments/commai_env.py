@@ -13,15 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from flagfall.environments.task_env import TaskEnv
+from flagfall.environments.gymnasium_env import TaskEnv
 from flagfall.errors import UsageError
 from flagfall.kernel.roles import SchedulerRole, StepResult
 from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.configs import Config, load_config
-from flagfall.tasks.policies import parse_policy
-from flagfall.tasks.stream import StreamTask
+from flagfall.tasks.curriculum_task import StreamTask
+from flagfall.tasks.scheduler_text import parse_policy
 
 SHOWN_STEPS: Final = 80
 """What `render` shows of the dialogue: a line on a terminal."""
@@ -114,7 +114,7 @@ def _one_instance(task_id: str) -> Callable[[], SchedulerRole]:
         if not isinstance(task, ByteTask):
             task.close()
             raise UsageError(
-                f"{task_id} is no task of bytes; flagfall.environments.task_env.TaskEnv takes it"
+                f"{task_id} is no task of bytes; flagfall.environments.gymnasium_env.TaskEnv takes it"
             )
         return parse_policy("sequential:1", [task])
 

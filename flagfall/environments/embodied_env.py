@@ -18,10 +18,10 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.panels import Lately, beside_panels
-from flagfall.tasks.langroom.pictures import pictures
+from flagfall.tasks.langroom.images import pictures
+from flagfall.tasks.langroom.log_image import Lately, beside_panels
+from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import MOVES, Rules, read_action
-from flagfall.tasks.langroom.world import Room
 
 
 @attrs.frozen

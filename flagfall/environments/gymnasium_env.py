@@ -17,7 +17,7 @@ from typing import Any, Final
 import gymnasium
 
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.spaces import contains
+from flagfall.tasks.adapters.space_values import contains
 from flagfall.tasks.task import Task
 
 _RENDER_MODES: Final = {"rgb": "rgb_array"}
@@ -60,7 +60,7 @@ class TaskEnv(gymnasium.Env[Any, Any]):
         if len(task.players) != 1:
             raise UsageError(
                 f"{task.id} seats {len(task.players)} players, and a Gymnasium environment is for one;"
-                " flagfall.environments.pettingzoo is for several"
+                " flagfall.environments.pettingzoo_env is for several"
             )
         pictures = pictures_of(task, render_mode)
         self.metadata = {"render_fps": _FRAMES_PER_SECOND, **self.metadata, "render_modes": list(pictures)}

@@ -18,12 +18,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError, nearest
-from flagfall.tasks.langroom.panels import Lately, beside_panels, room_as_text
-from flagfall.tasks.langroom.pictures import Picture, Pictures, pictures
-from flagfall.tasks.langroom.rooms import Rooms
+from flagfall.tasks.langroom.batch import Rooms
+from flagfall.tasks.langroom.images import Picture, Pictures, pictures
+from flagfall.tasks.langroom.log_image import Lately, beside_panels, room_as_text
+from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, Rules, place_of, read_action
 from flagfall.tasks.langroom.task import action_space, observation_space, room_info
-from flagfall.tasks.langroom.world import Room
 
 Observation: TypeAlias = dict[str, Any]
 Action: TypeAlias = dict[str, Any]

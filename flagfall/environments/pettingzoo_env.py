@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from flagfall.environments.task_env import SEEDS, end_of, pictures_of
+from flagfall.environments.gymnasium_env import SEEDS, end_of, pictures_of
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.spaces import contains, lowest
+from flagfall.tasks.adapters.space_values import contains, lowest
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space
@@ -27,7 +27,7 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
     Where a task asks only some of its players, the others' actions are left out, they see again what they
     saw last (before they have seen anything, the lowest of their space: zeros), and `info` says `asked` for
     each. Seeds, actions that are not legal now, and the last `info` are as in
-    `flagfall.environments.task_env.TaskEnv`.
+    `flagfall.environments.gymnasium_env.TaskEnv`.
 
     Args:
         task: the task; the environment closes it.
@@ -44,7 +44,9 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
 
     def __init__(self, task: Task, render_mode: str | None = None) -> None:
         if len(task.players) == 1:
-            raise UsageError(f"{task.id} is for one player: flagfall.environments.task_env.TaskEnv takes it")
+            raise UsageError(
+                f"{task.id} is for one player: flagfall.environments.gymnasium_env.TaskEnv takes it"
+            )
         pictures = pictures_of(task, render_mode)
         self.metadata = {**self.metadata, "name": task.id, "render_modes": list(pictures)}
         self.task = task

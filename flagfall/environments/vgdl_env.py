@@ -10,13 +10,13 @@ __all__ = ["VgdlEnv"]
 
 from typing import Any
 
-from flagfall.environments.task_env import TaskEnv
+from flagfall.environments.gymnasium_env import TaskEnv
+from flagfall.tasks.vgdl.task import VgdlTask
 from flagfall.tasks.vgdl.task_id import USUAL_BLOCK, TaskId
-from flagfall.tasks.vgdl.vgdl_task import VgdlTask
 
 
 class VgdlEnv(TaskEnv):
-    """One level of one game; see `flagfall.tasks.vgdl.vgdl_task.VgdlTask`.
+    """One level of one game; see `flagfall.tasks.vgdl.task.VgdlTask`.
 
     An action is a number: nothing, left, right, up, down, use. The reward of a step is what it adds to the
     score. An episode is terminated when the game is over, after 2001 steps at the latest; its last `info` has

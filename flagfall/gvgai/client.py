@@ -19,11 +19,10 @@ import attrs
 import trio
 
 from flagfall.agents.agent import PlayedAgent, adapt
-from flagfall.agents.playing import settled
+from flagfall.agents.loop import settled
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.gvgai.arrival import Arrived, read_state
-from flagfall.gvgai.lines import Message, Replier
-from flagfall.gvgai.words import (
+from flagfall.gvgai.protocol.framing import Message, Replier
+from flagfall.gvgai.protocol.keywords import (
     END_OVERSPENT,
     FINISH,
     INIT_FAILED,
@@ -33,16 +32,17 @@ from flagfall.gvgai.words import (
     action_word,
     choice_word,
 )
+from flagfall.gvgai.protocol.state_decoder import Arrived, read_state
 from flagfall.kernel.channels.envelope import Envelope, Phase
 from flagfall.kernel.channels.lines import LineError
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.tracebacks import agent_traceback
-from flagfall.tasks.vgdl.track import END_OF_ROUND
+from flagfall.tasks.vgdl.learning_track import END_OF_ROUND
 from flagfall.timing import NEVER_NS, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.views.observation import StateObservation
+    from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
 KNOCK_SECONDS: Final = 0.1
 """Between two tries to connect: the clients of the original may be started before their server, too."""

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 import attrs
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, agent_label, play_track
+from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, agent_label, play_track
 from flagfall.kernel.seeding import derive_seed
-from flagfall.recording.journal import Journal
-from flagfall.recording.numbered import numbered
-from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.recording.journal.writer import Journal
+from flagfall.recording.series_names import numbered
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import trio
 
-    from flagfall.agents.isolation import Isolation
+    from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.contest import Contest
     from flagfall.kernel.roles import Sink
     from flagfall.playing import HostKind
-    from flagfall.tasks.vgdl.track import TrackRules
+    from flagfall.tasks.vgdl.learning_track import TrackRules
 
 
 @attrs.frozen
@@ -62,7 +62,7 @@ def fixtures(
 
     Args:
         games: files or names.
-        agents: see `flagfall.gvgai.tracks.seat_agent`.
+        agents: see `flagfall.gvgai.play_track.seat_agent`.
         rules: of every track.
         seed: of the first game; the others derive theirs from it.
         journal: a file for each record; numbered where there are several.
@@ -111,7 +111,7 @@ async def play_series(
         times: how time is dealt with.
         contest: takes what the matches came to.
         host: where agents run.
-        isolation: how those in processes are kept apart; see `flagfall.gvgai.tracks.seat_agent`.
+        isolation: how those in processes are kept apart; see `flagfall.gvgai.play_track.seat_agent`.
         sinks: give, for a match, functions that get its events.
         stop: ends the series after the turn that is played; the match in hand does not count.
         tell: called after each match.

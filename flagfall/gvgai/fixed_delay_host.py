@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
-from flagfall.agents.loop_host import LoopHost
-from flagfall.agents.playing import settled
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.loop import settled
 
 if TYPE_CHECKING:
     from flagfall.agents.agent import PlayedAgent

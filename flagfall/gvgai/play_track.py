@@ -18,29 +18,29 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from flagfall.agents.commands import split_command
-from flagfall.agents.foreign import PROGRAM, foreign_name, is_track_client, track_client_command
-from flagfall.agents.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
-from flagfall.agents.specs import agent_name, load_agent
+from flagfall.agents.command_line import split_command
+from flagfall.agents.process.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
+from flagfall.agents.registry import agent_name, load_agent
+from flagfall.agents.spec import PROGRAM, foreign_name, is_track_client, track_client_command
 from flagfall.errors import UsageError
-from flagfall.gvgai.client_host import ClientHost, ready
-from flagfall.gvgai.figures import TrackFigures, TrackSink
+from flagfall.gvgai.clients.host import ClientHost, ready
+from flagfall.gvgai.fixed_delay_host import PonderingHost
 from flagfall.gvgai.hosts import ProgramHost
-from flagfall.gvgai.pondering import PonderingHost
-from flagfall.gvgai.samples import PLAYERS
+from flagfall.gvgai.sample_players import PLAYERS
+from flagfall.gvgai.track_statistics import TrackFigures, TrackSink
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
 from flagfall.playing import HostKind, host_agent
-from flagfall.recording.journal import Journal
+from flagfall.recording.journal.writer import Journal
 from flagfall.timing import TimeControl, VirtualClock
-from flagfall.timing.units import S
+from flagfall.timing.durations import S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from flagfall.kernel.roles import Sink
-    from flagfall.tasks.vgdl.track import Track, TrackRules
-    from flagfall.tasks.vgdl.track_game import TrackSetup
+    from flagfall.tasks.vgdl.learning_track import Track, TrackRules
+    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
 COMING_UP_NS: Final = 10 * S
 """The rules' second is for the constructor; where we start a program, what it loads before comes on top."""
@@ -198,7 +198,7 @@ def seat_agent(
     """A host for an agent of the learning track, in the running event loop.
 
     Args:
-        agent: the name of a sample (`flagfall.gvgai.samples.PLAYERS`), a client of the original (see
+        agent: the name of a sample (`flagfall.gvgai.sample_players.PLAYERS`), a client of the original (see
             `host_track_client`), or whatever `flagfall.playing.play` takes.
         track: what it will play.
         times: how time is dealt with.

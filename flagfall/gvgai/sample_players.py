@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.gvgai.seeing import sees_states
-from flagfall.tasks.vgdl.views.observation import AVATARS, STATIC, Observation, StateObservation
+from flagfall.gvgai.state_decorator import sees_states
+from flagfall.tasks.vgdl.views.state_observation import AVATARS, STATIC, Observation, StateObservation
 
 if TYPE_CHECKING:
     from flagfall.kernel.match import Briefing

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from flagfall.errors import AgentFault, HostFault
-from flagfall.gvgai.lines import Asker, Drop
-from flagfall.gvgai.states import StateLines
-from flagfall.gvgai.words import (
+from flagfall.gvgai.protocol.framing import Asker, Drop
+from flagfall.gvgai.protocol.keywords import (
     FINISH,
     INIT_FAILED,
     START,
@@ -30,17 +29,18 @@ from flagfall.gvgai.words import (
     read_action,
     read_choice,
 )
+from flagfall.gvgai.protocol.state_encoder import StateLines
 from flagfall.kernel.channels.lines import LineError
 from flagfall.tasks.vgdl.actions import ESCAPE
-from flagfall.tasks.vgdl.track import LOST_ROUND
-from flagfall.tasks.vgdl.views.observation import StateObservation
+from flagfall.tasks.vgdl.learning_track import LOST_ROUND
+from flagfall.tasks.vgdl.views.state_observation import StateObservation
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.channels.envelope import Envelope
     from flagfall.kernel.channels.pipes import BytePipe
     from flagfall.kernel.seat import Seat
-    from flagfall.tasks.vgdl.track import Track
+    from flagfall.tasks.vgdl.learning_track import Track
 
 GOODBYE_SECONDS: Final = 0.5
 """The time that a client has for its last answer, and again to read `FINISH` and close its end."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from flagfall.tasks.vgdl.views.observation import StateObservation
+from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -16,8 +16,8 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.events import MAX_WHOLE, Event, SeatFell, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.kernel.refusals import text_of
-from flagfall.tasks.vgdl.track import TRAINING
+from flagfall.kernel.safe_values import text_of
+from flagfall.tasks.vgdl.learning_track import TRAINING
 
 MAX_TRAINING_GAMES: Final = 10_000
 """So many games of training are kept one by one, the first; some megabytes."""

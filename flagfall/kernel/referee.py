@@ -26,11 +26,11 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wai
 from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.bounds import MAX_DETAIL_CHARS, MAX_DROPPED_RECORDS
 from flagfall.kernel.channels.envelope import Envelope, Late, Phase
-from flagfall.kernel.records import HELD_VALUES, Records
-from flagfall.kernel.refusals import recordable, text_of
+from flagfall.kernel.dispatcher import HELD_VALUES, Records
 from flagfall.kernel.requests import Actions, EndOfMatch, Expired, Notice, Offer, Pause, Request, Stop, added
-from flagfall.kernel.rules import Rules
+from flagfall.kernel.safe_values import recordable, text_of
 from flagfall.kernel.seat import Seat
+from flagfall.kernel.task_rules import Rules
 from flagfall.timing import NEVER_NS, Appointment
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from flagfall.events import (
     TaskStarted,
     TurnPlayed,
 )
-from flagfall.recording.layout import writable
+from flagfall.recording.journal.format import writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -33,11 +33,11 @@ from flagfall.events import (
     TurnPlayed,
 )
 from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
-from flagfall.kernel.rules import Rules
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
-from flagfall.recording.digests import Digest, digest_of
-from flagfall.recording.layout import encode
+from flagfall.kernel.task_rules import Rules
+from flagfall.recording.journal.digests import Digest, digest_of
+from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:

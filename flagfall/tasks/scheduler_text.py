@@ -29,7 +29,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from flagfall.errors import UsageError, nearest
-from flagfall.tasks.task_schedulers import (
+from flagfall.tasks.schedulers import (
     ConsecutiveTaskScheduler,
     DependenciesTaskScheduler,
     IncrementalTaskScheduler,

@@ -19,16 +19,16 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 import trio
 
-from flagfall.agents.loop_host import LoopHost
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.specs import load_agent
-from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.registry import load_agent
 from flagfall.errors import UsageError
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.channels.arrays import msgpack_encoder
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.policies import parse_policy
+from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
 

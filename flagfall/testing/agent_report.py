@@ -20,7 +20,7 @@ import trio
 from flagfall.events import Event, ReplyDropped, SeatReady, TurnPlayed
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.policies import parse_policy
+from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.timing import MS, TimeControl
 
 STARTS: Final = 3

@@ -15,7 +15,7 @@ __all__ = ["Agenda", "Appointment"]
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from flagfall.timing.units import NEVER_NS
+from flagfall.timing.durations import NEVER_NS
 
 
 class Appointment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["ElapsedTimer"]
 
 from flagfall.timing.clocks import NowNs
-from flagfall.timing.units import NEVER_NS
+from flagfall.timing.durations import NEVER_NS
 
 _MS = 1_000_000
 

@@ -27,8 +27,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar, runtime_checkable
 import attrs
 import trio
 
-from flagfall.agents.addresses import cannot_bind
-from flagfall.agents.handshakes import HANDSHAKE_SECONDS, Handshakes
+from flagfall.agents.connections.addresses import cannot_bind
+from flagfall.agents.connections.handshakes import HANDSHAKE_SECONDS, Handshakes
 from flagfall.errors import AgentFault, HostFault
 
 MAX_WAITING: Final = 8
@@ -94,7 +94,7 @@ class Admission(Generic[AdmittedT]):
         """Listen at an address while the context lasts; what its body raises is raised as it is.
 
         Args:
-            address: a checked one, see `flagfall.agents.addresses`.
+            address: a checked one, see `flagfall.agents.connections.addresses`.
             port: where to bind.
 
         Raises:

@@ -1,6 +1,6 @@
 """A program in any language as an agent: it speaks the wire over its standard input and output.
 
-It runs as agents in processes do, under a guardian and kept apart likewise (`flagfall.agents.process_host`).
+It runs as agents in processes do, under a guardian and kept apart likewise (`flagfall.agents.hosts.process`).
 `docs/protocol.md` is for who writes one.
 """
 
@@ -12,12 +12,12 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-from flagfall.agents.commands import split_command
-from flagfall.agents.foreign import COMMAND, foreign_name
-from flagfall.agents.guarded_wire import play_by_wire
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.command_line import split_command
+from flagfall.agents.hosts.subprocess_session import play_by_wire
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_command
-from flagfall.agents.sandbox import check_sandbox_for
+from flagfall.agents.spec import COMMAND, foreign_name
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 

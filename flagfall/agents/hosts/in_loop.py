@@ -15,13 +15,13 @@ from typing import Any, Final, Literal
 import trio
 
 from flagfall.agents.agent import PlayedAgent, adapt
-from flagfall.agents.leash import Leash, drive, unshield
-from flagfall.agents.playing import play_seat, settled
+from flagfall.agents.hosts.cancellation import Leash, drive, unshield
+from flagfall.agents.loop import play_seat, settled
 from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.tracebacks import agent_traceback
-from flagfall.timing.cpu import counting_steps
+from flagfall.timing.cpu_clock import counting_steps
 
 CLOSE_SECONDS: Final = 0.5
 """What `close` of an agent may take."""

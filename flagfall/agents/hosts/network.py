@@ -21,11 +21,11 @@ from typing import Final, Literal
 
 import trio
 
-from flagfall.agents.addresses import checked_address, checked_port, is_loopback, try_port
-from flagfall.agents.admission import SeriesDoor
-from flagfall.agents.door import Door, Joining, Opening
-from flagfall.agents.foreign import NETWORK, is_network
-from flagfall.agents.wire_host import Payloads, WireTalk
+from flagfall.agents.connections.addresses import checked_address, checked_port, is_loopback, try_port
+from flagfall.agents.connections.admission import SeriesDoor
+from flagfall.agents.spec import NETWORK, is_network
+from flagfall.agents.wire.admission import Door, Joining, Opening
+from flagfall.agents.wire.session import Payloads, WireTalk
 from flagfall.errors import AgentFault, UsageError, nearest
 from flagfall.kernel.channels.pipes import Bytes, PayloadPipe
 from flagfall.kernel.match import Briefing
@@ -42,7 +42,7 @@ class NetworkHost:
     """Waits for an agent to connect, and plays the seat with it.
 
     The port is tried at once, so that a wrong one is reported before anything is played. It is bound while a
-    match is played, or over a whole series (`flagfall.agents.admission.open_series`).
+    match is played, or over a whole series (`flagfall.agents.connections.admission.open_series`).
 
     Args:
         scheme: `tcp`, `tls`, `ws` or `wss`.
@@ -105,7 +105,7 @@ class NetworkHost:
 
     @asynccontextmanager
     async def series(self) -> AsyncIterator[None]:
-        """Keep the port open over several matches; see `flagfall.agents.admission.open_series`.
+        """Keep the port open over several matches; see `flagfall.agents.connections.admission.open_series`.
 
         Raises:
             HostFault: it cannot be bound.
@@ -157,7 +157,7 @@ async def _lines(pipe: Bytes) -> Payloads:
 
 def _web(*, browsers: bool) -> Opening:
     try:
-        from flagfall.agents.websocket import WebSocketPayloads  # noqa: PLC0415 - an extra
+        from flagfall.agents.wire.websocket import WebSocketPayloads  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise UsageError("WebSocket needs wsproto: pip install 'flagfall[web]'") from error
 

@@ -1,7 +1,7 @@
 """An agent in a process of its own: it can be stopped, whatever it does.
 
-Its parent is a guardian (`flagfall.agents.guardian`), which ends it with all that it started. What else keeps
-it apart, `flagfall.agents.isolation` tells.
+Its parent is a guardian (`flagfall.agents.process.supervisor`), which ends it with all that it started. What
+else keeps it apart, `flagfall.agents.process.isolation` tells.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import Final, Literal
 
-from flagfall.agents.guarded_wire import play_by_wire
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.subprocess_session import play_by_wire
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
-from flagfall.agents.sandbox import check_sandbox_for
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 
@@ -24,7 +24,7 @@ class ProcessHost:
     """Runs a Python agent in a process.
 
     Args:
-        spec: `module:Name` or `file.py:Name`, see `flagfall.agents.specs`.
+        spec: `module:Name` or `file.py:Name`, see `flagfall.agents.registry`.
         name: for tables and records.
         isolation: how the process is kept apart.
 

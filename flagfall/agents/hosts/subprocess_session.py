@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import trio
 
-from flagfall.agents.guarded import Guarded, play_guarded
-from flagfall.agents.isolation import Isolation
-from flagfall.agents.wire_host import CLOSE_SECONDS, Wire, WireTalk
+from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.process.supervised import Guarded, play_guarded
+from flagfall.agents.wire.session import CLOSE_SECONDS, Wire, WireTalk
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import trio
 
-from flagfall.agents.wire_host import CLOSE_SECONDS, Wire, WireTalk
-from flagfall.agents.worker import TurnTimes, serve
+from flagfall.agents.wire.session import CLOSE_SECONDS, Wire, WireTalk
+from flagfall.agents.wire.worker import TurnTimes, serve
 from flagfall.errors import HostFault
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
 from flagfall.kernel.match import Briefing

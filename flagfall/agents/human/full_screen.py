@@ -1,6 +1,6 @@
 """A human at a full screen, drawn with urwid.
 
-The screen is urwid's, the loop is the match's (`flagfall.agents.screen_keys`): the screen is drawn where
+The screen is urwid's, the loop is the match's (`flagfall.agents.human.terminal`): the screen is drawn where
 something changed.
 """
 
@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import trio
 
-from flagfall.agents.human import QUIT, SKIP, Console, Human
-from flagfall.agents.human_talk import AFTER_DOT_OR_SPACES, Tape
-from flagfall.agents.screen_keys import at_screen
+from flagfall.agents.human.dialogue import AFTER_DOT_OR_SPACES, Tape
+from flagfall.agents.human.player import QUIT, SKIP, Console, Human
+from flagfall.agents.human.terminal import at_screen
 from flagfall.errors import UsageError
 
 try:
@@ -99,7 +99,7 @@ async def _full_screen(tape: Tape, world: Callable[[], str | None] | None) -> As
 
 
 class _ScreenConsole:
-    """See `flagfall.agents.human.Console`."""
+    """See `flagfall.agents.human.player.Console`."""
 
     def __init__(self, screen: Any, tape: Tape, world: Callable[[], str | None] | None) -> None:
         self._screen = screen
@@ -150,7 +150,7 @@ class _ScreenConsole:
         if time.monotonic() - self._drawn_at >= DRAW_SECONDS:
             self.draw()
 
-    # Keys, see `flagfall.agents.screen_keys.KeyTaker`.
+    # Keys, see `flagfall.agents.human.terminal.KeyTaker`.
 
     def press(self, key: Any) -> None:
         if key in self._keys:

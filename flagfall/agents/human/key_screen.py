@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import trio
 
-from flagfall.agents.half_blocks import HALF_BLOCK, fitted, half_block_runs
-from flagfall.agents.human import QUIT
-from flagfall.agents.human_keys import SPEEDS, USUAL_SPEED, KeyConsole, Shown
-from flagfall.agents.screen_keys import at_screen
+from flagfall.agents.human.half_blocks import HALF_BLOCK, fitted, half_block_runs
+from flagfall.agents.human.keys import SPEEDS, USUAL_SPEED, KeyConsole, Shown
+from flagfall.agents.human.player import QUIT
+from flagfall.agents.human.terminal import at_screen
 from flagfall.errors import UsageError
 
 try:
@@ -58,7 +58,7 @@ async def key_screen(keys: Mapping[str, Any], speed: int = USUAL_SPEED) -> Async
 
 
 class KeyScreen:
-    """See `flagfall.agents.human_keys.KeyConsole`.
+    """See `flagfall.agents.human.keys.KeyConsole`.
 
     Args:
         screen: of urwid.
@@ -93,7 +93,7 @@ class KeyScreen:
         self.draw()
 
     def press(self, key: Any) -> None:
-        """See `flagfall.agents.screen_keys.KeyTaker`."""
+        """See `flagfall.agents.human.terminal.KeyTaker`."""
         if key in _QUIT_KEYS:
             self._waiting.append(QUIT)
         elif key in ("+", "-"):

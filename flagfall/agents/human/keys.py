@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Final, Protocol, cast
 import attrs
 
 from flagfall.agents.agent import AgentSeat
-from flagfall.agents.human import QUIT, Human, no_virtual_time
-from flagfall.agents.human_talk import EVERY_STEP, Tape
-from flagfall.agents.langroom_solver import is_langroom
+from flagfall.agents.human.dialogue import EVERY_STEP, Tape
+from flagfall.agents.human.player import QUIT, Human, no_virtual_time
+from flagfall.agents.samples.langroom_solver import is_langroom
 from flagfall.errors import AgentFault
 from flagfall.kernel.channels.envelope import Envelope
 
@@ -99,7 +99,7 @@ class KeyHuman(Human):
     speed: ClassVar[int] = USUAL_SPEED
 
     def __init__(self, *, keys: Mapping[str, Any] = GAME_KEYS, **options: Any) -> None:
-        from flagfall.agents.human_keys_screen import key_screen, require_terminal  # noqa: PLC0415 - optional
+        from flagfall.agents.human.key_screen import key_screen, require_terminal  # noqa: PLC0415 - optional
 
         require_terminal()
         super().__init__(**options)

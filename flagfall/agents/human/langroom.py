@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from flagfall.agents.human_keys import KeyHuman, Shown, see
-from flagfall.agents.langroom_solver import LANGROOM_WORDS, is_langroom, langroom_action
+from flagfall.agents.human.keys import KeyHuman, Shown, see
+from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom, langroom_action
 from flagfall.errors import AgentFault
 
 _WALKING: Final = {

@@ -11,7 +11,7 @@ from typing import Final, Self, TextIO
 
 import trio
 
-from flagfall.agents.human_talk import Tape
+from flagfall.agents.human.dialogue import Tape
 
 PROMPT: Final = "> "
 USUAL_COLUMNS: Final = 80
@@ -97,7 +97,7 @@ class LineConsole:
             self._write(self._picture())
 
     async def ask(self, *, wanted: bool) -> str | None:  # noqa: ARG002 - it always is
-        """Show where things stand and wait for a line; see `flagfall.agents.human.Console`."""
+        """Show where things stand and wait for a line; see `flagfall.agents.human.player.Console`."""
         self._write(self._picture() + PROMPT)
         line = await self._input.line()
         if not os.isatty(self._fd):  # a terminal shows what is typed; a transcript must, too

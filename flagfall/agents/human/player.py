@@ -30,8 +30,8 @@ from typing import Any, ClassVar, Final, Protocol
 import trio
 
 from flagfall.agents.agent import AgentSeat
-from flagfall.agents.human_lines import LineConsole
-from flagfall.agents.human_talk import AFTER_DOT, AFTER_SPACES, EVERY_STEP, Manner, Talk, Tape
+from flagfall.agents.human.dialogue import AFTER_DOT, AFTER_SPACES, EVERY_STEP, Manner, Talk, Tape
+from flagfall.agents.human.line_console import LineConsole
 from flagfall.errors import AgentFault
 from flagfall.events import Event, TaskStarted
 from flagfall.kernel.channels.envelope import Envelope
@@ -232,34 +232,34 @@ class HumanAgent(LineHuman):
 
 
 def full_screen_human(**options: Any) -> Human:
-    """A human at a full screen; see `flagfall.agents.human_screen.FullScreenHuman`.
+    """A human at a full screen; see `flagfall.agents.human.full_screen.FullScreenHuman`.
 
     Raises:
         UsageError: there is no terminal, or urwid is not installed.
     """
-    from flagfall.agents.human_screen import FullScreenHuman  # noqa: PLC0415 - needs a package that is optional
+    from flagfall.agents.human.full_screen import FullScreenHuman  # noqa: PLC0415 - needs a package that is optional
 
     return FullScreenHuman(**options)
 
 
 def key_human(**options: Any) -> Human:
-    """A human who plays by single keys; see `flagfall.agents.human_keys.KeyHuman`.
+    """A human who plays by single keys; see `flagfall.agents.human.keys.KeyHuman`.
 
     Raises:
         UsageError: there is no terminal, or urwid is not installed.
     """
-    from flagfall.agents.human_keys import KeyHuman  # noqa: PLC0415 - needs a package that is optional
+    from flagfall.agents.human.keys import KeyHuman  # noqa: PLC0415 - needs a package that is optional
 
     return KeyHuman(**options)
 
 
 def room_human(**options: Any) -> Human:
-    """A human in LangRoom; see `flagfall.agents.human_room.RoomHuman`.
+    """A human in LangRoom; see `flagfall.agents.human.langroom.RoomHuman`.
 
     Raises:
         UsageError: there is no terminal, or urwid is not installed.
     """
-    from flagfall.agents.human_room import RoomHuman  # noqa: PLC0415 - needs a package that is optional
+    from flagfall.agents.human.langroom import RoomHuman  # noqa: PLC0415 - needs a package that is optional
 
     return RoomHuman(**options)
 

@@ -21,8 +21,8 @@ from typing import Final
 
 import attrs
 
-from flagfall.agents.learner_answers import Answers
-from flagfall.agents.learner_turns import SILENCE, Ear
+from flagfall.agents.learner.answers import Answers
+from flagfall.agents.learner.turn_taking import SILENCE, Ear
 from flagfall.kernel.match import Briefing
 
 _CLOSE_EVERY: Final = 4

@@ -24,8 +24,8 @@ from typing import Final
 
 import attrs
 
-from flagfall.agents.learner_programs import ProgramLibrary, Sentence
-from flagfall.agents.learner_relations import Relations
+from flagfall.agents.learner.programs import ProgramLibrary, Sentence
+from flagfall.agents.learner.relations import Relations
 
 _MOST_FACTS: Final = 4096
 """Questions remembered; then the oldest is forgotten."""

@@ -13,7 +13,7 @@ __all__ = ["Relations", "relate"]
 from collections import Counter, deque
 from typing import Final, TypeAlias
 
-from flagfall.agents.learner_programs import Sentence
+from flagfall.agents.learner.programs import Sentence
 
 Features: TypeAlias = tuple[object, ...]
 

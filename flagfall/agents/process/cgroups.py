@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from flagfall.agents.limits import Limits
+from flagfall.agents.process.limits import Limits
 from flagfall.timing import NowNs
 
 _numbers: Final = itertools.count()

@@ -19,7 +19,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from flagfall.agents.limits import UNLIMITED, Limits
+from flagfall.agents.process.limits import UNLIMITED, Limits
 from flagfall.agents.process.visible import shown_paths
 from flagfall.errors import UsageError, nearest
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 
 from flagfall.errors import UsageError, nearest
-from flagfall.timing.units import S, format_duration, parse_duration
+from flagfall.timing.durations import S, format_duration, parse_duration
 
 UNITS: Final[Mapping[str, int]] = MappingProxyType(
     {

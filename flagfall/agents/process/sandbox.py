@@ -35,7 +35,7 @@ from typing import Final
 
 import attrs
 
-from flagfall.agents.limits import Limits
+from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.seccomp import compile_filter
 from flagfall.agents.process.visible import is_copied, refuse_unreadable
 from flagfall.errors import UsageError
@@ -303,7 +303,7 @@ def _python_places() -> list[str]:
     paths = sysconfig.get_paths()
     libraries = (paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     inner = (str(Path(prefix, name)) for prefix in prefixes for name in _PYTHON)
-    return [str(Path(place).absolute()) for place in (*inner, *libraries, str(Path(__file__).parents[1]))]
+    return [str(Path(place).absolute()) for place in (*inner, *libraries, str(Path(__file__).parents[2]))]
 
 
 def _without_inner(paths: Iterable[str]) -> list[str]:

@@ -18,19 +18,19 @@ from typing import Any, Final
 
 import trio
 
-from flagfall.agents import guardian
-from flagfall.agents.cgroups import has_controller, make_group, usage_clock
-from flagfall.agents.isolation import Isolation
-from flagfall.agents.limits import Limits
+from flagfall.agents.process import supervisor
+from flagfall.agents.process.cgroups import has_controller, make_group, usage_clock
 from flagfall.agents.process.forced_end import AgentReport, kill_below
+from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.process.limits import Limits
+from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
 from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.agents.process.visible import show_hint
-from flagfall.agents.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NowNs, process_cpu_clock
-from flagfall.timing.units import S
+from flagfall.timing.durations import S
 
 LAST_WORDS_SECONDS: Final = 0.1
 """How long a process that broke down has to end by itself, so that its exit code is its own."""
@@ -53,7 +53,7 @@ SUPERVISOR_SECONDS: Final = 0.1
 """Grace period of a supervisor that is asked to end its agent: it needs some 10 ms, more on a loaded machine.
 Then the host kills the agent itself, since the agent may have stopped its supervisor."""
 
-_PATIENCE_SECONDS: Final = guardian.KILL_SECONDS + 1
+_PATIENCE_SECONDS: Final = supervisor.KILL_SECONDS + 1
 """The time that a supervisor has afterwards to remove what the agent left on the disk."""
 
 _RESOURCES: Final = {
@@ -101,7 +101,7 @@ async def open_guarded(
         report = AgentReport()
         settings = [*_settings(limits, folder, group, sandbox), f"report={report.writing}"]
         process = await trio.lowlevel.open_process(
-            [sys.executable, "-I", "-S", guardian.__file__, *settings, "--", *words],
+            [sys.executable, "-I", "-S", supervisor.__file__, *settings, "--", *words],
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
@@ -227,8 +227,8 @@ def _is_left(folder: str, group: Path | None) -> bool:
 
 def _remove(folder: str, group: Path | None) -> None:
     if folder and Path(folder).exists():
-        guardian.remove_folder(folder)
-    end = time.monotonic() + guardian.KILL_SECONDS
+        supervisor.remove_folder(folder)
+    end = time.monotonic() + supervisor.KILL_SECONDS
     while group is not None and group.exists() and time.monotonic() < end:
         with suppress(OSError):  # those who were killed are a moment in it
             group.rmdir()
@@ -382,7 +382,7 @@ def _family_clock(pid: int) -> NowNs:
     clocks: dict[int, NowNs] = {}
 
     def used() -> int:
-        for member in guardian.descendants(pid):
+        for member in supervisor.descendants(pid):
             if member not in clocks:
                 clocks[member] = process_cpu_clock(member)
         return sum(clock() for clock in clocks.values())

@@ -15,7 +15,7 @@ here both are sound. The host is watched by a descriptor of its process instead.
 imported, and little of it: this program starts in some 15 ms, and sleeps when nothing happens.
 """
 
-# ruff: noqa: PTH100, PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH118, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
+# ruff: noqa: PTH100, PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class _Settings:
 
 def _load_bytes_used() -> Callable[[Sequence[int], int, Iterable[str]], int]:
     """Load the function that counts memory: flagfall is no package here, and takes long to import."""
-    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "process"))
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     counts: Callable[[Sequence[int], int, Iterable[str]], int] = importlib.import_module(
         "memory_use"
     ).bytes_used

@@ -9,11 +9,16 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final
 
-from flagfall.agents.any_value import any_value
-from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver, is_langroom, langroom_action
-from flagfall.agents.language_model import LanguageModel
-from flagfall.agents.learner import LearningAgent
-from flagfall.agents.q_learning import BYTES, GAME_ACTIONS, QLearningAgent
+from flagfall.agents.learner.agent import LearningAgent
+from flagfall.agents.samples.langroom_solver import (
+    LANGROOM_WORDS,
+    LangRoomSolver,
+    is_langroom,
+    langroom_action,
+)
+from flagfall.agents.samples.language_model import LanguageModel
+from flagfall.agents.samples.q_learning import BYTES, GAME_ACTIONS, QLearningAgent
+from flagfall.agents.samples.space_sampler import any_value
 from flagfall.kernel.match import Briefing
 
 _SPACE: Final = 0x20

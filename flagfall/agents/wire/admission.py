@@ -26,11 +26,11 @@ from typing import Final, TypeAlias
 import attrs
 import trio
 
-from flagfall.agents.admission import Admission, Refusal
-from flagfall.agents.handshakes import is_hung_up
-from flagfall.agents.streams import bytes_of, secured
-from flagfall.agents.wire import Join, Joined, Refused, decode_from_agent, encode
-from flagfall.agents.wire_host import Payloads, Wire
+from flagfall.agents.connections.admission import Admission, Refusal
+from flagfall.agents.connections.handshakes import is_hung_up
+from flagfall.agents.wire.messages import Join, Joined, Refused, decode_from_agent, encode
+from flagfall.agents.wire.session import Payloads, Wire
+from flagfall.agents.wire.tls import bytes_of, secured
 from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES
 from flagfall.kernel.channels.pipes import Bytes

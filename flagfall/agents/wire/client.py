@@ -1,7 +1,8 @@
 """The agent's end over a network: connects to a host, says who it is, and plays any Python agent there.
 
 A thread carries payloads between the network and a pair of sockets, where the agent is played as in a process
-of the host's own (`flagfall.agents.worker`); so the agent has the main thread, and any loop that it likes.
+of the host's own (`flagfall.agents.wire.worker`); so the agent has the main thread, and any loop that it
+likes.
 
 Where the line is lost and the agent may come back, that thread answers for it what it has said already: an
 agent notices nothing but time. Where the line is lost before `hello`, or the seat is taken, it tries again
@@ -26,11 +27,10 @@ import attrs
 import trio
 from msgspec import UNSET
 
-from flagfall.agents.admission import KEEPALIVE_SECONDS
-from flagfall.agents.door import MAX_TOKEN_CHARS
-from flagfall.agents.foreign import NETWORK
-from flagfall.agents.streams import bytes_of, secured
-from flagfall.agents.wire import (
+from flagfall.agents.connections.admission import KEEPALIVE_SECONDS
+from flagfall.agents.spec import NETWORK
+from flagfall.agents.wire.admission import MAX_TOKEN_CHARS
+from flagfall.agents.wire.messages import (
     Answer,
     Ask,
     Bye,
@@ -48,8 +48,9 @@ from flagfall.agents.wire import (
     decode_to_agent,
     encode,
 )
-from flagfall.agents.wire_host import Payloads
-from flagfall.agents.worker import serve
+from flagfall.agents.wire.session import Payloads
+from flagfall.agents.wire.tls import bytes_of, secured
+from flagfall.agents.wire.worker import serve
 from flagfall.errors import AgentFault, HostFault, UsageError, nearest
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.framing import FrameError
@@ -367,7 +368,7 @@ class _Carrier:
         try:
             payloads: Payloads = PayloadPipe(pipe)
             if invitation.scheme in {"ws", "wss"}:
-                from flagfall.agents.websocket import WebSocketPayloads  # noqa: PLC0415 - an extra
+                from flagfall.agents.wire.websocket import WebSocketPayloads  # noqa: PLC0415 - an extra
 
                 web = WebSocketPayloads(pipe, server=False)
                 await web.connect(invitation.place)

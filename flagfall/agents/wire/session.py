@@ -12,7 +12,7 @@ import attrs
 import trio
 from msgspec import UNSET, UnsetType
 
-from flagfall.agents.wire import (
+from flagfall.agents.wire.messages import (
     WIRE_VERSION,
     Answer,
     Ask,

@@ -1,8 +1,8 @@
 """The agent's end of a wire: loads an agent, and plays it in the kind of loop that it is written for.
 
-`python -m flagfall.agents` speaks the wire (`flagfall.agents.wire`) over its standard input and output. What
-the agent prints goes to the standard error instead. `--check SPEC` only loads the agent, and says whether it
-could.
+`python -m flagfall.agents` speaks the wire (`flagfall.agents.wire.messages`) over its standard input and
+output. What the agent prints goes to the standard error instead. `--check SPEC` only loads the agent, and
+says whether it could.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, Final
 import trio
 
 from flagfall.agents.agent import adapt
-from flagfall.agents.playing import play_seat, settled
-from flagfall.agents.specs import load_agent
-from flagfall.agents.wire import (
+from flagfall.agents.loop import play_seat, settled
+from flagfall.agents.registry import load_agent
+from flagfall.agents.wire.messages import (
     Answer,
     Ask,
     Bye,

@@ -18,14 +18,14 @@ from typing import Final, Literal
 
 import trio
 
-from flagfall.agents.addresses import LOOPBACK, checked_address, checked_port, try_port
-from flagfall.agents.admission import Census, SeriesDoor
-from flagfall.agents.commands import split_command
-from flagfall.agents.guarded import LAST_WORDS_SECONDS, Guarded, open_guarded
-from flagfall.agents.isolation import NO_ISOLATION
-from flagfall.agents.wire_host import described
-from flagfall.agents.zmq_link import LearnerDoor, LearnerLink, LinkLost
-from flagfall.agents.zmq_wire import is_remote, read_reply, reward_text, token_text
+from flagfall.agents.command_line import split_command
+from flagfall.agents.connections.addresses import LOOPBACK, checked_address, checked_port, try_port
+from flagfall.agents.connections.admission import Census, SeriesDoor
+from flagfall.agents.process.isolation import NO_ISOLATION
+from flagfall.agents.process.supervised import LAST_WORDS_SECONDS, Guarded, open_guarded
+from flagfall.agents.wire.session import described
+from flagfall.agents.zmq.messages import is_remote, read_reply, reward_text, token_text
+from flagfall.agents.zmq.pair_socket import LearnerDoor, LearnerLink, LinkLost
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.match import Briefing
@@ -54,7 +54,7 @@ class RemoteLearnerHost:
     """Waits for a learner to connect, and plays the seat with it.
 
     The port is tried at once, so that a wrong one is reported before anything is played. It is bound while a
-    match is played, or over a whole series (`flagfall.agents.admission.open_series`).
+    match is played, or over a whole series (`flagfall.agents.connections.admission.open_series`).
 
     Args:
         port: where to bind, 1 to 65535.
@@ -101,7 +101,7 @@ class RemoteLearnerHost:
 
     @asynccontextmanager
     async def series(self) -> AsyncIterator[None]:
-        """Keep the port open over several matches; see `flagfall.agents.admission.open_series`.
+        """Keep the port open over several matches; see `flagfall.agents.connections.admission.open_series`.
 
         A learner that stays connected plays the next match, without another `hello`.
 

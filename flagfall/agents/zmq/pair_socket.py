@@ -1,7 +1,8 @@
 """Connections of remote learners: the ZeroMQ handshake, `hello`, and messages, without waiting or with it.
 
 Rule 1: a connection belongs to a learner when it has said `hello`, after the token where one is asked for.
-    Until then it is one of many (`flagfall.agents.handshakes`): a greeting alone takes no learner's place.
+    Until then it is one of many (`flagfall.agents.connections.handshakes`): a greeting alone takes no
+    learner's place.
 Rule 2: a learner that connects again says `hello` again. A client library that connects again by itself, for
     a program that goes on as if nothing had happened, does not, and is not let in.
 """
@@ -15,11 +16,11 @@ from typing import Any, Final
 
 import trio
 
-from flagfall.agents.admission import Admission, Refusal
-from flagfall.agents.handshakes import is_hung_up
-from flagfall.agents.streams import bytes_of
-from flagfall.agents.zmq_wire import HELLO, reward_text, shown
-from flagfall.agents.zmtp import ZmtpError, ZmtpPeer, message
+from flagfall.agents.connections.admission import Admission, Refusal
+from flagfall.agents.connections.handshakes import is_hung_up
+from flagfall.agents.wire.tls import bytes_of
+from flagfall.agents.zmq.messages import HELLO, reward_text, shown
+from flagfall.agents.zmq.zmtp import ZmtpError, ZmtpPeer, message
 from flagfall.kernel.channels.pipes import BytePipe
 
 HELLO_SECONDS: Final = 60.0

@@ -44,12 +44,12 @@ def serve(
         reconnect: Come back where the line is lost; the host must allow it.
         matches: Play so many matches, one after the other.
     """
-    from flagfall.agents.door import Joining
-    from flagfall.agents.guest import Invitation, play_as_guest
-    from flagfall.agents.specs import load_agent
-    from flagfall.agents.worker import serve as serve_wire
-    from flagfall.agents.worker import take_standard_streams
-    from flagfall.timing.units import S, parse_duration
+    from flagfall.agents.registry import load_agent
+    from flagfall.agents.wire.admission import Joining
+    from flagfall.agents.wire.client import Invitation, play_as_guest
+    from flagfall.agents.wire.worker import serve as serve_wire
+    from flagfall.agents.wire.worker import take_standard_streams
+    from flagfall.timing.durations import S, parse_duration
 
     if connect is None:
         if token_file is not None or ca is not None or reconnect or matches != 1:

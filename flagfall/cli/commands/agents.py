@@ -32,15 +32,15 @@ def agents(*, json: Annotated[bool, Parameter(negative="", show_default=False)] 
     Args:
         json: Print an object instead of a table: what each sample does, by name.
     """
-    from flagfall.agents.samples import SAMPLES
+    from flagfall.agents.samples.basic import SAMPLES
 
     lines = {name: (inspect.getdoc(agent) or "").partition("\n")[0] for name, agent in SAMPLES.items()}
     if json:
-        from flagfall.cli.output import print_json
+        from flagfall.cli.console.output import print_json
 
         print_json(lines)
         return
-    from flagfall.cli.output import print_table, table
+    from flagfall.cli.console.output import print_table, table
 
     rows = table("agent", "what it does")
     for name, line in lines.items():

@@ -43,13 +43,13 @@ def check_agent(
         show: As for `flagfall run`.
         json: Print one JSON object instead of a table.
     """
-    from flagfall.agents.foreign import is_command, is_foreign, is_track_client
-    from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
-    from flagfall.agents.specs import is_human
-    from flagfall.cli.output import harmless, print_json, print_table, table
-    from flagfall.cli.preflight import check_now
+    from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+    from flagfall.agents.registry import is_human
+    from flagfall.agents.spec import is_command, is_foreign, is_track_client
+    from flagfall.cli.console.output import harmless, print_json, print_table, table
+    from flagfall.cli.runs.preflight import check_now
     from flagfall.playing import DEFAULT_TIME_CONTROL, host_agent
-    from flagfall.testing.examination import Examinee, examine
+    from flagfall.testing.agent_report import Examinee, examine
     from flagfall.timing import TimeControl
 
     if is_human(spec) or (is_foreign(spec) and not is_command(spec) and not is_track_client(spec)):

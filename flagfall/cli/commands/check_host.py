@@ -13,7 +13,7 @@ from flagfall.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagfall.testing.matrix import Finding, Place
+    from flagfall.testing.adversarial.matrix import Finding, Place
 
 _DIFFERS = 1
 _KINDS: Final[tuple[Literal["process", "sandbox"], ...]] = ("process", "sandbox")
@@ -39,7 +39,7 @@ def check_host(
             (`task`), in a thread, in a process, in a process in a sandbox.
         json: Print one JSON object instead of a table; times in nanoseconds.
     """
-    from flagfall.testing.matrix import PLACES, run_matrix
+    from flagfall.testing.adversarial.matrix import PLACES, run_matrix
 
     places = list(dict.fromkeys(place or PLACES))
     missing = "" if "sandbox" not in places else _no_sandbox()
@@ -58,7 +58,7 @@ def check_host(
 
 def _no_sandbox() -> str:
     """Why there are no sandboxes here; empty where there are."""
-    from flagfall.agents.sandbox import check_sandbox
+    from flagfall.agents.process.sandbox import check_sandbox
 
     try:
         check_sandbox()
@@ -70,7 +70,7 @@ def _no_sandbox() -> str:
 def _tell_progress(done: int, places: Sequence[Place]) -> None:
     import sys
 
-    from flagfall.testing.matrix import matrix_rows
+    from flagfall.testing.adversarial.matrix import matrix_rows
 
     if sys.stderr.isatty():
         total = len(list(matrix_rows(places)))
@@ -80,7 +80,7 @@ def _tell_progress(done: int, places: Sequence[Place]) -> None:
 
 def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
     from flagfall.agents.process.enforcement import enforcement_of
-    from flagfall.cli.output import duration, print_json, print_table, table
+    from flagfall.cli.console.output import duration, print_json, print_table, table
 
     if json:
         limits = {kind: dict(enforcement_of(kind)) for kind in _KINDS}

@@ -33,8 +33,8 @@ def ctl(
         value: The match for `cancel`, the number for `jobs`.
         json: Print the state as one JSON object.
     """
-    from flagfall.cli.output import harmless, number, print_json, print_table, table
-    from flagfall.tournament.control_client import ask_run
+    from flagfall.cli.console.output import harmless, number, print_json, print_table, table
+    from flagfall.tournament.run.control_client import ask_run
 
     if (wish in _NEEDS) != (value is not None):
         raise UsageError(
@@ -65,7 +65,7 @@ def ctl(
 
 
 def _count(text: str) -> int:
-    from flagfall.tournament.control import MAX_JOBS
+    from flagfall.tournament.run.control_socket import MAX_JOBS
 
     if not text.isdecimal() or len(text) > len(str(MAX_JOBS)) or not 1 <= int(text) <= MAX_JOBS:
         raise UsageError(f"ctl jobs {text}: write a whole number from 1 to {MAX_JOBS}")

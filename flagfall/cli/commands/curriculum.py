@@ -48,7 +48,7 @@ def curriculum(
         go_on: Keep one learner for all the tasks, instead of a fresh one for each.
         json: Print one JSON object instead of a table.
     """
-    from flagfall.agents.specs import load_agent
+    from flagfall.agents.registry import load_agent
 
     tasks = _tasks(task)
     given = load_agent(agent)
@@ -105,7 +105,7 @@ def teach(
         seed: the root seed of the match.
     """
     from flagfall.kernel.script import run_plain
-    from flagfall.tasks.task_schedulers import ConsecutiveTaskScheduler
+    from flagfall.tasks.schedulers import ConsecutiveTaskScheduler
 
     scheduler = ConsecutiveTaskScheduler([task], threshold)
     instances = solved = steps = 0
@@ -185,7 +185,7 @@ def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, floa
 
 
 def _report(lessons: Sequence[Lesson], *, json: bool) -> None:
-    from flagfall.cli.output import harmless, number, print_json, print_table, table
+    from flagfall.cli.console.output import harmless, number, print_json, print_table, table
 
     if json:
         print_json({"lessons": [attrs.asdict(lesson) for lesson in lessons]})

@@ -38,11 +38,11 @@ def results(
         matches: Of a tournament, a row for each seat of each match, in place of the standings.
     """
     if file.is_dir():
-        from flagfall.cli.tournament_results import show_tournament
+        from flagfall.cli.tournaments.results import show_tournament
 
         show_tournament(file, output, "json" if json and form is None else form, matches=matches)
         return
-    from flagfall.cli.files import reading
+    from flagfall.cli.console.files import reading
 
     with reading(file):
         if form is not None or matches:
@@ -51,9 +51,9 @@ def results(
 
 
 def _show_match(file: Path, output: Path | None, *, json: bool) -> None:
-    from flagfall.cli.results_file import check_results, figures_text, write_results
-    from flagfall.recording.journal import read_journal
-    from flagfall.recording.results import ResultsSink
+    from flagfall.cli.runs.results_file import check_results, figures_text, write_results
+    from flagfall.recording.journal.writer import read_journal
+    from flagfall.recording.round1_results import ResultsSink
 
     sink = ResultsSink()
     fault: UsageError | None = None

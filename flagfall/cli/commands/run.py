@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.signals import SIGNALLED
+from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
-    from flagfall.agents.door import Joining
-    from flagfall.agents.isolation import Isolation
-    from flagfall.cli.session import Session
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.agents.wire.admission import Joining
+    from flagfall.cli.runs.session import Session
 
 _List = Parameter(consume_multiple=True, negative="")
 _Flag = Parameter(negative="", show_default=False)
@@ -117,10 +117,10 @@ def run(
     """
     import trio
 
-    from flagfall.agents.isolation import Isolation
-    from flagfall.cli.configs import TaskOptions
-    from flagfall.cli.plan import make_plan
-    from flagfall.cli.session import Session
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.cli.runs.plan import make_plan
+    from flagfall.cli.runs.session import Session
+    from flagfall.cli.runs.task_options import TaskOptions
     from flagfall.timing import VirtualClock
 
     plan = make_plan(
@@ -144,13 +144,13 @@ def run(
         timed=not no_timeout,
     )
     if plan.in_processes:
-        from flagfall.cli.preflight import check_now
+        from flagfall.cli.runs.preflight import check_now
 
         check_now(plan.in_processes, plan.isolation)
     if not quiet:
         _tell_advisory(plan.isolation)
     if log_level is not None:
-        from flagfall.recording.logs import configure_logging
+        from flagfall.recording.log_sink import configure_logging
 
         configure_logging(level=log_level)
     progress = not quiet and log_level is None
@@ -180,7 +180,7 @@ def _joining(
     """Who may join over a network; `None` where nothing is said of it."""
     if token_file is certificate is key is None and not reconnect:
         return None
-    from flagfall.agents.door import Joining
+    from flagfall.agents.wire.admission import Joining
 
     token = "" if token_file is None else Joining.read_token(token_file)
     return Joining(token, certificate, key, reconnect)
@@ -198,8 +198,8 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
 
 def _report(session: Session, *, json: bool, quiet: bool) -> None:
     """Print what was played."""
-    from flagfall.cli.output import print_json
-    from flagfall.cli.tables import as_data, print_falls, print_journals, print_results
+    from flagfall.cli.console.output import print_json
+    from flagfall.cli.runs.tables import as_data, print_falls, print_journals, print_results
 
     if json:
         ended = "fault" if session.fault is not None else "signal" if session.signal else "done"

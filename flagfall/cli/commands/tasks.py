@@ -26,11 +26,11 @@ def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] =
     for family, task_id in task_ids():
         families.setdefault(family, []).append(task_id)
     if json:
-        from flagfall.cli.output import print_json
+        from flagfall.cli.console.output import print_json
 
         print_json(families)
         return
-    from flagfall.cli.output import print_table, table
+    from flagfall.cli.console.output import print_table, table
 
     rows = table("family", "tasks")
     rows.columns[1].no_wrap = False

@@ -15,7 +15,7 @@ from flagfall.errors import FlagfallError, HostFault, UsageError
 if TYPE_CHECKING:
     import trio
 
-    from flagfall.tournament.plan import Plan
+    from flagfall.tournament.plan.model import Plan
 
 _Flag = Parameter(negative="", show_default=False)
 
@@ -50,8 +50,8 @@ def tournament(
         quiet: Do not tell how far it is.
     """
     from flagfall.tournament.exports import check_format
-    from flagfall.tournament.plan import MAX_SEED
-    from flagfall.tournament.reading import PLANS, load_plan
+    from flagfall.tournament.plan.model import MAX_SEED
+    from flagfall.tournament.plan.parser import PLANS, load_plan
 
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
@@ -60,7 +60,7 @@ def tournament(
     loaded = load_plan(plan, seed=seed)
     folder = out or loaded.output.folder
     if dry_run:
-        from flagfall.cli.tournament_schedule import print_schedule
+        from flagfall.cli.tournaments.schedule import print_schedule
 
         print_schedule(loaded, folder, jobs)
         return 0
@@ -72,9 +72,9 @@ def tournament(
         check_format(form)
     _check_agents(loaded, folder, *(() if plan in PLANS else (Path(plan),)))
 
-    from flagfall.cli.gvgai_runs import run_until_interrupted
-    from flagfall.cli.tournament_screen import TournamentScreen
-    from flagfall.tournament.tournaments import run_tournament
+    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.tournaments.live_screen import TournamentScreen
+    from flagfall.tournament.run.api import run_tournament
 
     screen = TournamentScreen(quiet=quiet)
 
@@ -120,10 +120,10 @@ def _check_agents(plan: Plan, *private: Path) -> None:
     Raises:
         UsageError: some cannot be imported, or would see that.
     """
-    from flagfall.agents.foreign import is_foreign
-    from flagfall.agents.specs import is_sample
-    from flagfall.cli.preflight import check_now
-    from flagfall.tournament.tournaments import refuse_showing
+    from flagfall.agents.registry import is_sample
+    from flagfall.agents.spec import is_foreign
+    from flagfall.cli.runs.preflight import check_now
+    from flagfall.tournament.run.api import refuse_showing
 
     refuse_showing(plan, *private)
     by_isolation: dict[str, list[str]] = {}
@@ -137,7 +137,7 @@ def _check_agents(plan: Plan, *private: Path) -> None:
 
 
 def _print_results(plan: Plan, folder: Path, again: str) -> None:
-    from flagfall.cli.standings import print_standings
+    from flagfall.cli.tournaments.standings import print_standings
     from flagfall.tournament.exports import agent_rows, export
     from flagfall.tournament.standings import standings
     from flagfall.tournament.store import Store

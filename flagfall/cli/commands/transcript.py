@@ -23,7 +23,7 @@ def transcript(
         file: A journal.
         output: Write it to this file instead; it appears when it is complete.
     """
-    from flagfall.cli.files import reading, replacing
+    from flagfall.cli.console.files import reading, replacing
 
     with reading(file):
         if output is None:
@@ -37,7 +37,7 @@ def transcript(
 def _lines(file: Path) -> Iterator[str]:
     import json
 
-    from flagfall.recording.journal import read_journal
+    from flagfall.recording.journal.writer import read_journal
     from flagfall.recording.transcript import transcript as told
 
     for entry in told(read_journal(file)):

@@ -46,8 +46,8 @@ def verify(
             Without it `verify` asks at a terminal, and refuses elsewhere.
         quiet: Print only a difference.
     """
-    from flagfall.cli.files import reading
-    from flagfall.cli.output import one_line
+    from flagfall.cli.console.files import reading
+    from flagfall.cli.console.output import one_line
     from flagfall.recording.verify import verify as compare
 
     rebuild = partial(_rebuild, file, trust=trust) if config is None else _from_config(config)
@@ -66,8 +66,8 @@ def _progress(file: Path, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Return a callback for the number of turns compared so far; a terminal shows it if that takes long."""
     from rich.console import Console
 
-    from flagfall.cli.output import harmless
-    from flagfall.cli.progress import Progress, show_progress
+    from flagfall.cli.console.output import harmless
+    from flagfall.cli.console.progress import Progress, show_progress
 
     console = Console(stderr=True, highlight=False, markup=False)
     progress = Progress(1, None)
@@ -86,7 +86,7 @@ def _progress(file: Path, *, quiet: bool) -> Iterator[Callable[[int], None]]:
 
 
 def _from_config(source: str) -> Callable[[MatchStarted], Any]:
-    from flagfall.cli.configs import load_setup
+    from flagfall.cli.runs.task_options import load_setup
 
     setup = load_setup(source)
     return lambda _header: setup.build()
@@ -118,7 +118,7 @@ def _may_ask() -> bool:
 
 def _agreed(question: str) -> bool:
     """Ask the user at the terminal; anything but a yes is a no."""
-    from flagfall.cli.output import harmless
+    from flagfall.cli.console.output import harmless
 
     print(f"flagfall: {harmless(question)}. Import it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -48,7 +48,7 @@ def reading(path: Path) -> Iterator[None]:
         print(f"flagfall: {path}: interrupted before its end", file=sys.stderr)
         raise
     except UsageError as error:
-        from flagfall.cli.output import one_line
+        from flagfall.cli.console.output import one_line
 
         raise UsageError(one_line(str(error))) from error
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from flagfall.cli.signals import release_terminal
+from flagfall.cli.console.signals import release_terminal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -9,11 +9,11 @@ from typing import Final
 from cyclopts import App
 
 _COMMANDS: Final = {
-    "train": ("gvgai_train:train", "Train and validate an agent on one game, and print how it did."),
-    "contest": ("gvgai_contest:contest", "Every agent on every game: ranks and points."),
-    "serve": ("gvgai_serve:serve", "Let clients of the original connect and play."),
-    "play-on": ("gvgai_play_on:play_on", "Play at a server of the original."),
-    "results": ("gvgai_results:results", "Print the figures of a recorded track."),
+    "train": ("train:train", "Train and validate an agent on one game, and print how it did."),
+    "contest": ("contest:contest", "Every agent on every game: ranks and points."),
+    "serve": ("serve:serve", "Let clients of the original connect and play."),
+    "play-on": ("play_on:play_on", "Play at a server of the original."),
+    "results": ("results:results", "Print the figures of a recorded track."),
 }
 
 gvgai = App(
@@ -22,4 +22,4 @@ gvgai = App(
     help_format="markdown",
 )
 for _order, (_command, (_place, _line)) in enumerate(_COMMANDS.items()):
-    gvgai.command(f"flagfall.cli.{_place}", name=_command, help=_line, sort_key=_order)
+    gvgai.command(f"flagfall.cli.gvgai.{_place}", name=_command, help=_line, sort_key=_order)

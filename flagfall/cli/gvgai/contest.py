@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from flagfall.cli.gvgai_options import Agents, Flag, Journal, PlayOptions, Seed
+from flagfall.cli.gvgai.options import Agents, Flag, Journal, PlayOptions, Seed
 
 if TYPE_CHECKING:
     from flagfall.errors import HostFault
     from flagfall.gvgai.contest import Contest
-    from flagfall.gvgai.series import Fixture
-    from flagfall.gvgai.tracks import PlayedTrack
+    from flagfall.gvgai.contest_runner import Fixture
+    from flagfall.gvgai.play_track import PlayedTrack
 
 _USUAL = PlayOptions()
 
@@ -49,12 +49,12 @@ def contest(
     """
     import trio
 
-    from flagfall.cli.gvgai_options import check_files, check_output, print_now, write_json
-    from flagfall.cli.gvgai_runs import check_players, run_until_interrupted
-    from flagfall.cli.output import print_json
+    from flagfall.cli.console.output import print_json
+    from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
+    from flagfall.cli.gvgai.options import check_files, check_output, print_now, write_json
     from flagfall.gvgai.contest import Contest
+    from flagfall.gvgai.contest_runner import fixtures, play_series
     from flagfall.gvgai.original_output import OriginalOutput
-    from flagfall.gvgai.series import fixtures, play_series
 
     times, rules = options.read(options.think)
     isolation = options.kept_apart()
@@ -124,7 +124,7 @@ def _line(fixture: Fixture, played: PlayedTrack | HostFault, count: int) -> str:
 
 def _reason(detail: str) -> str:
     """Return the line of a detail that says most: the first one, and of a traceback the last one."""
-    from flagfall.cli.output import harmless
+    from flagfall.cli.console.output import harmless
 
     lines = harmless(detail).strip().splitlines()
     if not lines:
@@ -134,7 +134,7 @@ def _reason(detail: str) -> str:
 
 def _print(standing: Contest) -> None:
     """Print the ranks on each game, and across games."""
-    from flagfall.cli.output import harmless, number, print_table, table
+    from flagfall.cli.console.output import harmless, number, print_table, table
 
     rankings = standing.rankings
     for ranking in rankings:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from flagfall.agents.foreign import is_foreign
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.specs import is_human
-from flagfall.cli.interrupts import STOPPING, interruptible
-from flagfall.cli.preflight import check_agents
-from flagfall.cli.signals import SIGNALLED
-from flagfall.gvgai.samples import PLAYERS
-from flagfall.gvgai.tracks import agent_label
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.registry import is_human
+from flagfall.agents.spec import is_foreign
+from flagfall.cli.console.interrupts import STOPPING, interruptible
+from flagfall.cli.console.signals import SIGNALLED
+from flagfall.cli.runs.preflight import check_agents
+from flagfall.gvgai.play_track import agent_label
+from flagfall.gvgai.sample_players import PLAYERS
 from flagfall.timing import VirtualClock
 
 if TYPE_CHECKING:

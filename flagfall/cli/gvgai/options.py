@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from flagfall.errors import UsageError
-from flagfall.timing.units import parse_duration
+from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
-    from flagfall.agents.isolation import Isolation
-    from flagfall.gvgai.figures import TrackFigures
-    from flagfall.gvgai.tracks import TrackTimes
-    from flagfall.tasks.vgdl.track import TrackRules
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.gvgai.play_track import TrackTimes
+    from flagfall.gvgai.track_statistics import TrackFigures
+    from flagfall.tasks.vgdl.learning_track import TrackRules
 
 Rules = Literal["gvgai-document", "gvgai-2017"]
 
@@ -69,8 +69,8 @@ class TrackOptions:
         Raises:
             UsageError: something cannot be.
         """
-        from flagfall.gvgai.tracks import TrackTimes
-        from flagfall.tasks.vgdl.track import TrackRules
+        from flagfall.gvgai.play_track import TrackTimes
+        from flagfall.tasks.vgdl.learning_track import TrackRules
 
         rules = TrackRules.named(self.rules, games=self.games, rounds=self.rounds)
         return TrackTimes.of(
@@ -106,7 +106,7 @@ class PlayOptions(TrackOptions):
         Raises:
             UsageError: something cannot be, or there are no processes.
         """
-        from flagfall.agents.isolation import Isolation
+        from flagfall.agents.process.isolation import Isolation
 
         if self.isolation is None and self.limits is None and self.pass_env is None:
             return None
@@ -155,7 +155,7 @@ def print_now(line: str) -> None:
 
 def print_figures(figures: TrackFigures) -> None:
     """Print a track: by level, by phase, and the curve of the training."""
-    from flagfall.cli.output import duration, harmless, number, print_table, table
+    from flagfall.cli.console.output import duration, harmless, number, print_table, table
 
     levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
     for row in figures.levels:
@@ -186,7 +186,7 @@ def check_files(journal: Path | None, results: Path | None) -> None:
     Raises:
         UsageError: they cannot, or something else would be lost.
     """
-    from flagfall.cli.results_file import check_results
+    from flagfall.cli.runs.results_file import check_results
 
     if results is not None:
         if results == journal:
@@ -196,7 +196,7 @@ def check_files(journal: Path | None, results: Path | None) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Leave a value in a file, as JSON."""
-    from flagfall.cli.files import replacing
+    from flagfall.cli.console.files import replacing
 
     with replacing(path) as file:
         json.dump(value, file, indent=2)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flagfall.cli.gvgai_options import Flag, Seed
+from flagfall.cli.gvgai.options import Flag, Seed
 
 
 def play_on(
@@ -36,12 +36,12 @@ def play_on(
     import attrs
     import trio
 
-    from flagfall.agents.specs import load_agent
-    from flagfall.cli.gvgai_runs import run_until_interrupted
-    from flagfall.cli.output import harmless, print_json
+    from flagfall.agents.registry import load_agent
+    from flagfall.cli.console.output import harmless, print_json
+    from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.errors import UsageError
-    from flagfall.gvgai.samples import PLAYERS
-    from flagfall.gvgai.visitor import VisitReport, visit
+    from flagfall.gvgai.client import VisitReport, visit
+    from flagfall.gvgai.sample_players import PLAYERS
     from flagfall.timing import TimeControl
 
     host, colon, port = server.rpartition(":")

@@ -7,7 +7,7 @@ __all__ = ["results"]
 from pathlib import Path
 from typing import Annotated
 
-from flagfall.cli.gvgai_options import Flag
+from flagfall.cli.gvgai.options import Flag
 
 
 def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
@@ -17,11 +17,11 @@ def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
         file: A journal.
         json: Print one JSON object instead of tables.
     """
-    from flagfall.cli.files import reading
-    from flagfall.cli.gvgai_options import print_figures
-    from flagfall.cli.output import print_json
-    from flagfall.gvgai.figures import TrackSink
-    from flagfall.recording.journal import read_journal
+    from flagfall.cli.console.files import reading
+    from flagfall.cli.console.output import print_json
+    from flagfall.cli.gvgai.options import print_figures
+    from flagfall.gvgai.track_statistics import TrackSink
+    from flagfall.recording.journal.writer import read_journal
 
     sink = TrackSink()
     with reading(file):

@@ -7,7 +7,7 @@ __all__ = ["serve"]
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from flagfall.cli.gvgai_options import Flag, Journal, Seed, TrackOptions
+from flagfall.cli.gvgai.options import Flag, Journal, Seed, TrackOptions
 
 if TYPE_CHECKING:
     from flagfall.gvgai.server import Session
@@ -54,13 +54,13 @@ def serve(
 
     import trio
 
-    from flagfall.cli.gvgai_options import check_files, check_output, print_figures, print_now, write_json
-    from flagfall.cli.gvgai_runs import run_until_interrupted
-    from flagfall.cli.output import print_json
+    from flagfall.cli.console.output import print_json
+    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.gvgai.options import check_files, check_output, print_figures, print_now, write_json
     from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
-    from flagfall.tasks.vgdl.track_game import TrackSetup
+    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
     if agents < 0:
         raise UsageError(f"--agents {agents}: write a whole number, or 0 for no end")

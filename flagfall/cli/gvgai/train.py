@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flagfall.cli.gvgai_options import Flag, Journal, PlayOptions, Seed
+from flagfall.cli.gvgai.options import Flag, Journal, PlayOptions, Seed
 
 _USUAL = PlayOptions()
 
@@ -43,12 +43,12 @@ def train(
     """
     import trio
 
-    from flagfall.cli.gvgai_options import check_files, check_output, print_figures, print_now, write_json
-    from flagfall.cli.gvgai_runs import check_players, run_until_interrupted
-    from flagfall.cli.output import print_json
+    from flagfall.cli.console.output import print_json
+    from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
+    from flagfall.cli.gvgai.options import check_files, check_output, print_figures, print_now, write_json
     from flagfall.gvgai.original_output import OriginalOutput
-    from flagfall.gvgai.tracks import PlayedTrack, play_track
-    from flagfall.tasks.vgdl.track_game import TrackSetup
+    from flagfall.gvgai.play_track import PlayedTrack, play_track
+    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
     times, rules = options.read(options.think)
     isolation = options.kept_apart()

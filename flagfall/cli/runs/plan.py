@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
-from flagfall.agents.foreign import is_foreign, is_network
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.process.visible import code_of, refuse_private
-from flagfall.agents.specs import agent_name, is_human, is_sample
-from flagfall.agents.zmq_wire import is_remote
-from flagfall.cli.configs import TaskOptions, choose_tasks
-from flagfall.cli.results_file import check_results
+from flagfall.agents.registry import agent_name, is_human, is_sample
+from flagfall.agents.spec import is_foreign, is_network
+from flagfall.agents.zmq.messages import is_remote
+from flagfall.cli.runs.results_file import check_results
+from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import derive_seed
 from flagfall.playing import (
@@ -32,18 +32,18 @@ from flagfall.playing import (
     is_endless,
     seats_of,
 )
-from flagfall.recording.journal import Journal
-from flagfall.recording.numbered import numbered
-from flagfall.tasks.adapters.texts import split_texts
+from flagfall.recording.journal.writer import Journal
+from flagfall.recording.series_names import numbered
+from flagfall.tasks.adapters.env_spec import split_texts
 from flagfall.timing import TimeControl
 from flagfall.timing.control import UNTIMED
-from flagfall.timing.units import parse_duration
+from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from flagfall.agents.door import Joining
+    from flagfall.agents.wire.admission import Joining
     from flagfall.kernel.match import AgentHost
 
 NO_OPTIONS: Final = TaskOptions()
@@ -268,7 +268,7 @@ def _hosts(
         short = agent_name(spec)
         name = short if names[short] == 1 else spec
         if learner_command is not None and is_remote(spec) and not virtual:
-            from flagfall.agents.zmq_host import parse_remote
+            from flagfall.agents.zmq.host import parse_remote
 
             token = "" if joining is None else joining.token
             made[spec] = parse_remote(spec, learner_command, name, token)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from flagfall.agents.guarded import open_guarded
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.process import WORKER
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.supervised import open_guarded
 from flagfall.agents.process.visible import code_of_spec
-from flagfall.agents.process_host import WORKER
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ __all__ = ["check_results", "figures_text", "write_results"]
 import json
 from typing import TYPE_CHECKING, Final
 
-from flagfall.cli.files import replacing
+from flagfall.cli.console.files import replacing
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flagfall.recording.results import Figures
+    from flagfall.recording.round1_results import Figures
 
 _BEGINNINGS: Final = (b"* General results", b'{\n  "average_reward"')
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from flagfall.agents.admission import open_series
-from flagfall.cli.interrupts import Interrupts, interruptible
-from flagfall.cli.progress import Progress, show_progress
-from flagfall.cli.results_file import write_results
-from flagfall.cli.tables import PlayedMatch
+from flagfall.agents.connections.admission import open_series
+from flagfall.cli.console.interrupts import Interrupts, interruptible
+from flagfall.cli.console.progress import Progress, show_progress
+from flagfall.cli.runs.results_file import write_results
+from flagfall.cli.runs.tables import PlayedMatch
 from flagfall.errors import FlagfallError
 from flagfall.playing import play
-from flagfall.recording.journal import Journal
-from flagfall.recording.results import ResultsSink
+from flagfall.recording.journal.writer import Journal
+from flagfall.recording.round1_results import ResultsSink
 
 if TYPE_CHECKING:
-    from flagfall.cli.plan import Plan, PlannedMatch
+    from flagfall.cli.runs.plan import Plan, PlannedMatch
     from flagfall.kernel.roles import Sink
 
 
@@ -111,7 +111,7 @@ class Session:
                 human.stop = interrupts.stop.set
                 sinks.append(human.notice)
         if self._logs:
-            from flagfall.recording.logs import LogSink
+            from flagfall.recording.log_sink import LogSink
 
             sinks.append(LogSink(str(match.number)))
         return sinks

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.cli.output import duration, harmless, number, print_table, table
+from flagfall.cli.console.output import duration, harmless, number, print_table, table
 from flagfall.kernel.match import MatchResult, SeatReport, TaskTally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagfall.cli.plan import PlannedMatch
+    from flagfall.cli.runs.plan import PlannedMatch
 
 DETAIL_LINES: Final = 20
 """How much is shown of what an agent fell over: the end of a traceback says most; the journal has it all."""

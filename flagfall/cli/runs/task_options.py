@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.agents.specs import load_module
+from flagfall.agents.registry import load_module
 from flagfall.errors import UsageError, nearest
 from flagfall.module_aliases import module_aliases
 from flagfall.playing import TaskSetup, usual_policy
-from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
+from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import Config, change_config, config_of, load_config
 from flagfall.tasks.task import TaskSampler
 

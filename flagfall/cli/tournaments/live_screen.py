@@ -16,13 +16,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from flagfall.cli.output import harmless, number, table
+from flagfall.cli.console.output import harmless, number, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flagfall.tournament.records import MatchRecord
-    from flagfall.tournament.runner import Run
+    from flagfall.tournament.run.runner import Run
 
 REFRESHES: Final = 4
 """A second; the matches are played in other processes."""

@@ -8,8 +8,8 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from flagfall.cli.output import harmless, print_json, print_table, table
-from flagfall.cli.standings import print_standings
+from flagfall.cli.console.output import harmless, print_json, print_table, table
+from flagfall.cli.tournaments.standings import print_standings
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.exports import FORMATS, agent_rows, export, match_rows
 from flagfall.tournament.standings import standings

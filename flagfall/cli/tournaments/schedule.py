@@ -6,13 +6,13 @@ __all__ = ["print_schedule"]
 
 from typing import TYPE_CHECKING, Final
 
-from flagfall.cli.output import duration, harmless, number, print_table, table
+from flagfall.cli.console.output import duration, harmless, number, print_table, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from flagfall.tournament.plan import Plan, TaskEntry
+    from flagfall.tournament.plan.model import Plan, TaskEntry
     from flagfall.tournament.records import MatchRecord, MatchSpec
 
 START_NS: Final = 400_000_000
@@ -31,8 +31,8 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
         folder: of the tournament; what was played there already is taken into account.
         jobs: how many at a time; by default the plan's, or what the machine carries.
     """
-    from flagfall.tournament.engine import jobs_on
-    from flagfall.tournament.formats import schedule
+    from flagfall.tournament.formats.schedule import schedule
+    from flagfall.tournament.run.engine import jobs_on
 
     records = _played(plan, folder)
     order = schedule(plan)
@@ -57,7 +57,7 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
 
 def _played(plan: Plan, folder: Path) -> dict[str, MatchRecord]:
     """The records of a tournament that was begun with this plan, if one was."""
-    from flagfall.tournament.plan_facts import changes, plan_facts
+    from flagfall.tournament.plan.fingerprint import changes, plan_facts
     from flagfall.tournament.store import Store, holds_tournament
 
     if not holds_tournament(folder):

@@ -6,13 +6,13 @@ __all__ = ["print_standings"]
 
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.cli.output import duration, harmless, number, print_table, table
+from flagfall.cli.console.output import duration, harmless, number, print_table, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flagfall.tournament.bootstrap import Interval
     from flagfall.tournament.standings import AgentRow, Standings
+    from flagfall.tournament.stats.intervals import Interval
 
 
 def _interval(value: Interval | None, places: int) -> str:

@@ -24,20 +24,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import attrs
 import trio
 
-from flagfall.agents import guardian
-from flagfall.agents.commands import split_command
-from flagfall.agents.guarded import LAST_WORDS_SECONDS, Guarded, open_guarded, supervise
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.command_line import split_command
+from flagfall.agents.process import supervisor
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.sandbox import check_sandbox
+from flagfall.agents.process.supervised import LAST_WORDS_SECONDS, Guarded, open_guarded, supervise
 from flagfall.errors import AgentFault, HostFault
-from flagfall.gvgai.client_network import PORT_PLACEHOLDER, ClientNetwork, is_made_by, open_network
+from flagfall.gvgai.clients.network import PORT_PLACEHOLDER, ClientNetwork, is_made_by, open_network
 from flagfall.gvgai.hosts import ConnectedHost
-from flagfall.timing.units import S
+from flagfall.timing.durations import S
 
 if TYPE_CHECKING:
     from flagfall.kernel.match import Briefing
     from flagfall.kernel.seat import Seat
-    from flagfall.tasks.vgdl.track import Track
+    from flagfall.tasks.vgdl.learning_track import Track
 
 CONNECT_SECONDS: Final = 10.0
 """The least time that a client has to connect; a Java virtual machine on a busy host takes some seconds."""
@@ -211,7 +211,7 @@ class _Arrival:
             return True
         try:
             for _ in range(LOOKS):
-                processes = guardian.descendants(self._guarded.process.pid)
+                processes = supervisor.descendants(self._guarded.process.pid)
                 if await trio.to_thread.run_sync(is_made_by, connection, processes):
                     return True
                 await trio.sleep(LOOK_AGAIN_SECONDS)

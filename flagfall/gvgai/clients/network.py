@@ -2,8 +2,9 @@
 
 The public clients have the port 8080 as a constant. Where this machine allows it, each client gets a network
 namespace of its own, in which that port is always free and no other process can connect
-(`flagfall.gvgai.client_launcher`). Elsewhere, and with isolation `none`, clients share the machine's network:
-one at a time waits there for its connection, and a connection counts only if a process of the client made it.
+(`flagfall.gvgai.clients.launcher`). Elsewhere, and with isolation `none`, clients share the machine's
+network: one at a time waits there for its connection, and a connection counts only if a process of the
+client made it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import attrs
 import trio
 
-from flagfall.agents.addresses import LOOPBACK
+from flagfall.agents.connections.addresses import LOOPBACK
 from flagfall.errors import HostFault
-from flagfall.gvgai import client_launcher
+from flagfall.gvgai.clients import launcher
 
 if TYPE_CHECKING:
-    from flagfall.agents.isolation import Isolation
+    from flagfall.agents.process.isolation import Isolation
 
 PORT: Final = 8080
 """The port that the public clients connect to."""
@@ -67,7 +68,7 @@ class ClientNetwork:
     """Network of one client.
 
     Attributes:
-        kind: as `flagfall.gvgai.client_launcher` has it.
+        kind: as `flagfall.gvgai.clients.launcher` has it.
         port: where the client is to connect.
         listener: the listening socket; where the launcher makes it, `None` until it is here.
     """
@@ -85,7 +86,7 @@ class ClientNetwork:
         """
         port = str(self.port)
         settings = [self.kind, port, *([] if files is None else [str(files)])]
-        program = [sys.executable, "-I", "-S", client_launcher.__file__, *settings, "--"]
+        program = [sys.executable, "-I", "-S", launcher.__file__, *settings, "--"]
         return [*program, *(word.replace(PORT_PLACEHOLDER, port) for word in words)]
 
     async def take_listener(self, link: socket.socket) -> socket.socket:
@@ -168,7 +169,7 @@ def own_networks_work() -> bool:
     """Return whether a program started here can have a network namespace of its own; tries it once."""
     with suppress(OSError, subprocess.TimeoutExpired):
         tried = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, "-I", "-S", client_launcher.__file__, "probe", str(PORT)],
+            [sys.executable, "-I", "-S", launcher.__file__, "probe", str(PORT)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_SECONDS,

@@ -22,7 +22,7 @@ from typing import Final
 
 from flagfall.errors import FlagfallError
 from flagfall.tasks.vgdl.actions import ACTIONS, ESCAPE, NIL
-from flagfall.tasks.vgdl.track import END_OF_ROUND
+from flagfall.tasks.vgdl.learning_track import END_OF_ROUND
 
 START: Final = "START"
 FINISH: Final = "FINISH"

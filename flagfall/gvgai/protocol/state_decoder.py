@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from flagfall.kernel.channels.lines import LineError
-from flagfall.tasks.vgdl.views.observation import Cell, Grid, Observation, Rows, StateObservation
+from flagfall.tasks.vgdl.views.state_observation import Cell, Grid, Observation, Rows, StateObservation
 
 _ACTION: Final = "ACTION_"
 

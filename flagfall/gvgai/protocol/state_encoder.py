@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from flagfall.gvgai.lines import JSON
-from flagfall.tasks.vgdl.views.observation import StateObservation
+from flagfall.gvgai.protocol.framing import JSON
 from flagfall.tasks.vgdl.views.state_json import StateWriter, java_double
+from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -60,7 +60,7 @@ from flagfall.events import (
 )
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.recording.digests import restored, update
+from flagfall.recording.journal.digests import restored, update
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 """The longest line: ten of the largest arrays (4 MiB, `kernel.channels.arrays`), each 5.6 MB in base64."""
 
 MAX_LINE_TURNS: Final = 256
-"""Turns in one line, as many as a match holds back (`flagfall.kernel.records.HELD_TURNS`)."""
+"""Turns in one line, as many as a match holds back (`flagfall.kernel.dispatcher.HELD_TURNS`)."""
 
 SHORT_DIGITS: Final = 16
 """Digits of the hash in a seal that is not the last: enough against accidents, half the length of a turn."""

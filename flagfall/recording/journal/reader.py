@@ -14,8 +14,8 @@ import attrs
 from flagfall.errors import UsageError
 from flagfall.events import SCHEMA, Event, MatchStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.recording.files import open_lines
-from flagfall.recording.layout import (
+from flagfall.recording.journal.file import open_lines
+from flagfall.recording.journal.format import (
     BATCH_BYTES,
     BATCH_EVENTS,
     MAX_LINE_BYTES,

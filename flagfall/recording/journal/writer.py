@@ -33,10 +33,10 @@ from msgspec.structs import replace
 
 from flagfall.errors import HostFault
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed, TurnsPlayed
-from flagfall.recording.digests import kept
-from flagfall.recording.disk import disk
-from flagfall.recording.files import JournalFile, check_writable, is_compressed
-from flagfall.recording.layout import (
+from flagfall.recording.journal.digests import kept
+from flagfall.recording.journal.disk_thread import disk
+from flagfall.recording.journal.file import JournalFile, check_writable, is_compressed
+from flagfall.recording.journal.format import (
     BATCH_BYTES,
     BATCH_EVENTS,
     MAX_LINE_BYTES,
@@ -44,7 +44,7 @@ from flagfall.recording.layout import (
     encode,
     writable,
 )
-from flagfall.recording.reading import JournalError, JournalTruncated, read_journal
+from flagfall.recording.journal.reader import JournalError, JournalTruncated, read_journal
 
 if TYPE_CHECKING:
     import os
@@ -93,7 +93,7 @@ class Journal:
         path: the file; it is created, or made empty, when the first event comes. A name that ends in
             `.zst` compresses it.
         whole: keep observations of any length; otherwise long ones stand as digests
-            (`flagfall.recording.digests`).
+            (`flagfall.recording.journal.digests`).
 
     Raises:
         UsageError: the file cannot be written, as far as that can be told now.

@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.spaces import read
+from flagfall.tasks.adapters.space_values import read
 
 MASK_KEY: Final = "action_mask"
 """Where environments put it: in a mapping observed, or in the info."""

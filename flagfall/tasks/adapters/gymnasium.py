@@ -12,12 +12,19 @@ import gymnasium
 from flagfall.errors import UsageError, nearest
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.roles import StepResult
-from flagfall.tasks.adapters.handling import checked_flag, close_environment, finite_reward
+from flagfall.tasks.adapters.action_masks import (
+    MASK_KEY,
+    has_mask,
+    is_allowed,
+    mask_of,
+    with_mask,
+    with_mask_space,
+)
+from flagfall.tasks.adapters.checks import checked_flag, close_environment, finite_reward
+from flagfall.tasks.adapters.env_spec import parse_text
 from flagfall.tasks.adapters.imports import import_named
-from flagfall.tasks.adapters.masks import MASK_KEY, has_mask, is_allowed, mask_of, with_mask, with_mask_space
-from flagfall.tasks.adapters.seeds import IGNORES_SEED, environment_seed, warn_of_ignored_seed
-from flagfall.tasks.adapters.spaces import NotOfSpace, check_writable, contains, kept, lowest, read
-from flagfall.tasks.adapters.texts import parse_text
+from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
+from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "gym:"
@@ -37,8 +44,8 @@ class GymnasiumTask(Task):
     """A Gymnasium environment, as a task for one player.
 
     Observations are copies that cannot be written to. Actions may come as JSON or MessagePack have them
-    (`flagfall.tasks.adapters.spaces`). Where the environment says in its last info whether it `is_success`,
-    that is the result.
+    (`flagfall.tasks.adapters.space_values`). Where the environment says in its last info whether it
+    `is_success`, that is the result.
 
     A task that is played for the first time resets its environment twice with the same seed, to see whether
     it goes by it: one reset more, once. `not_repeatable` and the metric `ignores_seed` say if it does not.
@@ -163,7 +170,7 @@ class GymnasiumTask(Task):
 
 
 def make_gymnasium_task(text: str) -> GymnasiumTask:
-    """The task that a text such as `gym:CartPole-v1` means; see `flagfall.tasks.adapters.texts`.
+    """The task that a text such as `gym:CartPole-v1` means; see `flagfall.tasks.adapters.env_spec`.
 
     The options `nil` and `action_mask` are those of `GymnasiumTask`; all others go to `gymnasium.make`.
 

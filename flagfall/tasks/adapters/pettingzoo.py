@@ -18,12 +18,12 @@ from gymnasium import spaces
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.roles import StepResult
-from flagfall.tasks.adapters.handling import checked_flag, close_environment, finite_reward
-from flagfall.tasks.adapters.masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
-from flagfall.tasks.adapters.pettingzoo_names import make_environment
-from flagfall.tasks.adapters.seeds import IGNORES_SEED, environment_seed, warn_of_ignored_seed
-from flagfall.tasks.adapters.spaces import NotOfSpace, check_writable, contains, kept, lowest, read
-from flagfall.tasks.adapters.texts import parse_text
+from flagfall.tasks.adapters.action_masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
+from flagfall.tasks.adapters.checks import checked_flag, close_environment, finite_reward
+from flagfall.tasks.adapters.env_spec import parse_text
+from flagfall.tasks.adapters.pettingzoo_registry import make_environment
+from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
+from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "pettingzoo:"
@@ -270,7 +270,7 @@ def make_pettingzoo_task(text: str) -> PettingZooTask:
     """The task that a text such as `pettingzoo:classic/connect_four_v3` means.
 
     The options `nil` and `action_mask` are those of `PettingZooTask`; for the rest see
-    `flagfall.tasks.adapters.pettingzoo_names.make_environment`.
+    `flagfall.tasks.adapters.pettingzoo_registry.make_environment`.
 
     Raises:
         UsageError: there is no such environment, or it cannot be made so.

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final, TypeAlias
 
+from flagfall.configfile.problems import Mistakes, Path
 from flagfall.errors import UsageError
-from flagfall.kernel.refusals import text_of
-from flagfall.tasks.commai.words import Words
+from flagfall.kernel.safe_values import text_of
+from flagfall.tasks.commai.vocabulary import Words
 from flagfall.tasks.configs.config import Config, TaskEntry
-from flagfall.tasks.configs.kinds import MAX_SETTING, TASK_KINDS, WORLDS
-from flagfall.tasks.configs.mistakes import Mistakes, Path
-from flagfall.tasks.configs.names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
-from flagfall.tasks.policies import POLICIES
+from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
+from flagfall.tasks.configs.task_types import MAX_SETTING, TASK_KINDS, WORLDS
+from flagfall.tasks.scheduler_text import POLICIES
 
 Resolve: TypeAlias = Callable[[Any], Words]
 """Gives the words that a configuration means; raises `UsageError`."""

@@ -7,7 +7,7 @@ __all__ = ["ORIGINAL_SCHEDULERS", "ORIGINAL_TASKS", "ORIGINAL_WORLDS"]
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.commai.commai_catalog import ORIGINAL_NAMES
+from flagfall.tasks.commai.original.catalog import ORIGINAL_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,20 +11,20 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.kernel.refusals import text_of
+from flagfall.kernel.safe_values import text_of
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, make_catalog
-from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG, commai_tasks
 from flagfall.tasks.commai.grid_world import GridWorld
-from flagfall.tasks.commai.micro_characters import (
+from flagfall.tasks.commai.micro.characters import (
     CHARACTER_SOURCES,
     LETTERS,
     PUNCTUATION,
     TARGET_ALPHABET,
 )
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_feedback import FEEDBACK_SOURCES, ROWS
-from flagfall.tasks.commai.words import Words
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES, ROWS
+from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, commai_tasks
+from flagfall.tasks.commai.vocabulary import Words
 
 WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = MappingProxyType({"grid": GridWorld})
 """Types of worlds."""

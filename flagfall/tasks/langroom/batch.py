@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.pictures import Picture, order_of, pictures
+from flagfall.tasks.langroom.images import Picture, order_of, pictures
 from flagfall.tasks.langroom.rules import (
     MOVES,
     NEXT_PLACE,

@@ -14,7 +14,7 @@ import numpy as np
 from flagfall.tasks.langroom.rules import COLORS, CORNERS, OBJECTS, SIZE, word_at
 
 if TYPE_CHECKING:
-    from flagfall.tasks.langroom.pictures import Picture
+    from flagfall.tasks.langroom.images import Picture
 
 LINES: Final = 5
 """How far the panels look back."""

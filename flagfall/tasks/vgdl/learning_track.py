@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import attrs
 
 from flagfall.errors import UsageError, nearest
-from flagfall.timing.units import MINUTE, NEVER_NS
+from flagfall.timing.durations import MINUTE, NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.roles import Outcome, StepResult, TaskRole

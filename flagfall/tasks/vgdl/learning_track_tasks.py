@@ -14,21 +14,21 @@ import msgspec
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.language.game_text import load_game
-from flagfall.tasks.vgdl.language.levels import load_level
-from flagfall.tasks.vgdl.library import game_path, level_path
+from flagfall.tasks.vgdl.game_files import game_path, level_path
+from flagfall.tasks.vgdl.language.game_parser import load_game
+from flagfall.tasks.vgdl.language.level_parser import load_level
+from flagfall.tasks.vgdl.learning_track import Track, TrackRules
+from flagfall.tasks.vgdl.rendering.sprite_files import SpriteFolder, SpriteTiles
+from flagfall.tasks.vgdl.task import ACTION_NAMES, VgdlTask
 from flagfall.tasks.vgdl.task_id import TaskId
-from flagfall.tasks.vgdl.track import Track, TrackRules
-from flagfall.tasks.vgdl.vgdl_task import ACTION_NAMES, VgdlTask
-from flagfall.tasks.vgdl.views.sprite_files import SpriteFolder, SpriteTiles
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flagfall.kernel.roles import StepResult
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.views.tiles import TileSet
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
 """What an agent may say; `ESCAPE` ends the game without a winner."""
@@ -102,7 +102,7 @@ class TrackSetup:
     """What makes the track of one game.
 
     Attributes:
-        game: its file or its name, see `flagfall.tasks.vgdl.library`.
+        game: its file or its name, see `flagfall.tasks.vgdl.game_files`.
         rules: the numbers of the plan.
         sprites: a folder of images for pictures; `None` for our own drawings. No record has it, because no
             record has pictures.

@@ -19,7 +19,7 @@ import attrs
 from flagfall.tasks.vgdl.actions import NIL
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 WON: Final = 1
 WIN_WORTH: Final = 1e6

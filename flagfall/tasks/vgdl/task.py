@@ -15,19 +15,19 @@ from flagfall.kernel.roles import StepResult
 from flagfall.tasks.task import Task
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.snapshot import snapshot
+from flagfall.tasks.vgdl.engine.trace_snapshot import snapshot
+from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 from flagfall.tasks.vgdl.task_id import TaskId
-from flagfall.tasks.vgdl.views.observation import Observer, StateObservation
-from flagfall.tasks.vgdl.views.picture import Painter
 from flagfall.tasks.vgdl.views.planes import PlanesView
-from flagfall.tasks.vgdl.views.text_view import TextView
-from flagfall.tasks.vgdl.views.tiles import TileSet
+from flagfall.tasks.vgdl.views.state_observation import Observer, StateObservation
+from flagfall.tasks.vgdl.views.text import TextView
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 ACTION_NAMES: Final = (NIL, LEFT, RIGHT, UP, DOWN, USE)
 """What the numbers of actions mean, in every game. An action that the avatar has not is played as `NIL`."""
@@ -198,7 +198,7 @@ class VgdlTask(Task):
         return {**super().metrics(), "win": play.winner == 1, "score": float(play.score), "ticks": play.tick}
 
     def snapshot(self) -> Mapping[str, Any]:
-        """Where everything is, as a plain dictionary; see `flagfall.tasks.vgdl.engine.snapshot`."""
+        """Where everything is, as a plain dictionary; see `flagfall.tasks.vgdl.engine.trace_snapshot`."""
         return snapshot(self.play)
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:

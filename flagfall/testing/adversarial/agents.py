@@ -1,7 +1,7 @@
 """Agents that do what no agent should, each in one way. Every one has a cap, so that none harms a machine.
 
 They behave until turn `TURN`: they answer with what they were shown, the number of the turn. Those that try
-something that may succeed answer `DONE` or `REFUSED`. `flagfall.testing.matrix` plays them.
+something that may succeed answer `DONE` or `REFUSED`. `flagfall.testing.adversarial.matrix` plays them.
 """
 
 # ruff: noqa: ARG002 - signatures are an agent's

@@ -25,19 +25,19 @@ from typing import Any, Final
 import attrs
 import trio
 
-from flagfall.agents.isolation import Isolation
-from flagfall.agents.limits import Limits
-from flagfall.agents.loop_host import LoopHost
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.specs import load_agent
-from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.process.limits import Limits
+from flagfall.agents.registry import load_agent
 from flagfall.events import Event, ReplyDropped, SeatFell, TurnPlayed
 from flagfall.kernel.match import AgentHost, play_match
 from flagfall.kernel.roles import Sink, StepResult
-from flagfall.tasks.policies import parse_policy
+from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.testing.adversarial.agents import DONE, HOSTS_PORT, OPPONENTS_FILE, REFUSED, TURN
 from flagfall.testing.adversarial.escapes import RECORDS_FOLDER
 from flagfall.testing.adversarial.rows import PLACES, ROWS, Place, Row
-from flagfall.testing.bad_agents import DONE, HOSTS_PORT, OPPONENTS_FILE, REFUSED, TURN
 from flagfall.timing import TimeControl
 
 HONEST: Final = 16
@@ -62,7 +62,7 @@ GAME: Final = "game"
 """Folder with the records of a match, and with an agent beside them."""
 
 _MARK: Final = "FLAGFALL_MATRIX"
-_AGENTS: Final = "flagfall.testing.bad_agents"
+_AGENTS: Final = "flagfall.testing.adversarial.agents"
 
 
 @attrs.frozen

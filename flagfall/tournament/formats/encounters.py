@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from flagfall.tournament.plan import Plan, TaskEntry
+from flagfall.tournament.plan.model import Plan, TaskEntry
 from flagfall.tournament.records import MatchRecord, MatchSpec
 
 

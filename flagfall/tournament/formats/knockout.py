@@ -13,8 +13,8 @@ __all__ = ["Bracket", "walk_knockout"]
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from flagfall.tournament.meetings import Encounter
-from flagfall.tournament.plan import Knockout, Plan
+from flagfall.tournament.formats.encounters import Encounter
+from flagfall.tournament.plan.model import Knockout, Plan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 
 NOBODY: Final = ""

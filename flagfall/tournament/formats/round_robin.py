@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
-from flagfall.tournament.meetings import meeting
-from flagfall.tournament.pairing import circle_rounds
-from flagfall.tournament.plan import Gauntlet, Plan, RoundRobin, TaskEntry
+from flagfall.tournament.formats.encounters import meeting
+from flagfall.tournament.formats.pairing import circle_rounds
+from flagfall.tournament.formats.withdrawals import Falls
+from flagfall.tournament.plan.model import Gauntlet, Plan, RoundRobin, TaskEntry
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.withdrawals import Falls
 
 Meetings: TypeAlias = Sequence[tuple[str, ...]]
 

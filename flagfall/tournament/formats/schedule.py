@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Final, TypeAlias
 
-from flagfall.tournament.all_play_all import count_matches, walk_all
-from flagfall.tournament.knockout import walk_knockout
-from flagfall.tournament.plan import Benchmark, Format, Gauntlet, Knockout, Plan, RoundRobin, Swiss
+from flagfall.tournament.formats.knockout import walk_knockout
+from flagfall.tournament.formats.round_robin import count_matches, walk_all
+from flagfall.tournament.formats.sprt_stop import SprtWatch
+from flagfall.tournament.formats.swiss import swiss_rounds, walk_swiss
+from flagfall.tournament.plan.model import Benchmark, Format, Gauntlet, Knockout, Plan, RoundRobin, Swiss
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.sprt import SprtState
-from flagfall.tournament.sprt_watch import SprtWatch
-from flagfall.tournament.swiss import swiss_rounds, walk_swiss
+from flagfall.tournament.stats.sprt import SprtState
 
 Records: TypeAlias = Mapping[str, MatchRecord]
 """The records of matches that count, by id; void ones are not among them."""

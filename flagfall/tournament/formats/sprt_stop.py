@@ -7,10 +7,10 @@ __all__ = ["SprtWatch"]
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 
-from flagfall.tournament.comparisons import points_of
-from flagfall.tournament.plan import SprtRule
+from flagfall.tournament.plan.model import SprtRule
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.sprt import SprtState, sprt_state
+from flagfall.tournament.stats.duels import points_of
+from flagfall.tournament.stats.sprt import SprtState, sprt_state
 
 
 class SprtWatch:

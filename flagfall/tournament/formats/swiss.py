@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final
 
-from flagfall.tournament.meetings import Encounter
-from flagfall.tournament.pairing import pair_up
-from flagfall.tournament.plan import Plan, Swiss
+from flagfall.tournament.formats.encounters import Encounter
+from flagfall.tournament.formats.pairing import pair_up
+from flagfall.tournament.formats.withdrawals import Falls
+from flagfall.tournament.plan.model import Plan, Swiss
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.withdrawals import Falls
 
 FAR: Final = 1_000_000
 """A point more or less makes a worse partner than any place in a group."""

@@ -10,30 +10,30 @@ from typing import Any, Final
 
 import attrs
 
-from flagfall.agents.commands import split_command
-from flagfall.agents.foreign import (
+from flagfall.agents.command_line import split_command
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.registry import agent_name, is_human, is_sample
+from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.spec import (
     COMMAND,
     is_command,
     is_network,
     is_track_client,
     track_client_command,
 )
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.samples import SAMPLES
-from flagfall.agents.specs import agent_name, is_human, is_sample
-from flagfall.agents.zmq_wire import is_remote
+from flagfall.agents.zmq.messages import is_remote
+from flagfall.configfile.problems import Mistakes
 from flagfall.errors import UsageError, nearest
 from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, is_endless, seats_of, usual_policy
-from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
+from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, load_config
-from flagfall.tasks.configs.mistakes import Mistakes
+from flagfall.tasks.vgdl.learning_track import TrackRules
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
 from flagfall.tasks.vgdl.task_id import TaskId
-from flagfall.tasks.vgdl.track import TrackRules
-from flagfall.tasks.vgdl.track_game import TrackSetup
 from flagfall.timing import TimeControl
-from flagfall.tournament.plan import AgentEntry, TaskEntry
-from flagfall.tournament.said import SaidAgent, SaidPlan, SaidTask, Texts, structure
+from flagfall.tournament.plan.model import AgentEntry, TaskEntry
+from flagfall.tournament.plan.schema import SaidAgent, SaidPlan, SaidTask, Texts, structure
 
 MAX_NAME: Final = 80
 """Characters of a name: it stands in every table."""
@@ -154,7 +154,7 @@ def read_tasks(
         agents: the names of all agents.
         folder: where relative paths begin.
         mistakes: get the others.
-        seats: see `flagfall.tournament.reading.parse_plan`.
+        seats: see `flagfall.tournament.plan.parser.parse_plan`.
     """
     made: dict[str, TaskEntry] = {}
     for number, table in enumerate(_tables(said, "tasks", mistakes)):

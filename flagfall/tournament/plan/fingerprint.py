@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import attrs
 
-from flagfall.agents.isolation import Isolation
+from flagfall.agents.process.isolation import Isolation
 from flagfall.playing import TaskSetup
 from flagfall.timing import TimeControl
-from flagfall.tournament.plan import Plan
+from flagfall.tournament.plan.model import Plan
 
 _FREE: Final = frozenset({"text", "jobs", "output", "name"})
 """What changes neither the schedule nor what becomes of a match."""

@@ -1,4 +1,4 @@
-"""What a tournament is to be, as a value. `flagfall.tournament.reading` makes it from a file."""
+"""What a tournament is to be, as a value. `flagfall.tournament.plan.parser` makes it from a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.kernel.seeding import derive_seed
 from flagfall.playing import HostKind, TaskSetup
 from flagfall.timing import TimeControl

@@ -13,14 +13,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flagfall.agents.foreign import is_track_client
+from flagfall.agents.spec import is_track_client
+from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.toml_positions import Places
 from flagfall.errors import UsageError, nearest
 from flagfall.tasks.configs.files import read_text, read_toml
-from flagfall.tasks.configs.mistakes import Mistakes
-from flagfall.tasks.vgdl.track_game import TrackSetup
-from flagfall.tournament.formats import MAX_MATCHES, most_matches
-from flagfall.tournament.places import Places
-from flagfall.tournament.plan import (
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
+from flagfall.tournament.plan.entries import names_said, read_agents, read_tasks
+from flagfall.tournament.plan.model import (
     AgentEntry,
     Benchmark,
     Format,
@@ -34,11 +35,10 @@ from flagfall.tournament.plan import (
     Swiss,
     TaskEntry,
 )
-from flagfall.tournament.reading_entries import names_said, read_agents, read_tasks
-from flagfall.tournament.said import FORMATS, SaidPlan, SaidSprt, SaidStop, structure
+from flagfall.tournament.plan.schema import FORMATS, SaidPlan, SaidSprt, SaidStop, structure
 
 PLANS: Final[Mapping[str, Path]] = MappingProxyType(
-    {path.stem: path for path in sorted((Path(__file__).parent / "plans").glob("*.toml"))}
+    {path.stem: path for path in sorted((Path(__file__).parent / "shipped").glob("*.toml"))}
 )
 """The plans that come with flagfall, by name."""
 

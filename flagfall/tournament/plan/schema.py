@@ -15,14 +15,14 @@ from typing import Any, Final, Literal, NewType, TypeVar, cast, get_args, get_or
 import attrs
 from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
 
-from flagfall.agents.isolation import IsolationKind
+from flagfall.agents.process.isolation import IsolationKind
+from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.problems import Path as Place
 from flagfall.errors import UsageError, nearest
 from flagfall.playing import HostKind
-from flagfall.tasks.configs.mistakes import Mistakes
-from flagfall.tasks.configs.mistakes import Path as Place
 from flagfall.timing import TimeControl
-from flagfall.timing.units import parse_duration
-from flagfall.tournament.plan import MAX_SEED, Benchmark, Gauntlet, Knockout, RoundRobin, Swiss
+from flagfall.timing.durations import parse_duration
+from flagfall.tournament.plan.model import MAX_SEED, Benchmark, Gauntlet, Knockout, RoundRobin, Swiss
 
 _T = TypeVar("_T")
 

@@ -13,13 +13,13 @@ import trio
 from flagfall.agents.process.enforcement import advisory_line
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
-from flagfall.tournament.control import serve_control
-from flagfall.tournament.engine import Engine
-from flagfall.tournament.host_lag import HostLag, measure_lag, tight_limits
-from flagfall.tournament.local_engine import LocalEngine
-from flagfall.tournament.plan import Plan
+from flagfall.tournament.plan.model import Plan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.runner import Engines, Run
+from flagfall.tournament.run.control_socket import serve_control
+from flagfall.tournament.run.engine import Engine
+from flagfall.tournament.run.local_engine import LocalEngine
+from flagfall.tournament.run.runner import Engines, Run
+from flagfall.tournament.run.timer_lag import HostLag, measure_lag, tight_limits
 from flagfall.tournament.store import Lock, Store
 
 
@@ -143,7 +143,7 @@ def _doubts(plan: Plan, lag: HostLag, jobs: int, engine: Engine) -> Iterator[str
 
 def _engine(name: Engines, plan: Plan, folder: Path) -> Engine:
     if name == "ray":
-        from flagfall.tournament.ray_engine import RayEngine  # noqa: PLC0415 - an extra
+        from flagfall.tournament.run.ray_engine import RayEngine  # noqa: PLC0415 - an extra
 
         return RayEngine(plan, folder)
     return LocalEngine(plan, folder)

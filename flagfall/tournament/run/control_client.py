@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from flagfall.errors import UsageError
-from flagfall.tournament.control import (
+from flagfall.tournament.run.control_socket import (
     CONTROL,
     MAX_ANSWER_BYTES,
     PATIENCE_SECONDS,
@@ -25,7 +25,7 @@ from flagfall.tournament.control import (
     RunState,
     token_name,
 )
-from flagfall.tournament.runtime_folder import open_private_folder, read_small_file
+from flagfall.tournament.run.runtime_folder import open_private_folder, read_small_file
 
 RETRY_SECONDS: Final = 0.02
 """The time between two attempts to connect to a run that has more connections than it can hold."""

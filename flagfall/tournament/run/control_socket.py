@@ -42,9 +42,9 @@ import msgspec
 import trio
 
 from flagfall.errors import nearest
-from flagfall.tournament.peers import PeerRefused, adopting_orphans, check_peer
-from flagfall.tournament.runner import Run
-from flagfall.tournament.runtime_folder import make_runtime_folder, open_private_folder
+from flagfall.tournament.run.peers import PeerRefused, adopting_orphans, check_peer
+from flagfall.tournament.run.runner import Run
+from flagfall.tournament.run.runtime_folder import make_runtime_folder, open_private_folder
 
 CONTROL: Final = "control"
 """The file in the tournament's folder that has the path of the socket; only while a run goes on."""
@@ -129,7 +129,7 @@ class RunningState(msgspec.Struct):
 
 
 class RunState(msgspec.Struct):
-    """The state of a run, see `flagfall.tournament.runner.Run`."""
+    """The state of a run, see `flagfall.tournament.run.runner.Run`."""
 
     name: str
     played: int

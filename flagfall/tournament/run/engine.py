@@ -8,9 +8,9 @@ import os
 from typing import Protocol
 
 from flagfall.errors import HostFault
-from flagfall.tournament.plan import Plan
-from flagfall.tournament.playing_matches import Attempt
+from flagfall.tournament.plan.model import Plan
 from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.run.match import Attempt
 
 
 class WorkerLost(HostFault):

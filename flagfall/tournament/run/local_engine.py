@@ -17,15 +17,15 @@ from typing import Any, Final
 
 import trio
 
-from flagfall.agents.guardian import descendants
+from flagfall.agents.process.supervisor import descendants
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
-from flagfall.tournament.engine import WorkerLost, jobs_on
-from flagfall.tournament.peers import has_ended
-from flagfall.tournament.plan import Plan
-from flagfall.tournament.playing_matches import Attempt
+from flagfall.tournament.plan.model import Plan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.worker import MAX_MESSAGE_BYTES
+from flagfall.tournament.run.engine import WorkerLost, jobs_on
+from flagfall.tournament.run.match import Attempt
+from flagfall.tournament.run.peers import has_ended
+from flagfall.tournament.run.worker import MAX_MESSAGE_BYTES
 
 LAST_WORDS_BYTES: Final = 2_000
 """So much is told of what a worker wrote to its standard error before it was lost."""
@@ -38,7 +38,7 @@ CLOSE_SECONDS: Final = 5.0
 
 
 class LocalEngine:
-    """Starts a worker when a match comes and none is idle; see `flagfall.tournament.engine.Engine`.
+    """Starts a worker when a match comes and none is idle; see `flagfall.tournament.run.engine.Engine`.
 
     Args:
         plan: of the tournament.
@@ -85,7 +85,7 @@ class _Worker:
         try:
             # From the thread of the loop: the worker ends with the thread that started it.
             process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", "flagfall.tournament.worker", str(os.getpid())],
+                [sys.executable, "-m", "flagfall.tournament.run.worker", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,

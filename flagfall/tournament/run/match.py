@@ -13,15 +13,15 @@ from typing import Any, Final
 import attrs
 import trio
 
-from flagfall.agents.foreign import is_track_client
+from flagfall.agents.spec import is_track_client
 from flagfall.errors import HostFault
 from flagfall.kernel.match import AgentHost, MatchResult
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.playing import TaskSetup, host_agent, play
 from flagfall.timing import VirtualClock
-from flagfall.tournament.plan import AgentEntry, Plan, TaskEntry
+from flagfall.tournament.plan.model import AgentEntry, Plan, TaskEntry
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.watching import MatchWatch, void_record
+from flagfall.tournament.run.match_observer import MatchWatch, void_record
 
 JOURNALS: Final = "journals"
 """The folder of complete journals, in that of the tournament; each appears there in one piece."""
@@ -120,9 +120,9 @@ class _BuiltSetup:
 
 async def _play_track_client(entry: TaskEntry, agent: AgentEntry, **options: Any) -> MatchResult:
     """Play a track with a client of GVGAI's learning track; a track has one seat."""
-    from flagfall.gvgai.client_host import ready  # noqa: PLC0415 - few plans have such clients
-    from flagfall.gvgai.tracks import host_track_client, with_loading_time  # noqa: PLC0415
-    from flagfall.tasks.vgdl.track_game import TrackSetup  # noqa: PLC0415
+    from flagfall.gvgai.clients.host import ready  # noqa: PLC0415 - few plans have such clients
+    from flagfall.gvgai.play_track import host_track_client, with_loading_time  # noqa: PLC0415
+    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415
 
     assert isinstance(entry.tasks, TrackSetup)  # the plan was checked
     track = entry.tasks.build()

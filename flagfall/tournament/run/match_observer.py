@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from flagfall.events import Event, SeatFell, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
-from flagfall.kernel.parts import MatchResult
+from flagfall.kernel.hosting import MatchResult
 from flagfall.timing import Budget, TimeControl
-from flagfall.timing.units import format_duration
+from flagfall.timing.durations import format_duration
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, SeatRecord, seat_scores
-from flagfall.tournament.thinking import ThinkTimes
+from flagfall.tournament.stats.time_histogram import ThinkTimes
 
 NEAR_NS: Final = 5_000_000
 """A stall that ended so long before a turn began, or began so long after, coincides with it: a machine that

@@ -19,14 +19,14 @@ import attrs
 import trio
 
 from flagfall.errors import UsageError
-from flagfall.tournament.engine import WorkerLost, jobs_on
-from flagfall.tournament.plan import Plan
-from flagfall.tournament.playing_matches import JOURNALS, RUNNING, Attempt, play_attempt
+from flagfall.tournament.plan.model import Plan
 from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.run.engine import WorkerLost, jobs_on
+from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
 
 
 class RayEngine:
-    """Plays on the cluster that `ray.init` finds; see `flagfall.tournament.engine.Engine`.
+    """Plays on the cluster that `ray.init` finds; see `flagfall.tournament.run.engine.Engine`.
 
     That is the one at `RAY_ADDRESS`, or one that runs here, or a new one on this machine alone, which ends
     with the engine. Under the wall clock a match takes as many processors of the cluster as it has seats.

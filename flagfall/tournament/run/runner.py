@@ -1,8 +1,8 @@
 """The runner: gives due matches to an engine, stores what becomes of them, and hears who wants to steer it.
 
 It decides nothing about the tournament. Which matches are due follows from the plan and the records
-(`flagfall.tournament.formats`), so a run that was interrupted, in whatever way, goes on as if it had not
-been: what was stored counts, everything else is played.
+(`flagfall.tournament.formats.schedule`), so a run that was interrupted, in whatever way, goes on as if it
+had not been: what was stored counts, everything else is played.
 
 A match is void, and played again with the same seed, where its worker was lost, something that is no agent
 failed, or a stall of the host coincided with a late turn or a fall. Stalls may touch it `STALL_ATTEMPTS`
@@ -23,13 +23,13 @@ import attrs
 import trio
 
 from flagfall.errors import FlagfallError, HostFault
-from flagfall.tournament.engine import Engine, WorkerLost
-from flagfall.tournament.formats import schedule
-from flagfall.tournament.plan import Plan
-from flagfall.tournament.playing_matches import Attempt
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.plan.model import Plan
 from flagfall.tournament.records import MatchRecord, MatchSpec
+from flagfall.tournament.run.engine import Engine, WorkerLost
+from flagfall.tournament.run.match import Attempt
+from flagfall.tournament.run.match_observer import void_record
 from flagfall.tournament.store import Store
-from flagfall.tournament.watching import void_record
 
 Engines: TypeAlias = Literal["local", "ray"]
 

@@ -11,8 +11,8 @@ from typing import Final
 import attrs
 import trio
 
-from flagfall.timing.units import format_duration
-from flagfall.tournament.plan import Plan
+from flagfall.timing.durations import format_duration
+from flagfall.tournament.plan.model import Plan
 
 TIGHT: Final = 5
 """A limit below so many times the 99th percentile of the lag is too tight: one turn in a hundred would lose a

@@ -1,6 +1,6 @@
 """A worker: a process that plays matches, one after another, as it is asked to.
 
-    python -m flagfall.tournament.worker RUNNER
+    python -m flagfall.tournament.run.worker RUNNER
 
 It reads frames from its standard input, first the plan, then attempts, and answers each with a frame. All of
 them are pickles: both ends are this program, and the pipe is theirs alone. It ends when there is nothing more
@@ -24,12 +24,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from flagfall.agents.guardian import KILL_SECONDS, descendants
-from flagfall.agents.worker import take_standard_streams
+from flagfall.agents.process.supervisor import KILL_SECONDS, descendants
+from flagfall.agents.wire.worker import take_standard_streams
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
-from flagfall.tournament.peers import set_subreaper
-from flagfall.tournament.playing_matches import play_attempt
+from flagfall.tournament.run.match import play_attempt
+from flagfall.tournament.run.peers import set_subreaper
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
 """A plan may have tasks in it with all their worlds; a record has some kilobytes."""

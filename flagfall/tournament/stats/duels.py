@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from flagfall.tournament.meetings import better_of
+from flagfall.tournament.formats.encounters import better_of
 from flagfall.tournament.records import MatchRecord, MatchSpec
 
 

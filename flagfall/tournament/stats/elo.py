@@ -27,8 +27,8 @@ from typing import Final
 import attrs
 import numpy as np
 
-from flagfall.tournament.bootstrap import LEVEL, Interval
-from flagfall.tournament.sprt import ELO_SCALE
+from flagfall.tournament.stats.intervals import LEVEL, Interval
+from flagfall.tournament.stats.sprt import ELO_SCALE
 
 ENOUGH_MEETINGS: Final = 30
 _PRIOR_DUELS: Final = 1.0

@@ -22,7 +22,7 @@ from string import ascii_letters, ascii_lowercase, digits
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.commai.questions import (
+from flagfall.tasks.commai.micro.questions import (
     OptionsLeft,
     Patience,
     TableQuestions,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-    from flagfall.tasks.commai.micro_engine import SourceFactory
+    from flagfall.tasks.commai.micro.engine import SourceFactory
 
 LETTERS: Final = one_by_one(ascii_lowercase.encode())
 

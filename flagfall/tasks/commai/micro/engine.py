@@ -19,8 +19,8 @@ from random import Random
 from typing import Any, TypeAlias
 
 from flagfall.tasks.commai.byte_task import SILENCE, ByteTask, Script
-from flagfall.tasks.commai.micro_limits import DEFAULT_RULES, Progress, Rules
-from flagfall.tasks.commai.questions import QuestionSource
+from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, Progress, Rules
+from flagfall.tasks.commai.micro.questions import QuestionSource
 from flagfall.tasks.rule_revisions import ROUND1, is_first_revision, unknown_revision
 
 SourceFactory: TypeAlias = Callable[[Random], QuestionSource]

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import attrs
 
-from flagfall.tasks.commai.questions import OptionsLeft, TableQuestions, in_blocks, one_by_one
+from flagfall.tasks.commai.micro.questions import OptionsLeft, TableQuestions, in_blocks, one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-    from flagfall.tasks.commai.micro_engine import SourceFactory
+    from flagfall.tasks.commai.micro.engine import SourceFactory
 
 MAPPING_SIZE: Final = 10
 """Keys drawn for an instance; equal ones collapse, so a mapping of drawn keys may be smaller."""

@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import attrs
 
-from flagfall.tasks.commai.questions import RIGHT, WRONG, QuestionSource, Verdict
-from flagfall.tasks.commai.words import Words
+from flagfall.tasks.commai.micro.questions import RIGHT, WRONG, QuestionSource, Verdict
+from flagfall.tasks.commai.vocabulary import Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

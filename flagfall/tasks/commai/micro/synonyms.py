@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.commai.micro_sentences import (
+from flagfall.tasks.commai.micro.sentences import (
     CORRECTING,
     Draw,
     Question,
@@ -19,7 +19,7 @@ from flagfall.tasks.commai.micro_sentences import (
     operate,
     say_words,
 )
-from flagfall.tasks.commai.words import SYNONYMS, Words
+from flagfall.tasks.commai.vocabulary import SYNONYMS, Words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-    from flagfall.tasks.commai.descriptions import Description
+    from flagfall.tasks.commai.mini.descriptions import Description
 
 _LONGEST_FILLER: Final = 5
 _SHORTEST_TO_DELETE_FROM: Final = 5

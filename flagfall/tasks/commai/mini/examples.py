@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from flagfall.tasks.commai.description_strings import right_string, wrong_string
-from flagfall.tasks.commai.descriptions import ANYTHING, Description
-from flagfall.tasks.commai.mini_task import Example
+from flagfall.tasks.commai.mini.description_strings import right_string, wrong_string
+from flagfall.tasks.commai.mini.descriptions import ANYTHING, Description
+from flagfall.tasks.commai.mini.task import Example
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
-    from flagfall.tasks.commai.descriptions import Join
-    from flagfall.tasks.commai.mini_task import MakeExample
+    from flagfall.tasks.commai.mini.descriptions import Join
+    from flagfall.tasks.commai.mini.task import MakeExample
 
 _LETTERS_PER_RUN: Final = (1, 3)
 _LETTERS_PER_KIND: Final = 13

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from flagfall.errors import UsageError, nearest
 from flagfall.tasks.commai.grid_world import GridWorld
-from flagfall.tasks.commai.guessing import GUESSING
-from flagfall.tasks.commai.navigation import NAVIGATION
-from flagfall.tasks.commai.objects import OBJECT_TASKS
-from flagfall.tasks.commai.plans import Plan, WorldPlan
-from flagfall.tasks.commai.repetition import COUNTING, LETTERS, REPETITION
-from flagfall.tasks.commai.sampling import SAMPLES, SAMPLES_IN_THE_WORLD
+from flagfall.tasks.commai.original.guessing import GUESSING
+from flagfall.tasks.commai.original.navigation import NAVIGATION
+from flagfall.tasks.commai.original.objects import OBJECT_TASKS
+from flagfall.tasks.commai.original.repetition import COUNTING, LETTERS, REPETITION
+from flagfall.tasks.commai.original.samples import SAMPLES, SAMPLES_IN_THE_WORLD
+from flagfall.tasks.commai.original.task_specs import Plan, WorldPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

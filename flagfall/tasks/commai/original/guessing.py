@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
-from flagfall.tasks.commai.plans import Plan
-from flagfall.tasks.commai.wording import praise
+from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.phrases import praise
 
 _MOST_DIGITS: Final = 5
 _PAIRS: Final = 5

@@ -14,12 +14,12 @@ from random import Random
 from types import MappingProxyType
 from typing import Final
 
-from flagfall.tasks.commai.baskets import OBJECTS
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
 from flagfall.tasks.commai.grid_world import DIRECTIONS, GridWorld
-from flagfall.tasks.commai.plans import WorldPlan
-from flagfall.tasks.commai.wording import a, blame, number, number_forms, plural, praise, too_late
+from flagfall.tasks.commai.original.baskets import OBJECTS
+from flagfall.tasks.commai.original.task_specs import WorldPlan
+from flagfall.tasks.commai.phrases import a, blame, number, number_forms, plural, praise, too_late
 
 _FARTHEST: Final = 10
 

@@ -17,11 +17,11 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from flagfall.tasks.commai.baskets import BASKETS, OBJECTS, owners, properties, things_that_are
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import SEARCHED_BYTES, Conversation
-from flagfall.tasks.commai.plans import Plan
-from flagfall.tasks.commai.wording import (
+from flagfall.tasks.commai.original.baskets import BASKETS, OBJECTS, owners, properties, things_that_are
+from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.phrases import (
     ITALIAN_NUMBERS,
     NUMBERS,
     a,

@@ -14,8 +14,8 @@ from typing import Final
 
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
-from flagfall.tasks.commai.plans import Plan
-from flagfall.tasks.commai.wording import NUMBERS, a, blame, listed, number, plural, praise
+from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.phrases import NUMBERS, a, blame, listed, number, plural, praise
 
 _PHRASES: Final = ("apple", "banana", "cat", "hello world")
 _PROMISES: Final = (

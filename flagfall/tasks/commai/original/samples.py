@@ -13,7 +13,7 @@ from typing import Final
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
 from flagfall.tasks.commai.grid_world import GridWorld, Position
-from flagfall.tasks.commai.plans import Plan, WorldPlan
+from flagfall.tasks.commai.original.task_specs import Plan, WorldPlan
 
 # Twenty-seven characters: the last was a slip of the pen that learners have met.
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz{"

@@ -16,13 +16,13 @@ import msgspec
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.definition import LevelDefinition
-from flagfall.tasks.vgdl.engine.cells import enter_first
-from flagfall.tasks.vgdl.engine.sprites import NOTHING, Sprite
-from flagfall.tasks.vgdl.engine.timers import Timer
+from flagfall.tasks.vgdl.engine.rules.timers import Timer
+from flagfall.tasks.vgdl.engine.state.grid import enter_first
+from flagfall.tasks.vgdl.engine.state.sprite import NOTHING, Sprite
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.engine.game import Game
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 _FORM: Final = "flagfall vgdl state 1"
 

@@ -23,12 +23,12 @@ from flagfall.tasks.vgdl.definition import (
     GameDefinition,
     TerminationRule,
 )
-from flagfall.tasks.vgdl.language.interactions import read_interactions
-from flagfall.tasks.vgdl.language.lines import Line, Word, load_text, read_lines, tell_strays
-from flagfall.tasks.vgdl.language.mistakes import CutShortWarning, GameError, Notices, UnknownNameError
+from flagfall.tasks.vgdl.language.effect_schema import TERMINATIONS
+from flagfall.tasks.vgdl.language.errors import CutShortWarning, GameError, Notices, UnknownNameError
+from flagfall.tasks.vgdl.language.interaction_set import read_interactions
+from flagfall.tasks.vgdl.language.line_tree import Line, Word, load_text, read_lines, tell_strays
 from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
 from flagfall.tasks.vgdl.language.schema import Parameters, text, whole
-from flagfall.tasks.vgdl.language.schema_effects import TERMINATIONS
 from flagfall.tasks.vgdl.language.sprite_set import SpriteSet, read_sprite_set
 
 MAX_SQUARE: Final = 1000

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, Value
-from flagfall.tasks.vgdl.language.lines import Line, Word, tell_strays
-from flagfall.tasks.vgdl.language.mistakes import GameError, Notices, UnknownNameError
+from flagfall.tasks.vgdl.language.effect_schema import EFFECTS, TIMED
+from flagfall.tasks.vgdl.language.errors import GameError, Notices, UnknownNameError
+from flagfall.tasks.vgdl.language.line_tree import Line, Word, tell_strays
 from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
 from flagfall.tasks.vgdl.language.schema import Parameters
-from flagfall.tasks.vgdl.language.schema_effects import EFFECTS, TIMED
 
 MAX_REPEAT: Final = 1000
 """How often one line may take effect on a pair in a tick; the public games need 10."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition, Place, SpriteType
-from flagfall.tasks.vgdl.language.lines import load_text, numbered
-from flagfall.tasks.vgdl.language.mistakes import GameError, Notices
-from flagfall.tasks.vgdl.language.schema_sprites import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.errors import GameError, Notices
+from flagfall.tasks.vgdl.language.line_tree import load_text, numbered
+from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
 
 MAX_CELLS: Final = 250_000
 """Cells of a level, filled up; the largest public level has 1,725."""

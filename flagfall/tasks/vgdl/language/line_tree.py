@@ -31,7 +31,7 @@ from typing import Final
 import attrs
 
 from flagfall.tasks.vgdl.definition import Place
-from flagfall.tasks.vgdl.language.mistakes import GameError, Notices
+from flagfall.tasks.vgdl.language.errors import GameError, Notices
 
 MAX_TEXT: Final = 2**20
 """Characters in a file. The largest public game has 4,906, the largest level file 1,750."""

@@ -11,7 +11,7 @@ __all__ = ["CREATURES", "ICONS", "ROLES", "TURNING", "Icon"]
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from flagfall.tasks.vgdl.views.pen import Colour, Pen, darker, lighter, mixed
+from flagfall.tasks.vgdl.rendering.sdf_pen import Colour, Pen, darker, lighter, mixed
 
 Icon: TypeAlias = Callable[[Pen, Colour], None]
 

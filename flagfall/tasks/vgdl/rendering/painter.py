@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.views.tiles import BACKDROP, TileSet
+from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 MAX_KEPT: Final = 10_000
 """So many looks of cells are kept (3 MB of them with 10 pixels a cell), and so many places."""

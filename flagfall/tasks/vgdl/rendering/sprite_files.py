@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.views.tiles import Tile, TileSet
+from flagfall.tasks.vgdl.rendering.tile_set import Tile, TileSet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

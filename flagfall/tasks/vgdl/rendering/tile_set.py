@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import numpy as np
 
-from flagfall.tasks.vgdl.language.schema_sprites import SPRITE_CLASSES
-from flagfall.tasks.vgdl.views.icons import CREATURES, ICONS, ROLES, TURNING, Icon
-from flagfall.tasks.vgdl.views.pen import Colour, Pen, mixed
+from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
+from flagfall.tasks.vgdl.rendering.icons import CREATURES, ICONS, ROLES, TURNING, Icon
+from flagfall.tasks.vgdl.rendering.sdf_pen import Colour, Pen, mixed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -44,8 +44,8 @@ import msgspec
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 AVATARS: Final = 0
 RESOURCE: Final = 1

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from gymnasium import spaces
 
-from flagfall.tasks.vgdl.views.seen_types import seen_types
+from flagfall.tasks.vgdl.views.visible_types import seen_types
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition
-    from flagfall.tasks.vgdl.views.observation import Cell, Column, Grid, StateObservation
+    from flagfall.tasks.vgdl.views.state_observation import Cell, Column, Grid, StateObservation
 
 EMPTY: Final = " "
 """A cell in which nothing is to be seen."""

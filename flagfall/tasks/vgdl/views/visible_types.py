@@ -7,8 +7,8 @@ __all__ = ["seen_types"]
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from flagfall.tasks.vgdl.language.schema_effects import EFFECTS
-from flagfall.tasks.vgdl.language.schema_sprites import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.effect_schema import EFFECTS
+from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition, Value

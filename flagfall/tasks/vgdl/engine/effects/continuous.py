@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from math import copysign, cos, fmod, inf, pi, radians, sin, sqrt
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from flagfall.tasks.vgdl.engine.effects_position import put_flush
-from flagfall.tasks.vgdl.engine.movement import place
+from flagfall.tasks.vgdl.engine.effects.position import put_flush
+from flagfall.tasks.vgdl.engine.physics.movement import place
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.collisions import Effect
-    from flagfall.tasks.vgdl.engine.effects import Maker
+    from flagfall.tasks.vgdl.engine.effects.registry import Maker
     from flagfall.tasks.vgdl.engine.game import Game
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.rules.collisions import Effect
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 Box: TypeAlias = tuple[int, int, int, int]
 """x, y, width, height."""

@@ -7,14 +7,14 @@ __all__ = ["KILLING_EFFECTS"]
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.tasks.vgdl.engine.movement import unit_of_last_move
+from flagfall.tasks.vgdl.engine.physics.movement import unit_of_last_move
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.collisions import Effect
-    from flagfall.tasks.vgdl.engine.effects import Maker
+    from flagfall.tasks.vgdl.engine.effects.registry import Maker
     from flagfall.tasks.vgdl.engine.game import Game
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.rules.collisions import Effect
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 
 def kill_sprite(parameters: Mapping[str, Any], game: Game) -> Effect:

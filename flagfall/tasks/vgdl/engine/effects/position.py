@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.actions import VECTORS
-from flagfall.tasks.vgdl.engine.effort import spend
-from flagfall.tasks.vgdl.engine.movement import active, move, place, unit_of_last_move
-from flagfall.tasks.vgdl.engine.updates import DIRECTIONS
+from flagfall.tasks.vgdl.engine.physics.movement import active, move, place, unit_of_last_move
+from flagfall.tasks.vgdl.engine.sprites.passive import DIRECTIONS
+from flagfall.tasks.vgdl.engine.state.work_limit import spend
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.collisions import Effect
-    from flagfall.tasks.vgdl.engine.effects import Maker
+    from flagfall.tasks.vgdl.engine.effects.registry import Maker
     from flagfall.tasks.vgdl.engine.game import Game
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.rules.collisions import Effect
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 
 def step_back(parameters: Mapping[str, Any], game: Game) -> Effect:

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
-from flagfall.tasks.vgdl.engine.effects_continuous import BATCH_EFFECTS, CONTINUOUS_EFFECTS
-from flagfall.tasks.vgdl.engine.effects_having import HAVING_EFFECTS
-from flagfall.tasks.vgdl.engine.effects_killing import KILLING_EFFECTS
-from flagfall.tasks.vgdl.engine.effects_making import MAKING_EFFECTS
-from flagfall.tasks.vgdl.engine.effects_position import POSITION_EFFECTS
-from flagfall.tasks.vgdl.engine.timers import NO_SCORE_MESSAGE, Timer, TimerPlan, schedule
+from flagfall.tasks.vgdl.engine.effects.continuous import BATCH_EFFECTS, CONTINUOUS_EFFECTS
+from flagfall.tasks.vgdl.engine.effects.killing import KILLING_EFFECTS
+from flagfall.tasks.vgdl.engine.effects.position import POSITION_EFFECTS
+from flagfall.tasks.vgdl.engine.effects.resources import HAVING_EFFECTS
+from flagfall.tasks.vgdl.engine.effects.spawning import MAKING_EFFECTS
+from flagfall.tasks.vgdl.engine.rules.timers import NO_SCORE_MESSAGE, Timer, TimerPlan, schedule
 from flagfall.tasks.vgdl.language.values import NO_SCORE
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.collisions import Effect
     from flagfall.tasks.vgdl.engine.game import Game
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.rules.collisions import Effect
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 Maker: TypeAlias = "Callable[[Mapping[str, Any], Game], Effect]"
 """Makes an effect from the parameters of its line."""

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.definition import Place
-from flagfall.tasks.vgdl.engine.collisions import overlaps
-from flagfall.tasks.vgdl.engine.terminations import present_types
-from flagfall.tasks.vgdl.language.mistakes import GameError
+from flagfall.tasks.vgdl.engine.rules.collisions import overlaps
+from flagfall.tasks.vgdl.engine.rules.terminations import present_types
+from flagfall.tasks.vgdl.language.errors import GameError
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.collisions import Effect
-    from flagfall.tasks.vgdl.engine.effects import Maker
+    from flagfall.tasks.vgdl.engine.effects.registry import Maker
     from flagfall.tasks.vgdl.engine.game import Game
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.rules.collisions import Effect
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 
 def transform(

@@ -11,11 +11,11 @@ from math import sqrt
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.vgdl.engine import movement
+from flagfall.tasks.vgdl.engine.physics import movement
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 GROUND_REACH: Final = 3
 """A sprite stands on what is within so many pixels below it."""

@@ -12,12 +12,12 @@ __all__ = ["MOVED", "STILL", "TURNED", "active", "move", "passive", "place", "un
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.vgdl.engine import continuous
-from flagfall.tasks.vgdl.engine.cells import enter
+from flagfall.tasks.vgdl.engine.physics import continuous
+from flagfall.tasks.vgdl.engine.state.grid import enter
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 STILL: Final = 0
 TURNED: Final = 1

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from flagfall.tasks.vgdl.engine.continuous import feel_ground
-from flagfall.tasks.vgdl.engine.effort import CROWDED, spend
+from flagfall.tasks.vgdl.engine.physics.continuous import feel_ground
+from flagfall.tasks.vgdl.engine.state.work_limit import CROWDED, spend
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 Effect: TypeAlias = Callable[..., int]
 """Takes the play and two sprites, either of which may have to be there or not (`effects.py`); gives what it

@@ -6,11 +6,11 @@ __all__ = ["check_edges"]
 
 from typing import TYPE_CHECKING
 
-from flagfall.tasks.vgdl.engine.effort import CROWDED, spend
+from flagfall.tasks.vgdl.engine.state.work_limit import CROWDED, spend
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 
 def check_edges(play: Play) -> None:

@@ -11,7 +11,7 @@ import attrs
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition, TerminationRule
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 Test: TypeAlias = "Callable[[Play], bool]"
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from flagfall.tasks.vgdl.engine.effort import MAX_TIMERS, TooMuchEffortError
+from flagfall.tasks.vgdl.engine.state.work_limit import MAX_TIMERS, TooMuchEffortError
 from flagfall.tasks.vgdl.language.values import NO_SCORE
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.collisions import Effect
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.rules.collisions import Effect
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 NO_SCORE_MESSAGE: Final = "a scoreChange is no integer"
 

@@ -9,12 +9,12 @@ from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import USE, VECTORS
-from flagfall.tasks.vgdl.engine.collisions import overlaps
-from flagfall.tasks.vgdl.engine.movement import MOVED, STILL, active, passive, unit_of_last_move
+from flagfall.tasks.vgdl.engine.physics.movement import MOVED, STILL, active, passive, unit_of_last_move
+from flagfall.tasks.vgdl.engine.rules.collisions import overlaps
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Act, Kind, Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Act, Kind, Sprite
 
 _NO_WAY: Final = (0, 0)
 

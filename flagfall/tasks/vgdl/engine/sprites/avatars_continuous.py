@@ -9,13 +9,13 @@ from math import atan2, cos, pi, sin
 from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, RIGHT, UP, USE, VECTORS
-from flagfall.tasks.vgdl.engine.avatars import shooting, walk_and_look
-from flagfall.tasks.vgdl.engine.movement import active, passive
-from flagfall.tasks.vgdl.engine.walkers import jump
+from flagfall.tasks.vgdl.engine.physics.movement import active, passive
+from flagfall.tasks.vgdl.engine.sprites.avatars import shooting, walk_and_look
+from flagfall.tasks.vgdl.engine.sprites.walkers import jump
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Act, Kind, Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Act, Kind, Sprite
 
 _CAR_SPEED: Final = 5
 _BLOCK_PAUSE: Final = 5

@@ -19,15 +19,15 @@ __all__ = [
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from flagfall.tasks.vgdl.engine.effort import CROWDED, spend
-from flagfall.tasks.vgdl.engine.movement import active, passive
-from flagfall.tasks.vgdl.engine.updates import DIRECTIONS
+from flagfall.tasks.vgdl.engine.physics.movement import active, passive
+from flagfall.tasks.vgdl.engine.sprites.passive import DIRECTIONS
+from flagfall.tasks.vgdl.engine.state.work_limit import CROWDED, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Kind, Sprite, Update
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Kind, Sprite, Update
 
 Direction: TypeAlias = tuple[float, float]
 

@@ -10,14 +10,14 @@ __all__ = ["age_and_move", "burn", "fly", "fly_somewhere", "live", "spread"]
 from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import VECTORS
-from flagfall.tasks.vgdl.engine.cells import enter
-from flagfall.tasks.vgdl.engine.movement import passive
+from flagfall.tasks.vgdl.engine.physics.movement import passive
+from flagfall.tasks.vgdl.engine.state.grid import enter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Kind, Sprite, Update
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Kind, Sprite, Update
 
 _SPREADS_AT: Final = 2
 

@@ -6,16 +6,16 @@ __all__ = ["chase_by_path", "follow_by_path"]
 
 from typing import TYPE_CHECKING
 
-from flagfall.tasks.vgdl.engine.effort import spend
-from flagfall.tasks.vgdl.engine.movement import active, passive
-from flagfall.tasks.vgdl.engine.npcs import doubled, nearest, random_step, targets_of
-from flagfall.tasks.vgdl.engine.updates import DIRECTIONS
+from flagfall.tasks.vgdl.engine.physics.movement import active, passive
+from flagfall.tasks.vgdl.engine.sprites.npcs import doubled, nearest, random_step, targets_of
+from flagfall.tasks.vgdl.engine.sprites.passive import DIRECTIONS
+from flagfall.tasks.vgdl.engine.state.work_limit import spend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Kind, Sprite, Update
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Kind, Sprite, Update
 
 
 def first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float] | None:

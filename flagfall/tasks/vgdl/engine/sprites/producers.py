@@ -7,14 +7,14 @@ __all__ = ["produce", "produce_chosen", "produce_wandering", "products_of"]
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.tasks.vgdl.engine.movement import active
-from flagfall.tasks.vgdl.engine.updates import DIRECTIONS, live
+from flagfall.tasks.vgdl.engine.physics.movement import active
+from flagfall.tasks.vgdl.engine.sprites.passive import DIRECTIONS, live
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Kind, Sprite, Update
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Kind, Sprite, Update
 
 _LISTS: Final[Mapping[str, str]] = {"BomberRandomMissile": "stypeMissile", "SpawnPointMultiSprite": "stypes"}
 """Classes that make several types, and the parameter that lists them."""

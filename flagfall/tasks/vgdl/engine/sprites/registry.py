@@ -8,17 +8,22 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from flagfall.tasks.vgdl.definition import GameDefinition, Place, SpriteType
-from flagfall.tasks.vgdl.engine.avatars import ACTS
-from flagfall.tasks.vgdl.engine.avatars_continuous import CONTINUOUS_ACTS
-from flagfall.tasks.vgdl.engine.effects import Changes
-from flagfall.tasks.vgdl.engine.npcs import alternate, chase, chase_in_sight, sometimes_random, wander
-from flagfall.tasks.vgdl.engine.path_chasers import chase_by_path, follow_by_path
-from flagfall.tasks.vgdl.engine.producers import produce, produce_chosen, produce_wandering, products_of
-from flagfall.tasks.vgdl.engine.sprites import Kind, Update, category_of
-from flagfall.tasks.vgdl.engine.updates import age_and_move, burn, fly, fly_somewhere, spread
-from flagfall.tasks.vgdl.engine.walkers import walk, walk_and_jump
-from flagfall.tasks.vgdl.language.mistakes import GameError
-from flagfall.tasks.vgdl.language.schema_sprites import SPRITE_CLASSES
+from flagfall.tasks.vgdl.engine.effects.registry import Changes
+from flagfall.tasks.vgdl.engine.sprites.avatars import ACTS
+from flagfall.tasks.vgdl.engine.sprites.avatars_continuous import CONTINUOUS_ACTS
+from flagfall.tasks.vgdl.engine.sprites.npcs import alternate, chase, chase_in_sight, sometimes_random, wander
+from flagfall.tasks.vgdl.engine.sprites.passive import age_and_move, burn, fly, fly_somewhere, spread
+from flagfall.tasks.vgdl.engine.sprites.path_chasers import chase_by_path, follow_by_path
+from flagfall.tasks.vgdl.engine.sprites.producers import (
+    produce,
+    produce_chosen,
+    produce_wandering,
+    products_of,
+)
+from flagfall.tasks.vgdl.engine.sprites.walkers import walk, walk_and_jump
+from flagfall.tasks.vgdl.engine.state.sprite import Kind, Update, category_of
+from flagfall.tasks.vgdl.language.errors import GameError
+from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
 
 _UPDATES: Final[Mapping[str, Callable[[Kind], Update]]] = {
     "RandomMissile": lambda _: fly_somewhere,

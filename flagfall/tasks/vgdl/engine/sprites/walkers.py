@@ -6,14 +6,14 @@ __all__ = ["jump", "walk", "walk_and_jump"]
 
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.vgdl.engine.java_random import JavaRandom
-from flagfall.tasks.vgdl.engine.movement import active, move, passive
+from flagfall.tasks.vgdl.engine.physics.movement import active, move, passive
+from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Kind, Sprite, Update
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Kind, Sprite, Update
 
 _JUMP_PIXELS: Final = 5
 _SIDES: Final = (-1, 1)

@@ -14,11 +14,11 @@ __all__ = ["Cells", "enter", "enter_first", "leave"]
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from flagfall.tasks.vgdl.engine.effort import CROWDED, spend
+from flagfall.tasks.vgdl.engine.state.work_limit import CROWDED, spend
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
-    from flagfall.tasks.vgdl.engine.sprites import Sprite
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 Cells: TypeAlias = "dict[int, tuple[Sprite, ...]]"
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
 from flagfall.tasks.vgdl.definition import Place
-from flagfall.tasks.vgdl.engine import state
-from flagfall.tasks.vgdl.engine.cells import Cells, enter_first, leave
-from flagfall.tasks.vgdl.engine.collisions import collide, find_contacts
-from flagfall.tasks.vgdl.engine.edges import check_edges
-from flagfall.tasks.vgdl.engine.effort import TooMuchEffortError, spend
-from flagfall.tasks.vgdl.engine.java_random import JavaRandom
-from flagfall.tasks.vgdl.engine.pathfinder import PathFinder
-from flagfall.tasks.vgdl.engine.session import MAX_MESSAGES, Session
-from flagfall.tasks.vgdl.engine.snapshot import Snapshot, changes, snapshot
-from flagfall.tasks.vgdl.engine.sprites import FROM_AVATAR, Sprite, build
-from flagfall.tasks.vgdl.engine.terminations import judge
-from flagfall.tasks.vgdl.engine.timers import run_timers
-from flagfall.tasks.vgdl.language.mistakes import GameError
+from flagfall.tasks.vgdl.engine import serialization
+from flagfall.tasks.vgdl.engine.rules.collisions import collide, find_contacts
+from flagfall.tasks.vgdl.engine.rules.screen_edge import check_edges
+from flagfall.tasks.vgdl.engine.rules.terminations import judge
+from flagfall.tasks.vgdl.engine.rules.timers import run_timers
+from flagfall.tasks.vgdl.engine.state.grid import Cells, enter_first, leave
+from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
+from flagfall.tasks.vgdl.engine.state.pathfinder import PathFinder
+from flagfall.tasks.vgdl.engine.state.session import MAX_MESSAGES, Session
+from flagfall.tasks.vgdl.engine.state.sprite import FROM_AVATAR, Sprite, build
+from flagfall.tasks.vgdl.engine.state.work_limit import TooMuchEffortError, spend
+from flagfall.tasks.vgdl.engine.trace_snapshot import Snapshot, changes, snapshot
+from flagfall.tasks.vgdl.language.errors import GameError
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import LevelDefinition
@@ -427,15 +427,15 @@ class Play:
 
     def fork(self) -> Play:
         """A play in the same state, to try things out in; it knows nothing of this one."""
-        return state.fork(self, Play.__new__(Play))
+        return serialization.fork(self, Play.__new__(Play))
 
     def key(self) -> tuple[Any, ...]:
         """The state as a hashable value: plays with equal keys go on equally."""
-        return state.key(self)
+        return serialization.key(self)
 
     def dump(self) -> bytes:
         """The state as bytes, for `Game.load`."""
-        return state.dump(self)
+        return serialization.dump(self)
 
     # How it begins.
 

@@ -10,7 +10,7 @@ __all__ = ["MAX_MESSAGES", "Session"]
 
 from typing import Final
 
-from flagfall.tasks.vgdl.engine.timers import Timer, TimerPlan, schedule
+from flagfall.tasks.vgdl.engine.rules.timers import Timer, TimerPlan, schedule
 
 MAX_MESSAGES: Final = 25
 """With more messages than these, the original ends the play."""

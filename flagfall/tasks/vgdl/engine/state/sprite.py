@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 Update: TypeAlias = "Callable[[Play, Sequence[Sprite]], None]"
 """What all sprites of a type do in a tick, one after another."""

@@ -10,7 +10,7 @@ __all__ = ["CROWDED", "MAX_EFFORT", "MAX_TIMERS", "TooMuchEffortError", "spend"]
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 MAX_EFFORT: Final = 300_000
 """Sprites made, killed, looked at or run through in one cycle; the public games stay below 10,000."""
