@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.zmq_host import MAX_DROPPED, RemoteLearnerHost, _Talk, is_remote, parse_remote
-from flagfall.agents.zmq_link import LearnerLink
-from flagfall.agents.zmq_wire import BadReply, read_reply, reward_text, token_text
-from flagfall.agents.zmtp import message
+from flagfall.agents.zmq.host import MAX_DROPPED, RemoteLearnerHost, _Talk, is_remote, parse_remote
+from flagfall.agents.zmq.messages import BadReply, read_reply, reward_text, token_text
+from flagfall.agents.zmq.pair_socket import LearnerLink
+from flagfall.agents.zmq.zmtp import message
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded
 from flagfall.kernel.roles import StepResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import UsageError
 
 
