@@ -5,8 +5,7 @@ Rule 1: a turn's clock starts when the agent takes the turn, or when it is poste
 Rule 2: a turn is judged by the clock when the reply is there, or when its time has come. Exactly on the
     deadline is late.
 Rule 3: a reply belongs to the envelope it answers. If that is not open any more, it is dropped.
-Rule 4: an agent busy with one envelope up to the hard limit is out. That limit is fixed when the clock
-    starts: what the agent is asked meanwhile, in a phase with another limit or with none, does not move it.
+Rule 4: an agent busy with one envelope up to its hard limit is out, whatever it is asked meanwhile.
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
     then busy with an old turn: the clock of whatever it is asked next starts when it takes that.
 Rule 6: a turn is reckoned without what others lost it. If it seems late on a host that stalled meanwhile, the
@@ -161,11 +160,10 @@ class Seat(Appointment):
         self.closed = False
         self._busy_since_ns: int | None = None
         self._busy_mark_ns = self._busy_cpu_ns = 0
+        self._busy_hard_ns = NEVER_NS  # the limit of what it is busy with: perhaps of an earlier phase
         # The clock of the open envelope. `_quick_due_ns`: before it a reply is on time, no questions asked.
         self.phase: Phase | None = None
         self.limit_ns = self._hard_ns = self._quick_ns = self._abort_ns = NEVER_NS
-        # The hard limit of what the agent is busy with, which may be older than what it was asked last.
-        self._busy_hard_ns = NEVER_NS
         # The hard limit of a turn that was aborted, while the agent is busy with it.
         self._overran_hard_ns: int | None = None
         self._started_ns: int | None = None
