@@ -160,7 +160,7 @@ class Seat(Appointment):
         self.closed = False
         self._busy_since_ns: int | None = None
         self._busy_mark_ns = self._busy_cpu_ns = 0
-        self._busy_hard_ns = NEVER_NS  # the limit of what it is busy with: perhaps of an earlier phase
+        self._busy_hard_ns = NEVER_NS  # perhaps that of an earlier phase
         # The clock of the open envelope. `_quick_due_ns`: before it a reply is on time, no questions asked.
         self.phase: Phase | None = None
         self.limit_ns = self._hard_ns = self._quick_ns = self._abort_ns = NEVER_NS
@@ -321,8 +321,7 @@ class Seat(Appointment):
         if self._busy_since_ns is None:
             self._busy_since_ns = now_ns
             self._busy_mark_ns = mark_ns
-            self._busy_cpu_ns = self._cpu_ns
-            self._busy_hard_ns = self._hard_ns
+            self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
             due_ns = now_ns + self._quick_ns
         else:
             due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._busy_hard_ns)
