@@ -15,7 +15,7 @@ import trio
 from flagfall.agents.addresses import LOOPBACK, checked_port
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.figures import TrackSink
-from flagfall.gvgai.hosts import ConnectedHost
+from flagfall.gvgai.hosts import ConnectedHost, control_of_client
 from flagfall.kernel.match import MatchResult, play_match
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal import Journal
@@ -108,7 +108,7 @@ class TrackServer:
             checked_port(port)
         self.sessions: list[Session] = []
         self._setup = setup
-        self._control = control
+        self._control = control_of_client(control)
         self._port = port
         self._address = address
         self._limit = sessions

@@ -94,9 +94,7 @@ class Finding:
         return self.verdict in self.row.verdicts[self.place] and not self.lost and clean
 
 
-def matrix_rows(
-    places: Sequence[Place] = PLACES, only: Sequence[str] = ()
-) -> Iterator[tuple[Row, Place]]:
+def matrix_rows(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[tuple[Row, Place]]:
     """Yield every row at every of these places where it applies.
 
     Args:

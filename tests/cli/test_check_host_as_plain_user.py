@@ -36,7 +36,7 @@ PLAYED: Final = (
 )
 
 NOT_NEEDED: Final = ("_editable_*", "ray", "mypy", "mypyc", "imageio_ffmpeg", "pygame")
-"""Installed files that the host does without: the link to sources that others cannot read, and large packages."""
+"""Installed files that the host does without: the link to sources that others cannot read, large packages."""
 
 TIMEOUT_S: Final = 120
 
@@ -44,7 +44,7 @@ TIMEOUT_S: Final = 120
 def plain_python() -> str:
     """Return a Python of this minor version that plain users can execute, or skip."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    script = f"import ctypes, ssl, sqlite3, sys, venv; sys.exit('%d.%d' % sys.version_info[:2] != '{version}')"
+    script = f"import ctypes, sqlite3, sys, venv; sys.exit('%d.%d' % sys.version_info[:2] != '{version}')"
     names = [Path(base) / "bin" / f"python{version}" for base in (sys.base_prefix, "/usr/local", "/usr")]
     for name in names:
         tried = subprocess.run(
@@ -97,7 +97,7 @@ def findings() -> dict[tuple[str, str], dict[str, Any]]:
         ended = subprocess.run(
             [*AS_PLAIN_USER, folder / "venv/bin/python", "-m", "flagfall", "check-host", *only, "--json"],
             cwd=folder / "home",
-            env={"HOME": str(folder / "home"), "PATH": os.environ["PATH"], "TMPDIR": "/tmp"},
+            env={"HOME": str(folder / "home"), "PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,

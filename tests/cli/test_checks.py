@@ -108,3 +108,17 @@ def test_the_matrix_as_a_table_and_as_data(call):
     assert {row["place"] for row in data["rows"]} == {"task"}
     assert all(row["as_expected"] for row in data["rows"])
     assert {data["limits"][kind]["cpu"] for kind in ("process", "sandbox")} == {"kernel"}
+
+
+def test_agents_of_the_matrix_are_chosen_by_a_text(call):
+    words = ["check-host", "--place", "task", "--json"]
+    data = call(*words, "--only", "RAISES in act", "--only", "late_by_a").data()
+    assert [row["agent"] for row in data["rows"]] == ["late_by_a_little", "late_by_a_lot", "RaisesInAct"]
+    refused = call("check-host", "--only", "memroy")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "flagfall: --only memroy: no agent has this in its name or description; nearest: eats_memory\n"
+    )
+    refused = call(*words, "--only", "segfaults")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no agent in a task has this" in refused.err
