@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from flagfall.agents.sandbox import check_sandbox
-from flagfall.errors import UsageError
-
 
 def test_an_agent_that_passes_its_examination(call):
     ended = call("check-agent", "bots.py:Echo", "--task", "micro1")
@@ -51,14 +48,6 @@ def test_what_cannot_be(call, words: list[str], said: str):
     assert ended.code == 2
     assert said in ended.err
     assert ended.out == ""
-
-
-@pytest.fixture
-def bubblewrap() -> None:
-    try:
-        check_sandbox()
-    except UsageError as error:
-        pytest.skip(str(error))
 
 
 @pytest.mark.usefixtures("bubblewrap")
