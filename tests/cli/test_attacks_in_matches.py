@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -130,7 +130,7 @@ def tournament(folder: Path) -> Iterator[subprocess.Popen[str]]:
     (folder / "bot.py").write_text(BOTS)
     (folder / "plan.toml").write_text(
         'time_control = "start=20s act=5s"\n[[agents]]\nspec = "bot.py:slow"\n'
-        '[[tasks]]\ntask = "micro1"\nsteps = 100\n'
+        '[[tasks]]\ntask = "micro1"\nsteps = 60\n'
     )
     words = [*FLAGFALL, "tournament", "plan.toml", "--out", "out"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -140,27 +140,24 @@ def tournament(folder: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [b'{"do":"cancel","match":[1]}', b"[" * 4000, b'{"do":"jobs","jobs":1e999}'],
-    ids=["list", "deep", "inf"],
-)
-def test_wrong_lines_at_the_control_socket_do_not_end_a_tournament(folder, line: bytes):
-    with tournament(folder) as process, socket.socket(socket.AF_UNIX) as talk:
+def test_wrong_lines_at_the_control_socket_do_not_end_a_tournament(folder):
+    with tournament(folder) as process:
         deadline = time.monotonic() + PATIENCE_S
         place = folder / "out" / "control"
         while not place.exists():
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        talk.settimeout(PATIENCE_S)
-        talk.connect(place.read_text())
-        talk.sendall(line + b"\n")
-        answer = talk.recv(4096)
+        answers = []
+        for line in (b'{"do":"cancel","match":[1]}', b"[" * 4000):
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as talk:
+                talk.settimeout(PATIENCE_S)
+                talk.connect(place.read_text())
+                talk.sendall(line + b"\n")
+                answers.append(talk.recv(4096))
         _, said = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0, said
-    assert list(json.loads(answer)) == ["error"]
-    assert "Traceback" not in said
+    assert (process.returncode, said) == (0, "")
+    assert [list(json.loads(answer)) for answer in answers] == [["error"]] * 2
 
 
 def test_silent_connections_do_not_keep_an_agent_out(folder):

@@ -83,7 +83,9 @@ def serve(
     **options: Any,
 ) -> Served:
     """Let the clients play; both sides must end by themselves."""
-    setup = TrackSetup(game or write_game(folder), rules, sprites)
+    setup = TrackSetup(game or write_game(folder), rules)
+    if sprites is not None:
+        setup = attrs.evolve(setup, sprites=sprites)
     events: list[Any] = []
     server = TrackServer(
         setup,
