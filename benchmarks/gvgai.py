@@ -20,10 +20,10 @@ from typing import Any, Final
 import trio
 
 from benchmarks.measure import Row, show
+from flagfall.gvgai.play_track import TrackTimes
 from flagfall.gvgai.server import TrackServer
-from flagfall.gvgai.tracks import TrackTimes
-from flagfall.tasks.vgdl.track import TrackRules
-from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.tasks.vgdl.learning_track import TrackRules
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
 BASELINES: Final = {
     "aliens": 23,

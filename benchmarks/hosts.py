@@ -21,11 +21,11 @@ import trio
 from benchmarks.kernel import OneTask
 from benchmarks.matches import CONTROL, journals, no_sinks
 from benchmarks.measure import Row, percentile, show
-from flagfall.agents.command_host import CommandHost
-from flagfall.agents.isolation import Isolation, IsolationKind
-from flagfall.agents.network_host import parse_network
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.hosts.command import CommandHost
+from flagfall.agents.hosts.network import parse_network
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.process.isolation import Isolation, IsolationKind
+from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import UsageError
 from flagfall.events import Event, SeatReady, TurnPlayed
 from flagfall.kernel.match import AgentHost, play_match

@@ -23,13 +23,13 @@ import trio.testing
 
 from benchmarks.matches import byte_rows, journals, no_sinks, play_matches
 from benchmarks.measure import Row, beside, percentile, show
-from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.grace import GRACE_NS
 from flagfall.kernel.match import play_match
 from flagfall.kernel.roles import Outcome, Sink, StepResult
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.policies import parse_policy
+from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping
 
 MICRO_TASKS = ["micro1", "micro2", "micro3", "micro4", *(f"micro5.{n}" for n in range(1, 19))]

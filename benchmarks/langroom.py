@@ -16,12 +16,12 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks.measure import Row, beside, show
-from flagfall.environments.embodied import EmbodiedLangRoom
-from flagfall.environments.langroom import LangRoomEnv, LangRoomVectorEnv
-from flagfall.tasks.langroom.panels import Lately
+from flagfall.environments.embodied_env import EmbodiedLangRoom
+from flagfall.environments.langroom_env import LangRoomEnv, LangRoomVectorEnv
+from flagfall.tasks.langroom.log_image import Lately
+from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import CORNERS, SIZE, Rules, word_at
 from flagfall.tasks.langroom.task import LangRoom
-from flagfall.tasks.langroom.world import Room
 
 ROOMS = 256
 _TINTS = {0: (1.0, 0.2, 0.2), 1: (0.2, 1.0, 0.2), 2: (0.2, 0.2, 1.0), 3: (1.0, 1.0, 0.2)}

@@ -13,13 +13,13 @@ from pathlib import Path
 import trio
 
 from benchmarks.measure import Row, beside
-from flagfall.agents.loop_host import LoopHost
-from flagfall.agents.samples import RandomAgent
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.samples.basic import RandomAgent
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.match import AgentHost, play_match
-from flagfall.kernel.parts import Briefing
 from flagfall.kernel.roles import SchedulerRole, Sink
 from flagfall.kernel.script import run_plain
-from flagfall.recording.journal import Journal
+from flagfall.recording.journal.writer import Journal
 from flagfall.timing import TimeControl
 
 CONTROL = TimeControl.parse("act=40ms/1s start=10s")

@@ -14,9 +14,9 @@ from typing import Any
 import trio
 
 from benchmarks.kernel import OneTask
-from flagfall.agents.loop_host import LoopHost
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.kernel.match import AgentHost, play_match
 from flagfall.timing import TimeControl
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import trio
 
 from benchmarks.measure import Row, beside, show
-from flagfall.tournament.plan import Plan
-from flagfall.tournament.reading import parse_plan
+from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.runner import Engines
-from flagfall.tournament.tournaments import run_tournament
+from flagfall.tournament.run.api import run_tournament
+from flagfall.tournament.run.runner import Engines
 
 ROUNDS = 3
 BUSY_STEPS = 100_000

@@ -25,14 +25,14 @@ import attrs
 from benchmarks.measure import Row, show
 from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.language.game_text import load_game
-from flagfall.tasks.vgdl.language.levels import load_level
-from flagfall.tasks.vgdl.library import game_path
-from flagfall.tasks.vgdl.views.observation import Observer
-from flagfall.tasks.vgdl.views.picture import Painter
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.game_files import game_path
+from flagfall.tasks.vgdl.language.game_parser import load_game
+from flagfall.tasks.vgdl.language.level_parser import load_level
+from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.views.planes import PlanesView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
+from flagfall.tasks.vgdl.views.state_observation import Observer
 
 See: TypeAlias = Callable[[], Any]
 

@@ -1,7 +1,7 @@
 """The program `flagfall`, also `python -m flagfall`: a signal ends it with 128 and its number at any moment.
 
 While it comes up there is nothing to put in order, so a signal ends it at once and without a traceback. From
-the moment a command begins, `flagfall.cli.signals` decides.
+the moment a command begins, `flagfall.cli.console.signals` decides.
 """
 
 from __future__ import annotations

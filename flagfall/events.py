@@ -156,7 +156,7 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
         verdict: see `Verdict`.
         credit_ns: time the host lost while the seat had the turn; not held against it.
         answers: at real-time pace, the turn that the action answered, where that is an older one.
-        refused: for an illegal action: what it was, shortened (`flagfall.kernel.refusals`).
+        refused: for an illegal action: what it was, shortened (`flagfall.kernel.safe_values`).
     """
 
     turn: Whole

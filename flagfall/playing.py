@@ -27,29 +27,29 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, runt
 
 import trio
 
-from flagfall.agents.foreign import is_command, is_foreign, is_network, is_track_client
-from flagfall.agents.isolation import USUAL_ISOLATION, Isolation, IsolationKind
-from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.process.visible import code_of, refuse_private
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.specs import agent_name, is_human, is_sample, load_agent, make_human
-from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.registry import agent_name, is_human, is_sample, load_agent, make_human
+from flagfall.agents.spec import is_command, is_foreign, is_network, is_track_client
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
-from flagfall.kernel.refusals import text_of
 from flagfall.kernel.roles import SchedulerRole, Sink
-from flagfall.recording.journal import Journal
+from flagfall.kernel.safe_values import text_of
+from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.configs import parse_config
-from flagfall.tasks.policies import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
 from flagfall.tasks.rule_revisions import REVISIONS
+from flagfall.tasks.scheduler_text import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
 
 if TYPE_CHECKING:
-    from flagfall.agents.door import Joining
+    from flagfall.agents.wire.admission import Joining
 
 HostKind: TypeAlias = Literal["task", "thread", "process"]
 
@@ -93,13 +93,13 @@ async def play(
             (`flagfall.tasks.configs.load_config`).
         agents: one agent for each seat (a single one needs no list): an object of any kind that
             `flagfall.agents.agent` tells of, a text such as `random` or `bot.py:Bot`, or a host.
-        scheduler: the text of a policy, such as `consecutive:5` (`flagfall.tasks.policies`). By default
+        scheduler: the text of a policy, such as `consecutive:5` (`flagfall.tasks.scheduler_text`). By default
             the tasks come once each, or round and round where `steps` says when to stop.
         time_control: a `TimeControl` or its text, such as `act=40ms/1s`.
         host: where agents run. By default agents given as objects and the samples run in the event
             loop, and agents named by file or module in processes of their own.
         isolation: how agents in processes are kept apart: `none`, `process`, `sandbox`, or with limits of
-            your own an `Isolation` (`flagfall.agents.isolation`).
+            your own an `Isolation` (`flagfall.agents.process.isolation`).
         seed: the root seed; everything random derives from it.
         steps: the match ends after so many turns.
         tick_ns: real-time pace: the world moves every so many nanoseconds, and takes each agent's newest
@@ -229,7 +229,7 @@ def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
         UsageError: it was played with tasks of the user's own, or the header is damaged.
     """
     if header.config is not None:
-        from flagfall.tasks.vgdl.track_game import TrackSetup  # noqa: PLC0415 - few matches are tracks
+        from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415 - few matches are tracks
 
         track = TrackSetup.from_config(header.config)
         if track is not None:
@@ -307,13 +307,13 @@ def _foreign_host(
         what = "a program" if is_command(agent) else "a remote learner"
         raise UsageError(f"{agent}: {what} is a process, and lives in real time")
     if is_command(agent):
-        from flagfall.agents.command_host import CommandHost  # noqa: PLC0415 - few programs have one
+        from flagfall.agents.hosts.command import CommandHost  # noqa: PLC0415 - few programs have one
 
         return CommandHost(agent, name, isolation)
     if is_network(agent):
-        from flagfall.agents.network_host import ANYBODY, parse_network  # noqa: PLC0415 - likewise
+        from flagfall.agents.hosts.network import ANYBODY, parse_network  # noqa: PLC0415 - likewise
 
         return parse_network(agent, joining or ANYBODY, name)
-    from flagfall.agents.zmq_host import parse_remote  # noqa: PLC0415 - likewise
+    from flagfall.agents.zmq.host import parse_remote  # noqa: PLC0415 - likewise
 
     return parse_remote(agent, name=name, token="" if joining is None else joining.token)

@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import ReplyDropped, SeatFell, TurnPlayed
 from flagfall.kernel.match import AgentHost, MatchResult, play_match
 from flagfall.kernel.roles import Outcome, StepResult

@@ -16,15 +16,16 @@ MAY_IMPORT = {
     "timing": {"errors", "events"},
     "kernel.channels": {"errors", "events"},
     "kernel": BASE,
-    "tasks": BASE,
+    "configfile": {"errors", "kernel.channels"},
+    "tasks": BASE | {"configfile"},
     "agents": BASE,
     "recording": BASE,
     "environments": {"errors", "events", "kernel", "tasks"},
     "gvgai": BASE | {"tasks", "agents", "recording", "playing"},
     "testing": BASE | {"tasks", "agents"},
     "playing": BASE | {"tasks", "agents", "recording"},
-    "tournament": BASE | {"tasks", "agents", "recording", "playing", "gvgai"},
-    "cli": BASE | {"tasks", "agents", "recording", "testing", "playing", "gvgai", "tournament"},
+    "tournament": BASE | {"configfile", "tasks", "agents", "recording", "playing", "gvgai"},
+    "cli": BASE | {"configfile", "tasks", "agents", "recording", "testing", "playing", "gvgai", "tournament"},
     "": BASE | {"tasks", "agents", "recording", "playing"},
 }
 
@@ -39,20 +40,19 @@ PURE = [
     "kernel/channels/framing.py",
     "kernel/channels/lines.py",
     "kernel/spaces.py",
-    "timing/agenda.py",
+    "timing/deadlines.py",
     "timing/budget.py",
     "timing/control.py",
-    "timing/units.py",
-    "gvgai/lines.py",
-    "gvgai/words.py",
+    "timing/durations.py",
+    "gvgai/protocol/framing.py",
+    "gvgai/protocol/keywords.py",
     "recording/transcript.py",
+    "configfile/toml_positions.py",
+    *(f"tournament/{name}.py" for name in ("checking", "records", "standings")),
     *(
-        f"tournament/{name}.py"
-        for name in (
-            *("all_play_all", "bootstrap", "comparisons", "formats", "knockout", "meetings", "pairing"),
-            *("places", "ratings", "records", "skill", "sprt", "sprt_watch", "standings", "swiss"),
-            *("checking", "thinking", "withdrawals"),
-        )
+        str(path.relative_to(PACKAGE))
+        for folder in ("tournament/formats", "tournament/stats")
+        for path in sorted((PACKAGE / folder).glob("*.py"))
     ),
     *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),
 ]

@@ -1,11 +1,11 @@
-"""`python -m flagfall.agents`: the program that a process host starts; see `flagfall.agents.worker`."""
+"""`python -m flagfall.agents`: the program that a process host starts; see `flagfall.agents.wire.worker`."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from flagfall.agents.worker import main
+from flagfall.agents.wire.worker import main
 
 code = main(sys.argv[1:])
 if code:  # its host waits to hear how it ended, and Python takes 80 ms to clear up after numpy

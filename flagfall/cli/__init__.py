@@ -24,7 +24,7 @@ import warnings
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.cli.signals import SIGNALLED, Ended, as_interrupts, release_terminal
+from flagfall.cli.console.signals import SIGNALLED, Ended, as_interrupts, release_terminal
 from flagfall.errors import HostFault, UsageError
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def _app(called: Sequence[str]) -> App:
     for order, (command, line) in enumerate(_COMMANDS.items()):
         short = None if command in called else line
         function = command.replace("-", "_")
-        app.command(f"flagfall.cli.{function}:{function}", name=command, help=short, sort_key=order)
+        module = "gvgai.app" if command == "gvgai" else f"commands.{function}"
+        app.command(f"flagfall.cli.{module}:{function}", name=command, help=short, sort_key=order)
     return app
 
 

@@ -17,12 +17,12 @@ from typing import Any, Final
 import gymnasium
 
 _IDS: Final[dict[str, dict[str, Any]]] = {
-    "flagfall/CommAI-v0": {"entry_point": "flagfall.environments.commai:CommAIEnv"},
+    "flagfall/CommAI-v0": {"entry_point": "flagfall.environments.commai_env:CommAIEnv"},
     "flagfall/LangRoom-v0": {
-        "entry_point": "flagfall.environments.langroom:LangRoomEnv",
-        "vector_entry_point": "flagfall.environments.langroom:LangRoomVectorEnv",
+        "entry_point": "flagfall.environments.langroom_env:LangRoomEnv",
+        "vector_entry_point": "flagfall.environments.langroom_env:LangRoomVectorEnv",
     },
-    "flagfall/VGDL-v0": {"entry_point": "flagfall.environments.vgdl:VgdlEnv"},
+    "flagfall/VGDL-v0": {"entry_point": "flagfall.environments.vgdl_env:VgdlEnv"},
 }
 """What is registered, by id: the arguments of `gymnasium.register`."""
 

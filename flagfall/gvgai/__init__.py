@@ -10,6 +10,6 @@
     figures           what a track comes to
     samples, seeing   a random player and one that learns; states for agents in processes
 
-The plan of a track (which level comes when) is a task scheduler, `flagfall.tasks.vgdl.track`; the levels of
-a game as its tasks are in `flagfall.tasks.vgdl.track_game`.
+The plan of a track (which level comes when) is a task scheduler, `flagfall.tasks.vgdl.learning_track`; the
+levels of a game as its tasks are in `flagfall.tasks.vgdl.learning_track_tasks`.
 """

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
-from flagfall.tasks.vgdl.track import VALIDATION
+from flagfall.tasks.vgdl.learning_track import VALIDATION
 
 if TYPE_CHECKING:
-    from flagfall.gvgai.figures import TrackFigures
+    from flagfall.gvgai.track_statistics import TrackFigures
 
 POINTS: Final = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
 """What the places are worth, the first one first."""

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Literal
 import attrs
 import trio
 
-from flagfall.agents.commands import split_command
-from flagfall.agents.guarded import Guarded, play_guarded
-from flagfall.agents.isolation import NO_ISOLATION, Isolation
+from flagfall.agents.command_line import split_command
+from flagfall.agents.process.isolation import NO_ISOLATION, Isolation
+from flagfall.agents.process.supervised import Guarded, play_guarded
 from flagfall.agents.process.visible import code_of_command
-from flagfall.gvgai.talk import GOODBYE_SECONDS, Talk
+from flagfall.gvgai.server_session import GOODBYE_SECONDS, Talk
 from flagfall.kernel.channels.pipes import BytePipe, TcpPipe
 
 if TYPE_CHECKING:
     from flagfall.kernel.match import Briefing
     from flagfall.kernel.seat import Seat
-    from flagfall.tasks.vgdl.track import Track
+    from flagfall.tasks.vgdl.learning_track import Track
     from flagfall.timing import TimeControl
 
 

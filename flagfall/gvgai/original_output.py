@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, SeatReady, TaskEnded
-from flagfall.gvgai.figures import WON
 from flagfall.gvgai.game_numbers import game_number
-from flagfall.tasks.vgdl.track import TRAINING, VALIDATION, TrackRules
+from flagfall.gvgai.track_statistics import WON
+from flagfall.tasks.vgdl.learning_track import TRAINING, VALIDATION, TrackRules
 from flagfall.tasks.vgdl.views.state_json import java_double
-from flagfall.timing.units import S
+from flagfall.timing.durations import S
 
 DISQUALIFIED: Final = -100
 DISQUALIFIED_SCORE: Final = -1000.0

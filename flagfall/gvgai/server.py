@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
-from flagfall.agents.addresses import LOOPBACK, checked_port
+from flagfall.agents.connections.addresses import LOOPBACK, checked_port
 from flagfall.errors import HostFault, UsageError
-from flagfall.gvgai.figures import TrackSink
 from flagfall.gvgai.hosts import ConnectedHost, control_of_client
+from flagfall.gvgai.track_statistics import TrackSink
 from flagfall.kernel.match import MatchResult, play_match
 from flagfall.kernel.seeding import derive_seed
-from flagfall.recording.journal import Journal
-from flagfall.recording.numbered import numbered
+from flagfall.recording.journal.writer import Journal
+from flagfall.recording.series_names import numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flagfall.kernel.roles import Sink
-    from flagfall.tasks.vgdl.track_game import TrackSetup
+    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
     from flagfall.timing import TimeControl
 
 DEFAULT_PORT: Final = 8080

@@ -11,7 +11,7 @@ __all__ = ["GRACE_NS", "HEARING_PASSES", "Grace"]
 
 from typing import Final
 
-from flagfall.timing.units import MS
+from flagfall.timing.durations import MS
 
 GRACE_NS: Final = 5 * MS
 """The time after its deadline in which an agent may still be heard where the host stalled: a few time

@@ -24,7 +24,8 @@ from flagfall.events import (
     TaskStarted,
 )
 from flagfall.kernel.channels import open_handoff_channel
-from flagfall.kernel.parts import (
+from flagfall.kernel.environment import schedule
+from flagfall.kernel.hosting import (
     AgentHost,
     Briefing,
     MatchResult,
@@ -32,6 +33,7 @@ from flagfall.kernel.parts import (
     TaskTally,
     WritingSink,
 )
+from flagfall.kernel.referee import Stage
 from flagfall.kernel.requests import (
     Choose,
     CutShort,
@@ -44,12 +46,10 @@ from flagfall.kernel.requests import (
     TimeUp,
 )
 from flagfall.kernel.roles import Outcome, SchedulerRole, Sink, TaskRole
-from flagfall.kernel.scheduler import schedule
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.spaces import spaces_of
-from flagfall.kernel.stage import Stage
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper, timekeeping
 

@@ -24,7 +24,7 @@ class TurnsSink(Protocol):
     """A sink that takes plain turns many at a time: an event of each would cost more than all else about it.
 
     Everything else it is called with, in its order. Plain turns are held back until there are
-    `flagfall.kernel.records.HELD_TURNS` of them, or another event comes.
+    `flagfall.kernel.dispatcher.HELD_TURNS` of them, or another event comes.
     """
 
     def __call__(self, event: Event) -> None:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from flagfall.errors import AgentFault
     from flagfall.kernel.channels.envelope import Envelope, Phase
+    from flagfall.kernel.referee import Stage
     from flagfall.kernel.roles import TaskRole
-    from flagfall.kernel.stage import Stage
     from flagfall.timing import NowNs, Timekeeper
 
 

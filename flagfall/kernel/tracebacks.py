@@ -14,7 +14,7 @@ import trio
 
 _PACKAGE: Final = Path(__file__).parents[1]
 
-_PLUMBING: Final = ("agent.py", "leash.py", "loop_host.py", "playing.py", "worker.py")
+_PLUMBING: Final = ("agent.py", "hosts/cancellation.py", "hosts/in_loop.py", "loop.py", "wire/worker.py")
 
 _WAY_TO_AGENTS: Final = (
     str(_PACKAGE / "kernel"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagfall.recording.journal import Journal as Journal
-from flagfall.recording.reading import JournalError as JournalError
-from flagfall.recording.reading import JournalTruncated as JournalTruncated
-from flagfall.recording.reading import read_journal as read_journal
+from flagfall.recording.journal.reader import JournalError as JournalError
+from flagfall.recording.journal.reader import JournalTruncated as JournalTruncated
+from flagfall.recording.journal.reader import read_journal as read_journal
+from flagfall.recording.journal.writer import Journal as Journal

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, Reward, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.kernel.refusals import text_of
+from flagfall.kernel.safe_values import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

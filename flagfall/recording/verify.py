@@ -12,9 +12,9 @@ import attrs
 
 from flagfall.events import Event, MatchStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.recording.layout import decode_events
-from flagfall.recording.reading import Batch, batches, check_schema
-from flagfall.recording.rerun import Different, NotRepeatable, Rerun
+from flagfall.recording.journal.format import decode_events
+from flagfall.recording.journal.reader import Batch, batches, check_schema
+from flagfall.recording.replay import Different, NotRepeatable, Rerun
 
 if TYPE_CHECKING:
     import os

@@ -9,7 +9,7 @@ from typing import Final
 
 from flagfall.errors import UsageError, nearest
 from flagfall.tasks import commai
-from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
+from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom
 from flagfall.tasks.task import Task
@@ -26,13 +26,13 @@ FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {
 
 
 def _make_gymnasium(text: str) -> Task:
-    from flagfall.tasks.adapters.gymnasium_task import make_gymnasium_task  # noqa: PLC0415 - see there
+    from flagfall.tasks.adapters.gymnasium import make_gymnasium_task  # noqa: PLC0415 - see there
 
     return make_gymnasium_task(text)
 
 
 def _make_pettingzoo(text: str) -> Task:
-    from flagfall.tasks.adapters.pettingzoo_task import make_pettingzoo_task  # noqa: PLC0415 - see there
+    from flagfall.tasks.adapters.pettingzoo import make_pettingzoo_task  # noqa: PLC0415 - see there
 
     return make_pettingzoo_task(text)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from flagfall.timing.agenda import Agenda as Agenda
-from flagfall.timing.agenda import Appointment as Appointment
 from flagfall.timing.budget import Budget as Budget
 from flagfall.timing.clocks import NowNs as NowNs
 from flagfall.timing.clocks import VirtualClock as VirtualClock
@@ -11,10 +9,12 @@ from flagfall.timing.clocks import process_cpu_clock as process_cpu_clock
 from flagfall.timing.clocks import time_source as time_source
 from flagfall.timing.control import PRESETS as PRESETS
 from flagfall.timing.control import TimeControl as TimeControl
+from flagfall.timing.deadlines import Agenda as Agenda
+from flagfall.timing.deadlines import Appointment as Appointment
+from flagfall.timing.durations import MS as MS
+from flagfall.timing.durations import NEVER_NS as NEVER_NS
+from flagfall.timing.durations import S as S
+from flagfall.timing.elapsed_timer import ElapsedTimer as ElapsedTimer
 from flagfall.timing.timekeeper import Timekeeper as Timekeeper
 from flagfall.timing.timekeeper import sleep_until_ns as sleep_until_ns
 from flagfall.timing.timekeeper import timekeeping as timekeeping
-from flagfall.timing.timer import ElapsedTimer as ElapsedTimer
-from flagfall.timing.units import MS as MS
-from flagfall.timing.units import NEVER_NS as NEVER_NS
-from flagfall.timing.units import S as S

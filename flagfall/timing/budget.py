@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import attrs
 
-from .units import NEVER_NS
+from flagfall.timing.durations import NEVER_NS
 
 if TYPE_CHECKING:
-    from .control import TimeControl
+    from flagfall.timing.control import TimeControl
 
 Phase: TypeAlias = Literal["start", "init", "act", "result"]
 """What a seat may be doing: coming up, beginning a task, playing a turn, hearing a result."""

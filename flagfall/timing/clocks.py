@@ -20,8 +20,8 @@ import trio
 from trio.lowlevel import current_clock
 
 from flagfall.errors import UsageError
-from flagfall.timing.agenda import Agenda
-from flagfall.timing.units import NEVER_NS
+from flagfall.timing.deadlines import Agenda
+from flagfall.timing.durations import NEVER_NS
 
 NowNs: TypeAlias = Callable[[], int]
 """Gives the time in nanoseconds since some fixed moment."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 import attrs
 
 from flagfall.errors import UsageError, nearest
-
-from .units import MINUTE, MS, NEVER_NS, S, format_duration, parse_duration
+from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

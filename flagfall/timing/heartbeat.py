@@ -24,7 +24,7 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from flagfall.timing.units import MS
+from flagfall.timing.durations import MS
 
 PERIOD_NS: Final = 5 * MS
 """Time between two wake-ups: 200 a second, some microseconds each; a stop is measured to within two of

@@ -22,8 +22,8 @@ from typing import Final, NamedTuple, Protocol
 import trio
 
 from flagfall.timing.clocks import NowNs
+from flagfall.timing.durations import NEVER_NS
 from flagfall.timing.host_meter import HostMeter
-from flagfall.timing.units import NEVER_NS
 
 STALL_NS: Final = 2_000_000
 """The shortest time that counts as a stall. Polling waits in whole milliseconds, so one too many is

@@ -16,11 +16,11 @@ from typing import Any
 import trio
 from trio.lowlevel import Abort, RunVar, current_clock, current_task, reschedule, wait_task_rescheduled
 
-from flagfall.timing.agenda import Agenda, Appointment
 from flagfall.timing.clocks import NowNs, VirtualClock, time_source
+from flagfall.timing.deadlines import Agenda, Appointment
+from flagfall.timing.durations import NEVER_NS
 from flagfall.timing.host_meter import HostMeter
 from flagfall.timing.stalls import NO_COST, Ledger, StallWatch, StepCost
-from flagfall.timing.units import NEVER_NS
 
 _NS = 1_000_000_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["misfit"]
 
-from flagfall.tournament.formats import Records, schedule
-from flagfall.tournament.plan import Plan, TaskEntry
+from flagfall.tournament.formats.schedule import Records, schedule
+from flagfall.tournament.plan.model import Plan, TaskEntry
 from flagfall.tournament.records import MatchRecord, MatchSpec, seat_scores
 
 

@@ -60,8 +60,9 @@ class SeatRecord:
         over_ns: how far it went beyond its limits in all; 0 where none of its turns was late.
         credit_ns: time that the host lost while it had a turn.
         start_ns: how long it took to come up.
-        thinking: how many turns took how long, the pairs of a `flagfall.tournament.thinking.ThinkTimes`; from
-            them the quantiles over many matches are made.
+        thinking: how many turns took how long, the pairs of a
+            `flagfall.tournament.stats.time_histogram.ThinkTimes`; from them the quantiles over many matches
+            are made.
     """
 
     agent: str

@@ -18,17 +18,17 @@ from typing import Any, TypeAlias
 import attrs
 
 from flagfall.kernel.seeding import derive_seed
-from flagfall.tournament.bootstrap import RESAMPLES, Interval, bootstrap_mean, wilson
-from flagfall.tournament.comparisons import MeetingResult, meeting_results
-from flagfall.tournament.formats import Records, schedule
-from flagfall.tournament.knockout import Bracket
-from flagfall.tournament.plan import Knockout, Plan, Swiss
-from flagfall.tournament.ratings import RatedDuel, Ratings, rate
+from flagfall.tournament.formats.knockout import Bracket
+from flagfall.tournament.formats.schedule import Records, schedule
+from flagfall.tournament.formats.swiss import SwissTable, walk_swiss
+from flagfall.tournament.plan.model import Knockout, Plan, Swiss
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, SeatRecord, without_time_loss
-from flagfall.tournament.skill import Skill, rate_skills
-from flagfall.tournament.sprt import SprtState
-from flagfall.tournament.swiss import SwissTable, walk_swiss
-from flagfall.tournament.thinking import ThinkTimes
+from flagfall.tournament.stats.duels import MeetingResult, meeting_results
+from flagfall.tournament.stats.elo import RatedDuel, Ratings, rate
+from flagfall.tournament.stats.intervals import RESAMPLES, Interval, bootstrap_mean, wilson
+from flagfall.tournament.stats.skill import Skill, rate_skills
+from flagfall.tournament.stats.sprt import SprtState
+from flagfall.tournament.stats.time_histogram import ThinkTimes
 
 Played: TypeAlias = Sequence[tuple[MatchSpec, MatchRecord]]
 
@@ -147,7 +147,7 @@ def standings(plan: Plan, records: Records, *, resamples: int = RESAMPLES) -> St
 
     Args:
         plan: of the tournament.
-        records: those that count, by id; see `flagfall.tournament.formats`.
+        records: those that count, by id; see `flagfall.tournament.formats.schedule`.
         resamples: for intervals of scores; 0 for none, where it has to be quick.
     """
     order = schedule(plan)

@@ -37,12 +37,12 @@ import msgspec
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.checking import misfit
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
-from flagfall.tournament.plan import MAX_SEED, Plan
-from flagfall.tournament.plan_facts import changes, plan_facts, seats_in
-from flagfall.tournament.playing_matches import JOURNALS, RUNNING
-from flagfall.tournament.reading import parse_plan
+from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
+from flagfall.tournament.plan.model import MAX_SEED, Plan
+from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.thinking import MAX_BUCKET
+from flagfall.tournament.run.match import JOURNALS, RUNNING
+from flagfall.tournament.stats.time_histogram import MAX_BUCKET
 
 DATABASE: Final = "tournament.db"
 PLAN: Final = "plan.toml"

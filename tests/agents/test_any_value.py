@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from flagfall.agents.any_value import any_value
-from flagfall.agents.samples import RandomAgent
+from flagfall.agents.samples.basic import RandomAgent
+from flagfall.agents.samples.space_sampler import any_value
 from flagfall.kernel.spaces import describe_space
 from flagfall.playing import run
-from flagfall.tasks.adapters.spaces import contains
+from flagfall.tasks.adapters.space_values import contains
 from flagfall.tasks.catalog import make_task
 
 SPACES: dict[str, spaces.Space[Any]] = {

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from flagfall.agents.command_host import CommandHost
-from flagfall.agents.foreign import foreign_name, is_foreign
-from flagfall.agents.isolation import Isolation
+from flagfall.agents.hosts.command import CommandHost
+from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.spec import foreign_name, is_foreign
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import TurnPlayed
 from flagfall.kernel.roles import StepResult

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.agents.half_blocks import HALF_BLOCK, fitted, half_block_runs, half_blocks
+from flagfall.agents.human.half_blocks import HALF_BLOCK, fitted, half_block_runs, half_blocks
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.guarded import STDERR_BYTES
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.specs import load_agent
-from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.process.supervised import STDERR_BYTES
+from flagfall.agents.registry import load_agent
 from flagfall.events import SeatReady
 from flagfall.timing import MS
 from tests.fakes import NIL, CountTask, ListScheduler, Played, Sleeper, TogetherTask, play_here

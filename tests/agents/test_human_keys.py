@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flagfall.agents.human import HUMANS
-from flagfall.agents.human_keys import see
+from flagfall.agents.human.keys import see
+from flagfall.agents.human.player import HUMANS
 from flagfall.errors import AgentFault, UsageError
 from tests.agents.terminal import Terminal, open_terminal
 
@@ -18,7 +18,7 @@ PROGRAM = """
 import numpy as np
 import trio
 from gymnasium.spaces import Box, Discrete
-from flagfall.agents.human import HUMANS
+from flagfall.agents.human.player import HUMANS
 from flagfall.kernel.roles import StepResult
 from flagfall.playing import play
 from flagfall.tasks.task import Task

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.human import HUMANS, HaltOnDotHuman, Human, HumanAgent, ImmediateHuman
-from flagfall.agents.human_lines import MAX_LINE_BYTES, LineConsole, LineInput
+from flagfall.agents.human.line_console import MAX_LINE_BYTES, LineConsole, LineInput
+from flagfall.agents.human.player import HUMANS, HaltOnDotHuman, Human, HumanAgent, ImmediateHuman
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.timing import VirtualClock
 from tests.fakes import Played, play_here

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flagfall.agents.human import HUMANS
-from flagfall.agents.human_room import ROOM_KEYS, RoomHuman
-from flagfall.agents.langroom_solver import LANGROOM_WORDS
+from flagfall.agents.human.langroom import ROOM_KEYS, RoomHuman
+from flagfall.agents.human.player import HUMANS
+from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS
 from flagfall.errors import AgentFault, UsageError
-from flagfall.recording.journal import read_journal
+from flagfall.recording.journal.writer import read_journal
 from flagfall.tasks.langroom.rules import MOVES
 from tests.agents.terminal import Terminal, open_terminal
 

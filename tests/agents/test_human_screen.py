@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.agents.human import HUMANS
-from flagfall.agents.human_screen import score
-from flagfall.agents.human_talk import TAPE_STEPS, Tape
+from flagfall.agents.human.dialogue import TAPE_STEPS, Tape
+from flagfall.agents.human.full_screen import score
+from flagfall.agents.human.player import HUMANS
 from flagfall.errors import UsageError
 from tests.agents.terminal import Terminal, open_terminal
 
 PROGRAM = """
 import sys
 import trio
-from flagfall.agents.human import HUMANS
+from flagfall.agents.human.player import HUMANS
 from flagfall.playing import play
 from flagfall.tasks.commai.byte_task import ByteTask
 
@@ -199,6 +199,6 @@ def test_without_a_terminal_it_says_what_else_there_is():
 
 def test_without_urwid_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "urwid", None)
-    monkeypatch.delitem(sys.modules, "flagfall.agents.human_screen")
+    monkeypatch.delitem(sys.modules, "flagfall.agents.human.full_screen")
     with pytest.raises(UsageError, match=r"pip install 'flagfall\[human\]'"):
         HUMANS["human"]()

@@ -19,15 +19,15 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.agents import guarded, guardian
-from flagfall.agents.guarded import STDERR_BYTES, open_guarded
-from flagfall.agents.isolation import NO_ISOLATION, Isolation
-from flagfall.agents.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.process import supervised, supervisor
 from flagfall.agents.process.enforcement import advisory_line
+from flagfall.agents.process.isolation import NO_ISOLATION, Isolation
+from flagfall.agents.process.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
 from flagfall.agents.process.memory_use import bytes_used
-from flagfall.agents.process_host import ProcessHost
+from flagfall.agents.process.supervised import STDERR_BYTES, open_guarded
 from flagfall.errors import UsageError
-from flagfall.timing.units import MS, S
+from flagfall.timing.durations import MS, S
 from tests.fakes import CountTask, play_here
 
 CONTROL = "start=20s init=5s act=5s/20s result=5s"
@@ -242,7 +242,7 @@ async def test_memory_counts_that_no_single_process_answers_for(code: str):
 
 
 async def test_memory_that_processes_share_since_a_fork_counts_once():
-    code = FORKED.format(size=150, early=True, seconds=3 * guardian.LOOK_SECONDS)
+    code = FORKED.format(size=150, early=True, seconds=3 * supervisor.LOOK_SECONDS)
     assert await ran(code, Isolation(limits=Limits.parse("memory=300MB"))) == (0, "")
 
 
@@ -359,7 +359,7 @@ async def test_a_folder_that_was_made_unreadable_is_removed():
 
 async def test_when_the_guardian_is_killed_its_agent_is_gone_and_nothing_is_left():
     running = await open_guarded([sys.executable, "-c", "while True: pass"], Isolation())
-    while not (below := guardian.descendants(running.process.pid)):  # noqa: ASYNC110 - no event tells
+    while not (below := supervisor.descendants(running.process.pid)):  # noqa: ASYNC110 - no event tells
         await trio.sleep(0.01)
     mine = running._folder
     os.kill(running.process.pid, signal.SIGKILL)
@@ -398,10 +398,10 @@ async def test_an_agent_cannot_outlive_its_limit_by_what_it_does_to_its_supervis
             while "done" not in running.said:  # noqa: ASYNC110 - no event tells
                 await trio.sleep(0.01)
         below = [running._report.pid()]
-        below += guardian.descendants(below[0])
+        below += supervisor.descendants(below[0])
         assert len(below) == 2
         nursery.cancel_scope.cancel()
-    with trio.fail_after(guarded._PATIENCE_SECONDS - 1):  # less than waiting for the supervisor would take
+    with trio.fail_after(supervised._PATIENCE_SECONDS - 1):  # less than waiting for the supervisor would take
         await running.end()
     assert wait_until(lambda: not any(map(is_there, below)))
     assert not is_file(running._folder)
@@ -425,8 +425,8 @@ async def test_a_supervisor_cannot_be_traced_by_its_agent():
 
 KILLED_HOST = """
 import sys, tempfile, trio
-from flagfall.agents.isolation import Isolation
-from flagfall.agents.process_host import ProcessHost
+from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.hosts.process import ProcessHost
 from tests.fakes import CountTask, play_here
 tempfile.tempdir = sys.argv[2]
 trio.run(lambda: play_here(CountTask(5), ProcessHost(sys.argv[1], "bot"), control="start=20s act=60s"))
@@ -461,9 +461,9 @@ async def test_the_cpu_time_of_what_it_started_counts(grouped: bool):
     running = await open_guarded([sys.executable, "-c", code], Isolation())
     try:
         with trio.fail_after(20):
-            while len(guardian.descendants(running.process.pid)) < 2:  # noqa: ASYNC110 - no event tells
+            while len(supervisor.descendants(running.process.pid)) < 2:  # noqa: ASYNC110 - no event tells
                 await trio.sleep(0.01)
-            clock = running.cpu_clock() if grouped else guarded._family_clock(running.process.pid)
+            clock = running.cpu_clock() if grouped else supervised._family_clock(running.process.pid)
             while clock() < 100 * MS:  # noqa: ASYNC110 - a clock tells by no event
                 await trio.sleep(0.01)
     finally:
@@ -475,13 +475,13 @@ async def test_the_cpu_time_of_what_it_started_counts(grouped: bool):
 
 
 def test_sizes_of_folders_and_descendants_are_found(tmp_path: Path):
-    assert guardian.descendants(2**22 + 1) == []
+    assert supervisor.descendants(2**22 + 1) == []
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b").write_bytes(bytes(100_000))
-    assert 100_000 <= guardian._size_of(str(tmp_path)) < 200_000
+    assert 100_000 <= supervisor._size_of(str(tmp_path)) < 200_000
     child = subprocess.Popen(["sleep", "60"])
     try:
-        assert child.pid in guardian.descendants(os.getpid())
+        assert child.pid in supervisor.descendants(os.getpid())
     finally:
         with suppress(OSError):
             child.kill()
@@ -506,32 +506,32 @@ def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path):
     folder = tmp_path / "private"
     dig(folder, 3000)
     (folder / "a").chmod(0)
-    guardian.remove_folder(str(folder))
+    supervisor.remove_folder(str(folder))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_looks_that_an_agent_makes_slow_leave_its_memory_uncounted_no_longer():
-    assert guardian.pause_after_look(0.001, counts_memory=True) == guardian.LOOK_SECONDS
-    assert guardian.pause_after_look(1.5, counts_memory=True) == guardian.MEMORY_SECONDS
-    assert guardian.pause_after_look(1.5, counts_memory=False) > guardian.MEMORY_SECONDS
+    assert supervisor.pause_after_look(0.001, counts_memory=True) == supervisor.LOOK_SECONDS
+    assert supervisor.pause_after_look(1.5, counts_memory=True) == supervisor.MEMORY_SECONDS
+    assert supervisor.pause_after_look(1.5, counts_memory=False) > supervisor.MEMORY_SECONDS
 
 
 def test_what_stands_in_the_place_of_a_folder_is_removed_and_what_it_leads_to_is_not(tmp_path: Path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "file").touch()
     (tmp_path / "private").symlink_to(tmp_path / "elsewhere")
-    guardian.remove_folder(str(tmp_path / "private"))
+    supervisor.remove_folder(str(tmp_path / "private"))
     assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["elsewhere", "file"]
 
 
 def test_empty_files_count_and_what_is_too_deep_is_told(tmp_path: Path):
     for number in range(100):
         (tmp_path / str(number)).touch()
-    assert guardian._size_of(str(tmp_path)) >= 100 * guardian.ENTRY_BYTES
+    assert supervisor._size_of(str(tmp_path)) >= 100 * supervisor.ENTRY_BYTES
     dig(tmp_path, 3000)
     with pytest.raises(OSError, match="name too long"):
-        guardian._size_of(str(tmp_path))
-    guardian.remove_folder(str(tmp_path))
+        supervisor._size_of(str(tmp_path))
+    supervisor.remove_folder(str(tmp_path))
 
 
 def test_an_agent_whose_folder_is_too_deep_is_ended():
@@ -547,6 +547,6 @@ def test_a_guardian_whose_host_is_gone_before_it_begins_leaves_nothing(tmp_path:
     folder.mkdir()
     group.mkdir()
     settings = ["host=1", f"folder={folder}", f"cgroup={group}"]
-    words = [sys.executable, guardian.__file__, *settings, "--", "touch", str(ran_file)]
+    words = [sys.executable, supervisor.__file__, *settings, "--", "touch", str(ran_file)]
     assert subprocess.run(words, check=False).returncode == 1
     assert list(tmp_path.iterdir()) == []

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import trio
 
-from flagfall.agents.langroom_solver import LANGROOM_WORDS, LangRoomSolver, _found_view
-from flagfall.agents.samples import RandomAgent
+from flagfall.agents.samples.basic import RandomAgent
+from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, LangRoomSolver, _found_view
 from flagfall.cli import main
 from flagfall.events import TurnPlayed
 from flagfall.playing import run

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from flagfall.agents.isolation import Isolation
-from flagfall.agents.language_model import KEY, MODEL, URL, Endpoint, LanguageModel
-from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.samples.language_model import KEY, MODEL, URL, Endpoint, LanguageModel
 from flagfall.errors import UsageError
 from flagfall.playing import host_agent, play
 from tests.fakes import CountTask, Played, play_here
@@ -200,7 +200,7 @@ async def test_in_a_process_it_gets_what_is_passed_on(server: Any, monkeypatch: 
     running = server(completes({"action": 3}))
     for name, value in ((URL, running.url), (MODEL, "small"), (KEY, SECRET)):
         monkeypatch.setenv(name, value)
-    spec = "flagfall.agents.language_model:LanguageModel"
+    spec = "flagfall.agents.samples.language_model:LanguageModel"
     passed = host_agent(spec, isolation=Isolation(env=(URL, MODEL, KEY)))
     played = await play_here(Choice(2), passed, control=PATIENT)
     assert (played.actions(), played.fell) == ([3, 3], [])

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.agents.learner import LearningAgent
-from flagfall.agents.learner_programs import ProgramLibrary, Sentence
-from flagfall.agents.learner_relations import Relations, relate
-from flagfall.agents.learner_turns import Ear, TurnRule, fit
-from flagfall.agents.samples import RandomAgent
+from flagfall.agents.learner.agent import LearningAgent
+from flagfall.agents.learner.programs import ProgramLibrary, Sentence
+from flagfall.agents.learner.relations import Relations, relate
+from flagfall.agents.learner.turn_taking import Ear, TurnRule, fit
+from flagfall.agents.samples.basic import RandomAgent
 from flagfall.cli import main
-from flagfall.cli.curriculum import teach
+from flagfall.cli.commands.curriculum import teach
 from flagfall.kernel.match import Briefing
 from flagfall.tasks.catalog import make_task, task_ids
 

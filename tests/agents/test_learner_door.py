@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.admission import open_series
-from flagfall.agents.handshakes import MAX_HANDSHAKES
-from flagfall.agents.zmq_host import RemoteLearnerHost
+from flagfall.agents.connections.admission import open_series
+from flagfall.agents.connections.handshakes import MAX_HANDSHAKES
+from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from tests.agents.test_zmtp import GREETING, READY
 from tests.fakes import NIL, CountTask, Played, TogetherTask, play_here

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.errors import UsageError
 from flagfall.timing import MS
 from tests.fakes import CountTask, play, play_here, shuffled_tasks

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import UsageError
-from flagfall.testing import bad_agents
-from flagfall.testing.matrix import PLACES, ROWS, Finding, Place, Row, matrix_rows, run_row
+from flagfall.testing.adversarial import agents
+from flagfall.testing.adversarial.matrix import PLACES, ROWS, Finding, Place, Row, matrix_rows, run_row
 
 QUICK_IN_SANDBOX = {
     "reads_its_opponents_files",
@@ -55,7 +55,7 @@ async def test_every_bad_agent_gets_its_verdict_and_leaves_nothing(row: Row, pla
 
 def test_every_row_names_an_agent_and_places_that_are_there():
     for row in ROWS:
-        assert hasattr(bad_agents, row.agent)
+        assert hasattr(agents, row.agent)
         assert set(row.verdicts) <= set(PLACES)
     assert len({row.agent for row in ROWS}) == len({row.does for row in ROWS}) == len(ROWS)
 

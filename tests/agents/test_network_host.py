@@ -15,14 +15,14 @@ import pytest
 import trio
 import trustme
 
-from flagfall.agents import admission
-from flagfall.agents.admission import open_series
-from flagfall.agents.door import Joining
-from flagfall.agents.guest import Invitation, play_as_guest
-from flagfall.agents.handshakes import MAX_HANDSHAKES
-from flagfall.agents.network_host import MAX_UNASKED, NetworkHost, parse_network
-from flagfall.agents.websocket import MAX_PINGS, WebSocketPayloads
-from flagfall.agents.wire import Failed
+from flagfall.agents.connections import admission
+from flagfall.agents.connections.admission import open_series
+from flagfall.agents.connections.handshakes import MAX_HANDSHAKES
+from flagfall.agents.hosts.network import MAX_UNASKED, NetworkHost, parse_network
+from flagfall.agents.wire.admission import Joining
+from flagfall.agents.wire.client import Invitation, play_as_guest
+from flagfall.agents.wire.messages import Failed
+from flagfall.agents.wire.websocket import MAX_PINGS, WebSocketPayloads
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.pipes import BytePipe

@@ -8,7 +8,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from flagfall.agents import admission, door, guest, handshakes, network_host, websocket, wire, wire_host
+from flagfall.agents.connections import handshakes
+from flagfall.agents.connections.admission import MAX_WAITING
+from flagfall.agents.hosts import network
+from flagfall.agents.wire import admission, client, messages, websocket
+from flagfall.agents.wire import session as wire_session
 from flagfall.kernel import spaces
 from flagfall.kernel.channels.arrays import DTYPES, json_encoder, msgpack_encoder
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES
@@ -24,7 +28,16 @@ def test_the_session_is_a_real_one():
 
 @pytest.mark.parametrize(
     "message",
-    [wire.Hello, wire.Ask, wire.Refused, wire.Join, wire.Ready, wire.Answer, wire.Skip, wire.Failed],
+    [
+        messages.Hello,
+        messages.Ask,
+        messages.Refused,
+        messages.Join,
+        messages.Ready,
+        messages.Answer,
+        messages.Skip,
+        messages.Failed,
+    ],
 )
 def test_every_field_is_told_in_its_order(message: type[msgspec.Struct]):
     name = message.__name__.lower()
@@ -48,16 +61,14 @@ def test_arrays_are_written_as_it_says():
 
 def test_the_figures_are_those_of_the_code():
     assert MAX_FRAME_BYTES == 4 * 1024 * 1024
-    assert wire.WIRE_VERSION == 1
-    assert (
-        f"within {handshakes.HANDSHAKE_SECONDS:g} seconds, or more than {door.MAX_JOIN_BYTES // 1024} KiB"
-        in PAGE
-    )
+    assert messages.WIRE_VERSION == 1
+    join_kib = admission.MAX_JOIN_BYTES // 1024
+    assert f"within {handshakes.HANDSHAKE_SECONDS:g} seconds, or more than {join_kib} KiB" in PAGE
     assert f"while {handshakes.MAX_HANDSHAKES} others are in their handshake" in PAGE
-    assert f"{admission.MAX_WAITING} agents may wait" in PAGE
-    assert f"up to {guest.MAX_PAUSE_SECONDS:g} second" in PAGE
-    assert f"more than {network_host.MAX_UNASKED} messages" in PAGE
+    assert f"{MAX_WAITING} agents may wait" in PAGE
+    assert f"up to {client.MAX_PAUSE_SECONDS:g} second" in PAGE
+    assert f"more than {network.MAX_UNASKED} messages" in PAGE
     assert f"more than {websocket.MAX_PINGS} pings or 10 000 pieces" in PAGE
     assert websocket.MAX_PARTS == 10_000
-    assert wire_host.MAX_HEARD_AT_ONCE / wire_host.FLOOD_PAUSE_SECONDS == 50_000
-    assert wire_host.CLOSE_SECONDS == 0.5
+    assert wire_session.MAX_HEARD_AT_ONCE / wire_session.FLOOD_PAUSE_SECONDS == 50_000
+    assert wire_session.CLOSE_SECONDS == 0.5

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.agents.q_learning import GAME_ACTIONS, QLearningAgent
-from flagfall.agents.samples import RandomAgent
+from flagfall.agents.samples.basic import RandomAgent
+from flagfall.agents.samples.q_learning import GAME_ACTIONS, QLearningAgent
 from flagfall.events import TaskEnded
 from flagfall.kernel.match import Briefing
 from flagfall.playing import run

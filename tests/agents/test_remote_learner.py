@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.zmq_host import RemoteLearnerHost, is_remote, parse_remote
-from flagfall.agents.zmq_wire import BadReply, read_reply, reward_text, token_text
+from flagfall.agents.zmq.host import RemoteLearnerHost, is_remote, parse_remote
+from flagfall.agents.zmq.messages import BadReply, read_reply, reward_text, token_text
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded
 from flagfall.kernel.roles import StepResult

@@ -1,8 +1,8 @@
 import pytest
 
 from flagfall import run
-from flagfall.agents.q_learning import action_count
-from flagfall.kernel.parts import Briefing
+from flagfall.agents.samples.q_learning import action_count
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.spaces import Spaces
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents import sandbox
-from flagfall.agents.isolation import Isolation, IsolationKind
-from flagfall.agents.limits import Limits
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.process import sandbox
+from flagfall.agents.process.isolation import Isolation, IsolationKind
+from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.agents.process.visible import (
     code_of,
@@ -27,7 +28,6 @@ from flagfall.agents.process.visible import (
     refuse_unreadable,
     show_hint,
 )
-from flagfall.agents.process_host import ProcessHost
 from flagfall.errors import UsageError
 from tests.agents.test_isolation import ran
 from tests.fakes import CountTask, play_here

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from flagfall.agents.wire import (
+from flagfall.agents.wire.messages import (
     Answer,
     Ask,
     Bye,

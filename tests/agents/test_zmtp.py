@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagfall.agents.zmtp import (
+from flagfall.agents.zmq.zmtp import (
     MAX_MESSAGE_BYTES,
     MAX_MESSAGE_FRAMES,
     ZmtpError,

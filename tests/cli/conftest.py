@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import pytest
 
-from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.cli import main
 from flagfall.errors import UsageError
 

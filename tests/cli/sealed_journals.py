@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from flagfall.recording.layout import Sealer
+from flagfall.recording.journal.format import Sealer
 
 HEADER: dict[str, Any] = {
     "event": "match",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from flagfall.events import MatchEnded
-from flagfall.recording.journal import read_journal
+from flagfall.recording.journal.writer import read_journal
 
 from .conftest import Ended
 

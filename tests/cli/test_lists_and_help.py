@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import pytest
 
-from flagfall.agents.samples import SAMPLES
+from flagfall.agents.samples.basic import SAMPLES
 from flagfall.tasks.catalog import task_ids
 
 COMMANDS = ["run", "verify", "transcript", "results", "curriculum", "tasks", "agents"]

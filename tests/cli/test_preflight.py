@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from flagfall.agents.guarded import STDERR_BYTES
-from flagfall.cli.preflight import check_agents
+from flagfall.agents.process.supervised import STDERR_BYTES
+from flagfall.cli.runs.preflight import check_agents
 from flagfall.errors import UsageError
 
 

@@ -12,7 +12,7 @@ from flagfall import run
 from flagfall.events import MatchStarted
 from flagfall.kernel.roles import StepResult
 from flagfall.kernel.seeding import derive_seed
-from flagfall.recording.journal import read_journal
+from flagfall.recording.journal.writer import read_journal
 from flagfall.tasks import catalog
 from flagfall.tasks.task import Task
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from flagfall.events import MatchEnded
-from flagfall.recording.journal import read_journal
+from flagfall.recording.journal.writer import read_journal
 from flagfall.tournament.store import Store
 
 PATIENCE_SECONDS = 30.0
@@ -127,7 +127,14 @@ def started_with(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize(
-    "module", ["flagfall.cli", "cyclopts", "flagfall.cli.tournament", "flagfall.tournament.reading", "numpy"]
+    "module",
+    [
+        "flagfall.cli",
+        "cyclopts",
+        "flagfall.cli.commands.tournament",
+        "flagfall.tournament.plan.parser",
+        "numpy",
+    ],
 )
 @pytest.mark.parametrize("way", WAYS)
 def test_a_signal_during_imports_ends_it_in_silence(
@@ -139,7 +146,7 @@ def test_a_signal_during_imports_ends_it_in_silence(
 
 def test_a_signal_in_a_callback_is_not_lost(folder: Path) -> None:
     # Python prints what is raised where an object is deleted, and goes on.
-    ended = started_with(folder, "module", "flagfall.tournament.reading", "Last()", signal.SIGINT)
+    ended = started_with(folder, "module", "flagfall.tournament.plan.parser", "Last()", signal.SIGINT)
     assert (ended.returncode, ended.stderr) == (130, "")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from flagfall.tournament.reading import PLANS
+from flagfall.tournament.plan.parser import PLANS
 
 Call = Callable[..., Any]
 

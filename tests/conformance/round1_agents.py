@@ -23,10 +23,10 @@ from typing import Any
 
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_sentences import SentenceQuestions
-from flagfall.tasks.commai.mini_task import MiniTask
-from flagfall.tasks.commai.questions import TableQuestions
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.micro.questions import TableQuestions
+from flagfall.tasks.commai.micro.sentences import SentenceQuestions
+from flagfall.tasks.commai.mini.task import MiniTask
 
 Record = dict[str, Any]
 Records = list[Record]

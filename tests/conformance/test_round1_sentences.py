@@ -16,12 +16,12 @@ import pytest
 
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES, make_catalog
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_limits import Rules
-from flagfall.tasks.commai.micro_sentences import SentenceQuestions
-from flagfall.tasks.commai.mini_examples import MINI_EXAMPLES
-from flagfall.tasks.commai.mini_task import MiniTask
-from flagfall.tasks.commai.words import read_words, usual_words
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.micro.limits import Rules
+from flagfall.tasks.commai.micro.sentences import SentenceQuestions
+from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES
+from flagfall.tasks.commai.mini.task import MiniTask
+from flagfall.tasks.commai.vocabulary import read_words, usual_words
 from tests.conformance.round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
 from tests.conformance.round1_checker import check
 from tests.conformance.round1_mini import MINI_TASKS, read_question

@@ -13,8 +13,8 @@ import pytest
 
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, make_catalog
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.mini_task import CONGRATULATIONS, MiniTask
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.mini.task import CONGRATULATIONS, MiniTask
 from tests.conformance.round1_agents import Pupil
 from tests.conformance.round1_step_loop import MicroScript, MiniScript, Teacher
 

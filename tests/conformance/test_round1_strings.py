@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from flagfall.tasks.commai.description_strings import right_string, wrong_string
-from flagfall.tasks.commai.descriptions import Description
-from flagfall.tasks.commai.mini_examples import MINI_SETS, WarmUp, make_example
-from flagfall.tasks.commai.mini_task import Example
+from flagfall.tasks.commai.mini.description_strings import right_string, wrong_string
+from flagfall.tasks.commai.mini.descriptions import Description
+from flagfall.tasks.commai.mini.examples import MINI_SETS, WarmUp, make_example
+from flagfall.tasks.commai.mini.task import Example
 from tests.conformance.round1_mini import KINDS
 from tests.conformance.round1_strings import (
     Items,

@@ -18,8 +18,8 @@ import pytest
 
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_limits import Rules
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.micro.limits import Rules
 from tests.conformance.round1_agents import (
     AGENTS,
     Noisy,

@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.table import Table
 
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.engine.snapshot import changes, snapshot
-from flagfall.tasks.vgdl.language.game_text import load_game
-from flagfall.tasks.vgdl.language.levels import load_level
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.trace_snapshot import changes, snapshot
+from flagfall.tasks.vgdl.language.game_parser import load_game
+from flagfall.tasks.vgdl.language.level_parser import load_level
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "gvgai"
 FOLDERS = ("traces", "traces_played", "traces_learning")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flagfall.environments.embodied import EmbodiedLangRoom, Space
-from flagfall.environments.langroom import LangRoomEnv
+from flagfall.environments.embodied_env import EmbodiedLangRoom, Space
+from flagfall.environments.langroom_env import LangRoomEnv
 from flagfall.errors import UsageError
 
 RESET = {"move": 0, "talk": 0, "reset": True}

@@ -15,7 +15,7 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as VectorEpisodeStatistics
 
 from flagfall.environments import register_envs
-from flagfall.environments.langroom import LangRoomEnv, LangRoomVectorEnv
+from flagfall.environments.langroom_env import LangRoomEnv, LangRoomVectorEnv
 from flagfall.errors import UsageError
 from flagfall.tasks.langroom.rules import TASKS
 

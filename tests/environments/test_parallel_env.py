@@ -11,10 +11,10 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 from pettingzoo.utils.conversions import parallel_to_aec
 
-from flagfall.environments.pettingzoo import TaskParallelEnv
+from flagfall.environments.pettingzoo_env import TaskParallelEnv
 from flagfall.errors import UsageError
 from flagfall.tasks import StepResult, Task
-from flagfall.tasks.adapters.pettingzoo_task import ParallelTask, make_pettingzoo_task
+from flagfall.tasks.adapters.pettingzoo import ParallelTask, make_pettingzoo_task
 from flagfall.tasks.catalog import make_task
 from flagfall.testing import check_task
 

@@ -15,20 +15,20 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 
 import flagfall.environments
 from examples.grid_goals import GridWorld, ReachFlag
-from flagfall.environments.commai import SHOWN_STEPS, CommAIEnv, Dialogue
-from flagfall.environments.task_env import TaskEnv
+from flagfall.environments.commai_env import SHOWN_STEPS, CommAIEnv, Dialogue
+from flagfall.environments.gymnasium_env import TaskEnv
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.playing import run
 from flagfall.recording import read_journal
 from flagfall.tasks import StepResult, Task
-from flagfall.tasks.adapters.gymnasium_task import GymnasiumTask
+from flagfall.tasks.adapters.gymnasium import GymnasiumTask
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.configs import config_of
-from flagfall.tasks.policies import parse_policy
-from flagfall.tasks.stream import StreamTask
-from flagfall.tasks.task_schedulers import SequentialTaskScheduler
+from flagfall.tasks.curriculum_task import StreamTask
+from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import SequentialTaskScheduler
 from flagfall.testing import check_task
 
 COMMAI = "flagfall/CommAI-v0"
@@ -177,7 +177,7 @@ def test_bits_are_shown_as_digits():
     [
         ({"task": "micro1", "config": "challenge"}, "give a task or a config, not both"),
         ({"task": "mikro1"}, "unknown task 'mikro1'; nearest: micro1"),
-        ({"task": "langroom"}, "langroom is no task of bytes; flagfall.environments.task_env.TaskEnv"),
+        ({"task": "langroom"}, "langroom is no task of bytes; flagfall.environments.gymnasium_env.TaskEnv"),
         ({"config": "chalenge"}, "unknown configuration 'chalenge'; nearest: challenge"),
     ],
 )
@@ -333,7 +333,7 @@ def test_what_is_no_action_is_refused(action: Any):
 
 
 def test_what_cannot_be_an_environment_says_so():
-    with pytest.raises(UsageError, match=r"pair seats 2 players, .* flagfall.environments.pettingzoo"):
+    with pytest.raises(UsageError, match=r"pair seats 2 players, .* flagfall.environments.pettingzoo_env"):
         TaskEnv(Pair())
     with pytest.raises(UsageError, match="reach the flag has no render_mode 'rgb_array'; it has ansi"):
         TaskEnv(ReachFlag(GridWorld(), "reach the flag"), "rgb_array")

@@ -16,9 +16,8 @@ import msgspec
 import numpy as np
 import trio
 
-from flagfall.agents.language_model import _content, _Later, _move, _speech, _Wrong
-from flagfall.agents.websocket import WebSocketPayloads
-from flagfall.agents.wire import (
+from flagfall.agents.samples.language_model import _content, _Later, _move, _speech, _Wrong
+from flagfall.agents.wire.messages import (
     Answer,
     Ask,
     Encoding,
@@ -30,20 +29,21 @@ from flagfall.agents.wire import (
     decode_to_agent,
     encode,
 )
-from flagfall.agents.zmq_wire import read_reply
-from flagfall.agents.zmtp import ZmtpError, ZmtpPeer
+from flagfall.agents.wire.websocket import WebSocketPayloads
+from flagfall.agents.zmq.messages import read_reply
+from flagfall.agents.zmq.zmtp import ZmtpError, ZmtpPeer
 from flagfall.errors import AgentFault, UsageError
-from flagfall.gvgai.arrival import read_state
-from flagfall.gvgai.lines import Asker, Replier
-from flagfall.gvgai.words import Overspent, read_action, read_choice
+from flagfall.gvgai.protocol.framing import Asker, Replier
+from flagfall.gvgai.protocol.keywords import Overspent, read_action, read_choice
+from flagfall.gvgai.protocol.state_decoder import read_state
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
 from flagfall.kernel.channels.codecs import BitDecoder, CodecError, bits_to_text, bytes_to_text
 from flagfall.kernel.channels.framing import NEED_MORE, FrameError, Framer, frame
 from flagfall.kernel.channels.lines import LineError, LineReader
 from flagfall.kernel.channels.pipes import PayloadPipe
 from flagfall.playing import run
-from flagfall.recording.layout import decode_events, schema_of
-from flagfall.recording.reading import JournalError, read_journal
+from flagfall.recording.journal.format import decode_events, schema_of
+from flagfall.recording.journal.reader import JournalError, read_journal
 
 PEAK_BYTES = 4_000_000
 """More than any decoder needs for two kilobytes: the largest, a window of zstd, has two megabytes."""

@@ -29,10 +29,10 @@ import attrs
 
 from flagfall.cli import main as command
 from flagfall.playing import run
-from flagfall.recording.layout import Sealer
+from flagfall.recording.journal.format import Sealer
 from flagfall.tasks.configs import config_of, load_config
-from flagfall.tasks.vgdl.track import TrackRules
-from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.tasks.vgdl.learning_track import TrackRules
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from tests.fuzz.unruly_agents import Unruly
 
 COMMANDS = ("verify", "results", "transcript", "gvgai results")

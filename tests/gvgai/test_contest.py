@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.gvgai.contest import POINTS, Contest
-from flagfall.gvgai.figures import GameFigures, TrackFigures
+from flagfall.gvgai.track_statistics import GameFigures, TrackFigures
 
 
 def game(winner: int, score: float, ticks: int, phase: str = "validation") -> GameFigures:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flagfall.events import SeatFell, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.gvgai.figures import MAX_POINTS, MAX_TRAINING_GAMES, TrackSink
+from flagfall.gvgai.track_statistics import MAX_POINTS, MAX_TRAINING_GAMES, TrackSink
 
 
 def play(sink: TrackSink, number: int, phase: str = "training", **told: Any) -> None:

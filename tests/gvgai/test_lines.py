@@ -6,16 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.gvgai.lines import (
+from flagfall.gvgai.protocol.framing import (
     MAX_DROPPED,
     MAX_REPLY_BYTES,
     Asker,
     Message,
     Replier,
 )
-from flagfall.gvgai.words import END_WORDS, Overspent, action_word, choice_word, read_action, read_choice
+from flagfall.gvgai.protocol.keywords import (
+    END_WORDS,
+    Overspent,
+    action_word,
+    choice_word,
+    read_action,
+    read_choice,
+)
 from flagfall.kernel.channels.lines import LineError, LineReader
-from flagfall.tasks.vgdl.track import END_OF_ROUND
+from flagfall.tasks.vgdl.learning_track import END_OF_ROUND
 
 
 def asked(times: int = 3) -> Asker:

@@ -19,9 +19,9 @@ from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, SeatReady, TaskEnded
 from flagfall.gvgai.game_numbers import GAMES, game_file, game_number
 from flagfall.gvgai.original_output import OriginalOutput
-from flagfall.gvgai.tracks import TrackTimes, play_track
-from flagfall.tasks.vgdl.track import RULES
-from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.gvgai.play_track import TrackTimes, play_track
+from flagfall.tasks.vgdl.learning_track import RULES
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.timing import S
 from tests.gvgai.clients import Client, free_port
 from tests.gvgai.games import write_game

@@ -15,18 +15,18 @@ import attrs
 import pytest
 import trio
 
-from flagfall.agents.isolation import Isolation
-from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import HostFault, UsageError
-from flagfall.gvgai.arrival import read_state
+from flagfall.gvgai.client import VisitReport, visit
+from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
+from flagfall.gvgai.protocol.state_decoder import read_state
 from flagfall.gvgai.server import TrackServer
-from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, play_track
-from flagfall.gvgai.visitor import VisitReport, visit
 from flagfall.kernel.channels.lines import LineError
-from flagfall.tasks.vgdl.track import RULES, TrackRules
-from flagfall.tasks.vgdl.track_game import TrackSetup
-from flagfall.tasks.vgdl.views.observation import Observer
+from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tasks.vgdl.views.state_json import StateWriter
+from flagfall.tasks.vgdl.views.state_observation import Observer
 from flagfall.timing import MS, TimeControl
 from tests.gvgai.clients import Client, free_port
 from tests.gvgai.games import write_game

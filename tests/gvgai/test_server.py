@@ -18,13 +18,13 @@ from PIL import Image
 
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
+from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.gvgai.server import Session, TrackServer
-from flagfall.gvgai.tracks import TrackTimes, play_track
 from flagfall.kernel.match import SeatReport
 from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
-from flagfall.tasks.vgdl.track import RULES, TrackRules
-from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.timing import MS, TimeControl
 from tests.gvgai.clients import Client, numbers
 from tests.gvgai.games import CORRIDOR, write_game

@@ -20,23 +20,24 @@ import attrs
 import pytest
 import trio
 
-from flagfall.agents.addresses import LOOPBACK, try_port
-from flagfall.agents.guardian import descendants
-from flagfall.agents.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
-from flagfall.agents.limits import Limits
-from flagfall.agents.sandbox import check_sandbox
+from flagfall.agents.connections.addresses import LOOPBACK, try_port
+from flagfall.agents.process.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
+from flagfall.agents.process.limits import Limits
+from flagfall.agents.process.sandbox import check_sandbox
+from flagfall.agents.process.supervisor import descendants
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event, TaskStarted
-from flagfall.gvgai import client_host, client_launcher, client_network, tracks
-from flagfall.gvgai.client_network import is_made_by, own_networks_work
-from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, play_track
+from flagfall.gvgai import play_track as play_track_module
+from flagfall.gvgai.clients import host, launcher, network
+from flagfall.gvgai.clients.network import is_made_by, own_networks_work
+from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
 from flagfall.playing import host_agent, rebuild
 from flagfall.recording.verify import verify
-from flagfall.tasks.vgdl.track import RULES
-from flagfall.tasks.vgdl.track_game import TrackSetup
-from flagfall.tournament.playing_matches import JOURNALS, RUNNING, Attempt, play_attempt
-from flagfall.tournament.reading import parse_plan
+from flagfall.tasks.vgdl.learning_track import RULES
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchSpec
+from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
 from flagfall.tournament.store import Store
 from tests.gvgai.clients import Client, free_port
 from tests.gvgai.games import write_game
@@ -108,7 +109,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         pytest.skip("neither of the public clients can run here")
     if not own_networks_work():
         try:
-            try_port(LOOPBACK, client_network.PORT)
+            try_port(LOOPBACK, network.PORT)
         except UsageError:
             pytest.skip("no network namespaces here, and another program has the port of the public clients")
     return there
@@ -132,7 +133,7 @@ def test_public_clients_play_a_contest_beside_a_new_agent(tmp_path, originals):
 @pytest.mark.slow
 def test_public_clients_play_a_tournament_beside_a_new_agent(tmp_path, originals):
     write_game(tmp_path)
-    agents = {**originals, "new": "flagfall.gvgai.samples:QLearningPlayer"}
+    agents = {**originals, "new": "flagfall.gvgai.sample_players:QLearningPlayer"}
     tables = [f"[[agents]]\nname = '{name}'\nspec = {json.dumps(spec)}\n" for name, spec in agents.items()]
     task = f"[[tasks]]\ntrack = 'corridor.txt'\ngames = 4\ntime_control = '{PATIENT}'\n"
     (tmp_path / "plan.toml").write_text("".join([*tables, task]))
@@ -279,7 +280,7 @@ play()
     played: list[PlayedTrack] = []
 
     async def one(client: Client) -> None:
-        played.append(await play_track(setup, started(client, str(client_network.PORT)), times))
+        played.append(await play_track(setup, started(client, str(network.PORT)), times))
 
     async def both() -> None:
         async with trio.open_nursery() as nursery:
@@ -294,7 +295,7 @@ play()
 def shared_port(monkeypatch: pytest.MonkeyPatch) -> int:
     """A port of this machine in place of 8080, which other programs may use."""
     port = free_port()
-    monkeypatch.setattr(client_network, "PORT", port)
+    monkeypatch.setattr(network, "PORT", port)
     return port
 
 
@@ -321,7 +322,7 @@ def test_shared_port_serves_one_after_another(tmp_path, shared_port):
 
 
 def test_shared_port_that_stays_taken_is_reported(tmp_path, shared_port, monkeypatch):
-    monkeypatch.setattr(client_network, "PORT_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(network, "PORT_WAIT_SECONDS", 0.2)
     with socket.socket() as other:
         other.bind(("127.0.0.1", shared_port))
         other.listen()
@@ -410,7 +411,7 @@ def test_client_that_ends_without_a_connection_is_out(tmp_path, isolation):
 
 
 def test_client_that_never_connects_is_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(client_host, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(host, "CONNECT_SECONDS", 0.3)
     agent = f"gvgai:{shlex.join([sys.executable, '-c', 'import time; time.sleep(60)', '{port}'])}"
     seat = play(tmp_path, agent).result.seats[0]
     assert seat.fell == "not started"
@@ -419,7 +420,7 @@ def test_client_that_never_connects_is_out(tmp_path, monkeypatch):
 
 def test_client_that_connects_and_says_nothing_is_late(tmp_path, monkeypatch):
     """To connect late and to answer late are two verdicts, whatever the limit of `start`."""
-    monkeypatch.setattr(tracks, "COMING_UP_NS", 0)
+    monkeypatch.setattr(play_track_module, "COMING_UP_NS", 0)
     client = Client(tmp_path, "time.sleep(60)")
     seat = play(tmp_path, started(client), f"start=500ms {SHORT}").result.seats[0]
     assert seat.fell == "late"
@@ -490,9 +491,9 @@ sys.stdin.read()
 def test_descriptors_that_an_agent_keeps_on_their_way_keep_no_client_from_playing():
     python = "/usr/bin/python3"
     user = ["setpriv", "--reuid=60577", "--regid=60577", "--clear-groups", "--bounding-set=-all", "--"]
-    launcher = Path(client_launcher.__file__).read_text()
+    source = Path(launcher.__file__).read_text()
     shows = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))"
-    words = [python, "-I", "-S", "-c", launcher, "here", "0", "64", "--", python, "-c", shows]
+    words = [python, "-I", "-S", "-c", source, "here", "0", "64", "--", python, "-c", shows]
     if not Path(python).exists():
         pytest.skip("other users have no Python here")
     with subprocess.Popen(

@@ -14,19 +14,19 @@ import trio
 from flagfall.errors import UsageError
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.gvgai.contest import Contest
-from flagfall.gvgai.figures import TrackSink
-from flagfall.gvgai.seeing import sees_states
-from flagfall.gvgai.series import fixtures, play_series
-from flagfall.gvgai.tracks import PlayedTrack, TrackTimes, play_track
+from flagfall.gvgai.contest_runner import fixtures, play_series
+from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
+from flagfall.gvgai.state_decorator import sees_states
+from flagfall.gvgai.track_statistics import TrackSink
 from flagfall.playing import rebuild
-from flagfall.recording.journal import read_journal
+from flagfall.recording.journal.writer import read_journal
 from flagfall.recording.verify import verify
-from flagfall.tasks.vgdl.track import RULES, TrackRules
-from flagfall.tasks.vgdl.track_game import TrackSetup
-from flagfall.tasks.vgdl.views.observation import StateObservation
+from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.views.state_observation import StateObservation
 from flagfall.testing import check_task
 from flagfall.timing import MS, S, VirtualClock
-from flagfall.timing.units import MINUTE
+from flagfall.timing.durations import MINUTE
 from tests.gvgai.games import DRUM, write_game
 
 OWN_GAMES = ["cinders", "windfall", "underdig"]

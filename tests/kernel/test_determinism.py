@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.samples import MemorizingAgent, RandomAgent
+from flagfall.agents.samples.basic import MemorizingAgent, RandomAgent
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.policies import parse_policy
+from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import (
     CountTask,

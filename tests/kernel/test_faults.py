@@ -13,7 +13,7 @@ import trio
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted
 from flagfall.kernel.roles import StepResult
-from flagfall.recording.journal import Journal, read_journal
+from flagfall.recording.journal.writer import Journal, read_journal
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import (
     CountTask,

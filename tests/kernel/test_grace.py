@@ -13,7 +13,7 @@ from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.grace import GRACE_NS, HEARING_PASSES, Grace
 from flagfall.kernel.seat import Seat
 from flagfall.timing import MS, NEVER_NS, TimeControl
-from flagfall.timing.agenda import Agenda
+from flagfall.timing.deadlines import Agenda
 from flagfall.timing.stalls import NO_COST, STALL_NS, Ledger, StallWatch
 
 LIMIT_NS = 40 * MS

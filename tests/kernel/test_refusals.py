@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import flagfall
 from flagfall.events import Event, TurnPlayed
-from flagfall.kernel.refusals import MAX_ANSWER_BYTES, MAX_CHARS, recordable, text_of
+from flagfall.kernel.safe_values import MAX_ANSWER_BYTES, MAX_CHARS, recordable, text_of
 
 
 class Secretive:

@@ -9,7 +9,7 @@ import pytest
 
 from flagfall.errors import HostFault
 from flagfall.events import Event, TurnPlayed, TurnsPlayed
-from flagfall.kernel.records import HELD_TURNS
+from flagfall.kernel.dispatcher import HELD_TURNS
 from flagfall.kernel.roles import TurnsSink
 from flagfall.timing import MS
 from tests.fakes import CountTask, Sleeper, TogetherTask, play

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.events import StallSeen
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.seat import Seat
 from flagfall.timing import MS, TimeControl
-from flagfall.timing.agenda import Agenda
+from flagfall.timing.deadlines import Agenda
 from flagfall.timing.host_meter import HostMeter
 from flagfall.timing.stalls import NO_COST, Ledger, StallWatch
 from tests.fakes import CountTask, Played, Sleeper, TogetherTask, play_here
@@ -232,7 +232,7 @@ def test_where_lateness_is_the_end_a_stall_does_not_make_it_less(stalls: Any, co
 SUSPENDED = """
 import sys, trio
 from tests.fakes import CountTask, Sleeper, play_here
-from flagfall.agents.process_host import ProcessHost
+from flagfall.agents.hosts.process import ProcessHost
 async def main():
     agent = ProcessHost(sys.argv[1], "napping") if len(sys.argv) > 1 else Sleeper(0.01)
     print("go", flush=True)

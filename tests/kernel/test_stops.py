@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.thread import ThreadHost
 from tests.fakes import CountTask, play_here
 
 CONTROL = "start=20s act=100ms/1s"
@@ -24,8 +24,8 @@ CONTROL = "start=20s act=100ms/1s"
 MATCH = """
 import sys, time, trio
 from tests.fakes import CountTask, Sleeper, play_here
-from flagfall.agents.process_host import ProcessHost
-from flagfall.agents.thread_host import ThreadHost
+from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.thread import ThreadHost
 
 async def computes(observation):
     until = time.thread_time() + 0.004

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.recording.journal import Journal
+from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify
 from flagfall.timing import MS, S, VirtualClock
 from tests.fakes import NIL, CountTask, ListScheduler, Sleeper, TogetherTask, play, play_here

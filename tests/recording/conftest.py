@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import trio
 
-from flagfall.agents.loop_host import LoopHost
+from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.roles import StepResult
-from flagfall.recording.layout import BATCH_EVENTS
+from flagfall.recording.journal.format import BATCH_EVENTS
 from flagfall.timing import TimeControl, VirtualClock
 
 CONTROL = TimeControl.parse("act=40ms/1s start=1s init=1s result=1s")

@@ -16,9 +16,11 @@ import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, MatchStarted, SeatFell, TurnPlayed
-from flagfall.kernel.records import HELD_TURNS
-from flagfall.recording import Journal, JournalTruncated, files, journal, layout, read_journal
-from flagfall.recording.layout import BATCH_BYTES
+from flagfall.kernel.dispatcher import HELD_TURNS
+from flagfall.recording import Journal, JournalTruncated, read_journal
+from flagfall.recording.journal import file, writer
+from flagfall.recording.journal import format as layout
+from flagfall.recording.journal.format import BATCH_BYTES
 
 NAMES = ["match.jsonl", "match.jsonl.zst"]
 
@@ -60,14 +62,14 @@ async def something_written(record):
 
 @contextmanager
 def slow_disk(monkeypatch, seconds):
-    write = files.JournalFile.write
+    write = file.JournalFile.write
 
     def slowly(file, batches):
         time.sleep(seconds() if callable(seconds) else seconds)
         write(file, batches)
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.JournalFile, "write", slowly)
+        patch.setattr(file.JournalFile, "write", slowly)
         yield
 
 
@@ -117,7 +119,7 @@ def test_whoever_else_looks_the_file_is_the_same(lab, tmp_path):
 @pytest.mark.parametrize("seats", [1, 2])
 def test_the_same_seed_gives_the_same_bytes_however_fast_the_disk_is(lab, tmp_path, name, seats, monkeypatch):
     texts: set[bytes] = set()
-    monkeypatch.setattr(journal, "WRITE_BYTES", 5_000)
+    monkeypatch.setattr(writer, "WRITE_BYTES", 5_000)
     for repetition in range(25):
         path = tmp_path / f"{repetition}-{name}"
         shake = random.Random(repetition)
@@ -209,9 +211,9 @@ def test_killed_writer_leaves_a_readable_prefix(tmp_path):
 
 
 def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "MAX_WAITING_BYTES", 8_000)
-    monkeypatch.setattr(journal, "RESUME_BYTES", 2_000)
-    monkeypatch.setattr(journal, "WRITE_BYTES", 1_500)
+    monkeypatch.setattr(writer, "MAX_WAITING_BYTES", 8_000)
+    monkeypatch.setattr(writer, "RESUME_BYTES", 2_000)
+    monkeypatch.setattr(writer, "WRITE_BYTES", 1_500)
     emitted: list[Any] = []
     for virtual in (True, False):
         emitted.clear()
@@ -268,7 +270,7 @@ def test_plain_turns_are_encoded_together(lab, tmp_path, monkeypatch):
         calls.append(type(event).__name__)
         return layout.encode(event)
 
-    monkeypatch.setattr(journal, "encode", counted)
+    monkeypatch.setattr(writer, "encode", counted)
     lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo(3 * HELD_TURNS)))
     assert calls == [
         *("MatchStarted", "SeatReady", "TaskStarted"),

@@ -9,7 +9,7 @@ import structlog
 
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded, SeatFell, TurnPlayed
-from flagfall.recording.logs import MAX_WARNINGS, LogSink, configure_logging
+from flagfall.recording.log_sink import MAX_WARNINGS, LogSink, configure_logging
 
 
 @pytest.fixture(autouse=True)
@@ -118,8 +118,8 @@ def test_a_turn_costs_no_call_where_nobody_looks(monkeypatch):
 
 def test_importing_sets_nothing_up():
     program = (
-        "import structlog, flagfall.recording.logs as logs\n"
+        "import structlog, flagfall.recording.log_sink as logs\n"
         "assert not structlog.is_configured()\n"
-        "import flagfall.recording.journal\n"
+        "import flagfall.recording.journal.writer\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

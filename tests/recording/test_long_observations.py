@@ -11,8 +11,8 @@ from flagfall.events import TurnPlayed
 from flagfall.kernel.roles import StepResult
 from flagfall.playing import rebuild
 from flagfall.recording import read_journal
-from flagfall.recording.digests import MAX_KEPT_BYTES, Digest, kept
-from flagfall.recording.journal import Journal
+from flagfall.recording.journal.digests import MAX_KEPT_BYTES, Digest, kept
+from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.task import Task
 

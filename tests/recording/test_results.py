@@ -6,8 +6,8 @@ import pytest
 
 from flagfall import run
 from flagfall.events import Event, MatchEnded, MatchStarted, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.recording.journal import read_journal
-from flagfall.recording.results import ResultsSink
+from flagfall.recording.journal.writer import read_journal
+from flagfall.recording.round1_results import ResultsSink
 from flagfall.tasks.configs import load_config
 
 SAMPLE = """\

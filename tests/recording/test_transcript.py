@@ -1,8 +1,8 @@
 import pytest
 import trio
 
-from flagfall.agents.loop_host import LoopHost
-from flagfall.agents.samples import MemorizingAgent
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.samples.basic import MemorizingAgent
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event
 from flagfall.kernel.match import play_match
@@ -10,7 +10,7 @@ from flagfall.recording import Journal, read_journal
 from flagfall.recording.transcript import transcript
 from flagfall.recording.verify import verify
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.policies import parse_policy
+from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.timing import TimeControl, VirtualClock
 
 

@@ -10,10 +10,10 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flagfall.tasks.commai.baskets import BASKETS
 from flagfall.tasks.commai.grid_world import DIRECTIONS, GridWorld
-from flagfall.tasks.commai.guessing import GUESSING
-from flagfall.tasks.commai.wording import ITALIAN_NUMBERS, NUMBERS
+from flagfall.tasks.commai.original.baskets import BASKETS
+from flagfall.tasks.commai.original.guessing import GUESSING
+from flagfall.tasks.commai.phrases import ITALIAN_NUMBERS, NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -19,12 +19,12 @@ from flagfall.kernel.roles import StepResult, TaskRole
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.bit_task import BitTask
 from flagfall.tasks.commai.byte_task import SILENCE, ByteTask
-from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
 from flagfall.tasks.commai.conversation import Conversation, ConversationTask, Wire
+from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.commai.reward_cap import RewardCap
 from flagfall.tasks.commai.scrambling import Scrambler
 from flagfall.tasks.commai.wrapped_task import WrappedTask
-from flagfall.tasks.task_schedulers import SequentialTaskScheduler
+from flagfall.tasks.schedulers import SequentialTaskScheduler
 
 if TYPE_CHECKING:
     from flagfall.tasks.commai.byte_task import Script

@@ -11,13 +11,13 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.kernel.roles import TaskRole
-from flagfall.tasks.commai.baskets import BASKETS, OBJECTS, owners, properties
 from flagfall.tasks.commai.byte_task import SILENCE
-from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG, ORIGINAL_NAMES, commai_tasks
 from flagfall.tasks.commai.conversation import BITS, ConversationTask
 from flagfall.tasks.commai.grid_world import GridWorld
+from flagfall.tasks.commai.original.baskets import BASKETS, OBJECTS, owners, properties
+from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, ORIGINAL_NAMES, commai_tasks
+from flagfall.tasks.commai.phrases import NUMBERS, a, listed, number_forms, plural
 from flagfall.tasks.commai.scrambling import Scrambler
-from flagfall.tasks.commai.wording import NUMBERS, a, listed, number_forms, plural
 from tests.tasks.commai_oracles import ORACLES, SILENT, world_of
 
 if TYPE_CHECKING:

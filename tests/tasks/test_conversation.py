@@ -13,7 +13,7 @@ from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.byte_task import SILENCE
 from flagfall.tasks.commai.conversation import BITS, MAX_UNSAID_BYTES, Conversation, ConversationTask, Wire
 from flagfall.tasks.commai.world import WorldSwitch
-from flagfall.tasks.task_schedulers import SequentialTaskScheduler
+from flagfall.tasks.schedulers import SequentialTaskScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ import pytest
 from flagfall.kernel.roles import StepResult, TaskRole
 from flagfall.tasks.commai.byte_task import SILENCE, ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.commai.micro_characters import (
+from flagfall.tasks.commai.micro.characters import (
     CHARACTER_SOURCES,
     PUNCTUATION,
     TARGET_ALPHABET,
@@ -22,10 +22,10 @@ from flagfall.tasks.commai.micro_characters import (
     hidden_target,
     letter_mapping,
 )
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_feedback import FEEDBACK_SOURCES, ROWS, feedback_mapping
-from flagfall.tasks.commai.micro_limits import Rules
-from flagfall.tasks.commai.questions import (
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES, ROWS, feedback_mapping
+from flagfall.tasks.commai.micro.limits import Rules
+from flagfall.tasks.commai.micro.questions import (
     RIGHT,
     WRONG,
     OptionsLeft,

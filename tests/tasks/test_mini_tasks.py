@@ -11,11 +11,11 @@ import pytest
 from flagfall.kernel.roles import StepResult
 from flagfall.tasks.commai.byte_task import SILENCE
 from flagfall.tasks.commai.catalog import CATALOG, make_catalog
-from flagfall.tasks.commai.descriptions import parse
-from flagfall.tasks.commai.mini_examples import MINI_SETS, WarmUp, any_of
-from flagfall.tasks.commai.mini_task import CONGRATULATIONS, Example, MiniTask
+from flagfall.tasks.commai.mini.descriptions import parse
+from flagfall.tasks.commai.mini.examples import MINI_SETS, WarmUp, any_of
+from flagfall.tasks.commai.mini.task import CONGRATULATIONS, Example, MiniTask
 from flagfall.tasks.commai.world import WorldSwitch
-from flagfall.tasks.task_schedulers import SequentialTaskScheduler
+from flagfall.tasks.schedulers import SequentialTaskScheduler
 
 if TYPE_CHECKING:
     from flagfall.tasks.commai.world import World

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.kernel.roles import Outcome, SchedulerRole, StepResult
-from flagfall.tasks.policies import (
+from flagfall.tasks.scheduler_text import (
     POLICIES,
     ConsecutiveTaskScheduler,
     DependenciesTaskScheduler,

@@ -12,9 +12,10 @@ import pytest
 from flagfall.kernel.roles import StepResult
 from flagfall.tasks.commai.byte_task import SILENCE
 from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES, make_catalog
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_limits import Rules
-from flagfall.tasks.commai.micro_sentences import (
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.micro.limits import Rules
+from flagfall.tasks.commai.micro.questions import RIGHT, WRONG
+from flagfall.tasks.commai.micro.sentences import (
     CONFIRMING,
     CORRECTING,
     SENTENCE_SETUPS,
@@ -24,8 +25,7 @@ from flagfall.tasks.commai.micro_sentences import (
     SentenceQuestions,
     Style,
 )
-from flagfall.tasks.commai.questions import RIGHT, WRONG
-from flagfall.tasks.commai.words import SYNONYMS, usual_words
+from flagfall.tasks.commai.vocabulary import SYNONYMS, usual_words
 
 WORDS = usual_words()
 DOT = ord(".")

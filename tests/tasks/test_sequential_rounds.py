@@ -6,8 +6,8 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.policies import parse_policy
-from flagfall.tasks.task_schedulers import SequentialTaskScheduler
+from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import SequentialTaskScheduler
 
 
 @pytest.mark.parametrize("text", ["sequential:2", "sequential: rounds=2"])

@@ -9,9 +9,9 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.tasks.commai.catalog import make_catalog
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_sentences import SentenceQuestions
-from flagfall.tasks.commai.words import load_words, read_words, usual_words
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.micro.sentences import SentenceQuestions
+from flagfall.tasks.commai.vocabulary import load_words, read_words, usual_words
 
 LETTERS = "bcfgjklmpqvwxz"
 MADE_UP = ["".join(letters) + "y" for letters in product(LETTERS, repeat=3)][:450]

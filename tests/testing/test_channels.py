@@ -7,8 +7,8 @@ import pytest
 import trio
 
 from flagfall.kernel.channels.handoff import HandoffReceiveChannel, HandoffSendChannel, open_handoff_channel
-from flagfall.testing import channels
-from flagfall.testing.channels import RULES, check_channel
+from flagfall.testing import channel_contract
+from flagfall.testing.channel_contract import RULES, check_channel
 
 
 def open_ends(capacity: int) -> tuple[HandoffSendChannel[Any], HandoffReceiveChannel[Any]]:
@@ -115,9 +115,9 @@ async def test_a_wrapped_sound_channel_passes() -> None:
 def test_every_rule_is_on_the_list() -> None:
     rules = [
         name
-        for name, value in vars(channels).items()
+        for name, value in vars(channel_contract).items()
         if not name.startswith("_")
-        and getattr(value, "__module__", "") == channels.__name__
+        and getattr(value, "__module__", "") == channel_contract.__name__
         and getattr(value, "__annotations__", {}).get("open_pair") == "Open"
     ]
     assert rules == [rule.__name__ for rule in RULES]

@@ -14,7 +14,7 @@ from gymnasium.spaces import Discrete
 from flagfall.agents import SAMPLES
 from flagfall.kernel.roles import StepResult
 from flagfall.tasks.catalog import make_task, task_ids
-from flagfall.tasks.policies import POLICIES, parse_policy
+from flagfall.tasks.scheduler_text import POLICIES, parse_policy
 from flagfall.tasks.task import Task
 from flagfall.testing import check_agent, check_scheduler, check_task
 from tests.fakes import CountTask, InTurnTask, ListScheduler, TogetherTask

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from flagfall.agents.loop_host import LoopHost
-from flagfall.agents.samples import RandomAgent
-from flagfall.testing.examination import LONG_TURNS, Examinee, Mark, examine
+from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.samples.basic import RandomAgent
+from flagfall.testing.agent_report import LONG_TURNS, Examinee, Mark, examine
 from flagfall.timing import TimeControl
 
 TASKS = ("micro1", "micro4")

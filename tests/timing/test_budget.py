@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flagfall.timing.budget import Budget, Phase, is_late
 from flagfall.timing.control import PRESETS, TimeControl
-from flagfall.timing.units import MINUTE, MS, NEVER_NS, S
+from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S
 
 Booked: TypeAlias = list[tuple[Phase, int]]
 PHASES: tuple[Phase, ...] = ("start", "init", "act", "result")

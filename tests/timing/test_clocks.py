@@ -21,7 +21,7 @@ from flagfall.timing import (
     timekeeping,
 )
 from flagfall.timing.clocks import clock_of
-from flagfall.timing.cpu import counting_steps
+from flagfall.timing.cpu_clock import counting_steps
 
 
 async def test_sleeping_takes_exactly_its_time(virtual_clock: VirtualClock):

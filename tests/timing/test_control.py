@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.timing.control import MAX_TEXT_CHARS, PRESETS, TimeControl
-from flagfall.timing.units import MINUTE, MS, NEVER_NS, S
+from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S
 
 if TYPE_CHECKING:
     from random import Random

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.timing.units import MINUTE, MS, NEVER_NS, UNITS, US, S, format_duration, parse_duration
+from flagfall.timing.durations import MINUTE, MS, NEVER_NS, UNITS, US, S, format_duration, parse_duration
 
 WRITTEN = {
     "0s": 0,

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from flagfall.timing import TimeControl
-from flagfall.tournament.formats import Schedule, schedule
-from flagfall.tournament.plan import AgentEntry, Format, Output, Plan, TaskEntry
+from flagfall.tournament.formats.schedule import Schedule, schedule
+from flagfall.tournament.plan.model import AgentEntry, Format, Output, Plan, TaskEntry
 from flagfall.tournament.records import MatchRecord, MatchSpec, SeatRecord
 
 Play = Callable[[MatchSpec], MatchRecord]

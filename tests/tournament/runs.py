@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import trio
 
-from flagfall.agents.guardian import descendants
-from flagfall.tournament.plan import Plan
-from flagfall.tournament.reading import parse_plan
+from flagfall.agents.process.supervisor import descendants
+from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.store import Store
 
@@ -76,7 +76,7 @@ def program(*words: object, **options: Any) -> subprocess.Popen[str]:
 
 def workers_of(runner: int) -> list[int]:
     """The workers of a runner."""
-    return [pid for pid in descendants(runner) if b"flagfall.tournament.worker" in _command(pid)]
+    return [pid for pid in descendants(runner) if b"flagfall.tournament.run.worker" in _command(pid)]
 
 
 def _command(pid: int) -> bytes:

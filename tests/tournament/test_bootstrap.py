@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from flagfall.tournament.bootstrap import bootstrap_mean, wilson
+from flagfall.tournament.stats.intervals import bootstrap_mean, wilson
 
 
 def test_the_same_seed_gives_the_same_interval():

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tournament.formats import schedule
-from flagfall.tournament.knockout import Bracket
-from flagfall.tournament.plan import (
+from flagfall.tournament.formats.knockout import Bracket
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.formats.swiss import SwissTable, walk_swiss
+from flagfall.tournament.plan.model import (
     Benchmark,
     Format,
     Gauntlet,
@@ -20,7 +21,6 @@ from flagfall.tournament.plan import (
     Swiss,
 )
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.swiss import SwissTable, walk_swiss
 from tests.tournament.fields import by_chance, make_plan, names, play_all, record, task, the_first_named_wins
 
 FORMATS: list[Format] = [

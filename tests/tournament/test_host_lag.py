@@ -7,12 +7,12 @@ from pathlib import Path
 import attrs
 
 from flagfall.timing import TimeControl
-from flagfall.timing.units import MS
-from flagfall.tournament.engine import jobs_on
-from flagfall.tournament.host_lag import TIGHT, HostLag, measure_lag, tight_limits
-from flagfall.tournament.plan import Plan
-from flagfall.tournament.reading import parse_plan
-from flagfall.tournament.tournaments import run_tournament
+from flagfall.timing.durations import MS
+from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.plan.parser import parse_plan
+from flagfall.tournament.run.api import run_tournament
+from flagfall.tournament.run.engine import jobs_on
+from flagfall.tournament.run.timer_lag import TIGHT, HostLag, measure_lag, tight_limits
 from tests.tournament.runs import small_plan
 
 

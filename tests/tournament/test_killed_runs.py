@@ -16,11 +16,11 @@ from random import Random
 import pytest
 import trio
 
-from flagfall.agents.guardian import descendants
-from flagfall.tournament.reading import load_plan
+from flagfall.agents.process.supervisor import descendants
+from flagfall.tournament.plan.parser import load_plan
+from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store
-from flagfall.tournament.tournaments import run_tournament
 from tests.tournament.runs import (
     is_gone,
     journal_bytes,

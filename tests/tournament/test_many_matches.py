@@ -21,9 +21,9 @@ import json, os, sys, time
 from functools import partial
 from pathlib import Path
 import trio
-from flagfall.agents.guardian import descendants
-from flagfall.tournament.reading import load_plan
-from flagfall.tournament.tournaments import run_tournament
+from flagfall.agents.process.supervisor import descendants
+from flagfall.tournament.plan.parser import load_plan
+from flagfall.tournament.run.api import run_tournament
 
 count, rows = 0, []
 

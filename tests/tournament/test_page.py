@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.tournament.reading import parse_plan
-from flagfall.tournament.said import FORMATS, SaidAgent, SaidPlan, SaidTask
+from flagfall.tournament.plan.parser import parse_plan
+from flagfall.tournament.plan.schema import FORMATS, SaidAgent, SaidPlan, SaidTask
 
 PAGE = (Path(__file__).parents[2] / "docs/tournaments.md").read_text()
 

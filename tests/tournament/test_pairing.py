@@ -3,7 +3,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tournament.pairing import can_pair, circle_rounds, pair_up
+from flagfall.tournament.formats.pairing import can_pair, circle_rounds, pair_up
 
 
 @st.composite

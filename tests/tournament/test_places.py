@@ -1,6 +1,6 @@
 import pytest
 
-from flagfall.tournament.places import Places
+from flagfall.configfile.toml_positions import Places
 
 TEXT = '''\
 title = "a"

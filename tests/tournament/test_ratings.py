@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tournament.ratings import RatedDuel, rate
-from flagfall.tournament.skill import rate_skills
+from flagfall.tournament.stats.elo import RatedDuel, rate
+from flagfall.tournament.stats.skill import rate_skills
 
 STRENGTHS = {"a": -160.0, "b": -40.0, "c": 0.0, "d": 60.0, "e": 140.0}
 TOURNAMENTS = 200

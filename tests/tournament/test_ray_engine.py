@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from flagfall.tournament.reading import load_plan
+from flagfall.tournament.plan.parser import load_plan
+from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store
-from flagfall.tournament.tournaments import run_tournament
 from tests.tournament.runs import journal_bytes, plan_text, stored
 
 pytestmark = [
@@ -33,9 +33,9 @@ from functools import partial
 from pathlib import Path
 import ray, trio
 from ray.cluster_utils import Cluster
-from flagfall.agents.guardian import descendants
-from flagfall.tournament.reading import load_plan
-from flagfall.tournament.tournaments import run_tournament
+from flagfall.agents.process.supervisor import descendants
+from flagfall.tournament.plan.parser import load_plan
+from flagfall.tournament.run.api import run_tournament
 
 plan, out = load_plan(sys.argv[1]), Path(sys.argv[2])
 

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.commai.commai_catalog import COMMAI_CATALOG
+from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs.config import Config
-from flagfall.tasks.vgdl.track_game import TrackSetup
+from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.timing import TimeControl
-from flagfall.timing.units import MS, S
-from flagfall.tournament.formats import schedule
-from flagfall.tournament.plan import Gauntlet, Knockout, RoundRobin, SprtRule, Swiss
-from flagfall.tournament.reading import PLANS, load_plan, parse_plan
-from flagfall.tournament.said import SaidAgent, SaidPlan, SaidSprt, SaidStop, SaidTask
+from flagfall.timing.durations import MS, S
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.plan.model import Gauntlet, Knockout, RoundRobin, SprtRule, Swiss
+from flagfall.tournament.plan.parser import PLANS, load_plan, parse_plan
+from flagfall.tournament.plan.schema import SaidAgent, SaidPlan, SaidSprt, SaidStop, SaidTask
 
 AGENTS = """
 [[agents]]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.tournament.records import MatchRecord, SeatRecord, seat_scores, without_time_loss
-from flagfall.tournament.thinking import ThinkTimes
+from flagfall.tournament.stats.time_histogram import ThinkTimes
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,16 @@ import trio
 from flagfall.errors import HostFault, UsageError
 from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
-from flagfall.tournament.control_client import ask_run
-from flagfall.tournament.engine import WorkerLost
-from flagfall.tournament.formats import schedule
-from flagfall.tournament.playing_matches import JOURNALS, RUNNING, Attempt, play_attempt
-from flagfall.tournament.reading import parse_plan
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.runner import FAULT_ATTEMPTS, STALL_ATTEMPTS, Run
+from flagfall.tournament.run.api import open_tournament, run_tournament
+from flagfall.tournament.run.control_client import ask_run
+from flagfall.tournament.run.engine import WorkerLost
+from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
+from flagfall.tournament.run.match_observer import void_record
+from flagfall.tournament.run.runner import FAULT_ATTEMPTS, STALL_ATTEMPTS, Run
 from flagfall.tournament.standings import standings
-from flagfall.tournament.tournaments import open_tournament, run_tournament
-from flagfall.tournament.watching import void_record
 from tests.tournament.runs import is_heard, journal_bytes, small_plan, stored, until, workers_of
 
 

@@ -4,11 +4,11 @@ from random import Random
 import attrs
 import pytest
 
-from flagfall.tournament.formats import schedule
-from flagfall.tournament.plan import Benchmark, Knockout, RoundRobin, SprtRule, Stop, Swiss
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.plan.model import Benchmark, Knockout, RoundRobin, SprtRule, Stop, Swiss
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.standings import standings
-from flagfall.tournament.thinking import ThinkTimes
+from flagfall.tournament.stats.time_histogram import ThinkTimes
 from tests.tournament.fields import (
     by_chance,
     make_plan,

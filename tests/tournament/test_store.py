@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.database import MIGRATIONS
 from flagfall.tournament.records import MatchRecord, SeatRecord
+from flagfall.tournament.stats.time_histogram import MAX_BUCKET
 from flagfall.tournament.store import Store
-from flagfall.tournament.thinking import MAX_BUCKET
 from tests.tournament.runs import small_plan
 
 COUNTS = st.integers(0, 2**62)

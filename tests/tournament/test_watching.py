@@ -8,9 +8,9 @@ from flagfall.events import Event, SeatFell, StallSeen, TaskEnded, TurnPlayed, T
 from flagfall.kernel.match import MatchResult, SeatReport
 from flagfall.kernel.outcomes import SeatTally
 from flagfall.timing import TimeControl
-from flagfall.timing.units import MS
+from flagfall.timing.durations import MS
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.watching import NEAR_NS, MatchWatch
+from flagfall.tournament.run.match_observer import NEAR_NS, MatchWatch
 
 CONTROL = TimeControl.parse("act=40ms/1s")
 SPEC = MatchSpec("r0-m0-g0", ("one", "other"), "task", 1)

@@ -10,11 +10,11 @@ from typing import Final
 
 import attrs
 
-from flagfall.agents.cgroups import controllers
-from flagfall.agents.guardian import LOOK_SECONDS
-from flagfall.agents.isolation import Isolation, IsolationKind
-from flagfall.agents.limits import Limits
+from flagfall.agents.process.cgroups import controllers
+from flagfall.agents.process.isolation import Isolation, IsolationKind
+from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.seccomp import is_supported
+from flagfall.agents.process.supervisor import LOOK_SECONDS
 
 BY_KERNEL: Final = "kernel"
 BY_SUPERVISOR: Final = f"supervisor, every {LOOK_SECONDS * 1000:g} ms"

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from flagfall.agents import guardian
+from flagfall.agents.process import supervisor
 
 AGAIN_SECONDS: Final = 0.001
 """The time between two rounds of killing: processes that were just started are found in the next one."""
@@ -26,7 +26,7 @@ _ENDED: Final = frozenset("ZX")
 """States of processes that have ended, whether or not their parent has waited for them."""
 
 
-def kill_below(pid: int, group: Path | None = None, seconds: float = guardian.KILL_SECONDS) -> None:
+def kill_below(pid: int, group: Path | None = None, seconds: float = supervisor.KILL_SECONDS) -> None:
     """Kill all processes below one until none of them runs; blocks.
 
     Args:
@@ -39,7 +39,9 @@ def kill_below(pid: int, group: Path | None = None, seconds: float = guardian.KI
         if group is not None:
             with suppress(OSError):
                 (group / "cgroup.kill").write_text("1")
-        running = [below for below in guardian.descendants(pid) if guardian.status_of(below)[0] not in _ENDED]
+        running = [
+            below for below in supervisor.descendants(pid) if supervisor.status_of(below)[0] not in _ENDED
+        ]
         if not running:
             return
         for below in running:
@@ -71,7 +73,7 @@ class AgentReport:
         with suppress(BlockingIOError):
             self._reported = self._reported or os.read(self._reading, _REPORT_BYTES)
         pid, _, started = self._reported.decode().partition(" ")
-        return int(pid) if started and guardian.status_of(int(pid))[1] == started else 0
+        return int(pid) if started and supervisor.status_of(int(pid))[1] == started else 0
 
     def kill_agent(self) -> None:
         """Kill the reported process and all below it, if it is still that process; blocks."""

@@ -22,9 +22,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from flagfall.agents.commands import split_command
-from flagfall.agents.foreign import COMMAND, is_command
-from flagfall.agents.samples import SAMPLES
+from flagfall.agents.command_line import split_command
+from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.spec import COMMAND, is_command
 from flagfall.errors import UsageError
 
 MAX_COPIED_BYTES: Final = 64 * 1024**2
@@ -44,7 +44,7 @@ def code_of_spec(spec: str) -> tuple[str, ...]:
     """Return the file of an agent, or the folder of its package; nothing for an agent of flagfall's own.
 
     Args:
-        spec: see `flagfall.agents.specs`. One that names no code has none, and fails when it is loaded.
+        spec: see `flagfall.agents.registry`. One that names no code has none, and fails when it is loaded.
     """
     place = spec.rpartition(":")[0]
     if spec in SAMPLES or not place:

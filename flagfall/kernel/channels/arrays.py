@@ -41,8 +41,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from .codecs import CodecError
-from .framing import MAX_FRAME_BYTES
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     import numpy as np

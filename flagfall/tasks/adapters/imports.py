@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Final
 
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.texts import parse_text
+from flagfall.tasks.adapters.env_spec import parse_text
 
 GYM_PREFIX: Final = "gym:"
 PETTINGZOO_PREFIX: Final = "pettingzoo:"

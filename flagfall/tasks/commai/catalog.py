@@ -19,21 +19,21 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.commai.micro_characters import CHARACTER_SOURCES
-from flagfall.tasks.commai.micro_engine import MicroTask
-from flagfall.tasks.commai.micro_feedback import FEEDBACK_SOURCES
-from flagfall.tasks.commai.micro_limits import DEFAULT_RULES, Rules
-from flagfall.tasks.commai.micro_sentences import SENTENCE_SETUPS
-from flagfall.tasks.commai.micro_synonyms import NewWordQuestions, SynonymQuestions
-from flagfall.tasks.commai.mini_examples import MINI_EXAMPLES
-from flagfall.tasks.commai.mini_task import MiniTask
-from flagfall.tasks.commai.words import Words, usual_words
+from flagfall.tasks.commai.micro.characters import CHARACTER_SOURCES
+from flagfall.tasks.commai.micro.engine import MicroTask
+from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES
+from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, Rules
+from flagfall.tasks.commai.micro.sentences import SENTENCE_SETUPS
+from flagfall.tasks.commai.micro.synonyms import NewWordQuestions, SynonymQuestions
+from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES
+from flagfall.tasks.commai.mini.task import MiniTask
+from flagfall.tasks.commai.vocabulary import Words, usual_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from flagfall.tasks.commai.byte_task import ByteTask
-    from flagfall.tasks.commai.micro_engine import SourceFactory
+    from flagfall.tasks.commai.micro.engine import SourceFactory
     from flagfall.tasks.commai.world import World
 
 SENTENCE_SOURCES: Final[Mapping[str, Callable[[Words], SourceFactory]]] = MappingProxyType(

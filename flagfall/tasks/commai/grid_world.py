@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from flagfall.tasks.commai.wording import a
+from flagfall.tasks.commai.phrases import a
 
 Position: TypeAlias = tuple[int, int]
 """x grows to the east, y to the south."""

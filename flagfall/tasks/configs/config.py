@@ -16,10 +16,10 @@ from flagfall.tasks.commai.bit_task import BitTask
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.reward_cap import RewardCap
 from flagfall.tasks.commai.scrambling import Scrambler
-from flagfall.tasks.commai.words import Words
+from flagfall.tasks.commai.vocabulary import Words
 from flagfall.tasks.commai.world import WorldSwitch
-from flagfall.tasks.configs.kinds import TASK_KINDS, WORLDS
-from flagfall.tasks.policies import POLICIES, TaskScheduler, parse_policy
+from flagfall.tasks.configs.task_types import TASK_KINDS, WORLDS
+from flagfall.tasks.scheduler_text import POLICIES, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 
 _NOTHING: Final[Mapping[str, Any]] = {}

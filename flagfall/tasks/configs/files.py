@@ -14,11 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from flagfall.configfile.problems import Mistakes
 from flagfall.errors import UsageError, nearest
-from flagfall.tasks.commai.words import Words, load_words, read_words
+from flagfall.tasks.commai.vocabulary import Words, load_words, read_words
 from flagfall.tasks.configs.config import Config
-from flagfall.tasks.configs.mistakes import Mistakes
-from flagfall.tasks.configs.reading import read_ours, read_round1
+from flagfall.tasks.configs.parser import read_ours, read_round1
 
 SHIPPED: Final[Mapping[str, Path]] = MappingProxyType(
     {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}

@@ -16,11 +16,11 @@ from flagfall.errors import UsageError
 from flagfall.module_aliases import ModuleTable
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.grid_world import GridWorld
-from flagfall.tasks.configs.kinds import TASK_KINDS, WORLDS
-from flagfall.tasks.configs.names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
-from flagfall.tasks.policies import POLICIES, DependenciesTaskScheduler
+from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
+from flagfall.tasks.configs.task_types import TASK_KINDS, WORLDS
+from flagfall.tasks.scheduler_text import POLICIES, DependenciesTaskScheduler
+from flagfall.tasks.schedulers import UNLOCK_THRESHOLD
 from flagfall.tasks.task import Task
-from flagfall.tasks.task_schedulers import UNLOCK_THRESHOLD
 
 
 @cache

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from flagfall.kernel.roles import StepResult
-from flagfall.tasks.langroom.pictures import pictures
+from flagfall.tasks.langroom.images import pictures
+from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, Rules
-from flagfall.tasks.langroom.world import Room
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from flagfall.tasks.task import Task
-from flagfall.tasks.vgdl.library import game_ids
+from flagfall.tasks.vgdl.game_files import game_ids
 
 
 def make_vgdl(text: str) -> Task:
@@ -19,8 +19,8 @@ def make_vgdl(text: str) -> Task:
     Raises:
         UsageError: there is none.
     """
+    from flagfall.tasks.vgdl.task import VgdlTask  # noqa: PLC0415
     from flagfall.tasks.vgdl.task_id import TaskId  # noqa: PLC0415 - numpy takes a tenth of a second
-    from flagfall.tasks.vgdl.vgdl_task import VgdlTask  # noqa: PLC0415
 
     return VgdlTask.of(TaskId.parse(text))
 

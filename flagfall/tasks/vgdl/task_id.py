@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.errors import UsageError, nearest
-from flagfall.tasks.vgdl.language.game_text import load_game
-from flagfall.tasks.vgdl.language.levels import load_level
-from flagfall.tasks.vgdl.library import game_path, level_path
+from flagfall.tasks.vgdl.game_files import game_path, level_path
+from flagfall.tasks.vgdl.language.game_parser import load_game
+from flagfall.tasks.vgdl.language.level_parser import load_level
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition

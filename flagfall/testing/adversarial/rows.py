@@ -21,7 +21,7 @@ class Row:
 
     Attributes:
         does: what it does, in words.
-        agent: its name in `flagfall.testing.bad_agents`.
+        agent: its name in `flagfall.testing.adversarial.agents`.
         verdicts: what may become of it, by place; where it is not named, the notion does not apply.
         stays: in a thread it stays there for a while, or for good: a thread cannot be stopped.
         pinned: it may run on one processor core only.

@@ -19,7 +19,7 @@ from flagfall.kernel.channels.handoff import (
     _Ticket,
     open_handoff_channel,
 )
-from flagfall.testing.channels import check_channel
+from flagfall.testing.channel_contract import check_channel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator

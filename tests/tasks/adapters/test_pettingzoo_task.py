@@ -17,15 +17,15 @@ from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.playing import rebuild, run
 from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
-from flagfall.tasks.adapters.pettingzoo_task import (
+from flagfall.tasks.adapters.pettingzoo import (
     AECTask,
     ParallelTask,
     make_pettingzoo_task,
     pettingzoo_task,
 )
-from flagfall.tasks.adapters.seeds import SeedIgnoredWarning
+from flagfall.tasks.adapters.seeding import SeedIgnoredWarning
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.task_schedulers import SequentialTaskScheduler
+from flagfall.tasks.schedulers import SequentialTaskScheduler
 from flagfall.testing import check_task
 from flagfall.timing import MS
 from tests.tasks.adapters.own_environments import Countdown, Hunt
@@ -329,7 +329,7 @@ def test_the_dead_who_do_not_leave_hang_nobody():
 # Seeds, and what cannot be.
 
 
-@pytest.mark.filterwarnings("always::flagfall.tasks.adapters.seeds.SeedIgnoredWarning")
+@pytest.mark.filterwarnings("always::flagfall.tasks.adapters.seeding.SeedIgnoredWarning")
 def test_an_environment_that_ignores_its_seed_is_reported(tmp_path: Any):
     class Unseeded(Hunt):
         made = 0

@@ -17,7 +17,7 @@ from flagfall.kernel.channels.arrays import (
     msgpack_decoder,
     msgpack_encoder,
 )
-from flagfall.tasks.adapters.spaces import NotOfSpace, check_writable, contains, kept, lowest, read
+from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
 
 WIRES = {
     "JSON": (json_encoder().encode, json_decoder()),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.texts import parse_text, split_texts
+from flagfall.tasks.adapters.env_spec import parse_text, split_texts
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.pictures import MAX_PICTURES_BYTES, Pictures, order_of, pictures
+from flagfall.tasks.langroom.images import MAX_PICTURES_BYTES, Pictures, order_of, pictures
 from flagfall.tasks.langroom.rules import CORNERS, NEXT_PLACE, OBJECTS, SIZE, START, Rules, place_of
 
 ORDERS = list(permutations(range(4)))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flagfall.environments.embodied import EmbodiedLangRoom
-from flagfall.tasks.langroom.rooms import Rooms
+from flagfall.environments.embodied_env import EmbodiedLangRoom
+from flagfall.tasks.langroom.batch import Rooms
 from flagfall.tasks.langroom.rules import COLORS, Rules
 from flagfall.tasks.langroom.task import LangRoom
 

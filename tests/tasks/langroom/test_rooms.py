@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.pictures import pictures
-from flagfall.tasks.langroom.rooms import Rooms
+from flagfall.tasks.langroom.batch import Rooms
+from flagfall.tasks.langroom.images import pictures
+from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import TASKS, Rules
-from flagfall.tasks.langroom.world import Room
 
 
 def pair(rules, count):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.catalog import make_task
+from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import (
     CORNERS,
     MOVES,
@@ -22,7 +23,6 @@ from flagfall.tasks.langroom.rules import (
     word_at,
 )
 from flagfall.tasks.langroom.script import LONGEST_SCRIPT, draw_colors, draw_script
-from flagfall.tasks.langroom.world import Room
 
 
 @pytest.mark.parametrize(

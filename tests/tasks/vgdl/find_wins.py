@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.language.game_text import load_game
-from flagfall.tasks.vgdl.language.levels import load_level
-from flagfall.tasks.vgdl.library import LEVELS, game_ids, game_path, level_paths
+from flagfall.tasks.vgdl.game_files import LEVELS, game_ids, game_path, level_paths
+from flagfall.tasks.vgdl.language.game_parser import load_game
+from flagfall.tasks.vgdl.language.level_parser import load_level
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 WINS: Final = Path(__file__).parent / "wins"
 SEED: Final = 0

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 __all__ = ["plain_advance"]
 
-from flagfall.tasks.vgdl.engine.collisions import Pair, Rule
-from flagfall.tasks.vgdl.engine.continuous import feel_ground
-from flagfall.tasks.vgdl.engine.edges import run_edges
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.engine.sprites import Sprite
-from flagfall.tasks.vgdl.engine.timers import run_timers
+from flagfall.tasks.vgdl.engine.physics.continuous import feel_ground
+from flagfall.tasks.vgdl.engine.rules.collisions import Pair, Rule
+from flagfall.tasks.vgdl.engine.rules.screen_edge import run_edges
+from flagfall.tasks.vgdl.engine.rules.timers import run_timers
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 
 def plain_advance(play: Play, action: str) -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from flagfall.tasks.vgdl.actions import ACTIONS as ALL_ACTIONS
 from flagfall.tasks.vgdl.actions import ESCAPE
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.language.game_text import read_game
-from flagfall.tasks.vgdl.language.levels import read_level
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.language.game_parser import read_game
+from flagfall.tasks.vgdl.language.level_parser import read_level
 
 ACTIONS = [action for action in ALL_ACTIONS if action != ESCAPE]
 NAMES = ("a", "b", "c", "d", "e")

@@ -7,9 +7,9 @@ __all__ = ["begin", "places", "run"]
 from collections.abc import Iterable
 
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.language.game_text import read_game
-from flagfall.tasks.vgdl.language.levels import read_level
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.language.game_parser import read_game
+from flagfall.tasks.vgdl.language.level_parser import read_level
 
 LAYOUT = str.maketrans({"/": "\n", ".": " "})
 

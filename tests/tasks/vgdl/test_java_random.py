@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.tasks.vgdl.engine.java_random import JavaRandom
+from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
 
 NEXT_INTS_OF_42 = (-1170105035, 234785527, -1360544799, 205897768)
 """What `new Random(42).nextInt()` gives, 32 bits a time; a bounded draw takes the upper 31."""

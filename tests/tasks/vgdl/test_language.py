@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.definition import EffectContext, GameDefinition
-from flagfall.tasks.vgdl.language.game_text import load_game, read_game
-from flagfall.tasks.vgdl.language.lines import MAX_DEPTH, MAX_LINES, MAX_TEXT, MAX_WORD, MAX_WORDS
-from flagfall.tasks.vgdl.language.mistakes import MAX_NOTICES, CutShortWarning, GameError
+from flagfall.tasks.vgdl.language.errors import MAX_NOTICES, CutShortWarning, GameError
+from flagfall.tasks.vgdl.language.game_parser import load_game, read_game
+from flagfall.tasks.vgdl.language.line_tree import MAX_DEPTH, MAX_LINES, MAX_TEXT, MAX_WORD, MAX_WORDS
 from flagfall.tasks.vgdl.language.sprite_set import MAX_PARAMETERS, MAX_TYPES
 
 ORCHARD = """\
@@ -519,7 +519,7 @@ def test_any_lines_are_a_game_or_a_clear_refusal(lines: list[str]):
             assert game.order[-1] == 1
 
 
-@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.mistakes.CutShortWarning")
+@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.errors.CutShortWarning")
 @given(
     st.lists(
         st.tuples(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.language.game_text import load_game
-from flagfall.tasks.vgdl.language.levels import load_level
-from flagfall.tasks.vgdl.library import game_path, level_path
+from flagfall.tasks.vgdl.game_files import game_path, level_path
+from flagfall.tasks.vgdl.language.game_parser import load_game
+from flagfall.tasks.vgdl.language.level_parser import load_level
 
 if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.play import Play
+    from flagfall.tasks.vgdl.engine.state.play import Play
 
 BLOCK = 10
 PLAYS = 150

@@ -6,9 +6,9 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.language.game_text import load_game
-from flagfall.tasks.vgdl.language.levels import load_level
-from flagfall.tasks.vgdl.library import LEVELS, game_ids, game_path, level_path, level_paths
+from flagfall.tasks.vgdl.game_files import LEVELS, game_ids, game_path, level_path, level_paths
+from flagfall.tasks.vgdl.language.game_parser import load_game
+from flagfall.tasks.vgdl.language.level_parser import load_level
 
 WIDEST, HIGHEST = 26, 14
 

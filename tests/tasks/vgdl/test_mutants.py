@@ -7,16 +7,16 @@ import pytest
 
 from flagfall.tasks.vgdl.actions import ACTIONS
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.language.game_text import read_game
-from flagfall.tasks.vgdl.language.levels import read_level
-from flagfall.tasks.vgdl.language.mistakes import GameError
-from flagfall.tasks.vgdl.library import game_ids, game_path
-from flagfall.tasks.vgdl.views.observation import Observer
-from flagfall.tasks.vgdl.views.picture import Painter
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.game_files import game_ids, game_path
+from flagfall.tasks.vgdl.language.errors import GameError
+from flagfall.tasks.vgdl.language.game_parser import read_game
+from flagfall.tasks.vgdl.language.level_parser import read_level
+from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.views.planes import PlanesView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
-from flagfall.tasks.vgdl.views.text_view import TextView
+from flagfall.tasks.vgdl.views.state_observation import Observer
+from flagfall.tasks.vgdl.views.text import TextView
 from tests.tasks.vgdl.mutants import mutant
 from tests.tasks.vgdl.plain_collisions import plain_advance
 
@@ -76,7 +76,7 @@ def copy(play: Play) -> None:
     assert play.key() == key
 
 
-@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.mistakes.CutShortWarning")
+@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.errors.CutShortWarning")
 @pytest.mark.parametrize("batch", range(8))
 def test_whatever_is_damaged_is_refused_or_played(batch: int) -> None:
     for seed in range(batch * MUTANTS, (batch + 1) * MUTANTS):

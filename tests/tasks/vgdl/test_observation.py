@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.language.game_text import read_game
-from flagfall.tasks.vgdl.language.levels import read_level
-from flagfall.tasks.vgdl.views.observation import Observation, Observer, StateObservation
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.language.game_parser import read_game
+from flagfall.tasks.vgdl.language.level_parser import read_level
+from flagfall.tasks.vgdl.views.state_observation import Observation, Observer, StateObservation
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, played, public_play, zoo
 
 LISTS = {

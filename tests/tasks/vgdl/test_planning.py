@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.language.game_text import read_game
-from flagfall.tasks.vgdl.language.levels import read_level
-from flagfall.tasks.vgdl.planning import best_first, greedy, situation, tree_search
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.language.game_parser import read_game
+from flagfall.tasks.vgdl.language.level_parser import read_level
+from flagfall.tasks.vgdl.search import best_first, greedy, situation, tree_search
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, public_play, zoo
 
 PUSH = """\

@@ -3,10 +3,10 @@
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.engine.effort import MAX_EFFORT
-from flagfall.tasks.vgdl.engine.play import LAST_TICK, MAX_SPRITES, Play
-from flagfall.tasks.vgdl.language.levels import read_level
-from flagfall.tasks.vgdl.language.mistakes import GameError
+from flagfall.tasks.vgdl.engine.state.play import LAST_TICK, MAX_SPRITES, Play
+from flagfall.tasks.vgdl.engine.state.work_limit import MAX_EFFORT
+from flagfall.tasks.vgdl.language.errors import GameError
+from flagfall.tasks.vgdl.language.level_parser import read_level
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
 
 WALKER = "avatar > MovingAvatar\nwall > Immovable"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flagfall.tasks.vgdl.language.mistakes import GameError
-from flagfall.tasks.vgdl.views.observation import Observer
+from flagfall.tasks.vgdl.language.errors import GameError
+from flagfall.tasks.vgdl.views.state_observation import Observer
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
 
 STILL = "avatar > NullAvatar\na > Immovable"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flagfall.tasks.vgdl.engine.java_random import JavaRandom
-from flagfall.tasks.vgdl.engine.play import Play
+from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
+from flagfall.tasks.vgdl.engine.state.play import Play
 from tests.tasks.vgdl.small_games import begin, places, run
 
 NOBODY = "avatar > NullAvatar"

@@ -11,11 +11,11 @@ from PIL import Image
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.language.game_text import read_game
-from flagfall.tasks.vgdl.language.levels import read_level
-from flagfall.tasks.vgdl.views import sprite_files
-from flagfall.tasks.vgdl.views.picture import Painter
-from flagfall.tasks.vgdl.views.sprite_files import (
+from flagfall.tasks.vgdl.language.game_parser import read_game
+from flagfall.tasks.vgdl.language.level_parser import read_level
+from flagfall.tasks.vgdl.rendering import sprite_files
+from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.rendering.sprite_files import (
     MAX_FILE_BYTES,
     MAX_SIDE_PIXELS,
     MissingSpriteWarning,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flagfall.tasks.vgdl.views.observation import Observation, Observer, StateObservation
 from flagfall.tasks.vgdl.views.state_json import StateWriter, java_double
+from flagfall.tasks.vgdl.views.state_observation import Observation, Observer, StateObservation
 from tests.tasks.vgdl.zoo import played, zoo
 
 FIELDS = [

@@ -11,12 +11,12 @@ import trio
 
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import derive_seed
-from flagfall.recording.journal import Journal
+from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify
-from flagfall.tasks.vgdl.track import END_OF_ROUND, RULES, Track, TrackRules
+from flagfall.tasks.vgdl.learning_track import END_OF_ROUND, RULES, Track, TrackRules
 from flagfall.testing import check_scheduler
 from flagfall.timing import MS, S, VirtualClock
-from flagfall.timing.units import MINUTE
+from flagfall.timing.durations import MINUTE
 from tests.fakes import CountTask, Played, play, play_here
 
 DOCUMENT = RULES["gvgai-document"]

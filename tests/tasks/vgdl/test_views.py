@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.language.game_text import read_game
-from flagfall.tasks.vgdl.language.levels import read_level
-from flagfall.tasks.vgdl.views.icons import ICONS, ROLES
-from flagfall.tasks.vgdl.views.observation import Observer
-from flagfall.tasks.vgdl.views.pen import Pen
-from flagfall.tasks.vgdl.views.picture import Painter
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.language.game_parser import read_game
+from flagfall.tasks.vgdl.language.level_parser import read_level
+from flagfall.tasks.vgdl.rendering.icons import ICONS, ROLES
+from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.rendering.sdf_pen import Pen
+from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet, choose_drawing
 from flagfall.tasks.vgdl.views.planes import PlanesView
-from flagfall.tasks.vgdl.views.text_view import TextView, characters
-from flagfall.tasks.vgdl.views.tiles import BACKDROP, TileSet, choose_drawing
+from flagfall.tasks.vgdl.views.state_observation import Observer
+from flagfall.tasks.vgdl.views.text import TextView, characters
 from tests.tasks.vgdl.small_games import begin, compiled
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, ZOO, played, public_play, zoo
 

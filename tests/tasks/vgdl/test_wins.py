@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.language.game_text import load_game
-from flagfall.tasks.vgdl.language.levels import load_level
-from flagfall.tasks.vgdl.library import LEVELS, game_ids, game_path, level_path
+from flagfall.tasks.vgdl.game_files import LEVELS, game_ids, game_path, level_path
+from flagfall.tasks.vgdl.language.game_parser import load_game
+from flagfall.tasks.vgdl.language.level_parser import load_level
 from tests.tasks.vgdl.find_wins import ACTIONS, BLOCK, SEED, WINS
 
 WON = 1

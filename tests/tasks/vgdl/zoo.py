@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 
 from flagfall.tasks.vgdl.engine.game import Game
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.language.game_text import load_game, read_game
-from flagfall.tasks.vgdl.language.levels import load_level, read_level
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.language.game_parser import load_game, read_game
+from flagfall.tasks.vgdl.language.level_parser import load_level, read_level
 
 PUBLIC_GAMES = Path(__file__).parents[3] / "../shared/data/gvgai/games"
 

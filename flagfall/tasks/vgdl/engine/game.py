@@ -13,16 +13,22 @@ from flagfall.tasks.vgdl.definition import (
     GameDefinition,
     LevelDefinition,
 )
-from flagfall.tasks.vgdl.engine.collisions import Effect, Meeting, Pair, Rule
-from flagfall.tasks.vgdl.engine.effects import can_take_all, compile_effect, find_changes, is_quiet, takes_all
-from flagfall.tasks.vgdl.engine.java_random import JavaRandom
-from flagfall.tasks.vgdl.engine.kinds import compile_kinds
-from flagfall.tasks.vgdl.engine.play import Play
-from flagfall.tasks.vgdl.engine.session import Session
-from flagfall.tasks.vgdl.engine.sprites import Update
-from flagfall.tasks.vgdl.engine.state import load
-from flagfall.tasks.vgdl.engine.terminations import compile_termination
-from flagfall.tasks.vgdl.engine.timers import TimerPlan
+from flagfall.tasks.vgdl.engine.effects.registry import (
+    can_take_all,
+    compile_effect,
+    find_changes,
+    is_quiet,
+    takes_all,
+)
+from flagfall.tasks.vgdl.engine.rules.collisions import Effect, Meeting, Pair, Rule
+from flagfall.tasks.vgdl.engine.rules.terminations import compile_termination
+from flagfall.tasks.vgdl.engine.rules.timers import TimerPlan
+from flagfall.tasks.vgdl.engine.serialization import load
+from flagfall.tasks.vgdl.engine.sprites.registry import compile_kinds
+from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.session import Session
+from flagfall.tasks.vgdl.engine.state.sprite import Update
 
 _LARGEST_SCREEN = 800
 _SMALLEST_BLOCK = 2

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 import attrs
 
 from flagfall.tasks.vgdl.definition import Value
-from flagfall.tasks.vgdl.language.lines import Word
-from flagfall.tasks.vgdl.language.mistakes import GameError, Notices, UnknownNameError
+from flagfall.tasks.vgdl.language.errors import GameError, Notices, UnknownNameError
+from flagfall.tasks.vgdl.language.line_tree import Word
 from flagfall.tasks.vgdl.language.schema import Parameter, Parameters
 from flagfall.tasks.vgdl.language.values import NO_SCORE, Kind, fit
 

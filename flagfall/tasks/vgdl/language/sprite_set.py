@@ -10,11 +10,11 @@ from typing import Final
 import attrs
 
 from flagfall.tasks.vgdl.definition import AVATAR, WALL, SpriteType, Value
-from flagfall.tasks.vgdl.language.lines import Line, Word
-from flagfall.tasks.vgdl.language.mistakes import GameError, Notices
+from flagfall.tasks.vgdl.language.errors import GameError, Notices
+from flagfall.tasks.vgdl.language.line_tree import Line, Word
 from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
 from flagfall.tasks.vgdl.language.schema import SpriteClass
-from flagfall.tasks.vgdl.language.schema_sprites import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
 from flagfall.tasks.vgdl.language.values import COLOURS, DIRECTIONS
 
 MAX_TYPES: Final = 10_000

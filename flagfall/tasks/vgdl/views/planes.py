@@ -10,14 +10,14 @@ import numpy as np
 from gymnasium import spaces
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.views.observation import Column
-from flagfall.tasks.vgdl.views.seen_types import seen_types
+from flagfall.tasks.vgdl.views.state_observation import Column
+from flagfall.tasks.vgdl.views.visible_types import seen_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flagfall.tasks.vgdl.definition import GameDefinition
-    from flagfall.tasks.vgdl.views.observation import StateObservation
+    from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
 AVATAR_FACTS: Final = ("x", "y", "orientation x", "orientation y", "speed", "alive", "health")
 """What a row of facts begins with; x and y in cells, speed in cells a tick.

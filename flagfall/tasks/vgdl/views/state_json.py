@@ -11,7 +11,15 @@ __all__ = ["StateWriter", "java_double"]
 from decimal import Decimal
 from typing import Final
 
-from flagfall.tasks.vgdl.views.observation import Cell, Column, Grid, Observation, Row, Rows, StateObservation
+from flagfall.tasks.vgdl.views.state_observation import (
+    Cell,
+    Column,
+    Grid,
+    Observation,
+    Row,
+    Rows,
+    StateObservation,
+)
 
 MAX_KEPT: Final = 20_000
 """So many sprites have their text kept, each at one place; more than a game can have at once."""

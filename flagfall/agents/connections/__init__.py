@@ -1,0 +1,1 @@
+"""Connections from agents on other machines, before they belong to a match."""

@@ -1,0 +1,1 @@
+"""Hosts: where an agent runs, one file for each kind."""

@@ -1,0 +1,124 @@
+"""An agent in the event loop itself: the fastest host, for agents that one trusts.
+
+An agent here shares the loop with everybody. One that blocks can be convicted, not stopped; the others
+are not charged for it. One that ignores its cancellation is let go of.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LoopHost"]
+
+from collections.abc import Coroutine
+from contextlib import nullcontext
+from typing import Any, Final, Literal
+
+import trio
+
+from flagfall.agents.agent import PlayedAgent, adapt
+from flagfall.agents.hosts.cancellation import Leash, drive, unshield
+from flagfall.agents.loop import play_seat, settled
+from flagfall.errors import AgentFault, UsageError
+from flagfall.kernel.match import Briefing
+from flagfall.kernel.seat import Seat
+from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.timing.cpu_clock import counting_steps
+
+CLOSE_SECONDS: Final = 0.5
+"""What `close` of an agent may take."""
+
+LET_GO_SECONDS: Final = 0.5
+"""How long a cancelled agent may shield itself before the shields are taken away."""
+
+_AGAIN_SECONDS: Final = 0.001
+
+
+class LoopHost:
+    """Runs an agent as a task of the event loop.
+
+    Args:
+        agent: an agent of any kind, see `flagfall.agents.agent`. A class is instantiated in the match.
+        name: for tables and records.
+    """
+
+    kind: Literal["task"] = "task"
+
+    def __init__(self, agent: Any, name: str) -> None:
+        self.name = name
+        self._agent = agent
+
+    async def run(self, seat: Seat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
+        played = _Played()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(played.run, self._play(seat, briefing), seat, name=f"agent {self.name}")
+                try:
+                    await played.over.wait()
+                except trio.Cancelled:
+                    await played.end()
+                    raise
+        finally:
+            if played.error is not None:
+                raise played.error
+
+    async def _play(self, seat: Seat, briefing: Briefing) -> None:
+        try:
+            await seat.turn()
+        except trio.EndOfChannel:
+            return
+        with counting_steps() if seat.budget.control.clock == "cpu" else nullcontext() as cpu:
+            if cpu is not None:
+                seat.cpu_clock = cpu.used_ns
+            agent = await self._start(seat, briefing)
+            try:
+                await play_seat(agent, seat)
+            except trio.EndOfChannel:
+                pass
+            finally:
+                with trio.move_on_after(CLOSE_SECONDS) as scope:
+                    scope.shield = True
+                    await settled(agent.close())
+
+    async def _start(self, seat: Seat, briefing: Briefing) -> PlayedAgent:
+        try:
+            agent = adapt(self._agent, seat.timer)
+            await settled(agent.start(briefing))
+        except Exception as error:
+            raise AgentFault("not started", agent_traceback(error)) from error
+        seat.wants = agent.wants
+        seat.reply()
+        return agent
+
+
+class _Played:
+    """An agent's task, and how to be rid of it."""
+
+    def __init__(self) -> None:
+        self.over = trio.Event()
+        self.error: BaseException | None = None
+        self._task: trio.lowlevel.Task | None = None
+
+    async def run(self, agent: Coroutine[Any, Any, None], seat: Seat) -> None:
+        self._task = trio.lowlevel.current_task()
+        try:
+            await drive(agent, seat)
+        except trio.Cancelled:
+            raise
+        except UsageError as error:  # from the agent's own code: nobody asked us for anything
+            self.error = AgentFault("crashed", agent_traceback(error))
+        except BaseException as error:  # noqa: BLE001 - the host raises it
+            self.error = error
+        finally:
+            self.over.set()
+
+    async def end(self) -> None:
+        """Give the cancelled agent a moment; then take away what it shields itself with."""
+        if self._task is not None:
+            Leash(self._task).take()
+        with trio.CancelScope(shield=True):
+            with trio.move_on_after(LET_GO_SECONDS):
+                await self.over.wait()
+            while not self.over.is_set() and self._task is not None:
+                unshield(self._task)  # again and again: it may put up new ones, as often as its leash allows
+                with trio.move_on_after(_AGAIN_SECONDS):
+                    await self.over.wait()

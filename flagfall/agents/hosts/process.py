@@ -1,0 +1,57 @@
+"""An agent in a process of its own: it can be stopped, whatever it does.
+
+Its parent is a guardian (`flagfall.agents.process.supervisor`), which ends it with all that it started. What
+else keeps it apart, `flagfall.agents.process.isolation` tells.
+"""
+
+from __future__ import annotations
+
+__all__ = ["WORKER", "ProcessHost"]
+
+import sys
+from pathlib import Path
+from typing import Final, Literal
+
+from flagfall.agents.hosts.subprocess_session import play_by_wire
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.sandbox import check_sandbox_for
+from flagfall.agents.process.visible import code_of_spec
+from flagfall.kernel.match import Briefing
+from flagfall.kernel.seat import Seat
+
+
+class ProcessHost:
+    """Runs a Python agent in a process.
+
+    Args:
+        spec: `module:Name` or `file.py:Name`, see `flagfall.agents.registry`.
+        name: for tables and records.
+        isolation: how the process is kept apart.
+
+    Raises:
+        UsageError: a sandbox is asked for, and there can be none here, or it could not read the agent.
+    """
+
+    kind: Literal["process"] = "process"
+
+    def __init__(self, spec: str, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
+        self.name = name
+        self._spec = _absolute(spec)
+        self._isolation = isolation
+        self._shown = code_of_spec(self._spec) if isolation.kind == "sandbox" else ()
+        if isolation.kind == "sandbox":
+            check_sandbox_for([*self._shown, *isolation.readable])
+
+    async def run(self, seat: Seat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
+        await play_by_wire(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
+
+
+WORKER: Final = (sys.executable, "-m", "flagfall.agents")
+"""The program that plays a Python agent; `--check SPEC` only loads one."""
+
+
+def _absolute(spec: str) -> str:
+    """The spec with the whole path of a file: a sandbox may stand elsewhere."""
+    place, colon, name = spec.rpartition(":")
+    return f"{Path(place).absolute()}{colon}{name}" if place.endswith(".py") else spec

@@ -1,0 +1,84 @@
+"""An agent in a thread: for code that blocks. It can be convicted, not stopped.
+
+The thread speaks over a socket pair as a process does over its pipes, so both behave alike. But it lives by
+the host's own clock, so when it took a turn and when its answer was made is noted in the thread: how long
+both are on their way is not its time. An agent that never comes back keeps its thread until the program ends;
+nothing waits for it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ThreadHost"]
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import Any, Literal
+
+import trio
+
+from flagfall.agents.wire.session import CLOSE_SECONDS, Wire, WireTalk
+from flagfall.agents.wire.worker import TurnTimes, serve
+from flagfall.errors import HostFault
+from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
+from flagfall.kernel.match import Briefing
+from flagfall.kernel.seat import Seat
+from flagfall.timing.clocks import clock_of
+
+
+class ThreadHost:
+    """Runs an agent in a thread of this process.
+
+    Args:
+        agent: an agent of any kind, see `flagfall.agents.agent`; async ones get an event loop there.
+        name: for tables and records.
+    """
+
+    kind: Literal["thread"] = "thread"
+
+    def __init__(self, agent: Any, name: str) -> None:
+        self.name = name
+        self._agent = agent
+
+    async def run(self, seat: Seat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
+        try:
+            await seat.turn()
+        except trio.EndOfChannel:
+            return
+        ours, theirs = socket.socketpair()
+        wire, talk = Wire(PayloadPipe(BytePipe(ours.detach()))), WireTalk(seat, briefing)
+        gone, times = trio.Event(), TurnTimes(seat.now)
+        token = trio.lowlevel.current_trio_token()
+        thread = threading.Thread(
+            target=self._serve, args=(theirs, times, token, gone), daemon=True, name=self.name
+        )
+        try:
+            _start(thread, theirs)
+            await talk.come_up(wire)
+            seat.use_times(times.of)
+            if seat.budget.control.clock == "cpu" and thread.ident is not None:
+                seat.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
+            await talk.ask(wire)
+            await talk.part(wire)
+            with trio.move_on_after(CLOSE_SECONDS):
+                await gone.wait()
+        finally:
+            wire.close()
+
+    def _serve(
+        self, theirs: socket.socket, times: TurnTimes, token: trio.lowlevel.TrioToken, gone: trio.Event
+    ) -> None:
+        with theirs:
+            serve(theirs.fileno(), theirs.fileno(), lambda _name: self._agent, times)
+        with suppress(trio.RunFinishedError):
+            token.run_sync_soon(gone.set)
+
+
+def _start(thread: threading.Thread, theirs: socket.socket) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:  # no more threads: no agent pays for that
+        theirs.close()
+        raise HostFault(f"no thread for an agent: {error}") from error

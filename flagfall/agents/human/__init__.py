@@ -1,0 +1,1 @@
+"""People as agents: terminal interfaces for every kind of task."""

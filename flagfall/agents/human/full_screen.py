@@ -1,0 +1,269 @@
+"""A human at a full screen, drawn with urwid.
+
+The screen is urwid's, the loop is the match's (`flagfall.agents.human.terminal`): the screen is drawn where
+something changed.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FullScreenHuman", "Score", "score"]
+
+import math
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import groupby
+from typing import Any, ClassVar, Final, TypeAlias
+
+import trio
+
+from flagfall.agents.human.dialogue import AFTER_DOT_OR_SPACES, Tape
+from flagfall.agents.human.player import QUIT, SKIP, Console, Human
+from flagfall.agents.human.terminal import at_screen
+from flagfall.errors import UsageError
+
+try:
+    import urwid
+except ModuleNotFoundError as error:
+    raise UsageError(
+        "the full screen for human players needs urwid: pip install 'flagfall[human]', or play as human-line"
+    ) from error
+
+SPEEDS: Final = (1, 2, 5, 10, 20, 50, 100, math.inf)
+"""Steps a second while nothing is asked."""
+
+USUAL_SPEED: Final = 10
+
+DRAW_SECONDS: Final = 0.04
+"""At least so long between two pictures: one takes some 3 ms, and nobody reads faster."""
+
+LEAST_TAPE_COLUMNS: Final = 24
+
+_LABELS: Final = ("teacher", "learner", "reward")
+_LABEL_CHARS: Final = 8
+_SYSTEM_ROWS: Final = 4
+_WORLD_GAP: Final = 2
+
+_PALETTE: Final = [
+    ("status", "black", "light gray"),
+    ("asked", "black,bold", "yellow"),
+    ("dim", "dark gray", "default"),
+    ("teacher", "default,bold", "default"),
+    ("newest", "default,bold,standout", "default"),
+    ("learner", "light cyan", "default"),
+    ("good", "light green,bold", "default"),
+    ("bad", "light red,bold", "default"),
+    ("key", "default,bold", "default"),
+]
+
+Markup: TypeAlias = list[tuple[str, str]]
+"""A line: pieces of text, each with the name of its colour."""
+
+Score: TypeAlias = list[Markup]
+
+
+class FullScreenHuman(Human):
+    """A human at a full screen: asked after a dot or two spaces, and free to say something any time.
+
+    Args:
+        world: gives a picture of the world as text, if there is one (`render` of a world); called for
+            each drawing.
+        options: as for `Human`.
+
+    Raises:
+        UsageError: the standard input or output is no terminal.
+    """
+
+    manner: ClassVar = AFTER_DOT_OR_SPACES
+
+    def __init__(self, *, world: Callable[[], str | None] | None = None, **options: Any) -> None:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UsageError("a human at a full screen needs a terminal; play as human-line through a pipe")
+        super().__init__(**options)
+        self._world = world
+
+    def open_console(self, tape: Tape) -> AbstractAsyncContextManager[Console]:
+        """The terminal."""
+        return _full_screen(tape, self._world)
+
+
+@asynccontextmanager
+async def _full_screen(tape: Tape, world: Callable[[], str | None] | None) -> AsyncIterator[Console]:
+    # Nobody needs to paste or to know of the focus, and a terminal would have to be asked whether it can.
+    screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
+    screen.register_palette(_PALETTE)
+    console = _ScreenConsole(screen, tape, world)
+    async with at_screen(screen, console):
+        yield console
+
+
+class _ScreenConsole:
+    """See `flagfall.agents.human.player.Console`."""
+
+    def __init__(self, screen: Any, tape: Tape, world: Callable[[], str | None] | None) -> None:
+        self._screen = screen
+        self._tape = tape
+        self._world = world
+        self._edit = urwid.Edit("say> ", wrap="clip")
+        self._lines_in, self._lines = trio.open_memory_channel[str | None](math.inf)
+        self._speed = SPEEDS.index(USUAL_SPEED)
+        self._paused = False
+        self._asking = ""
+        self._skipping = 0
+        self._drawn_at = -math.inf
+        self._keys: dict[str, Callable[[], None]] = {
+            "enter": self._enter,
+            "tab": self._pause,
+            "up": lambda: self._change_speed(1),
+            "down": lambda: self._change_speed(-1),
+            "ctrl n": lambda: self._lines_in.send_nowait(SKIP),
+            "ctrl x": lambda: self._lines_in.send_nowait(QUIT),
+        }
+
+    # For the player.
+
+    @property
+    def step_seconds(self) -> float:
+        return 1 / SPEEDS[self._speed]
+
+    @property
+    def asks_anyway(self) -> bool:
+        return self._paused
+
+    async def ask(self, *, wanted: bool) -> str | None:
+        self._asking = "YOUR TURN" if wanted else "paused: Enter steps"
+        self.draw()
+        try:
+            return await self._lines.receive()
+        finally:
+            self._asking = ""
+
+    def typed(self) -> str | None:
+        try:
+            return self._lines.receive_nowait()
+        except trio.WouldBlock:
+            return None
+
+    def tell(self, *, skipping: int) -> None:
+        self._skipping = skipping
+        if time.monotonic() - self._drawn_at >= DRAW_SECONDS:
+            self.draw()
+
+    # Keys, see `flagfall.agents.human.terminal.KeyTaker`.
+
+    def press(self, key: Any) -> None:
+        if key in self._keys:
+            self._keys[key]()
+        elif isinstance(key, str):
+            self._edit.keypress((self._screen.get_cols_rows()[0],), key)
+
+    def hang_up(self) -> None:
+        self._lines_in.send_nowait(None)
+
+    def _enter(self) -> None:
+        self._lines_in.send_nowait(self._edit.edit_text)
+        self._edit.set_edit_text("")
+
+    def _pause(self) -> None:
+        self._paused = not self._paused
+        if self._asking.startswith("paused"):
+            self._lines_in.send_nowait("")  # go on
+
+    def _change_speed(self, by: int) -> None:
+        self._speed = min(max(self._speed + by, 0), len(SPEEDS) - 1)
+
+    # The picture.
+
+    def draw(self) -> None:
+        columns, rows = self._screen.get_cols_rows()
+        footer = urwid.Pile(
+            [urwid.AttrMap(self._edit, None, None), urwid.Text(_keys_line(), wrap="clip")], focus_item=0
+        )
+        frame = urwid.Frame(
+            self._body(columns, rows - 3),
+            header=urwid.AttrMap(urwid.Text(self._status(columns), wrap="clip"), "status"),
+            footer=footer,
+            focus_part="footer",
+        )
+        canvas = frame.render((columns, rows), focus=True)
+        self._screen.draw_screen((columns, rows), canvas)
+        self._drawn_at = time.monotonic()
+
+    def _body(self, columns: int, rows: int) -> Any:
+        world = (self._world() if self._world is not None else None) or ""
+        lines = world.splitlines()
+        wide = min(max(map(len, lines), default=0), columns - LEAST_TAPE_COLUMNS - _WORLD_GAP)
+        if wide <= 0:
+            return _box(score(self._tape, columns, rows))
+        tape = score(self._tape, columns - wide - _WORLD_GAP, rows)
+        picture = [[("", line)] for line in lines[:rows]]
+        return urwid.Columns([_box(tape), (wide, _box(picture))], dividechars=_WORLD_GAP)
+
+    def _status(self, columns: int) -> Markup:
+        tape = self._tape
+        left = f" flagfall    time {tape.time}    reward {tape.reward:g}"
+        if tape.last:
+            left += f" (last {tape.last:+g})"
+        if tape.missed:
+            left += f"    late {tape.missed}"
+        right = f" {self._asking or self._pace_text()} "
+        gap = " " * max(1, columns - len(left) - len(right))
+        return [("status", left + gap), ("asked" if self._asking else "status", right)]
+
+    def _pace_text(self) -> str:
+        if self._skipping:
+            return f"skipping, {self._skipping} steps at most"
+        speed = SPEEDS[self._speed]
+        return "as fast as it goes" if speed == math.inf else f"{speed} steps/s"
+
+
+def score(tape: Tape, columns: int, rows: int) -> Score:
+    """The tape as lines, written like music: a system of three voices, the next one below, the newest last.
+
+    A system stays where it is while it fills; when the rows are full, the oldest one goes.
+    """
+    room = max(1, columns - _LABEL_CHARS - 1)
+    first = tape.newest_turn + 1 - len(tape.heard)
+    voices = tape.newest(len(tape.heard))
+    newest_system = max(tape.newest_turn, 0) // room
+    oldest_system = max(first // room, newest_system + 1 - max(1, rows // _SYSTEM_ROWS))
+    lines: Score = []
+    for system in range(oldest_system, newest_system + 1):
+        start, end = system * room, (system + 1) * room
+        missing = " " * max(0, first - start)
+        heard, said, marks = (
+            missing + voice[max(0, start - first) : max(0, end - first)] for voice in voices
+        )
+        at = f"{start} "
+        lines += [
+            [("dim", at + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (columns - len(at)))],
+            [("dim", _label(0)), *_teacher(heard, newest=system == newest_system)],
+            [("dim", _label(1)), ("learner", said), ("learner", "_" * (len(heard) > len(said)))],
+            [("dim", _label(2)), *_signs(marks)],
+        ]
+    return lines
+
+
+def _label(voice: int) -> str:
+    return f"{_LABELS[voice]:<{_LABEL_CHARS}}"
+
+
+def _teacher(heard: str, *, newest: bool) -> Markup:
+    return [("teacher", heard[:-1]), ("newest", heard[-1:])] if newest else [("teacher", heard)]
+
+
+def _signs(marks: str) -> Markup:
+    return [
+        ("good" if good else "bad", "".join(run)) for good, run in groupby(marks, key=lambda m: m in "+2")
+    ]
+
+
+def _keys_line() -> Markup:
+    keys = {"Enter": "say it", "Up/Down": "speed", "Tab": "pause", "Ctrl-N": "SKIP", "Ctrl-X": "QUIT"}
+    return [piece for key, does in keys.items() for piece in (("key", f" {key}"), ("dim", f" {does}  "))]
+
+
+def _box(lines: Score) -> Any:
+    text = [piece for line in lines for piece in (*line, ("", "\n"))]
+    return urwid.Filler(urwid.Text(text[:-1] or "", wrap="clip"), valign="top")

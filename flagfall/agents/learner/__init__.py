@@ -1,0 +1,1 @@
+"""A learning agent for byte tasks."""

@@ -1,0 +1,126 @@
+"""How far a process of an agent is kept apart: a frozen value, and what its environment is.
+
+| kind | what the agent has |
+|---|---|
+| `none` | your environment, no limits; it is still killed with all that it started |
+| `process` | an environment of a few variables, limits, a private temporary folder |
+| `sandbox` | all that, and by bubblewrap: no network, no rights, few system calls, only its code to read |
+"""
+
+from __future__ import annotations
+
+__all__ = ["NO_ISOLATION", "USUAL_ISOLATION", "Isolation", "IsolationKind"]
+
+import os
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from flagfall.agents.process.limits import UNLIMITED, Limits
+from flagfall.agents.process.visible import shown_paths
+from flagfall.errors import UsageError, nearest
+
+IsolationKind: TypeAlias = Literal["none", "process", "sandbox"]
+
+KINDS: Final[tuple[str, ...]] = typing.get_args(IsolationKind)
+
+_PASSED: Final = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM"),
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONHASHSEED", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "CUDA_VISIBLE_DEVICES", "CUDA_HOME"),
+    }
+)
+"""What programs need to be found and to run. Keys and tokens are not among them."""
+
+_PASSED_ENDS: Final = ("_NUM_THREADS",)
+_PASSED_STARTS: Final = ("LC_",)
+
+
+@attrs.frozen
+class Isolation:
+    """How a process is kept apart.
+
+    Attributes:
+        kind: `none`, `process` or `sandbox`, see above.
+        limits: what it may have; by default `Limits()`, and none with `none`.
+        env: variables of your environment that it gets besides the usual ones.
+        readable: files and folders that it can read in a sandbox, besides its own code: whole paths.
+
+    Raises:
+        UsageError: an unknown kind; limits where there are none; a core that is not to be had; a variable
+            that is not set.
+    """
+
+    kind: IsolationKind = "process"
+    limits: Limits = attrs.field()
+    env: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+
+    @limits.default
+    def _usual_limits(self) -> Limits:
+        return UNLIMITED if self.kind == "none" else Limits()
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise UsageError(f"isolation {self.kind!r}{nearest(self.kind, KINDS)}")
+        if self.kind == "none" and self.limits != UNLIMITED:
+            raise UsageError("isolation none has no limits: take process or sandbox, or leave the limits out")
+        if self.limits.cores and (absent := set(self.limits.cores) - _cores()):
+            raise UsageError(f"limits: cores: {min(absent)} is none of the cores here: {sorted(_cores())}")
+        for name in self.env:
+            if name not in os.environ:
+                raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
+
+    @classmethod
+    def told(
+        cls,
+        kind: IsolationKind | None,
+        limits: str | None,
+        env: Sequence[str] | None,
+        show: Sequence[str] | None = None,
+        folder: Path | None = None,
+    ) -> Isolation:
+        """Return an isolation from texts, of a command line or a plan; the rest is as by default.
+
+        Args:
+            kind: `none`, `process` or `sandbox`.
+            limits: text form of `Limits`.
+            env: names of variables.
+            show: files and folders that the agent can read in a sandbox besides its own code.
+            folder: where relative paths begin; by default the working directory.
+
+        Raises:
+            UsageError: something cannot be, or does not exist.
+        """
+        if show and kind != "sandbox":
+            raise UsageError("show is for isolation sandbox: other agents can read all that you can")
+        kept = cls(kind or "process", env=tuple(env or ()), readable=shown_paths(show or (), folder))
+        return kept if limits is None else attrs.evolve(kept, limits=Limits.parse(limits))
+
+    def environment(self, folder: str) -> Mapping[str, str]:
+        """The variables of the agent.
+
+        Args:
+            folder: its private temporary folder, and in a sandbox its home, too.
+        """
+        if self.kind == "none":
+            return os.environ
+        passed = {name: value for name, value in os.environ.items() if self._passes(name)}
+        named = ("TMPDIR", "TMP", "TEMP", *(("HOME",) if self.kind == "sandbox" else ()))
+        return {**passed, **dict.fromkeys(named, folder)}
+
+    def _passes(self, name: str) -> bool:
+        usual = name in _PASSED or name.startswith(_PASSED_STARTS) or name.endswith(_PASSED_ENDS)
+        return usual or name in self.env
+
+
+def _cores() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+USUAL_ISOLATION: Final = Isolation()
+NO_ISOLATION: Final = Isolation("none")

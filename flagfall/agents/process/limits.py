@@ -1,0 +1,170 @@
+"""What a process of an agent may have of the machine: a frozen `Limits`, and its text form."""
+
+from __future__ import annotations
+
+__all__ = ["UNLIMITED", "Limits", "format_size", "parse_size"]
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import attrs
+
+from flagfall.errors import UsageError, nearest
+from flagfall.timing.durations import S, format_duration, parse_duration
+
+UNITS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "B": 1,
+        **{f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)},
+        **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)},
+    }
+)
+"""The units of a written size, in bytes."""
+
+_SIZE = re.compile(r"([0-9]{1,15})([A-Za-z]*)")
+_COUNT = re.compile("[0-9]{1,15}")
+_CORES = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
+_SPELLINGS: Final = {unit.lower(): unit for unit in UNITS}
+
+
+def parse_size(text: str) -> int:
+    """Read a size such as `512MB` or `4GiB`; capitals do not matter.
+
+    Raises:
+        UsageError: it is no whole number with a unit out of `UNITS`.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or match[2].lower() not in _SPELLINGS:
+        raise UsageError(f"{text!r} is no size: write a number and a unit, such as 512MB or 4GiB")
+    return int(match[1]) * UNITS[_SPELLINGS[match[2].lower()]]
+
+
+def format_size(size: int) -> str:
+    """Write a size in the largest unit that it is a whole number of."""
+    fitting = [unit for unit, scale in UNITS.items() if size and size % scale == 0]
+    unit = max(fitting, key=lambda unit: UNITS[unit], default="B")
+    return f"{size // UNITS[unit]}{unit}"
+
+
+def _parse_count(text: str) -> int:
+    if _COUNT.fullmatch(text) is None or int(text) == 0:
+        raise UsageError(f"{text!r} is no count: write a whole number, at least 1")
+    return int(text)
+
+
+def _parse_cores(text: str) -> tuple[int, ...]:
+    """Read `0`, `0-3` or `0+2+4-5`."""
+    found: set[int] = set()
+    for part in text.split("+"):
+        numbers = _CORES.fullmatch(part)
+        first, last = (0, -1) if numbers is None else (int(numbers[1]), int(numbers[2] or numbers[1]))
+        if first > last:
+            raise UsageError(f"{text!r} names no cores: write 0, 0-3 or 0+2")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+def _positive(limits: Limits, attribute: attrs.Attribute[int | None], value: object) -> None:
+    del limits
+    if value is not None and (type(value) is not int or value <= 0):
+        raise UsageError(f"limits: {attribute.name} is {value!r}: write a whole number above 0, or None")
+
+
+def _limit(default: int | None = None) -> Any:
+    return attrs.field(default=default, validator=_positive)
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What an agent in a process may have; `None` is no limit.
+
+    The text form is a list of words such as `memory=512MB processes=64 cpu=10m cores=0-1`, separated by
+    spaces or commas; `memory=none` takes a limit away, `none` alone all of them. What is not said is as by
+    default.
+
+    Attributes:
+        memory: bytes of memory. At once of each process, what it asked for and may write (`RLIMIT_DATA`;
+            program code and reserved addresses do not count). Of all processes of the agent together, with
+            shared memory: at once where the memory controller of cgroup v2 can be used, else within 100 ms.
+        address_space: bytes of addresses of a process, used or not (`RLIMIT_AS`).
+        cpu: nanoseconds of CPU time of a process, in whole seconds; then the system ends it.
+        processes: processes and threads, all together.
+        files: open files of a process.
+        file_size: bytes of a file that a process writes.
+        disk: bytes in the private temporary folder.
+        cores: the numbers of the processor cores on which it may run; `None` for all. It cannot change that.
+
+    Raises:
+        UsageError: a value that cannot be.
+    """
+
+    memory: int | None = _limit()
+    address_space: int | None = _limit()
+    cpu: int | None = _limit()
+    processes: int | None = _limit(512)
+    files: int | None = _limit(1024)
+    file_size: int | None = _limit()
+    disk: int | None = _limit(1024**3)
+    cores: tuple[int, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.cpu is not None and self.cpu % S:
+            raise UsageError(f"limits: cpu is {format_duration(self.cpu)}: write whole seconds")
+
+    def __str__(self) -> str:
+        return " ".join(self._words()) or "default"
+
+    def _words(self) -> list[str]:
+        said = {
+            field.name: value
+            for field in attrs.fields(Limits)
+            if (value := getattr(self, field.name)) != field.default
+        }
+        return [f"{n}={'none' if v is None else _FIELDS[n][1](v)}" for n, v in said.items()]
+
+    @classmethod
+    def parse(cls, text: str) -> Limits:
+        """Read the text form; `Limits.parse(str(limits)) == limits`.
+
+        Raises:
+            UsageError: names the word that is wrong, and the mend.
+        """
+        words = text.replace(",", " ").split()
+        if words == ["none"]:
+            return UNLIMITED
+        said: dict[str, Any] = {}
+        for word in words if words != ["default"] else ():
+            name, equals, value = word.partition("=")
+            if name not in _FIELDS or not equals:
+                raise UsageError(f"limits: {word!r}{nearest(name, _FIELDS)}; write such as memory=512MB")
+            if name in said:
+                raise UsageError(f"limits: {name} is set a second time")
+            try:
+                said[name] = None if value == "none" else _FIELDS[name][0](value)
+            except UsageError as error:
+                raise UsageError(f"limits: {name}: {error}") from None
+        return cls(**said)
+
+
+def _format_cores(cores: tuple[int, ...]) -> str:
+    return "+".join(map(str, cores))
+
+
+_Read = Callable[[str], Any]
+_Write = Callable[[Any], str]
+_FIELDS: Final[Mapping[str, tuple[_Read, _Write]]] = {
+    "memory": (parse_size, format_size),
+    "address_space": (parse_size, format_size),
+    "cpu": (parse_duration, format_duration),
+    "processes": (_parse_count, str),
+    "files": (_parse_count, str),
+    "file_size": (parse_size, format_size),
+    "disk": (parse_size, format_size),
+    "cores": (_parse_cores, _format_cores),
+}
+"""How each field is read and written."""
+
+UNLIMITED: Final = Limits(processes=None, files=None, disk=None)
+"""No limits at all."""

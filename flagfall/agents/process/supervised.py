@@ -1,0 +1,390 @@
+"""A process of an agent as its host has it: under a guardian, its standard error kept, ended for good."""
+
+from __future__ import annotations
+
+__all__ = ["LAST_WORDS_SECONDS", "STDERR_BYTES", "Guarded", "open_guarded", "play_guarded", "supervise"]
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from flagfall.agents.process import supervisor
+from flagfall.agents.process.cgroups import has_controller, make_group, usage_clock
+from flagfall.agents.process.forced_end import AgentReport, kill_below
+from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.process.limits import Limits
+from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
+from flagfall.agents.process.seccomp import compile_filter, is_supported
+from flagfall.agents.process.visible import show_hint
+from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
+from flagfall.kernel.seat import Seat
+from flagfall.timing import NowNs, process_cpu_clock
+from flagfall.timing.durations import S
+
+LAST_WORDS_SECONDS: Final = 0.1
+"""How long a process that broke down has to end by itself, so that its exit code is its own."""
+
+STDERR_BYTES: Final = 8 * 1024
+"""How much of what an agent wrote to its standard error is kept, the newest."""
+
+FREE_STDERR_BYTES: Final = 1024**2
+"""So much is read as fast as it comes. Who writes more is read `READ_BYTES` every `STDERR_PAUSE_SECONDS`,
+some 13 MB a second: a flood would take the event loop for itself."""
+
+STDERR_PAUSE_SECONDS: Final = 0.005
+
+_REST_READS: Final = 16
+"""A pipe holds one of these, or sixteen where somebody made it as large as Linux allows."""
+
+_AGAIN_SECONDS: Final = 0.005
+
+SUPERVISOR_SECONDS: Final = 0.1
+"""Grace period of a supervisor that is asked to end its agent: it needs some 10 ms, more on a loaded machine.
+Then the host kills the agent itself, since the agent may have stopped its supervisor."""
+
+_PATIENCE_SECONDS: Final = supervisor.KILL_SECONDS + 1
+"""The time that a supervisor has afterwards to remove what the agent left on the disk."""
+
+_RESOURCES: Final = {
+    "memory": resource.RLIMIT_DATA,
+    "address_space": resource.RLIMIT_AS,
+    "files": resource.RLIMIT_NOFILE,
+    "file_size": resource.RLIMIT_FSIZE,
+}
+
+
+async def open_guarded(
+    command: Sequence[str],
+    isolation: Isolation,
+    *,
+    shown: Sequence[str] = (),
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+) -> Guarded:
+    """Start a program under a guardian.
+
+    Args:
+        command: the program and its arguments.
+        isolation: how it is kept apart.
+        shown: what it can read in a sandbox besides the system, this Python and `isolation.readable`.
+        stdin: as for `subprocess.Popen`.
+        stdout: likewise.
+
+    Raises:
+        UsageError: a sandbox is asked for, and there can be none; or this is not Linux.
+        HostFault: no more processes, descriptors, memory or room for a folder: no agent pays for that.
+    """
+    _need_linux()
+    limits = isolation.limits
+    words = [*command]
+    group = None if isolation.kind == "none" else make_group(limits)
+    folder = ""
+    report: AgentReport | None = None
+    sandbox: Sandboxed | None = None
+    try:
+        if isolation.kind == "sandbox":
+            sandbox = sandboxed(words, [*shown, *isolation.readable], limits)
+            words = sandbox.words
+        if isolation.kind == "process":
+            folder = tempfile.mkdtemp(prefix="flagfall-")
+        report = AgentReport()
+        settings = [*_settings(limits, folder, group, sandbox), f"report={report.writing}"]
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-I", "-S", supervisor.__file__, *settings, "--", *words],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=(report.writing, *(sandbox.descriptors if sandbox else ())),
+            env=isolation.environment(TMP if isolation.kind == "sandbox" else folder),
+        )
+    except BaseException as error:
+        _remove(folder, group)
+        if report is not None:
+            report.close()
+        if isinstance(error, OSError):
+            raise HostFault(f"no process for an agent: {error}") from error
+        raise
+    finally:
+        if report is not None:
+            report.close_writing()
+        if sandbox:
+            sandbox.close()
+    return Guarded(process, folder, group, report, tuple(shown) if sandbox else ())
+
+
+async def play_guarded(
+    command: Sequence[str],
+    isolation: Isolation,
+    seat: Seat,
+    play: Callable[[Guarded, BytePipe], Awaitable[None]],
+    *,
+    shown: Sequence[str] = (),
+) -> None:
+    """Start a program, play with it, and see to it that it is gone afterwards.
+
+    Args:
+        command: as for `open_guarded`.
+        isolation: likewise.
+        seat: where it sits; gets what it wrote to its standard error.
+        play: is given the program, and its standard input and output as one pipe.
+        shown: as for `open_guarded`.
+
+    Raises:
+        AgentFault: as `play` raised it, with what the program said last.
+        HostFault: as `play` raised it, or the program could not be started.
+        UsageError: a sandbox is asked for, and there can be none.
+    """
+    guarded = await open_guarded(command, isolation, shown=shown)
+
+    async def play_over_pipe(stack: ExitStack) -> None:
+        pipe = guarded.take_pipe()
+        stack.callback(pipe.close)
+        await play(guarded, pipe)
+
+    await supervise(guarded, seat, play_over_pipe)
+
+
+async def supervise(guarded: Guarded, seat: Seat, play: Callable[[ExitStack], Awaitable[None]]) -> None:
+    """Play with a program that was started, and end it afterwards with all that it started.
+
+    Args:
+        guarded: the program.
+        seat: its seat; gets what the program wrote to its standard error.
+        play: is given a stack for what is to be closed before the program is ended.
+
+    Raises:
+        AgentFault: as `play` raised it, with what the program wrote last.
+        HostFault: as `play` raised it.
+    """
+    fault: AgentFault | HostFault | None = None
+    try:
+        with ExitStack() as stack:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(guarded.keep_tail)
+                nursery.start_soon(guarded.follow)
+                try:
+                    await play(stack)
+                except (AgentFault, HostFault) as caught:
+                    fault = caught
+                    if isinstance(caught, AgentFault) and caught.reason != "garbage":
+                        await guarded.has_ended(LAST_WORDS_SECONDS)
+                nursery.cancel_scope.cancel()
+    finally:
+        await guarded.end()
+        seat.said = guarded.said
+    if isinstance(fault, AgentFault):
+        raise guarded.with_last_words(fault) from fault
+    if fault is not None:
+        raise fault
+
+
+def _need_linux() -> None:
+    if not sys.platform.startswith("linux"):
+        raise UsageError("agents in processes need Linux; take host task or thread")
+
+
+def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxed | None) -> list[str]:
+    most = {what: value for name, what in _RESOURCES.items() if (value := getattr(limits, name)) is not None}
+    if limits.cpu is not None:
+        most[resource.RLIMIT_CPU] = limits.cpu // S
+    said: dict[str, Any] = {
+        "folder": folder,
+        "cgroup": group,
+        "limits": ",".join(f"{what}:{value}" for what, value in most.items()),
+        "cores": ",".join(map(str, limits.cores or ())),
+        "processes": limits.processes,
+        "disk": limits.disk if folder else None,
+        "owner": sandbox.user if sandbox else 0,
+        "memory": None if has_controller(group, "memory") else limits.memory,
+        "memory_files": ":".join(MEMORY_FILES) if sandbox else "",
+        "filter": "" if sandbox else _filter(limits).hex(),
+    }
+    return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in said.items() if value)]
+
+
+def _filter(limits: Limits) -> bytes:
+    """Return the filter of system calls by which limits hold without a sandbox, if any is needed."""
+    if not is_supported() or not (limits.cores or limits.memory):
+        return b""
+    return compile_filter(sandbox=False, cores=bool(limits.cores), shared_memory=bool(limits.memory))
+
+
+def _is_left(folder: str, group: Path | None) -> bool:
+    return bool(folder and Path(folder).exists()) or (group is not None and group.exists())
+
+
+def _remove(folder: str, group: Path | None) -> None:
+    if folder and Path(folder).exists():
+        supervisor.remove_folder(folder)
+    end = time.monotonic() + supervisor.KILL_SECONDS
+    while group is not None and group.exists() and time.monotonic() < end:
+        with suppress(OSError):  # those who were killed are a moment in it
+            group.rmdir()
+            return
+        time.sleep(_AGAIN_SECONDS)
+
+
+class Guarded:
+    """A program that runs under a guardian.
+
+    Args:
+        process: the guardian; it ends when the program has ended, and as that did.
+        folder: the private folder; empty where it has none.
+        group: the control group, where it has one.
+        report: tells which process the guardian started.
+        shown: its own code, where a sandbox shows no more.
+
+    Attributes:
+        process: as given.
+    """
+
+    def __init__(
+        self,
+        process: trio.Process,
+        folder: str,
+        group: Path | None,
+        report: AgentReport,
+        shown: Sequence[str] = (),
+    ) -> None:
+        self.process = process
+        self._folder = folder
+        self._group = group
+        self._report = report
+        self._shown = shown
+        self._tail = bytearray()
+
+    def take_pipe(self) -> BytePipe:
+        """Its standard input and output as one pipe; the streams of `process` are given up for it."""
+        process = self.process
+        assert isinstance(process.stdin, trio.lowlevel.FdStream)
+        assert isinstance(process.stdout, trio.lowlevel.FdStream)
+        pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+        process.stdin.close()
+        process.stdout.close()
+        return pipe
+
+    async def keep_tail(self) -> None:
+        """Read what it writes to its standard error, and keep the newest of it."""
+        assert self.process.stderr is not None
+        read = 0
+        async for chunk in self.process.stderr:
+            self._keep(chunk)
+            read += len(chunk)
+            if read > FREE_STDERR_BYTES:
+                await trio.sleep(STDERR_PAUSE_SECONDS)
+
+    async def follow(self) -> None:
+        """Kill the agent when its supervisor has ended before it: its limits would hold no more."""
+        await self.process.wait()
+        await self._end_agent()
+
+    async def _end_agent(self) -> None:
+        if self._report.pid():  # it has outlived its supervisor, which must be the agent's doing
+            await trio.to_thread.run_sync(self._report.kill_agent)
+
+    def _keep(self, chunk: bytes | bytearray) -> None:
+        self._tail += chunk
+        del self._tail[:-STDERR_BYTES]
+
+    def cpu_clock(self) -> NowNs:
+        """The CPU time of the program and of all that it started.
+
+        Without a control group what ended between two looks is not in it.
+        """
+        if self._group is not None and (self._group / "cgroup.procs").read_text():  # it could move there
+            return usage_clock(self._group)
+        return _family_clock(self.process.pid)
+
+    async def has_ended(self, seconds: float) -> bool:
+        """Wait for its end, no longer than that."""
+        with trio.move_on_after(seconds):
+            await self.process.wait()
+        return self.process.returncode is not None
+
+    async def end(self) -> None:
+        """See to it that it is gone, with all that it started and left; not to be cancelled."""
+        process = self.process
+        with trio.CancelScope(shield=True):
+            try:
+                if process.returncode is None:
+                    _signal(process.pid, signal.SIGTERM)
+                    if not await self.has_ended(SUPERVISOR_SECONDS):
+                        await trio.to_thread.run_sync(kill_below, process.pid, self._group)
+                        _signal(process.pid, signal.SIGCONT)
+                        await self.has_ended(_PATIENCE_SECONDS)
+                await self._end_by_force()
+            finally:
+                self._report.close()
+                if process.stderr is not None:
+                    self._take_rest(process.stderr)
+                    await process.stderr.aclose()
+
+    async def _end_by_force(self) -> None:
+        """Do what is left where the supervisor could not do it: it was killed, or stopped for good."""
+        if self._group is not None and self._group.exists():
+            with suppress(OSError):
+                (self._group / "cgroup.kill").write_text("1")
+        if self.process.returncode is None:
+            _signal(self.process.pid, signal.SIGKILL)
+            await self.process.wait()
+        await self._end_agent()
+        if _is_left(self._folder, self._group):
+            await trio.to_thread.run_sync(_remove, self._folder, self._group)
+
+    def _take_rest(self, stderr: trio.abc.ReceiveStream) -> None:
+        """What is in the pipe when the process is gone, without waiting for those who may hold it open."""
+        assert isinstance(stderr, trio.lowlevel.FdStream)
+        with suppress(OSError):  # BlockingIOError: there is no more
+            for _ in range(_REST_READS):
+                if not (chunk := os.read(stderr.fileno(), READ_BYTES)):
+                    break
+                self._keep(chunk)
+
+    @property
+    def said(self) -> str:
+        """The newest of what it wrote to its standard error."""
+        return self._tail.decode(errors="replace").strip()
+
+    def with_last_words(self, fault: AgentFault) -> AgentFault:
+        """The fault with what the process said last."""
+        code = self.process.returncode
+        ended = "" if code is None else f" (exit code {code})"
+        lines = [fault.detail + ended, self.said, self.hint(fault.detail)]
+        return AgentFault(fault.reason, "\n".join(filter(None, lines)))
+
+    def hint(self, detail: str = "") -> str:
+        """Return a line on what its sandbox should show, where it missed a file; else nothing.
+
+        Args:
+            detail: what it said of its failure, besides what it wrote to its standard error.
+        """
+        return show_hint(f"{self.said}\n{detail}", self._shown) if self._shown else ""
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _family_clock(pid: int) -> NowNs:
+    clocks: dict[int, NowNs] = {}
+
+    def used() -> int:
+        for member in supervisor.descendants(pid):
+            if member not in clocks:
+                clocks[member] = process_cpu_clock(member)
+        return sum(clock() for clock in clocks.values())
+
+    return used

@@ -1,0 +1,1 @@
+"""Sample agents, to play against and to copy from."""

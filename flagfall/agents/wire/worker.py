@@ -1,0 +1,315 @@
+"""The agent's end of a wire: loads an agent, and plays it in the kind of loop that it is written for.
+
+`python -m flagfall.agents` speaks the wire (`flagfall.agents.wire.messages`) over its standard input and
+output. What the agent prints goes to the standard error instead. `--check SPEC` only loads the agent, and
+says whether it could.
+"""
+
+from __future__ import annotations
+
+__all__ = ["TurnTimes", "main", "serve", "take_standard_streams"]
+
+import asyncio
+import importlib
+import inspect
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Final
+
+import trio
+
+from flagfall.agents.agent import adapt
+from flagfall.agents.loop import play_seat, settled
+from flagfall.agents.registry import load_agent
+from flagfall.agents.wire.messages import (
+    Answer,
+    Ask,
+    Bye,
+    Failed,
+    FromAgent,
+    Hello,
+    Ready,
+    Skip,
+    ToAgent,
+    decode_to_agent,
+    encode,
+)
+from flagfall.errors import UsageError
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
+from flagfall.kernel.channels.lines import LineReader
+from flagfall.kernel.channels.pipes import READ_BYTES
+from flagfall.kernel.match import Briefing
+from flagfall.kernel.spaces import has_arrays
+from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs
+
+_METHODS: Final = ("start", "init", "act", "reply", "result", "close", "run")
+
+Readable = Callable[[int], Any]
+"""Waits until a descriptor can be read, in the manner of the loop that runs."""
+
+
+class TurnTimes:
+    """Times at which an agent that shares its host's clock took its newest turn and made its answer.
+
+    Written in the agent's thread and read in the host's: each value is set as a whole.
+
+    Args:
+        now: the host's clock.
+    """
+
+    def __init__(self, now: NowNs) -> None:
+        self.now = now
+        self._took = self._made = (-NEVER_NS, 0)
+
+    def take(self, number: int) -> None:
+        """Note that the agent has this turn from now on."""
+        self._took = (number, self.now())
+
+    def make(self, number: int) -> None:
+        """Note that its answer goes out now. An answer to a turn that it does not have is none."""
+        if number == self._took[0] != self._made[0]:
+            self._made = (number, self.now())
+
+    def of(self, number: int) -> tuple[int | None, int | None]:
+        """Return both for a turn, each `None` if it has not come to that."""
+        took, made = self._took, self._made
+        return (took[1] if took[0] == number else None, made[1] if made[0] == number else None)
+
+
+def serve(
+    read_fd: int, write_fd: int, load: Callable[[str], Any], times: TurnTimes | None = None
+) -> Failed | None:
+    """Play one match over a pair of descriptors; returns when it is over.
+
+    Args:
+        read_fd: where the host speaks.
+        write_fd: where it listens; blocking.
+        load: gives the agent for the text that the host sends.
+        times: gets the time of each turn and answer, where the host lives by the same clock.
+
+    Returns:
+        What the host was told where the agent broke down.
+    """
+    link = _Link(read_fd, write_fd, times=times)
+    try:
+        hello = _now(link.receive_hello())
+        if hello.spaces is None or has_arrays(hello.spaces.observation):
+            importlib.import_module("numpy")  # or the first turn would pay for it
+        agent = load(hello.agent or "")
+        loop = _loop_of(agent)
+        if loop == "asyncio":
+            asyncio.run(_serve(_asyncio_link(link), hello, agent))
+        elif loop == "trio":
+            trio.run(_serve, link.with_wait(trio.lowlevel.wait_readable), hello, agent)
+        else:
+            _now(_serve(link, hello, agent))
+    except _HostGone:
+        pass
+    except BaseException as error:  # noqa: BLE001 - whatever stops the agent is told, and ends here
+        failed = Failed("not started" if not link.ready else "crashed", _report(error))
+        with suppress(_HostGone):
+            link.tell(failed)
+        return failed
+    return None
+
+
+async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
+    seat = _WireSeat(link)
+    played = adapt(agent, seat.timer)
+    briefing = Briefing(hello.seat, hello.seats, hello.seed, hello.time_control, lambda: hello.spaces)
+    await settled(played.start(briefing))
+    link.tell_ready(played.wants)
+    try:
+        await play_seat(played, seat)
+    except trio.EndOfChannel:
+        pass
+    finally:
+        await settled(played.close())
+
+
+class _HostGone(Exception):
+    """The host closed its end without a word."""
+
+
+class _Link:
+    """Messages over descriptors, for whatever loop waits: lines of JSON, then frames of MessagePack."""
+
+    def __init__(
+        self, read_fd: int, write_fd: int, wait: Readable | None = None, times: TurnTimes | None = None
+    ) -> None:
+        self.ready = False
+        self.times = times
+        self.fds = read_fd, write_fd
+        self._wait = wait
+        self._lines = LineReader(MAX_FRAME_BYTES)
+        self._framer = Framer()
+
+    def with_wait(self, wait: Readable) -> _Link:
+        """The same link in a loop: waiting goes through it."""
+        self._wait = wait
+        return self
+
+    async def receive_hello(self) -> Hello:
+        message = await self.receive()
+        if not isinstance(message, Hello):
+            raise UsageError(f"the host did not say hello, but {message}")
+        return message
+
+    async def receive(self) -> ToAgent:
+        if not self.ready:
+            while (line := self._lines.next_line()) is None:
+                self._lines.feed(await self._read())
+            return decode_to_agent(line, "json")
+        while (payload := self._framer.next_frame()) is NEED_MORE:
+            self._framer.feed(await self._read())
+        return decode_to_agent(payload, "msgpack")
+
+    async def _read(self) -> bytes:
+        if self._wait is not None:
+            await self._wait(self.fds[0])
+        data = b""
+        with suppress(ConnectionError):  # a socket that was closed while something was under way
+            data = os.read(self.fds[0], READ_BYTES)
+        if not data:
+            raise _HostGone
+        return data
+
+    def tell(self, message: FromAgent) -> None:
+        if self.ready:
+            data = frame(encode(message, "msgpack"))
+            if self.times is not None and isinstance(message, Answer):
+                self.times.make(message.number)
+            self._write(data)
+        else:
+            self._write(encode(message, "json") + b"\n")
+
+    def tell_ready(self, wants: Iterable[Any]) -> None:
+        self.tell(Ready(tuple(sorted(wants)), "msgpack"))
+        self._framer.feed(self._lines.take_rest())
+        self.ready = True
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[os.write(self.fds[1], left) :]
+            except ConnectionError:
+                raise _HostGone from None
+
+
+class _WireSeat:
+    """What `flagfall.kernel.seat.Seat` is in the event loop, at this end of the wire."""
+
+    def __init__(self, link: _Link) -> None:
+        self.timer = ElapsedTimer(time.perf_counter_ns)
+        self.wants: frozenset[str] = frozenset({"act"})
+        self._link = link
+        self._taken: Envelope | None = None
+        self._answered = -NEVER_NS
+
+    def __aiter__(self) -> _WireSeat:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        try:
+            return await self.turn()
+        except trio.EndOfChannel:
+            raise StopAsyncIteration from None
+
+    async def turn(self) -> Envelope:
+        if self._taken is not None:
+            self._link.tell(Skip(self._taken.number))
+            self._taken = None
+        message = await self._link.receive()
+        if isinstance(message, Bye):
+            raise trio.EndOfChannel
+        assert isinstance(message, Ask)
+        timer = self.timer
+        timer.started_ns = time.perf_counter_ns()
+        timer.limit_ns = NEVER_NS if message.limit_ns is None else message.limit_ns
+        envelope = self._taken = message.envelope
+        if self._link.times is not None:
+            self._link.times.take(envelope.number)
+        timer.late = envelope.late
+        return envelope
+
+    def reply(self, action: Any = None, number: int | None = None) -> None:
+        if number is None:
+            number = self._answered if self._taken is None else self._taken.number
+        if self._taken is not None and number == self._taken.number:
+            self._taken = None
+            self._answered = number
+        self._link.tell(Answer(number, action))
+
+
+def _asyncio_link(link: _Link) -> _Link:
+    async def readable(fd: int) -> None:
+        loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+        loop.add_reader(fd, _settle, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(fd)
+
+    return link.with_wait(readable)
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _loop_of(agent: Any) -> str:
+    """Which event loop an agent is written for: its attribute `loop`, else trio if anything is async."""
+    loop = getattr(agent, "loop", None)
+    if loop in {"asyncio", "trio"}:
+        return str(loop)
+    methods = [agent, *(getattr(agent, name, None) for name in _METHODS)]
+    return "trio" if any(inspect.iscoroutinefunction(method) for method in methods) else "none"
+
+
+def _now(coroutine: Any) -> Any:
+    """Run a coroutine that never waits."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise UsageError("a plain agent returned something to wait for: make its methods async")
+
+
+def _report(error: BaseException) -> str:
+    if isinstance(error, UsageError):
+        return str(error)
+    return agent_traceback(error)
+
+
+def main(arguments: list[str]) -> int:
+    """What the module does as a program; gives its exit code."""
+    if arguments[:1] == ["--check"]:
+        try:
+            load_agent(arguments[1])
+        except UsageError as error:
+            print(error, file=sys.stderr)  # noqa: T201 - it is a program here
+            return 2
+        return 0
+    return 0 if serve(*take_standard_streams(), load_agent) is None else 1
+
+
+def take_standard_streams() -> tuple[int, int]:
+    """Descriptors of the standard input and output, for the wire alone.
+
+    What reads from the standard input gets nothing from now on, what is printed goes to the standard error.
+    """
+    read_fd, write_fd = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    return read_fd, write_fd

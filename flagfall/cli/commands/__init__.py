@@ -1,0 +1,1 @@
+"""Commands of `flagfall`, one file each."""

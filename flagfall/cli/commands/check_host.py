@@ -1,0 +1,140 @@
+"""`flagfall check-host`."""
+
+from __future__ import annotations
+
+__all__ = ["check_host"]
+
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from flagfall.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flagfall.testing.adversarial.matrix import Finding, Place
+
+_DIFFERS = 1
+_KINDS: Final[tuple[Literal["process", "sandbox"], ...]] = ("process", "sandbox")
+
+
+def check_host(
+    *,
+    place: Annotated[
+        list[Literal["task", "thread", "process", "sandbox"]] | None,
+        Parameter(name=["--place", "-p"], consume_multiple=True, negative=""),
+    ] = None,
+    only: Annotated[list[str] | None, Parameter(negative="")] = None,
+    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+) -> int:
+    """Play every bad agent on every host of this machine, and print what becomes of it.
+
+    Each sits beside sixteen honest agents, which must not lose anything by it; and nothing may be left of it:
+    no process, no file, no descriptor. The bad agents are capped, so that none harms this machine. It takes a
+    minute or two. The exit code is 1 where something is not as it ought to be. A second table has the limits
+    of agents in processes, and who enforces them on this machine.
+
+    Args:
+        place: Where the agents run; by default everywhere that this machine has: in the event loop
+            (`task`), in a thread, in a process, in a process in a sandbox.
+        only: Play only the agents whose name or description contains this text, such as `memory`; several
+            times for several texts.
+        json: Print one JSON object instead of a table; times in nanoseconds.
+    """
+    from flagfall.testing.adversarial.matrix import PLACES, matrix_rows, run_matrix
+
+    places = list(dict.fromkeys(place or PLACES))
+    texts = only or []
+    for text in texts:
+        if not any(matrix_rows(places, [text])):
+            raise UsageError(_no_such_agent(text, places))
+    missing = "" if "sandbox" not in places else _no_sandbox()
+    if missing and place:
+        raise UsageError(missing)
+    if missing:
+        places.remove("sandbox")
+    findings = []
+    total = len(list(matrix_rows(places, texts)))
+    for finding in run_matrix(places, texts):
+        findings.append(finding)
+        if not json:
+            _tell_progress(len(findings), total)
+    _show(findings, missing, json=json)
+    return 0 if all(finding.as_expected for finding in findings) else _DIFFERS
+
+
+def _no_such_agent(text: str, places: Sequence[Place]) -> str:
+    from flagfall.errors import nearest
+    from flagfall.testing.adversarial.matrix import matrix_rows
+
+    where = f" in a {' or '.join(places)}" if any(matrix_rows(only=[text])) else ""
+    names = dict.fromkeys(row.agent for row, _ in matrix_rows(places))
+    return f"--only {text}: no agent{where} has this in its name or description{nearest(text, names)}"
+
+
+def _no_sandbox() -> str:
+    """Why there are no sandboxes here; empty where there are."""
+    from flagfall.agents.process.sandbox import check_sandbox
+
+    try:
+        check_sandbox()
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def _tell_progress(done: int, total: int) -> None:
+    import sys
+
+    if sys.stderr.isatty():
+        end = "\r" if done < total else "\r\033[K"
+        print(f"{done} of {total}", end=end, file=sys.stderr, flush=True)
+
+
+def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
+    from flagfall.agents.process.enforcement import enforcement_of
+    from flagfall.cli.console.output import duration, print_json, print_table, table
+
+    if json:
+        limits = {kind: dict(enforcement_of(kind)) for kind in _KINDS}
+        print_json(
+            {"rows": [_as_data(finding) for finding in findings], "limits": limits, "no_sandbox": missing}
+        )
+        return
+    words = ("an agent that", "in a", "verdict", "others lost", "left behind", "as expected")
+    rows = table(*words, numbers=("after",))
+    for finding in findings:
+        rows.add_row(
+            finding.row.does,
+            finding.place,
+            finding.verdict,
+            finding.lost or "nothing",
+            finding.left or "nothing",
+            "yes" if finding.as_expected else "NO",
+            duration(finding.after_ns),
+        )
+    print_table(rows)
+    bad = sum(not finding.as_expected for finding in findings)
+    print(f"{len(findings)} agents, {f'{bad} not' if bad else 'all'} as expected")
+    if missing:
+        print(f"No sandboxes were tried: {missing}")
+    by_kind = [enforcement_of(kind) for kind in _KINDS]
+    rows = table("limit", *(f"in a {kind}, enforced by" for kind in _KINDS))
+    for name in by_kind[0]:
+        rows.add_row(name, *(enforced[name] for enforced in by_kind))
+    print_table(rows)
+
+
+def _as_data(finding: Finding) -> dict[str, object]:
+    return {
+        "agent": finding.row.agent,
+        "does": finding.row.does,
+        "place": finding.place,
+        "verdict": finding.verdict,
+        "detail": finding.detail,
+        "after_ns": finding.after_ns,
+        "lost": finding.lost,
+        "left": finding.left,
+        "as_expected": finding.as_expected,
+    }

@@ -1,0 +1,202 @@
+"""`flagfall curriculum`: which tasks does a byte agent learn, and how soon?
+
+Each task is played on its own, by the rule of round 1: learned is what was solved so many times in a row.
+Tasks and agents get the same seeds as in `flagfall run --scheduler consecutive:5`, so what a fresh learner
+did can be played again under the kernel, recorded and read.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Lesson", "curriculum", "teach"]
+
+import traceback
+from typing import TYPE_CHECKING, Annotated, Any
+
+import attrs
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flagfall.tasks.task import Task
+
+_List = Parameter(consume_multiple=True, negative="")
+_Flag = Parameter(negative="", show_default=False)
+
+
+def curriculum(
+    *,
+    agent: Annotated[str, Parameter(name=["--agent", "-a"])],
+    task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
+    threshold: int = 5,
+    limit: int = 100_000,
+    seed: Annotated[int, Parameter(name=["--seed", "-s"])] = 0,
+    go_on: Annotated[bool, Parameter(name="--continue"), _Flag] = False,
+    json: Annotated[bool, _Flag] = False,
+) -> None:
+    """Let a byte agent learn one task after another, and print which it learned and how soon.
+
+    This is a plain loop: no clock, no time limits, no record. The agent runs in this process.
+
+    Args:
+        agent: Who learns: a sample (`flagfall agents`), `file.py:Name` or `package.module:Name`, with
+            `reply(byte, reward)`.
+        task: Ids of tasks that are talked to byte by byte, such as `micro1`; by default all of round 1.
+        threshold: A task is learned when it was solved so many times in a row.
+        limit: Steps for each task; what is not learned by then is not learned.
+        seed: Everything random derives from it.
+        go_on: Keep one learner for all the tasks, instead of a fresh one for each.
+        json: Print one JSON object instead of a table.
+    """
+    from flagfall.agents.registry import load_agent
+
+    tasks = _tasks(task)
+    given = load_agent(agent)
+    _at_least_one(threshold=threshold, limit=limit)
+    make = _maker(agent, given, seed)
+    lessons: list[Lesson] = []
+    try:
+        reply = make()
+        for number, lesson in enumerate(tasks):
+            if number and not go_on:
+                reply = make()
+            lessons.append(teach(lesson, reply, threshold=threshold, limit=limit, seed=seed))
+    finally:  # Ctrl-C: print what there is
+        _report(lessons, json=json)
+
+
+@attrs.frozen
+class Lesson:
+    """How one task went.
+
+    Attributes:
+        task: its id.
+        passed: whether it was solved often enough in a row.
+        steps: bytes exchanged until then, or until the limit.
+        instances: times it was played to an end.
+        solved: times among them that it was solved.
+        reward: the sum of all rewards, those of unfinished instances left out.
+        fault: what the agent raised or answered that ended the lesson; empty where nothing did.
+    """
+
+    task: str
+    passed: bool
+    steps: int
+    instances: int
+    solved: int
+    reward: float
+    fault: str = ""
+
+
+class _Fault(Exception):
+    """The agent failed; the message says how."""
+
+
+def teach(
+    task: Task, reply: Callable[[int, float], int], *, threshold: int, limit: int, seed: int = 0
+) -> Lesson:
+    """Play one task until it is solved `threshold` times in a row, or for `limit` steps.
+
+    Args:
+        task: a task that is talked to byte by byte.
+        reply: called with each byte and reward; gives a whole number from 0 to 255.
+        threshold: at least 1.
+        limit: at least 1.
+        seed: the root seed of the match.
+    """
+    from flagfall.kernel.script import run_plain
+    from flagfall.tasks.schedulers import ConsecutiveTaskScheduler
+
+    scheduler = ConsecutiveTaskScheduler([task], threshold)
+    instances = solved = steps = 0
+    reward = 0.0
+
+    def act(byte: int, reward: float) -> int:
+        nonlocal steps
+        steps += 1
+        try:
+            said = reply(byte, reward)
+        except Exception as error:
+            inside = error.__traceback__ and error.__traceback__.tb_next  # without this file's frame
+            shown = traceback.format_exception(type(error), error, inside)
+            raise _Fault("raised an error\n" + "".join(shown).rstrip()) from error
+        if not task.is_legal(said):
+            raise _Fault(f"answered {said!r}, which is no whole number from 0 to 255")
+        return said
+
+    def report(outcome: Any) -> None:
+        nonlocal instances, solved, reward
+        instances += 1
+        solved += outcome.result is True
+        reward += outcome.reward
+
+    fault = ""
+    try:
+        run_plain(scheduler, act, seed=seed, steps=limit, report=report)
+    except _Fault as failed:
+        fault = str(failed)
+    return Lesson(task.id, scheduler.length == 0, steps, instances, solved, reward, fault)
+
+
+def _tasks(ids: Sequence[str] | None) -> list[Task]:
+    """The tasks; each must be talked to byte by byte."""
+    from flagfall.errors import UsageError
+    from flagfall.tasks.catalog import make_task, task_ids
+    from flagfall.tasks.commai.byte_task import ByteTask
+
+    tasks = [
+        make_task(known) for known in ids or [known for family, known in task_ids() if family == "commai"]
+    ]
+    for task in tasks:
+        if not isinstance(task, ByteTask):
+            raise UsageError(f"{task.id} is not talked to byte by byte; use `flagfall run`")
+    return tasks
+
+
+def _at_least_one(**numbers: int) -> None:
+    from flagfall.errors import UsageError
+
+    for name, value in numbers.items():
+        if value < 1:
+            raise UsageError(f"--{name} must be at least 1, got {value}")
+
+
+def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, float], int]]:
+    """Makes `reply` of a fresh agent, with the seed that it would have in a match."""
+    import inspect
+
+    from flagfall.errors import UsageError
+    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.seeding import derive_seed
+
+    reply = getattr(given, "reply", None)
+    if not callable(reply) or inspect.iscoroutinefunction(reply):
+        raise UsageError(f"agent {spec}: a curriculum is for agents with a plain method reply(byte, reward)")
+    briefing = Briefing(0, 1, derive_seed(seed, "seat", 0), "")
+
+    def make() -> Callable[[int, float], int]:
+        agent: Any = given() if inspect.isclass(given) else given
+        if callable(start := getattr(agent, "start", None)):
+            start(briefing)
+        made: Callable[[int, float], int] = agent.reply
+        return made
+
+    return make
+
+
+def _report(lessons: Sequence[Lesson], *, json: bool) -> None:
+    from flagfall.cli.console.output import harmless, number, print_json, print_table, table
+
+    if json:
+        print_json({"lessons": [attrs.asdict(lesson) for lesson in lessons]})
+        return
+    rows = table("task", "passed", numbers=("steps", "instances", "solved"))
+    for lesson in lessons:
+        passed = "yes" if lesson.passed else "failed" if lesson.fault else "no"
+        counts = (number(n) for n in (lesson.steps, lesson.instances, lesson.solved))
+        rows.add_row(lesson.task, passed, *counts)
+    print_table(rows)
+    print(f"passed {sum(lesson.passed for lesson in lessons)} of {len(lessons)}")
+    for lesson in lessons:
+        if lesson.fault:
+            print(f"\n{lesson.task}: the agent {harmless(lesson.fault)}")

@@ -1,0 +1,73 @@
+"""`flagfall results`."""
+
+from __future__ import annotations
+
+__all__ = ["results"]
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from flagfall.errors import UsageError
+
+_Flag = Parameter(negative="", show_default=False)
+
+
+def results(
+    file: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    json: Annotated[bool, _Flag] = False,
+    form: Annotated[Literal["table", "csv", "json", "parquet"] | None, Parameter(name=["--format"])] = None,
+    matches: Annotated[bool, _Flag] = False,
+) -> None:
+    """Print the figures of a match as round 1 has them, or the standings of a tournament.
+
+    Of a journal that is cut off or damaged, the figures of what stands before that are printed. Of a
+    tournament that is being played or was interrupted, the standings so far.
+
+    Args:
+        file: A journal, or the folder of a tournament.
+        output: Write them to this file instead; of a match as JSON if it ends in `.json`, of a tournament in
+            the format that its ending says.
+        json: Print one JSON object instead of the text.
+        form: Of a tournament; by default a table. Parquet needs pyarrow.
+        matches: Of a tournament, a row for each seat of each match, in place of the standings.
+    """
+    if file.is_dir():
+        from flagfall.cli.tournaments.results import show_tournament
+
+        show_tournament(file, output, "json" if json and form is None else form, matches=matches)
+        return
+    from flagfall.cli.console.files import reading
+
+    with reading(file):
+        if form is not None or matches:
+            raise UsageError("--format and --matches are for the folder of a tournament, and this is a file")
+        _show_match(file, output, json=json)
+
+
+def _show_match(file: Path, output: Path | None, *, json: bool) -> None:
+    from flagfall.cli.runs.results_file import check_results, figures_text, write_results
+    from flagfall.recording.journal.writer import read_journal
+    from flagfall.recording.round1_results import ResultsSink
+
+    sink = ResultsSink()
+    fault: UsageError | None = None
+    try:
+        for event in read_journal(file):
+            sink(event)
+    except UsageError as error:
+        fault = error
+    figures = sink.figures()
+    if output is None:
+        if fault is None or figures.tasks:
+            sys.stdout.write(figures_text(figures, as_json=json))
+    elif fault is None:
+        check_results(output)
+        write_results(output, figures)
+    if fault is not None:
+        raise fault

@@ -1,0 +1,40 @@
+"""`flagfall tasks`."""
+
+from __future__ import annotations
+
+__all__ = ["tasks"]
+
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+_OTHERS: Final = """\
+gym:ID, such as gym:CartPole-v1, is any Gymnasium environment; pettingzoo:FAMILY/NAME, such as
+pettingzoo:classic/connect_four_v3, any of PettingZoo. Options follow a question mark: gym:ID?name=value
+vgdl:GAME#LEVEL, such as vgdl:causeway#3 or vgdl:my/game.txt#0:observation=image, is a level of a VGDL game"""
+
+
+def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
+    """List the tasks by family. Any Gymnasium or PettingZoo environment is a task, too.
+
+    Args:
+        json: Print an object of lists instead of a table.
+    """
+    from flagfall.tasks.catalog import task_ids
+
+    families: dict[str, list[str]] = {}
+    for family, task_id in task_ids():
+        families.setdefault(family, []).append(task_id)
+    if json:
+        from flagfall.cli.console.output import print_json
+
+        print_json(families)
+        return
+    from flagfall.cli.console.output import print_table, table
+
+    rows = table("family", "tasks")
+    rows.columns[1].no_wrap = False
+    for family, ids in families.items():
+        rows.add_row(family, " ".join(ids))
+    print_table(rows)
+    print(_OTHERS)

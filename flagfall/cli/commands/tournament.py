@@ -1,0 +1,159 @@
+"""`flagfall tournament`."""
+
+from __future__ import annotations
+
+__all__ = ["tournament"]
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from flagfall.errors import FlagfallError, HostFault, UsageError
+
+if TYPE_CHECKING:
+    import trio
+
+    from flagfall.tournament.plan.model import Plan
+
+_Flag = Parameter(negative="", show_default=False)
+
+
+def tournament(
+    plan: str,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    engine: Literal["local", "ray"] = "local",
+    resume: Annotated[bool, _Flag] = False,
+    seed: int | None = None,
+    dry_run: Annotated[bool, _Flag] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+) -> int:
+    """Play a tournament, and print the standings.
+
+    The first Ctrl-C lets the matches that are being played end, prints the standings so far and the command
+    that goes on; the second ends them at once. Whatever ends it, `--resume` goes on where it was.
+
+    Args:
+        plan: A file that ends in `.toml` (docs/tournaments.md), or the name of a plan that comes with
+            flagfall: `demo`.
+        out: The folder for all that is left of it; by default what the plan says.
+        jobs: How many matches at a time; by default what the plan says, or what leaves every agent a
+            processor of its own.
+        engine: `ray` plays on the cluster that Ray finds (needs the extra `ray`).
+        resume: Go on with what is in the folder; if nothing is, begin.
+        seed: In place of the plan's.
+        dry_run: Print the schedule and an estimate, and play nothing.
+        quiet: Do not tell how far it is.
+    """
+    from flagfall.tournament.exports import check_format
+    from flagfall.tournament.plan.model import MAX_SEED
+    from flagfall.tournament.plan.parser import PLANS, load_plan
+
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"--seed {seed}: write a whole number, from 0 to {MAX_SEED}")
+    loaded = load_plan(plan, seed=seed)
+    folder = out or loaded.output.folder
+    if dry_run:
+        from flagfall.cli.tournaments.schedule import print_schedule
+
+        print_schedule(loaded, folder, jobs)
+        return 0
+    again = ["flagfall", "tournament", plan, "--out", str(folder), "--resume"]
+    again += [] if jobs is None else ["--jobs", str(jobs)]
+    again += [] if engine == "local" else ["--engine", engine]
+    again += [] if seed is None else ["--seed", str(seed)]
+    for form in loaded.output.tables:
+        check_format(form)
+    _check_agents(loaded, folder, *(() if plan in PLANS else (Path(plan),)))
+
+    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.tournaments.live_screen import TournamentScreen
+    from flagfall.tournament.run.api import run_tournament
+
+    screen = TournamentScreen(quiet=quiet)
+
+    async def play(stop: trio.Event) -> None:
+        await run_tournament(
+            loaded,
+            folder,
+            jobs=jobs,
+            engine=engine,
+            resume=resume,
+            base=Path() if plan in PLANS else Path(plan).parent,
+            stop=stop,
+            begun=screen.begin,
+            noticed=screen.note,
+            warn=screen.say,
+        )
+
+    fault: FlagfallError | None = None
+    code = 0
+    try:
+        with screen.shown():
+            code = run_until_interrupted(
+                play, say=screen.say, stopping="ending the matches that are being played"
+            )
+    except HostFault as error:
+        fault = error
+    try:
+        _print_results(loaded, folder, shlex.join(again))
+    except FlagfallError as error:
+        fault = fault or error
+    if fault is not None:
+        raise fault
+    return code
+
+
+def _check_agents(plan: Plan, *private: Path) -> None:
+    """Import those that are in files or modules, each in a process.
+
+    Args:
+        plan: of the tournament.
+        private: what no agent may see.
+
+    Raises:
+        UsageError: some cannot be imported, or would see that.
+    """
+    from flagfall.agents.registry import is_sample
+    from flagfall.agents.spec import is_foreign
+    from flagfall.cli.runs.preflight import check_now
+    from flagfall.tournament.run.api import refuse_showing
+
+    refuse_showing(plan, *private)
+    by_isolation: dict[str, list[str]] = {}
+    kinds = {}
+    for agent in plan.agents:
+        if not (is_sample(agent.spec) or is_foreign(agent.spec)):
+            kinds[repr(agent.isolation)] = agent.isolation
+            by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
+    for kind, specs in by_isolation.items():
+        check_now(specs, kinds[kind])
+
+
+def _print_results(plan: Plan, folder: Path, again: str) -> None:
+    from flagfall.cli.tournaments.standings import print_standings
+    from flagfall.tournament.exports import agent_rows, export
+    from flagfall.tournament.standings import standings
+    from flagfall.tournament.store import Store
+
+    store = Store(folder)
+    try:
+        stands = standings(plan, store.played())
+    finally:
+        store.close()
+    print_standings(stands)
+    print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})")
+    if not stands.over:
+        print(f"go on:   {again}")
+    for form in plan.output.tables:
+        path = folder / f"standings.{form}"
+        try:
+            path.write_bytes(export(agent_rows(stands), form))
+        except OSError as error:
+            raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,44 @@
+"""`flagfall transcript`."""
+
+from __future__ import annotations
+
+__all__ = ["transcript"]
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def transcript(
+    file: Path, /, *, output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
+) -> None:
+    """Print what was said in a match, one JSON object a line.
+
+    Args:
+        file: A journal.
+        output: Write it to this file instead; it appears when it is complete.
+    """
+    from flagfall.cli.console.files import reading, replacing
+
+    with reading(file):
+        if output is None:
+            for line in _lines(file):
+                sys.stdout.write(line)
+            return
+        with replacing(output) as writing:
+            writing.writelines(_lines(file))
+
+
+def _lines(file: Path) -> Iterator[str]:
+    import json
+
+    from flagfall.recording.journal.writer import read_journal
+    from flagfall.recording.transcript import transcript as told
+
+    for entry in told(read_journal(file)):
+        yield json.dumps(entry) + "\n"

@@ -1,0 +1,89 @@
+"""Files that commands read and write, with errors in the user's words."""
+
+from __future__ import annotations
+
+__all__ = ["reading", "replacing", "require_file"]
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from flagfall.errors import HostFault, UsageError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def require_file(path: Path) -> None:
+    """Refuse what is no file that can be read.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, not a journal")
+    if not path.exists():
+        folder = path.parent
+        names = [p.name for p in folder.iterdir() if p.is_file()] if folder.is_dir() else []
+        hint = nearest(path.name, names)
+        raise UsageError(f"no such file: {path}{hint if hint.startswith('; nearest') else ''}")
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"{path} may not be read")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Read a file that may come from a stranger; a fault in it is reported in one line, and so is Ctrl-C.
+
+    Raises:
+        UsageError: there is no such file, or the context raised one.
+    """
+    require_file(path)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"flagfall: {path}: interrupted before its end", file=sys.stderr)
+        raise
+    except UsageError as error:
+        from flagfall.cli.console.output import one_line
+
+        raise UsageError(one_line(str(error))) from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[TextIO]:
+    """A file to write that takes the place of `path` when the context ends well, and vanishes otherwise.
+
+    Raises:
+        UsageError: no file can be made there.
+        HostFault: the disk is full, or the like.
+    """
+    if path.exists() and not path.is_file():  # a pipe, a terminal, /dev/null
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file in it")
+        with path.open("w", encoding="utf-8") as straight:
+            yield straight
+        return
+    try:
+        number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+    made = Path(name)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            yield file
+        made.chmod(0o666 & ~_umask())
+        made.replace(path)
+    except OSError as error:
+        raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""GVGAI's learning track on the command line."""

@@ -1,0 +1,25 @@
+"""`flagfall gvgai`: the commands of GVGAI's learning track."""
+
+from __future__ import annotations
+
+__all__ = ["gvgai"]
+
+from typing import Final
+
+from cyclopts import App
+
+_COMMANDS: Final = {
+    "train": ("train:train", "Train and validate an agent on one game, and print how it did."),
+    "contest": ("contest:contest", "Every agent on every game: ranks and points."),
+    "serve": ("serve:serve", "Let clients of the original connect and play."),
+    "play-on": ("play_on:play_on", "Play at a server of the original."),
+    "results": ("results:results", "Print the figures of a recorded track."),
+}
+
+gvgai = App(
+    name="gvgai",
+    help="GVGAI's single-player learning track: train on three levels of a game, validate on two.",
+    help_format="markdown",
+)
+for _order, (_command, (_place, _line)) in enumerate(_COMMANDS.items()):
+    gvgai.command(f"flagfall.cli.gvgai.{_place}", name=_command, help=_line, sort_key=_order)

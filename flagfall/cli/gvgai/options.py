@@ -1,0 +1,203 @@
+"""Options that several commands of `flagfall gvgai` share, and how tracks are shown."""
+
+from __future__ import annotations
+
+__all__ = [
+    "Agents",
+    "Flag",
+    "Journal",
+    "PlayOptions",
+    "Rules",
+    "Seed",
+    "TrackOptions",
+    "check_files",
+    "check_output",
+    "print_figures",
+    "print_now",
+    "write_json",
+]
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from flagfall.errors import UsageError
+from flagfall.timing.durations import parse_duration
+
+if TYPE_CHECKING:
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.gvgai.play_track import TrackTimes
+    from flagfall.gvgai.track_statistics import TrackFigures
+    from flagfall.tasks.vgdl.learning_track import TrackRules
+
+Rules = Literal["gvgai-document", "gvgai-2017"]
+
+_CURVE_ROWS = 10
+"""A training curve is shown in no more rows."""
+
+
+@Parameter(name="*")
+@dataclass
+class TrackOptions:
+    """What a track may be told.
+
+    Attributes:
+        rules: `gvgai-document`: the competition's document. `gvgai-2017`: the program published for it.
+        training: Time for training, such as `30s`; by default the rules': 10m, or 5m.
+        games: Train on so many games at most.
+        rounds: Validate so often; by default 1, or 10.
+        time_control: Such as `"gvgai-document act=80ms/1s"`; its `total` is the time for training.
+        sprites: A folder of PNG files for the pictures that clients ask for; a game's `img=` names them.
+    """
+
+    rules: Rules = "gvgai-document"
+    training: str | None = None
+    games: int | None = None
+    rounds: int | None = None
+    time_control: str | None = None
+    sprites: Path | None = None
+
+    def read(self, think: str | None = None) -> tuple[TrackTimes, TrackRules]:
+        """The times and the rules that were meant.
+
+        Args:
+            think: what each act takes on the virtual clock.
+
+        Raises:
+            UsageError: something cannot be.
+        """
+        from flagfall.gvgai.play_track import TrackTimes
+        from flagfall.tasks.vgdl.learning_track import TrackRules
+
+        rules = TrackRules.named(self.rules, games=self.games, rounds=self.rounds)
+        return TrackTimes.of(
+            rules, self.time_control, _duration("--training", self.training), _duration("--think", think) or 0
+        )
+
+
+@Parameter(name="*")
+@dataclass
+class PlayOptions(TrackOptions):
+    """What else may be told where agents of ours play the track.
+
+    Attributes:
+        clock: `virtual`: only thinking takes time, and each act thinks for `--think`.
+        think: On the virtual clock, what each act takes, such as `10ms`.
+        host: Where agents run; by default the samples in the event loop, others in processes.
+        isolation: How agents in processes are kept apart: `process`, `sandbox` or `none`, as for
+            `flagfall run`; by default `process`, and `none` for `program:COMMAND`.
+        limits: What each of them may have, such as `memory=512MB processes=64`.
+        pass_env: Variables of the environment that they get besides the usual ones.
+    """
+
+    clock: Literal["wall", "virtual"] = "wall"
+    think: str | None = None
+    host: Literal["task", "thread", "process"] | None = None
+    isolation: Literal["none", "process", "sandbox"] | None = None
+    limits: str | None = None
+    pass_env: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None
+
+    def kept_apart(self) -> Isolation | None:
+        """Return how agents in processes are kept apart; `None` where the options leave that open.
+
+        Raises:
+            UsageError: something cannot be, or there are no processes.
+        """
+        from flagfall.agents.process.isolation import Isolation
+
+        if self.isolation is None and self.limits is None and self.pass_env is None:
+            return None
+        if self.clock == "virtual" or self.host in {"task", "thread"}:
+            raise UsageError(
+                "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock"
+                " out"
+            )
+        return Isolation.told(self.isolation, self.limits, self.pass_env)
+
+
+def _duration(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except UsageError as error:
+        raise UsageError(f"{option} {error}") from None
+
+
+Seed = Annotated[int, Parameter(name=["--seed", "-s"])]
+Journal = Annotated[Path | None, Parameter(name=["--journal", "-o"])]
+Flag = Parameter(negative="", show_default=False)
+Agents = Annotated[list[str], Parameter(name=["--agent", "-a"], consume_multiple=True, negative="")]
+
+
+def check_output(*, original: bool, json: bool) -> None:
+    """Check that one of two forms of output was asked for at most.
+
+    Raises:
+        UsageError: both were.
+    """
+    if original and json:
+        raise UsageError("--original-output and --json both say what is printed: leave one of them out")
+
+
+def print_now(line: str) -> None:
+    """Print a line of the original's output at once; the match goes on where its reader does not."""
+    from flagfall.cli import discard_output
+
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        discard_output()
+
+
+def print_figures(figures: TrackFigures) -> None:
+    """Print a track: by level, by phase, and the curve of the training."""
+    from flagfall.cli.console.output import duration, harmless, number, print_table, table
+
+    levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
+    for row in figures.levels:
+        values = (row.games, row.wins, row.losses, row.mean_score, row.best, row.mean_ticks)
+        levels.add_row(row.phase, str(row.level), *map(number, values))
+    print_table(levels)
+    phases = table("phase", numbers=("games", "wins", "turns", "late", "illegal", "time", "thinking"))
+    for row in figures.phases:
+        counts = map(number, (row.games, row.wins, row.turns, row.late, row.illegal))
+        phases.add_row(row.phase, *counts, duration(row.elapsed_ns), duration(row.think_ns))
+    print_table(phases)
+    curve = table("training until", numbers=("games", "wins", "mean score", "mean ticks"))
+    for row in figures.curve_in(_CURVE_ROWS):
+        shown = map(number, (row.games, row.wins, row.mean_score, row.mean_ticks))
+        curve.add_row(duration(row.until_ns), *shown)
+    print_table(curve)
+    if figures.disqualified:
+        print(f"disqualified: {figures.disqualified}: {harmless(figures.detail).strip()}")
+
+
+_BEGINNINGS = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
+"""Of the files that `--results` of these commands leaves."""
+
+
+def check_files(journal: Path | None, results: Path | None) -> None:
+    """See whether figures can be left there, before anything is played for them.
+
+    Raises:
+        UsageError: they cannot, or something else would be lost.
+    """
+    from flagfall.cli.runs.results_file import check_results
+
+    if results is not None:
+        if results == journal:
+            raise UsageError(f"--results {results}: the journal has this name already")
+        check_results(results, _BEGINNINGS)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Leave a value in a file, as JSON."""
+    from flagfall.cli.console.files import replacing
+
+    with replacing(path) as file:
+        json.dump(value, file, indent=2)
+        file.write("\n")

@@ -1,0 +1,33 @@
+"""`flagfall gvgai results`."""
+
+from __future__ import annotations
+
+__all__ = ["results"]
+
+from pathlib import Path
+from typing import Annotated
+
+from flagfall.cli.gvgai.options import Flag
+
+
+def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
+    """Print the figures of a recorded track: wins, scores, ticks, times, and the curve of the training.
+
+    Args:
+        file: A journal.
+        json: Print one JSON object instead of tables.
+    """
+    from flagfall.cli.console.files import reading
+    from flagfall.cli.console.output import print_json
+    from flagfall.cli.gvgai.options import print_figures
+    from flagfall.gvgai.track_statistics import TrackSink
+    from flagfall.recording.journal.writer import read_journal
+
+    sink = TrackSink()
+    with reading(file):
+        for event in read_journal(file):
+            sink(event)
+    if json:
+        print_json(sink.figures.as_data())
+    else:
+        print_figures(sink.figures)

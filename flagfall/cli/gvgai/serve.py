@@ -1,0 +1,146 @@
+"""`flagfall gvgai serve`."""
+
+from __future__ import annotations
+
+__all__ = ["serve"]
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from flagfall.cli.gvgai.options import Flag, Journal, Seed, TrackOptions
+
+if TYPE_CHECKING:
+    from flagfall.gvgai.server import Session
+
+_USUAL = TrackOptions()
+
+
+def serve(
+    *,
+    game: str | None = None,
+    game_id: int | None = None,
+    games_dir: Path = Path(),
+    port: int = 8080,
+    address: str = "127.0.0.1",
+    agents: int = 1,
+    options: TrackOptions = _USUAL,
+    seed: Seed = 0,
+    journal: Journal = None,
+    results: Path | None = None,
+    original_output: Annotated[bool, Flag] = False,
+    json: Annotated[bool, Flag] = False,
+) -> int:
+    """Let clients of the original, in Java, Python or anything else, connect and play a game.
+
+    Each client has a match and a clock of its own, and several may play at once. The server keeps the
+    clock: a late action is not played, and a client that breaks the protocol is out.
+
+    Args:
+        game: A file, or the name of a game that comes with flagfall.
+        game_id: The game's number in the original, instead of `--game`; `0` is aliens.
+        games_dir: For `--game-id`: the folder that holds `examples/gridphysics`, or the games themselves.
+        port: Where clients connect, and what the original listens at.
+        address: The address to listen at; `0.0.0.0` lets in whoever can reach this machine.
+        agents: End when so many have played; 0 goes on until Ctrl-C.
+        options: What the track may be told.
+        seed: Everything random derives from it; the second client's match has a seed of its own.
+        journal: Record each match in this file, numbered where there are several.
+        results: Leave all figures in this file, as JSON.
+        original_output: Print the lines of the original's server instead of tables; those of several clients
+            stand together client by client.
+        json: Print the figures as one JSON object instead of tables.
+    """
+    from functools import partial
+
+    import trio
+
+    from flagfall.cli.console.output import print_json
+    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.gvgai.options import check_files, check_output, print_figures, print_now, write_json
+    from flagfall.errors import UsageError
+    from flagfall.gvgai.original_output import OriginalOutput
+    from flagfall.gvgai.server import TrackServer
+    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+
+    if agents < 0:
+        raise UsageError(f"--agents {agents}: write a whole number, or 0 for no end")
+    path = _game(game, game_id, games_dir)
+    times, rules = options.read()
+    check_output(original=original_output, json=json)
+    check_files(journal, results)
+
+    def printed(_session: int) -> list[OriginalOutput]:
+        return [OriginalOutput(path, rules, print_now, at_once=agents == 1)] if original_output else []
+
+    server = TrackServer(
+        TrackSetup(path, rules, options.sprites),
+        times.control,
+        port=port,
+        address=address,
+        sessions=agents or None,
+        seed=seed,
+        journal=journal,
+        sinks=printed,
+        tell=_tell,
+    )
+
+    async def play(stop: trio.Event) -> None:
+        async with trio.open_nursery() as nursery:
+            bound = await nursery.start(partial(server.run, stop=stop))
+            _say(f"waiting for clients at {address}:{bound}")
+
+    code = run_until_interrupted(play)
+    data = {"sessions": [_data(session) for session in server.sessions]}
+    if results is not None:
+        write_json(results, data)
+    if json:
+        print_json(data)
+    elif not original_output:
+        for session in server.sessions:
+            print(f"{session.name}, seed {session.seed}")
+            print_figures(session.sink.figures)
+    for session in server.sessions:
+        if session.fault is not None:
+            raise session.fault
+    return code
+
+
+def _game(game: str | None, number: int | None, folder: Path) -> str:
+    """Return the game that the options name.
+
+    Raises:
+        UsageError: they name none, or two.
+    """
+    from flagfall.errors import UsageError
+    from flagfall.gvgai.game_numbers import game_file
+
+    if game is not None and number is None:
+        return game
+    if game is None and number is not None:
+        return game_file(number, folder)
+    raise UsageError("name the game with --game FILE or with --game-id NUMBER")
+
+
+def _data(session: Session) -> dict[str, object]:
+    journal = None if session.journal is None else str(session.journal)
+    return {
+        "client": session.number,
+        "seed": session.seed,
+        "journal": journal,
+    } | session.sink.figures.as_data()
+
+
+def _tell(session: Session) -> None:
+    if session.fault is not None:
+        _say(f"{session.name}: void: {session.fault}")
+    elif session.result is None:
+        _say(f"{session.name} has connected")
+    else:
+        fell = session.result.seats[0].fell
+        _say(f"{session.name} is through" if fell is None else f"{session.name} is out: {fell}")
+
+
+def _say(text: str) -> None:
+    import sys
+
+    print(f"flagfall: {text}", file=sys.stderr, flush=True)

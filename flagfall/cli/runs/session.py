@@ -1,0 +1,124 @@
+"""The matches of a plan, played one after another, until all are played or somebody wants it to end."""
+
+from __future__ import annotations
+
+__all__ = ["Session"]
+
+import signal
+import sys
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from flagfall.agents.connections.admission import open_series
+from flagfall.cli.console.interrupts import Interrupts, interruptible
+from flagfall.cli.console.progress import Progress, show_progress
+from flagfall.cli.runs.results_file import write_results
+from flagfall.cli.runs.tables import PlayedMatch
+from flagfall.errors import FlagfallError
+from flagfall.playing import play
+from flagfall.recording.journal.writer import Journal
+from flagfall.recording.round1_results import ResultsSink
+
+if TYPE_CHECKING:
+    from flagfall.cli.runs.plan import Plan, PlannedMatch
+    from flagfall.kernel.roles import Sink
+
+
+class Session:
+    """The state of a run.
+
+    Args:
+        plan: what to play.
+        logs: log every match; logging is set up already.
+        progress: show how far it is, if the standard error is a terminal.
+        whole: journals keep observations of any length.
+
+    Attributes:
+        plan: as given.
+        played: the matches that have a result.
+        fault: the error that ended it, if one did.
+        signal: the number of the signal that ended it; 0 where none did.
+    """
+
+    def __init__(
+        self, plan: Plan, *, logs: bool = False, progress: bool = False, whole: bool = False
+    ) -> None:
+        self.plan = plan
+        self.played: list[PlayedMatch] = []
+        self.fault: FlagfallError | None = None
+        self.signal = 0
+        self._logs = logs
+        self._whole = whole
+        self._console = Console(stderr=True, highlight=False, markup=False)
+        self._progress: Progress | None = None
+        if progress and self._console.is_terminal and not plan.has_human:
+            self._progress = Progress(len(plan.matches), plan.steps)
+
+    async def play(self) -> None:
+        """Play. Errors of the host and the user, and signals, are kept in attributes."""
+        shown = nullcontext() if self._progress is None else show_progress(self._progress, self._console)
+        try:
+            with shown:
+                async with interruptible(self._say) as interrupts:
+                    await self._play_all(interrupts)
+        except* KeyboardInterrupt:  # out of an agent that blocked the event loop
+            self.signal = self.signal or signal.SIGINT
+
+    async def _play_all(self, interrupts: Interrupts) -> None:
+        try:
+            async with open_series(self.plan.hosts.values()):
+                for match in self.plan.matches:
+                    if interrupts.stop.is_set():
+                        break
+                    await self._play_one(match, interrupts)
+        except FlagfallError as error:
+            self.fault = error
+        finally:
+            self.signal = interrupts.number
+
+    async def _play_one(self, match: PlannedMatch, interrupts: Interrupts) -> None:
+        plan = self.plan
+        if self._progress is not None:
+            self._progress.begin(match.number, ", ".join(host.name for host in match.hosts))
+        figures = ResultsSink()
+        try:
+            result = await play(
+                plan.tasks,
+                match.hosts,
+                scheduler=plan.scheduler,
+                time_control=plan.control,
+                seed=match.seed,
+                steps=plan.steps,
+                tick_ns=plan.tick_ns,
+                journal=None if match.journal is None else Journal(match.journal, whole=self._whole),
+                sinks=self._sinks(match, figures, interrupts),
+                stop=interrupts.stop,
+            )
+            self.played.append(PlayedMatch(match, result))
+        finally:  # whatever became of it; but where nothing was played, nothing is written
+            if match.results is not None and figures.begun:
+                write_results(match.results, figures.figures())
+
+    def _sinks(self, match: PlannedMatch, figures: ResultsSink, interrupts: Interrupts) -> list[Sink]:
+        sinks: list[Sink] = [] if self._progress is None else [self._progress]
+        if match.results is not None:
+            sinks.append(figures)
+        for host in match.hosts:
+            human = getattr(host, "human", None)
+            if human is not None:
+                human.stop = interrupts.stop.set
+                sinks.append(human.notice)
+        if self._logs:
+            from flagfall.recording.log_sink import LogSink
+
+            sinks.append(LogSink(str(match.number)))
+        return sinks
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError):  # the terminal was closed
+            if self._progress is not None:
+                self._console.print(f"flagfall: {text}")
+            else:
+                print(f"flagfall: {text}", file=sys.stderr, flush=True)

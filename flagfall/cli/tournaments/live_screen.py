@@ -1,0 +1,144 @@
+"""What is on the terminal while a tournament is played."""
+
+from __future__ import annotations
+
+__all__ = ["TournamentScreen"]
+
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from flagfall.cli.console.output import harmless, number, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flagfall.tournament.records import MatchRecord
+    from flagfall.tournament.run.runner import Run
+
+REFRESHES: Final = 4
+"""A second; the matches are played in other processes."""
+
+LINE_SECONDS: Final = 10.0
+"""How often a line tells how far it is, where there is no terminal to draw on."""
+
+RUNNING_ROWS: Final = 8
+AGENT_ROWS: Final = 12
+_BAR_CHARS: Final = 40
+
+
+class TournamentScreen:
+    """How far a tournament is: live on a terminal, else a line now and then; all on the standard error.
+
+    Args:
+        quiet: only what goes wrong.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = Console(stderr=True, highlight=False, markup=False)
+        self._quiet = quiet
+        self._run: Run | None = None
+        self._began = self._told = time.monotonic()
+        self._before = 0
+        self._points: Counter[str] = Counter()
+        self._matches: Counter[str] = Counter()
+        self._late: Counter[str] = Counter()
+        self._fell: Counter[str] = Counter()
+
+    def begin(self, run: Run) -> None:
+        """The run begins, with what was played before."""
+        self._run = run
+        self._before = len(run.records)
+        self._began = time.monotonic()
+        for record in run.records.values():
+            self._add(record)
+
+    def note(self, record: MatchRecord) -> None:
+        """A record was stored."""
+        if record.status == "void":
+            self.say(f"{record.id} is void: {harmless(record.why)}")
+        else:
+            self._add(record)
+        if not self._console.is_terminal and not self._quiet and time.monotonic() > self._told + LINE_SECONDS:
+            self._told = time.monotonic()
+            self.say(self._how_far())
+
+    def _add(self, record: MatchRecord) -> None:
+        for seat in record.seats:
+            self._matches[seat.agent] += 1
+            self._points[seat.agent] += seat.score  # type: ignore[assignment]  # a counter of any numbers
+            self._late[seat.agent] += seat.late
+            self._fell[seat.agent] += seat.fell is not None
+
+    def say(self, text: str) -> None:
+        """Tell something in a line."""
+        with suppress(OSError):  # the terminal was closed
+            if self._console.is_terminal:
+                self._console.print(f"flagfall: {text}", soft_wrap=True)
+            else:
+                print(f"flagfall: {text}", file=sys.stderr, flush=True)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Draw on the terminal while the context lasts, if there is one; nothing of it stays."""
+        if self._quiet or not self._console.is_terminal:
+            yield
+            return
+        with Live(
+            get_renderable=lambda: self,
+            console=self._console,
+            refresh_per_second=REFRESHES,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        ):
+            yield
+
+    def _how_far(self) -> str:
+        assert self._run is not None
+        run = self._run
+        played = len(run.records)
+        words = [f"{played:,} of {run.total:,} matches" if run.total is not None else f"{played:,} matches"]
+        rate = (played - self._before) / max(time.monotonic() - self._began, 1e-3)
+        if rate:
+            words.append(f"{rate:.3g}/s")
+            if run.total is not None:
+                words.append(f"{(run.total - played) / rate:,.0f} s left")
+        words += [f"{run.voids} void"] if run.voids else []
+        words += ["stopping"] if run.stopping else ["paused"] if run.paused else []
+        return ", ".join(words)
+
+    def __rich__(self) -> Group:
+        if self._run is None:
+            return Group(Text("measuring this machine's timer"))
+        line = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=self._run.total or 1, completed=len(self._run.records), width=_BAR_CHARS)
+        line.add_row(bar, Text(self._how_far()))
+        return Group(line, self._running(self._run), self._agents())
+
+    def _running(self, run: Run) -> Table:
+        rows = table("match", "task", "agents", numbers=("attempt", "for"))
+        now = time.monotonic()
+        for running in list(run.running.values())[:RUNNING_ROWS]:
+            agents = harmless(", ".join(running.spec.entrants))
+            seconds = f"{now - running.since:.0f} s"
+            rows.add_row(running.spec.id, harmless(running.spec.task), agents, str(running.attempt), seconds)
+        return rows
+
+    def _agents(self) -> Table:
+        rows = table("agent", numbers=("matches", "mean score", "late", "fell"))
+        means = {name: self._points[name] / matches for name, matches in list(self._matches.items())}
+        for name in sorted(means, key=lambda name: -means[name])[:AGENT_ROWS]:
+            counts = (self._late[name], self._fell[name])
+            rows.add_row(
+                harmless(name), number(self._matches[name]), f"{means[name]:.3f}", *map(number, counts)
+            )
+        return rows

@@ -1,0 +1,102 @@
+"""`flagfall results DIR`: what became of a tournament."""
+
+from __future__ import annotations
+
+__all__ = ["show_tournament"]
+
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from flagfall.cli.console.output import harmless, print_json, print_table, table
+from flagfall.cli.tournaments.standings import print_standings
+from flagfall.errors import HostFault, UsageError
+from flagfall.tournament.exports import FORMATS, agent_rows, export, match_rows
+from flagfall.tournament.standings import standings
+from flagfall.tournament.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from flagfall.tournament.exports import Row
+    from flagfall.tournament.records import MatchRecord
+
+
+def show_tournament(folder: Path, output: Path | None, form: str | None, *, matches: bool) -> None:
+    """Print the standings or the matches, or write them to a file.
+
+    Args:
+        folder: of the tournament.
+        output: the file.
+        form: `table`, or one of `flagfall.tournament.exports.FORMATS`; by default what the file's name says.
+        matches: a row for each seat of each match.
+
+    Raises:
+        UsageError: there is no tournament, or it cannot be shown so.
+        HostFault: the file cannot be written.
+    """
+    if form == "table" and output is not None:
+        raise UsageError(f"{output}: a table is for the screen; into a file take csv, json or parquet")
+    form = form or _form_of(output)
+    if form == "parquet" and output is None:
+        raise UsageError("Parquet is no text: name a file with --output")
+    with closing(Store(folder)) as store:
+        stored = store.plan()
+        if stored is None:
+            raise UsageError(f"{folder}: no tournament has begun there")
+        records = list(store.records())
+        if matches:
+            _show_rows(match_rows(records), output, form)
+            return
+        plan = stored.parse()
+        played = {record.id: record for record in records if record.status == "played"}
+        store.check(plan, played)
+    stands = standings(plan, played)
+    if form == "table":
+        print_standings(stands)
+        _tell_voids(records)
+    elif form == "json" and output is None:
+        print_json(stands.as_data())
+    else:
+        _show_rows(agent_rows(stands), output, form)
+
+
+def _form_of(output: Path | None) -> str:
+    if output is None:
+        return "table"
+    form = output.suffix.removeprefix(".")
+    if form not in FORMATS:
+        raise UsageError(f"{output}: end it in {', '.join(f'.{name}' for name in FORMATS)}")
+    return form
+
+
+def _show_rows(rows: Sequence[Row], output: Path | None, form: str) -> None:
+    if form == "table":
+        shown = table(*(rows[0] if rows else ()))
+        for row in rows:
+            shown.add_row(*("" if value is None else harmless(str(value)) for value in row.values()))
+        print_table(shown)
+        return
+    data = export(rows, form)
+    if output is None:
+        sys.stdout.write(data.decode())
+        return
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise HostFault(f"{output} cannot be written: {error.strerror or error}") from error
+
+
+def _tell_voids(records: Sequence[MatchRecord]) -> None:
+    """Say what the host did to the matches."""
+    voids = [record for record in records if record.status == "void"]
+    marked = [record for record in records if record.status == "played" and record.why]
+    if voids:
+        print(f"Void and played again: {len(voids)}; the last: {_reason(voids[-1])}")
+    if marked:
+        print(f"Counted though the host stalled: {len(marked)}; the last: {_reason(marked[-1])}")
+
+
+def _reason(record: MatchRecord) -> str:
+    return harmless(f"{record.id}, {record.why}")

@@ -1,0 +1,112 @@
+"""`flagfall tournament --dry-run`: what would be played, and how long that may take."""
+
+from __future__ import annotations
+
+__all__ = ["print_schedule"]
+
+from typing import TYPE_CHECKING, Final
+
+from flagfall.cli.console.output import duration, harmless, number, print_table, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from flagfall.tournament.plan.model import Plan, TaskEntry
+    from flagfall.tournament.records import MatchRecord, MatchSpec
+
+START_NS: Final = 400_000_000
+"""What an agent's process takes to come up, and go, on a machine of 2020 with a processor to spare."""
+
+
+SHOWN: Final = 1000
+"""Matches of a schedule that are printed: laying out a table of more takes minutes."""
+
+
+def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
+    """Print the matches that are known beforehand, and an estimate of the time that those take that are left.
+
+    Args:
+        plan: of the tournament.
+        folder: of the tournament; what was played there already is taken into account.
+        jobs: how many at a time; by default the plan's, or what the machine carries.
+    """
+    from flagfall.tournament.formats.schedule import schedule
+    from flagfall.tournament.run.engine import jobs_on
+
+    records = _played(plan, folder)
+    order = schedule(plan)
+    known = list(order.walk(records))
+    rows = table("match", "task", "agents", "seed", "", title=plan.name)
+    for spec in known[:SHOWN]:
+        agents = harmless(", ".join(spec.entrants))
+        played = "played" if spec.id in records else ""
+        rows.add_row(spec.id, harmless(spec.task), agents, str(spec.seed), played)
+    print_table(rows)
+    if len(known) > SHOWN:
+        print(f"and {number(len(known) - SHOWN)} more")
+    told = f"{number(len(known))} matches"
+    if order.total is None or order.total > len(known):
+        most = "" if order.total is None else f", {number(order.total)} at most"
+        told += f" are known so far{most}; the others depend on results"
+    print(told)
+    used = jobs or plan.jobs or jobs_on(plan)
+    left = [spec for spec in known if spec.id not in records]
+    print(f"{used} at a time; {_estimate(plan, left, known, records, used)}")
+
+
+def _played(plan: Plan, folder: Path) -> dict[str, MatchRecord]:
+    """The records of a tournament that was begun with this plan, if one was."""
+    from flagfall.tournament.plan.fingerprint import changes, plan_facts
+    from flagfall.tournament.store import Store, holds_tournament
+
+    if not holds_tournament(folder):
+        return {}
+    store = Store(folder)
+    try:
+        stored = store.plan()
+        if stored is None or changes(stored.facts, plan_facts(plan)):
+            return {}
+        return store.played(plan)
+    finally:
+        store.close()
+
+
+def _estimate(
+    plan: Plan,
+    left: Sequence[MatchSpec],
+    known: Iterable[MatchSpec],
+    records: Mapping[str, MatchRecord],
+    jobs: int,
+) -> str:
+    if not left:
+        return "nothing of it is left to play"
+    if plan.clock == "virtual":
+        return (
+            "on the virtual clock waiting takes no time: some milliseconds a match, and what agents compute"
+        )
+    times: dict[str, list[int]] = {}
+    for spec in known:
+        if spec.id in records:
+            times.setdefault(spec.task, []).append(records[spec.id].elapsed_ns)
+    if all(spec.task in times for spec in left):
+        total = sum(sum(times[spec.task]) / len(times[spec.task]) + START_NS for spec in left)
+        return f"about {duration(total / jobs)} for those that are left, going by those that were played"
+    least = sum(START_NS * len(spec.entrants) for spec in left) / jobs
+    longest = [_longest_ns(plan.task(spec.task)) for spec in left]
+    if any(one is None for one in longest):
+        return f"{duration(least)} at least; how long a match may take, the plan does not bound"
+    most = sum(one for one in longest if one is not None) / jobs
+    return f"from {duration(least)} to {duration(most)}, where every agent takes all of its time"
+
+
+def _longest_ns(task: TaskEntry) -> int | None:
+    """What the turns of a match may take at most; `None` where nothing bounds that."""
+    control = task.control
+    turn_ns = control.act_hard if control.late == "nil" else control.act
+    if task.tick_ns is not None:
+        turn_ns = task.tick_ns
+    bounds = [task.steps * turn_ns * task.seats] if task.steps is not None and turn_ns is not None else []
+    if control.total is not None:
+        bounds.append((control.total + (control.grace or 0)) * task.seats)
+    return min(bounds, default=None)

@@ -1,0 +1,83 @@
+"""The tables of a tournament."""
+
+from __future__ import annotations
+
+__all__ = ["print_standings"]
+
+from typing import TYPE_CHECKING, Any, Final
+
+from flagfall.cli.console.output import duration, harmless, number, print_table, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flagfall.tournament.standings import AgentRow, Standings
+    from flagfall.tournament.stats.intervals import Interval
+
+
+def _interval(value: Interval | None, places: int) -> str:
+    if value is None:
+        return ""
+    if value.low is None or value.high is None:
+        return f"{value.value:.{places}f}"
+    return f"{value.value:.{places}f} [{value.low:.{places}f}, {value.high:.{places}f}]"
+
+
+def _skill(row: AgentRow) -> str:
+    return "" if row.skill is None else f"{row.skill.mu:.1f} ± {row.skill.sigma:.1f}"
+
+
+_COLUMNS: Final[dict[str, Callable[[AgentRow], str]]] = {
+    "points": lambda row: "" if row.points is None else number(row.points),
+    "Buchholz": lambda row: "" if row.buchholz is None else number(row.buchholz),
+    "score": lambda row: _interval(row.score, 2),
+    "Elo": lambda row: _interval(row.elo, 0),
+    "skill": _skill,
+    "matches": lambda row: number(row.matches),
+    "won": lambda row: number(row.wins),
+    "drawn": lambda row: number(row.draws),
+    "lost": lambda row: number(row.losses),
+    "late": lambda row: number(row.late),
+    "out: late": lambda row: number(row.time_losses),
+    "out: other": lambda row: number(row.crashes),
+    "illegal": lambda row: number(row.illegal),
+    "p50": lambda row: duration(row.think_p50_ns),
+    "p99": lambda row: duration(row.think_p99_ns),
+}
+
+
+def print_standings(shown: Standings) -> None:
+    """Print who stands where, the same without time losses where there were any, and each task."""
+    print_table(_agents("Standings" if shown.over else "Standings so far", shown.rows))
+    if shown.timeless:
+        print_table(_agents("Without matches in which the clock put somebody out", shown.timeless))
+    rows = table(
+        "task", "agent", numbers=("matches", "score", "reward", "solved", "played", "fell"), title="Tasks"
+    )
+    for row in shown.tasks:
+        counts = map(number, (row.solved, row.tasks, row.fell))
+        rows.add_row(
+            harmless(row.task),
+            harmless(row.agent),
+            number(row.matches),
+            _interval(row.score, 2),
+            number(row.reward),
+            *counts,
+        )
+    print_table(rows)
+    if shown.sprt is not None:
+        test = shown.sprt
+        decision = f"{test.decision} accepted" if test.decision else "undecided"
+        print(f"SPRT: LLR {test.llr:.2f} in [{test.lower:.2f}, {test.upper:.2f}], {decision}")
+    for note in shown.notes:
+        print(f"Note: {harmless(note)}")
+
+
+def _agents(title: str, agents: Sequence[AgentRow]) -> Any:
+    """Without the columns that are empty for all."""
+    columns = {name: [tell(row) for row in agents] for name, tell in _COLUMNS.items()}
+    kept = {name: cells for name, cells in columns.items() if any(cells)}
+    rows = table("place", "agent", numbers=tuple(kept), title=title)
+    for place, row in enumerate(agents):
+        rows.add_row(str(row.place), harmless(row.agent), *(cells[place] for cells in kept.values()))
+    return rows

@@ -1,0 +1,1 @@
+"""Configuration files: TOML and JSON, with every problem reported by its line."""

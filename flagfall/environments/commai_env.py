@@ -1,0 +1,125 @@
+"""The byte tasks for Gymnasium: a byte in, a byte out.
+
+gymnasium.make("flagfall/CommAI-v0", task="micro5.18", render_mode="ansi")
+gymnasium.make("flagfall/CommAI-v0", config="challenge", max_episode_steps=100_000)
+"""
+
+from __future__ import annotations
+
+__all__ = ["CommAIEnv"]
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from flagfall.environments.gymnasium_env import TaskEnv
+from flagfall.errors import UsageError
+from flagfall.kernel.roles import SchedulerRole, StepResult
+from flagfall.tasks.adapters.imports import check_imports
+from flagfall.tasks.catalog import make_task
+from flagfall.tasks.commai.byte_task import ByteTask
+from flagfall.tasks.configs import Config, load_config
+from flagfall.tasks.curriculum_task import StreamTask
+from flagfall.tasks.scheduler_text import parse_policy
+
+SHOWN_STEPS: Final = 80
+"""What `render` shows of the dialogue: a line on a terminal."""
+
+_NOT_SHOWN: Final = "."
+_BIT_VALUES: Final = 2
+
+
+class CommAIEnv(TaskEnv):
+    """A teacher and a learner, who say one byte each in a step.
+
+    The observation is what the teacher says, the action what the learner answers: whole numbers from 0 to
+    255, of which 32, a space, is silence. The reward of an answer comes with the next byte. With
+    `reset(seed=s)` the learner meets what it would meet in `flagfall run --seed s`.
+
+    An episode is one instance of a task, or the whole curriculum of a configuration, in which one task
+    follows another without a break, and which may have no end: then give `max_episode_steps` to
+    `gymnasium.make`. A configuration in bit mode makes it bits, 0 and 1.
+
+    Args:
+        task: an id such as `micro1`, which is the default.
+        config: what `flagfall.tasks.configs.load_config` takes (`challenge`, a file of round 1, a TOML file),
+            or a `Config`, instead of a task.
+        render_mode: `ansi`: `render` gives the last steps of the dialogue in three lines, those of the
+            teacher, of the learner, and of the rewards (`+` and `-`).
+
+    Raises:
+        UsageError: there is no such task or configuration, both are given, or the task is not of bytes.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium declares it so
+
+    def __init__(
+        self,
+        task: str | None = None,
+        *,
+        config: str | Path | Config | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if task is not None and config is not None:
+            raise UsageError("give a task or a config, not both: a config says which tasks there are")
+        build = _one_instance(task or "micro1") if config is None else _curriculum(config)
+        super().__init__(Dialogue(str(config or task or "micro1"), build), render_mode)
+
+
+class Dialogue(StreamTask):
+    """A stream of byte or bit tasks that keeps the last that was said, to show it."""
+
+    render_modes = ("ansi",)
+
+    def __init__(self, id: str, build: Callable[[], SchedulerRole]) -> None:  # noqa: A002 - as everywhere
+        self._steps_shown: deque[tuple[int, int, float]] = deque(maxlen=SHOWN_STEPS)
+        self._unanswered: int | None = None
+        super().__init__(id, build)
+
+    def _reset(self, seed: int) -> Any:
+        self._steps_shown.clear()
+        self._unanswered = super()._reset(seed)
+        return self._unanswered
+
+    def _step(self, action: Any) -> StepResult:
+        result = super()._step(action)
+        assert self._unanswered is not None
+        self._steps_shown.append((self._unanswered, int(action), result.reward))
+        self._unanswered = result.observation
+        return result
+
+    def render(self, mode: str = "ansi", *args: Any, **kwargs: Any) -> Any:
+        """What both said, a column a step; a reward stands below the answer that it is for."""
+        if mode != "ansi":
+            return super().render(mode, *args, **kwargs)
+        teacher = [said for said, _, _ in self._steps_shown]
+        learner = [said for _, said, _ in self._steps_shown]
+        rewards = ["+" if paid > 0 else "-" if paid < 0 else " " for _, _, paid in self._steps_shown]
+        if self._unanswered is not None:
+            teacher.append(self._unanswered)
+        lines = {"teacher": self._text(teacher), "learner": self._text(learner), "reward": "".join(rewards)}
+        return "\n".join(f"{who:<8}{said}".rstrip() for who, said in lines.items())
+
+    def _text(self, said: list[int]) -> str:
+        if getattr(self.action_space, "n", 0) == _BIT_VALUES:
+            return "".join(map(str, said))
+        return "".join(chr(byte) if chr(byte).isprintable() else _NOT_SHOWN for byte in said)
+
+
+def _one_instance(task_id: str) -> Callable[[], SchedulerRole]:
+    def build() -> SchedulerRole:
+        check_imports(task_id)  # an id in a journal may hold this one as an option
+        task = make_task(task_id)
+        if not isinstance(task, ByteTask):
+            task.close()
+            raise UsageError(
+                f"{task_id} is no task of bytes; flagfall.environments.gymnasium_env.TaskEnv takes it"
+            )
+        return parse_policy("sequential:1", [task])
+
+    return build
+
+
+def _curriculum(config: str | Path | Config) -> Callable[[], SchedulerRole]:
+    return (config if isinstance(config, Config) else load_config(config)).build

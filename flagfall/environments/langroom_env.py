@@ -1,0 +1,318 @@
+"""LangRoom for Gymnasium: one room, and many in a batch.
+
+gymnasium.make("flagfall/LangRoom-v0", task="echo", view=3)
+gymnasium.make_vec("flagfall/LangRoom-v0", num_envs=256)
+"""
+
+from __future__ import annotations
+
+__all__ = ["LangRoomEnv", "LangRoomVectorEnv"]
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from gymnasium import Env
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from flagfall.errors import UsageError, nearest
+from flagfall.tasks.langroom.batch import Rooms
+from flagfall.tasks.langroom.images import Picture, Pictures, pictures
+from flagfall.tasks.langroom.log_image import Lately, beside_panels, room_as_text
+from flagfall.tasks.langroom.room import Room
+from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, Rules, place_of, read_action
+from flagfall.tasks.langroom.task import action_space, observation_space, room_info
+
+Observation: TypeAlias = dict[str, Any]
+Action: TypeAlias = dict[str, Any]
+Info: TypeAlias = dict[str, Any]
+
+_FRAME_PIXELS: Final = 240
+"""The picture for people is about so high, and four times as wide."""
+
+_FRAMES_PER_SECOND: Final = 5
+
+_NOT_BEGUN: Final = "no episode is going on: reset begins one"
+
+_COLOR_NAMES: Final = np.array(COLORS, object)
+_WORD_NAMES: Final = np.array(WORDS, object)
+
+
+class LangRoomEnv(Env[Observation, Action]):
+    """One LangRoom; see `flagfall.tasks.langroom.rules` for what happens in it.
+
+    An observation has `image`, uint8 (resolution, resolution, 3), and `text`, the index of the current word;
+    an action has `move` and `talk`. `info` has what the agent must find out itself: `player` (x, y), `colors`
+    (object to colour), `word`. An episode is truncated after `length` steps, and never terminated.
+
+    A reset with a seed makes the generator anew, as `numpy.random.default_rng(seed)`; without one it goes on.
+
+    Args:
+        render_mode: `rgb_array`, for a picture of the view and of the last words and rewards; `ansi`, for the
+            whole room in letters.
+        task: one of `flagfall.tasks.langroom.rules.TASKS`; this and the others as for `Rules`.
+
+    Raises:
+        UsageError: an argument cannot be.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium declares it so
+        "render_modes": ["rgb_array", "ansi"],
+        "render_fps": _FRAMES_PER_SECOND,
+    }
+
+    def __init__(self, task: str = "answer-only", *, render_mode: str | None = None, **options: Any) -> None:
+        self.rules = Rules.choose(task, **options)
+        self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
+        self._pictures = pictures(self.rules)
+        self.action_space = action_space(self.rules)
+        self.observation_space = observation_space(self.rules)
+        self._room = Room(self.rules, np.random.default_rng(0))
+        self._lately = Lately()
+        self._begun = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Begin an episode; see `gymnasium.Env.reset`. There are no options."""
+        super().reset(seed=seed, options=options)
+        self._room.rng = self.np_random
+        self._room.begin()
+        self._begun = True
+        self._lately.begin(self._room.word)
+        return self._observation(), room_info(self._room)
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
+        """Take a step; see `gymnasium.Env.step`.
+
+        Raises:
+            UsageError: there is no such move or word, or no episode is going on.
+        """
+        room = self._room
+        move, talk = read_action(action)
+        reward = room.step(move, talk)
+        self._lately.add(room.word, talk, reward)
+        return self._observation(), reward, False, room.over, room_info(room)
+
+    def render(self) -> Any:
+        """The picture, uint8 (height, 4 * height, 3), or the text, as `render_mode` says.
+
+        Raises:
+            UsageError: no episode has begun.
+        """
+        if not self._begun:
+            raise UsageError(_NOT_BEGUN)
+        room = self._room
+        if self.render_mode == "ansi":
+            return room_as_text(room.player, room.colors, room.word)
+        if self.render_mode == "rgb_array":
+            return beside_panels(_large(self.rules).seen(room.place, room.colors), self._lately)
+        return None
+
+    def _observation(self) -> Observation:
+        room = self._room
+        return {"image": self._pictures.seen(room.place, room.colors).copy(), "text": room.word}
+
+
+class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
+    """Many LangRooms in numpy; room by room the same as `LangRoomEnv` with the same seed.
+
+    `reset(seed=7)` gives room i the seed 7 + i; a list gives each its own. A reset without a seed, and every
+    automatic one, goes on with the generators.
+
+    Args:
+        num_envs: how many.
+        task: as for `LangRoomEnv`.
+        render_mode: `rgb_array`: `render` gives the view of each room.
+        autoreset_mode: what comes after the end of an episode (`gymnasium.vector.AutoresetMode`): the next
+            step is the reset, whatever the action (`NEXT_STEP`); the last step gives the first observation
+            of the next episode, and `final_obs` and `final_info` in `info` (`SAME_STEP`); or nothing, and
+            the rooms that have ended must be reset with `options={"reset_mask": mask}` (`DISABLED`).
+        options: as for `LangRoomEnv`.
+
+    Raises:
+        UsageError: an argument cannot be.
+    """
+
+    metadata: dict[str, Any]
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        task: str = "answer-only",
+        *,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **options: Any,
+    ) -> None:
+        _check_count(num_envs)
+        self.num_envs = num_envs
+        self.rules = Rules.choose(task, **options)
+        self.render_mode = _checked_mode(render_mode, ["rgb_array"])
+        self._autoreset = _checked_autoreset(autoreset_mode)
+        self.metadata = {
+            "render_modes": ["rgb_array"],
+            "render_fps": _FRAMES_PER_SECOND,
+            "autoreset_mode": self._autoreset,
+        }
+        self._rooms = Rooms(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
+        self.single_action_space = action_space(self.rules)
+        self.single_observation_space = observation_space(self.rules)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self._begun = np.zeros(num_envs, np.bool_)
+        self._everywhere = np.ones(num_envs, np.bool_)
+        self._everywhere.flags.writeable = False
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Begin an episode in every room, or in those of a mask.
+
+        Args:
+            seed: room i gets `seed + i`; or one for each room; or none.
+            options: may have `reset_mask`, bool (num_envs,): the rooms to be reset.
+
+        Raises:
+            UsageError: the seeds or the mask do not fit the rooms.
+        """
+        mask = self._checked_mask((options or {}).get("reset_mask"))
+        seeds: Sequence[int | None] | None = (
+            [int(seed) + room for room in range(self.num_envs)]
+            if isinstance(seed, int | np.integer)
+            else seed
+        )
+        if seeds is not None and len(seeds) != self.num_envs:
+            raise UsageError(f"seed: {len(seeds)} seeds for {self.num_envs} rooms: give one for each")
+        chosen = np.flatnonzero(mask)
+        for room in chosen:
+            own = None if seeds is None else seeds[int(room)]
+            if own is not None or not self._begun[room]:
+                self._rooms.rngs[room] = np.random.default_rng(own)
+        self._begun |= mask
+        self._rooms.begin(chosen)
+        return self._observation(), self._info(mask)
+
+    def step(
+        self, actions: Action
+    ) -> tuple[Observation, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
+        """Take a step in every room; see `gymnasium.vector.VectorEnv.step`.
+
+        Raises:
+            UsageError: there is no such move or word, or no episode is going on; nothing has happened.
+        """
+        rooms = self._rooms
+        if not self._begun.all():
+            raise UsageError(_NOT_BEGUN)
+        try:
+            moves, talks = np.asarray(actions["move"]), np.asarray(actions["talk"])
+        except (TypeError, LookupError):
+            raise UsageError(f"{actions!r} are no actions: give an array of moves and one of talks") from None
+        over = rooms.over
+        beginning = over if self._autoreset is AutoresetMode.NEXT_STEP and over.any() else None
+        rewards = rooms.step(moves, talks, beginning)
+        truncated = rooms.over
+        final: Info = {}
+        if self._autoreset is AutoresetMode.SAME_STEP and truncated.any():
+            final = self._final(truncated)
+            rooms.begin(np.flatnonzero(truncated))
+        terminated = np.zeros(self.num_envs, np.bool_)
+        return self._observation(), rewards, terminated, truncated, self._info(self._everywhere) | final
+
+    def render(self) -> tuple[Picture, ...] | None:
+        """The view of each room, as in the last observation but larger.
+
+        Raises:
+            UsageError: in some room no episode has begun.
+        """
+        if self.render_mode is None:
+            return None
+        if not self._begun.all():
+            raise UsageError(_NOT_BEGUN)
+        large = _large(self.rules)
+        places = [place_of(x, y) for x, y in self._rooms.players.tolist()]
+        return tuple(
+            large.seen(place, colors).copy()
+            for place, colors in zip(places, self._rooms.colors.tolist(), strict=True)
+        )
+
+    def _observation(self) -> Observation:
+        size = self.rules.resolution
+        images = np.empty((self.num_envs, size, size, 3), np.uint8)
+        self._rooms.look(images)
+        return {"image": images, "text": self._rooms.words.copy()}
+
+    def _info(self, mask: NDArray[np.bool_]) -> Info:
+        """As Gymnasium puts together the infos of many: each with a mask of the rooms that it tells of."""
+        rooms = self._rooms
+        told = mask.copy()
+        colors: Info = {}
+        for number, name in enumerate(OBJECTS):
+            colors |= {name: _COLOR_NAMES[rooms.colors[:, number]], f"_{name}": told}
+        player, word = rooms.players, _WORD_NAMES[rooms.words]
+        if mask is not self._everywhere:
+            player[~mask] = 0
+            for names in (word, *(colors[name] for name in OBJECTS)):
+                names[~mask] = None
+        return {
+            "player": player,
+            "_player": told,
+            "colors": colors,
+            "_colors": told,
+            "word": word,
+            "_word": told,
+        }
+
+    def _final(self, ended: NDArray[np.bool_]) -> Info:
+        """What the rooms that have ended showed last."""
+        shown = self._observation()
+        observations = np.full(self.num_envs, None, object)
+        for room in np.flatnonzero(ended):
+            observations[room] = {"image": shown["image"][room].copy(), "text": shown["text"][room]}
+        return {
+            "final_obs": observations,
+            "_final_obs": ended.copy(),
+            "final_info": self._info(ended),
+            "_final_info": ended.copy(),
+        }
+
+    def _checked_mask(self, mask: Any) -> NDArray[np.bool_]:
+        if mask is None:
+            return self._everywhere
+        fits = isinstance(mask, np.ndarray) and mask.shape == (self.num_envs,) and mask.dtype == np.bool_
+        if not fits or not mask.any():
+            raise UsageError(
+                f"reset_mask={mask!r}: give an array of {self.num_envs} truth values, one of them true"
+            )
+        checked: NDArray[np.bool_] = mask
+        return checked
+
+
+def _large(rules: Rules) -> Pictures:
+    """Pictures of the same view for people: cells of so many whole pixels that all together fill a frame."""
+    cell = max(rules.cell, _FRAME_PIXELS // rules.cells)
+    return pictures(Rules(view=rules.view, resolution=cell * rules.cells))
+
+
+def _check_count(rooms: Any) -> None:
+    whole = isinstance(rooms, int | np.integer) and not isinstance(rooms, bool)
+    if not whole or rooms < 1:
+        raise UsageError(f"num_envs={rooms!r}: a batch has at least 1 room")
+
+
+def _checked_mode(mode: str | None, known: Sequence[str]) -> str | None:
+    if mode is not None and mode not in known:
+        raise UsageError(f"render_mode={mode!r}: there is no such mode{nearest(str(mode), known)}")
+    return mode
+
+
+def _checked_autoreset(mode: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        known = [known.value for known in AutoresetMode]
+        raise UsageError(
+            f"autoreset_mode={mode!r}: there is no such mode{nearest(str(mode), known)}"
+        ) from None

@@ -1,0 +1,144 @@
+"""Any task for several players as a parallel PettingZoo environment; needs the extra `pettingzoo`."""
+
+from __future__ import annotations
+
+__all__ = ["TaskParallelEnv"]
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from flagfall.environments.gymnasium_env import SEEDS, end_of, pictures_of
+from flagfall.errors import UsageError
+from flagfall.tasks.adapters.space_values import contains, lowest
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space
+
+    from flagfall.tasks.task import Task
+
+
+class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo has no types
+    """One task; its players are the agents, all of whom live until the episode is over.
+
+    Where a task asks only some of its players, the others' actions are left out, they see again what they
+    saw last (before they have seen anything, the lowest of their space: zeros), and `info` says `asked` for
+    each. Seeds, actions that are not legal now, and the last `info` are as in
+    `flagfall.environments.gymnasium_env.TaskEnv`.
+
+    Args:
+        task: the task; the environment closes it.
+        render_mode: as for `TaskEnv`.
+
+    Raises:
+        UsageError: the task is for one player, or has no such picture.
+
+    Attributes:
+        task: likewise.
+    """
+
+    metadata: dict[str, Any] = {"name": "flagfall", "render_modes": []}  # noqa: RUF012 - as PettingZoo has it
+
+    def __init__(self, task: Task, render_mode: str | None = None) -> None:
+        if len(task.players) == 1:
+            raise UsageError(
+                f"{task.id} is for one player: flagfall.environments.gymnasium_env.TaskEnv takes it"
+            )
+        pictures = pictures_of(task, render_mode)
+        self.metadata = {**self.metadata, "name": task.id, "render_modes": list(pictures)}
+        self.task = task
+        self.render_mode = render_mode
+        self.possible_agents = list(task.players)
+        self.agents: list[str] = []
+        # Copies: whoever seeds the spaces of an environment seeds nobody else's.
+        self.action_spaces = {player: deepcopy(task.action_space_of(player)) for player in task.players}
+        self.observation_spaces = {
+            player: deepcopy(task.observation_space_of(player)) for player in task.players
+        }
+        self._random = np.random.default_rng()
+        self._picture = None if render_mode is None else pictures[render_mode]
+        self._shown: dict[str, Any] = {}
+        self._asked: set[str] = set()
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        """The space of this player's observations."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        """The space of this player's actions."""
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Begin an episode; see `pettingzoo.ParallelEnv.reset`. There are no options."""
+        del options
+        if seed is None:
+            seed = int(self._random.integers(SEEDS))
+        else:
+            self._random = np.random.default_rng(seed)
+        self.agents = list(self.possible_agents)
+        self._shown = {player: lowest(self.observation_spaces[player]) for player in self.agents}
+        self._see(self.task.reset(seed))
+        return deepcopy(self._shown), self._infos({})
+
+    def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        """Take a step; see `pettingzoo.ParallelEnv.step`.
+
+        Raises:
+            UsageError: somebody who was asked says nothing, or what is no action.
+        """
+        agents = list(self.agents)
+        chosen, illegal = self._actions(actions)
+        result = self.task.step(chosen)
+        self._see(result.observation)
+        rewards = result.reward if isinstance(result.reward, Mapping) else {}
+        ends = end_of(self.task) if result.done else {}
+        if result.done:
+            self.agents = []
+        infos = self._infos(ends)
+        for player in illegal:
+            infos[player]["illegal"] = True
+        return (
+            {player: deepcopy(self._shown[player]) for player in agents},
+            {player: float(rewards.get(player, 0)) for player in agents},
+            dict.fromkeys(agents, result.terminated),
+            dict.fromkeys(agents, result.truncated),
+            infos,
+        )
+
+    def _actions(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Those of the players that were asked, and whose are not legal now."""
+        judge = getattr(self.task, "is_legal_for", lambda _player, action: self.task.is_legal(action))
+        chosen, illegal = {}, []
+        for player in self.possible_agents:
+            if player not in self._asked:
+                continue
+            if player not in actions:
+                raise UsageError(f"{self.task.id}: {player} was asked, and there is no action of it")
+            action, space = actions[player], self.action_spaces[player]
+            legal = judge(player, action)
+            if not legal and not contains(space, action):
+                raise UsageError(f"{action!r} is no action of {player} in {self.task.id}: it takes {space}")
+            chosen[player] = action if legal else self.task.nil_action
+            illegal += [] if legal else [player]
+        return chosen, illegal
+
+    def _see(self, observation: Any) -> None:
+        shown = observation if isinstance(observation, Mapping) else {}
+        self._asked = set(shown)
+        self._shown.update(shown)
+
+    def _infos(self, ends: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        return {player: {"asked": player in self._asked, **ends} for player in self.possible_agents}
+
+    def render(self) -> Any:
+        """The picture that `render_mode` says: an array, or a text."""
+        return None if self._picture is None else self.task.render(self._picture)
+
+    def close(self) -> None:
+        """Close the task."""
+        self.task.close()

@@ -1,0 +1,1 @@
+"""Clients of GVGAI's learning track, started here."""

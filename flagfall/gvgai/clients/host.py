@@ -1,0 +1,259 @@
+"""Host of a GVGAI client that is started here and connects to a port, as the public clients do.
+
+| the client | verdict |
+|---|---|
+| ends before it connects, or has not connected in time | `not started` |
+| connects a second time | the connection is refused, and the first one goes on |
+| says nothing, ends, sends what is no reply | as for any client: `late`, `gone`, `garbage` |
+"""
+
+from __future__ import annotations
+
+__all__ = ["CONNECT_SECONDS", "ClientHost", "ready"]
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Iterable
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import attrs
+import trio
+
+from flagfall.agents.command_line import split_command
+from flagfall.agents.process import supervisor
+from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.sandbox import check_sandbox
+from flagfall.agents.process.supervised import LAST_WORDS_SECONDS, Guarded, open_guarded, supervise
+from flagfall.errors import AgentFault, HostFault
+from flagfall.gvgai.clients.network import PORT_PLACEHOLDER, ClientNetwork, is_made_by, open_network
+from flagfall.gvgai.hosts import ConnectedHost
+from flagfall.timing.durations import S
+
+if TYPE_CHECKING:
+    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.seat import Seat
+    from flagfall.tasks.vgdl.learning_track import Track
+
+CONNECT_SECONDS: Final = 10.0
+"""The least time that a client has to connect; a Java virtual machine on a busy host takes some seconds."""
+
+ANSWER_SECONDS: Final = 1.0
+"""The part of `start` that is kept for the first answer, so that a client that does not connect and one that
+does not answer get different verdicts."""
+
+END_SECONDS: Final = 0.5
+"""The time that a client has to end by itself when its connection is closed."""
+
+LOOK_AGAIN_SECONDS: Final = 0.01
+"""The time between two searches for the owner of a connection; each reads all descriptors of the client."""
+
+LOOKS: Final = 5
+"""Searches before a connection is turned away: the processes and descriptors change meanwhile."""
+
+_SHOWN: Final = ("hosts", "nsswitch.conf", "java-*")
+"""Files of `/etc` that clients need in a sandbox: the address of `localhost`, and the settings of Java."""
+
+
+_MADE_UP: Final = (("/", "dev"), ("/", "proc"), ("/", "sys"))
+
+
+class ClientHost:
+    """Starts a client that connects, and plays its seat.
+
+    Args:
+        command: the client with its arguments; split as a shell would, without running one. It connects to
+            port 8080 of `localhost`; `{port}` stands for the port, for a client that takes one.
+        track: the plan that is played.
+        name: for tables and records.
+        isolation: how its process is kept apart. In a sandbox it can read the files and folders that its
+            command names.
+
+    Raises:
+        UsageError: there is no such program; a sandbox is asked for, and there can be none here.
+    """
+
+    kind: Literal["process"] = "process"
+
+    def __init__(self, command: str, track: Track, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
+        if isolation.kind == "sandbox":
+            check_sandbox()
+        self.name = name
+        program, *arguments = split_command(command)
+        self._words = [str(Path(shutil.which(program) or program).absolute()), *arguments]
+        self._track = track
+        self._isolation = isolation
+        self._network: ClientNetwork | None = None
+
+    async def prepare(self) -> None:
+        """Find a network for the client. It may wait for a port: so before the match and its clock begin.
+
+        Raises:
+            HostFault: there is none.
+        """
+        takes_port = any(PORT_PLACEHOLDER in word for word in self._words)
+        self._network = await open_network(self._isolation, any_port=takes_port)
+
+    def close(self) -> None:
+        """Close the network, if the match was void before the client had its seat."""
+        if self._network is not None:
+            self._network.close()
+
+    async def run(self, seat: Seat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.match.AgentHost`. `prepare` comes first."""
+        network = self._network
+        if network is None:
+            raise HostFault("the host of a GVGAI client was not prepared for its match")
+        limits = self._isolation.limits
+        for_launcher = attrs.evolve(self._isolation, limits=attrs.evolve(limits, files=None))
+        link, far_end = socket.socketpair()
+        with link:
+            with far_end:
+                guarded = await open_guarded(
+                    network.command(self._words, limits.files),
+                    for_launcher,
+                    shown=[*_system_places(), *_named_places(self._words)],
+                    stdin=far_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                )
+            await supervise(guarded, seat, partial(self._play, seat, briefing, network, guarded, link))
+
+    async def _play(
+        self,
+        seat: Seat,
+        briefing: Briefing,
+        network: ClientNetwork,
+        guarded: Guarded,
+        link: socket.socket,
+        stack: ExitStack,
+    ) -> None:
+        stack.callback(network.close)
+        try:
+            listener = await network.take_listener(link)
+        except HostFault as fault:
+            await guarded.has_ended(LAST_WORDS_SECONDS)
+            raise HostFault(f"{fault}: {guarded.said}" if guarded.said else str(fault)) from fault
+        host = ConnectedHost(await _Arrival(seat, network, guarded).wait(listener), self._track, self.name)
+        stack.callback(host.close)
+        network.close()
+        if seat.budget.control.clock == "cpu":
+            seat.cpu_clock = guarded.cpu_clock()
+        await host.run(seat, briefing)
+        await guarded.has_ended(END_SECONDS)
+
+
+class _Arrival:
+    """Waits for the connection of a client.
+
+    Args:
+        seat: the client's.
+        network: where it is to connect.
+        guarded: its process.
+    """
+
+    def __init__(self, seat: Seat, network: ClientNetwork, guarded: Guarded) -> None:
+        start_ns = seat.budget.control.start
+        self._seconds = max(CONNECT_SECONDS, 0 if start_ns is None else start_ns / S - ANSWER_SECONDS)
+        self._network = network
+        self._guarded = guarded
+        self._connection: socket.socket | None = None
+        self._turned_away = 0
+
+    async def wait(self, listener: socket.socket) -> socket.socket:
+        """Return the connection.
+
+        Raises:
+            AgentFault: the client ended before it connected, or did not connect in time.
+        """
+        try:
+            with trio.move_on_after(self._seconds):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._accept, listener, nursery.cancel_scope)
+                    await self._guarded.process.wait()
+                    nursery.cancel_scope.cancel()
+        except trio.Cancelled:
+            if self._connection is not None:
+                self._connection.close()
+            raise
+        if self._connection is not None:
+            return self._connection
+        where = f"port {self._network.port}"
+        if self._guarded.process.returncode is not None:
+            raise AgentFault("not started", f"the client ended before it connected to {where}")
+        others = f"; connections of other programs: {self._turned_away}" if self._turned_away else ""
+        raise AgentFault(
+            "not started", f"the client did not connect to {where} in {self._seconds:g} s{others}"
+        )
+
+    async def _accept(self, listener: socket.socket, scope: trio.CancelScope) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(listener)
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # it was closed again while it waited, or there is no descriptor for it
+                await trio.sleep(LOOK_AGAIN_SECONDS)
+                continue
+            if await self._counts(connection):
+                connection.setblocking(False)
+                self._connection = connection
+                scope.cancel()
+                return
+            self._turned_away += 1
+            connection.close()
+
+    async def _counts(self, connection: socket.socket) -> bool:
+        """Return whether the client made the connection; in a network of its own no other process can."""
+        if self._network.kind != "shared":
+            return True
+        try:
+            for _ in range(LOOKS):
+                processes = supervisor.descendants(self._guarded.process.pid)
+                if await trio.to_thread.run_sync(is_made_by, connection, processes):
+                    return True
+                await trio.sleep(LOOK_AGAIN_SECONDS)
+        except trio.Cancelled:
+            connection.close()
+            raise
+        return False
+
+
+@asynccontextmanager
+async def ready(host: Any) -> AsyncIterator[None]:
+    """Prepare the host for a match, if it is a `ClientHost`, and close it afterwards.
+
+    Args:
+        host: any host of an agent.
+
+    Raises:
+        HostFault: there is no network for its client.
+    """
+    if not isinstance(host, ClientHost):
+        yield
+        return
+    await host.prepare()
+    try:
+        yield
+    finally:
+        host.close()
+
+
+def _system_places() -> list[str]:
+    return [str(place) for name in _SHOWN for place in Path("/etc").glob(name)]
+
+
+def _named_places(words: Iterable[str]) -> list[str]:
+    """Return the files and folders that a command names, also in a class path (`build:lib/gson.jar`).
+
+    The working directory is not among them, nor what it lies in: results and other agents may be there. What
+    the system makes up (`/dev`, `/proc`, `/sys`) is another in the sandbox.
+    """
+    here = Path.cwd()
+    places = [Path(part).absolute() for word in words for part in word.split(os.pathsep) if part]
+    found = [place for place in places if place.is_file() or place.is_dir()]
+    return [
+        str(place) for place in found if not here.is_relative_to(place) and place.parts[:2] not in _MADE_UP
+    ]

@@ -1,0 +1,242 @@
+"""One agent on one game: a match with the track's plan and its clock, and what it came to."""
+
+from __future__ import annotations
+
+__all__ = [
+    "PlayedTrack",
+    "TrackTimes",
+    "agent_label",
+    "control_for",
+    "host_track_client",
+    "play_track",
+    "seat_agent",
+]
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from flagfall.agents.command_line import split_command
+from flagfall.agents.process.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
+from flagfall.agents.registry import agent_name, load_agent
+from flagfall.agents.spec import PROGRAM, foreign_name, is_track_client, track_client_command
+from flagfall.errors import UsageError
+from flagfall.gvgai.clients.host import ClientHost, ready
+from flagfall.gvgai.fixed_delay_host import PonderingHost
+from flagfall.gvgai.hosts import ProgramHost, control_of_client
+from flagfall.gvgai.sample_players import PLAYERS
+from flagfall.gvgai.track_statistics import TrackFigures, TrackSink
+from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.playing import HostKind, host_agent
+from flagfall.recording.journal.writer import Journal
+from flagfall.timing import TimeControl, VirtualClock
+from flagfall.timing.durations import S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from flagfall.kernel.roles import Sink
+    from flagfall.tasks.vgdl.learning_track import Track, TrackRules
+    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+
+COMING_UP_NS: Final = 10 * S
+"""The rules' second is for the constructor; where we start a program, what it loads before comes on top."""
+
+
+@attrs.frozen
+class TrackTimes:
+    """How time is dealt with in a track. An agent in a process has `COMING_UP_NS` more for its `start`.
+
+    Attributes:
+        control: the time control of the match, without its total: that is the time for training alone.
+        think_ns: on the virtual clock, what each act of an agent takes, so that time passes at all.
+    """
+
+    control: TimeControl
+    think_ns: int = 0
+
+    @classmethod
+    def of(
+        cls, rules: TrackRules, text: str | None = None, training_ns: int | None = None, think_ns: int = 0
+    ) -> tuple[TrackTimes, TrackRules]:
+        """The times, and the rules with the time for training.
+
+        Args:
+            rules: they name the time control to begin with.
+            text: the time control's text instead; its `total` is the time for training.
+            training_ns: the time for training, whatever the others say.
+            think_ns: see the class.
+
+        Raises:
+            UsageError: the text is no time control.
+        """
+        control = TimeControl.parse(text or rules.name)
+        if text is not None and control.total is not None:
+            rules = attrs.evolve(rules, training_ns=control.total)
+        if training_ns is not None:
+            rules = attrs.evolve(rules, training_ns=training_ns)
+        return cls(attrs.evolve(control, total=None, grace=None), think_ns), rules
+
+
+@attrs.frozen
+class PlayedTrack:
+    """A track that was played.
+
+    Attributes:
+        agent: its name.
+        game: its name.
+        seed: of the match.
+        journal: its file, if it was recorded.
+        result: how the match went.
+        figures: what it came to.
+    """
+
+    agent: str
+    game: str
+    seed: int
+    journal: Path | None
+    result: MatchResult
+    figures: TrackFigures
+
+
+async def play_track(
+    setup: TrackSetup,
+    agent: Any,
+    times: TrackTimes,
+    *,
+    host: HostKind | None = None,
+    isolation: Isolation | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    journal: Path | None = None,
+    sinks: Sequence[Sink] = (),
+    stop: trio.Event | None = None,
+) -> PlayedTrack:
+    """Play the whole track in the running event loop.
+
+    Args:
+        setup: the game and the plan.
+        agent: see `seat_agent`.
+        times: how time is dealt with.
+        host: where the agent runs.
+        isolation: how it is kept apart in a process; see `seat_agent`.
+        name: the agent's, for tables.
+        seed: of the match.
+        journal: a file for its record.
+        sinks: get every event.
+        stop: ends the match before its next turn.
+
+    Raises:
+        UsageError: something cannot be; nothing was played.
+        HostFault: the game, a sink or the disk failed.
+    """
+    track = setup.build()
+    sink = TrackSink()
+    recorder = [] if journal is None else [Journal(journal)]
+    name = name or agent_label(agent)
+    seated = seat_agent(agent, track, times, host, name, isolation)
+    async with ready(seated):
+        result = await play_match(
+            track,
+            [seated],
+            control=control_for(seated, times.control),
+            seed=seed,
+            sinks=[*recorder, sink, *sinks],
+            stop=stop,
+            header={"flagfall": version("flagfall"), **setup.header()},
+        )
+    return PlayedTrack(name, setup.game, seed, journal, result, sink.figures)
+
+
+def control_for(host: AgentHost, control: TimeControl) -> TimeControl:
+    """Return the time control of a host's match.
+
+    A program of its own has time for an interpreter to come up; a client of the original measures itself (see
+    `control_of_client`).
+    """
+    if isinstance(host, ClientHost | ProgramHost):
+        control = control_of_client(control)
+    if host.kind != "process" or control.start is None:
+        return control
+    return attrs.evolve(control, start=control.start + COMING_UP_NS)
+
+
+def agent_label(agent: Any) -> str:
+    """A short name for tables."""
+    if not isinstance(agent, str):
+        return getattr(agent, "__name__", None) or type(agent).__name__
+    if is_track_client(agent):
+        split_command(track_client_command(agent))
+        return foreign_name(agent)
+    return agent_name(agent)
+
+
+def host_track_client(agent: str, track: Track, name: str, isolation: Isolation | None = None) -> AgentHost:
+    """Return a host for a client of the original.
+
+    Args:
+        agent: `gvgai:COMMAND` for a client that connects to a port, `program:COMMAND` for one over its
+            standard input and output.
+        track: what it will play.
+        name: for tables.
+        isolation: how it is kept apart; by default as agents in processes are, and a program not at all.
+
+    Raises:
+        UsageError: there is no such program, or it cannot be kept apart like that.
+    """
+    command = track_client_command(agent)
+    if agent.startswith(PROGRAM):
+        return ProgramHost(command, track, name, isolation or NO_ISOLATION)
+    return ClientHost(command, track, name, isolation or USUAL_ISOLATION)
+
+
+def seat_agent(
+    agent: Any,
+    track: Track,
+    times: TrackTimes,
+    host: HostKind | None,
+    name: str,
+    isolation: Isolation | None = None,
+) -> AgentHost:
+    """A host for an agent of the learning track, in the running event loop.
+
+    Args:
+        agent: the name of a sample (`flagfall.gvgai.sample_players.PLAYERS`), a client of the original (see
+            `host_track_client`), or whatever `flagfall.playing.play` takes.
+        track: what it will play.
+        times: how time is dealt with.
+        host: where it runs; by default samples and objects run in the event loop, and so does everything on
+            the virtual clock.
+        name: for tables.
+        isolation: how it is kept apart in a process.
+
+    Raises:
+        UsageError: there is no such agent, or it cannot run there.
+    """
+    virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+    if isinstance(agent, str) and is_track_client(agent):
+        if virtual or host not in {None, "process"}:
+            raise UsageError(
+                f"{agent}: a GVGAI client is a process and lives in real time: leave host and clock out"
+            )
+        return host_track_client(agent, track, name, isolation)
+    if virtual and host is None:
+        host = "task"
+    if isinstance(agent, str) and agent in PLAYERS:
+        player = PLAYERS[agent]
+        if host == "process":
+            return host_agent(
+                f"{player.__module__}:{player.__name__}", host, name, isolation or USUAL_ISOLATION
+            )
+        agent = player
+    if virtual and not times.think_ns and track.rules.games is None:
+        raise UsageError(
+            "on the virtual clock only thinking takes time: say how long an agent thinks, or how many games"
+            " it trains"
+        )
+    if times.think_ns and host == "task":
+        return PonderingHost(load_agent(agent) if isinstance(agent, str) else agent, name, times.think_ns)
+    return host_agent(agent, host, name, isolation or USUAL_ISOLATION)

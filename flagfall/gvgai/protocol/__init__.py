@@ -1,0 +1,1 @@
+"""Protocol of GVGAI's learning track, without input or output."""

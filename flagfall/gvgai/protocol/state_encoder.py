@@ -1,0 +1,107 @@
+"""States as the wire has them: all of it as JSON, the picture alone, or both."""
+
+from __future__ import annotations
+
+__all__ = ["StateLines", "png_array"]
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from flagfall.gvgai.protocol.framing import JSON
+from flagfall.tasks.vgdl.views.state_json import StateWriter, java_double
+from flagfall.tasks.vgdl.views.state_observation import StateObservation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SIGNED: Final = tuple(str(byte - 256 if byte > 127 else byte) for byte in range(256))  # noqa: PLR2004 - the largest
+"""Bytes as Java has them."""
+
+_NOTHING: Final = (
+    '"blockSize":0,"noOfPlayers":0,"avatarSpeed":0.0,"avatarType":0,"avatarHealthPoints":0,'
+    '"avatarMaxHealthPoints":0,"avatarLimitHealthPoints":0,"isAvatarAlive":false,'
+)
+_NO_LISTS: Final = '"observationGridNum":0,"observationGridMaxRow":0,"observationGridMaxCol":0' + "".join(
+    f',"{name}PositionsNum":0,"{name}PositionsMaxRow":0'
+    for name in ("NPC", "immovable", "movable", "resources", "portals", "fromAvatarSprites")
+)
+"""What a state without its JSON still says, being of a type that cannot be left out."""
+
+_OVER: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "avatar_speed": 0.0,
+        "avatar_orientation": (-1.0, -1.0),
+        "avatar_position": (-1.0, -1.0),
+        "available_actions": (),
+    }
+)
+"""What the last state of every level says."""
+
+
+class StateLines:
+    """Writes the states of one session.
+
+    Args:
+        picture: gives what is to be seen now, `[height, width, 3]`, or `None` where there is nothing to see.
+    """
+
+    def __init__(self, picture: Callable[[], NDArray[Any] | None]) -> None:
+        self._writer = StateWriter()
+        self._picture = picture
+        self._levels = 0
+
+    def init(self, state: StateObservation, *, is_validation: bool) -> str:
+        """A level begins: tick 0 in the first of a session, -1 in the others."""
+        tick = 0 if self._levels == 0 else -1
+        self._levels += 1
+        return self._writer.write(state, "INIT", tick=tick, is_validation=is_validation)
+
+    def act(self, state: StateObservation, kind: str) -> str:
+        """A tick is about to be played.
+
+        Args:
+            state: what is to be told.
+            kind: what the client wants, `JSON`, `IMAGE` or `BOTH`.
+        """
+        if kind == JSON:
+            return self._writer.write(state, "ACT")
+        picture = self._picture()
+        image = "" if picture is None else png_array(picture)
+        return self._writer.write(state, "ACT", image=image) if kind == "BOTH" else _image_alone(state, image)
+
+    def end(self, state: StateObservation, last_tick: int) -> str:
+        """A level is over; one that nobody has won or lost was aborted, by its player or by the clock.
+
+        Args:
+            state: what was seen last; where the clock ended the level, of a game that could go on.
+            last_tick: the last that was played.
+        """
+        over = msgspec.structs.replace(state, game_tick=last_tick, **_OVER)
+        return self._writer.write(over, "END" if state.is_game_over else "ABORT")
+
+
+def png_array(picture: NDArray[Any]) -> str:
+    """Return a picture as the file that the original sends: the bytes of a PNG, signed, as a JSON array.
+
+    As there, the file has four channels. All pixels are opaque.
+    """
+    from PIL import Image  # noqa: PLC0415 - few clients want pictures
+
+    file = BytesIO()
+    Image.fromarray(picture).convert("RGBA").save(file, "PNG", compress_level=1)
+    return f"[{','.join([_SIGNED[byte] for byte in file.getvalue()])}]"
+
+
+def _image_alone(state: StateObservation, image: str) -> str:
+    shown = f'"imageArray":{image},' if image else ""
+    actions = ",".join([f'"ACTION_{action}"' for action in state.available_actions])
+    over = msgspec.json.encode(state.is_game_over).decode()
+    return (
+        f'{{{shown}"isValidation":false,"gameScore":{java_double(state.game_score)},'
+        f'"gameTick":{state.game_tick},"gameWinner":"{state.game_winner}","isGameOver":{over},'
+        f'{_NOTHING}"phase":"ACT","availableActions":[{actions}],{_NO_LISTS}}}'
+    )

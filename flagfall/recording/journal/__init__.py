@@ -1,0 +1,1 @@
+"""The journal: the file format of a recorded match, its writer and its reader."""

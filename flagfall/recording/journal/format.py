@@ -1,0 +1,174 @@
+"""How a journal stands in its file: an event or many turns a line, and a seal after every batch. Pure.
+
+    {"event":"match","at_ns":0,"schema":2, ...}
+    {"event":"turns","turn":0,"at_ns":[2031,1977,...],"observation":[97,...],"reward":[0,...],"action":[32,...],
+     "spent_ns":[1210,...]}
+    {"event":"turn","at_ns":43110274,"turn":61,"observation":98, ... ,"verdict":"late"}
+    ...
+    {"event":"seal","lines":5,"sha256":"0f7c3a5be2d41986"}
+    ...
+    {"event":"seal","lines":7,"sha256":"<all 64 digits>"}
+
+A line `turns` holds up to 256 plain turns (`flagfall.events.TurnsPlayed`): `turn` is the number of the first,
+and each other field is a column. The first time is counted from the beginning of the match, every other
+one from the time before it. A turn has 20 bytes there in place of 100, and is written in a third of the time.
+
+A seal says how many lines stand between it and the seal before, and the SHA-256 of all bytes of the file
+before its own line, seals included: its first 16 digits, and in the last line of the file all of them.
+So a changed byte breaks every seal after it, and a file without the long seal was not written to its end.
+
+A batch ends with the line that makes it `BATCH_EVENTS` or `BATCH_BYTES` long.
+
+Fields that this program does not know are ignored, so a field that changes no meaning can be added
+without a new schema; a newer schema is refused.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BATCH_BYTES",
+    "BATCH_EVENTS",
+    "MAX_LINE_BYTES",
+    "MAX_LINE_TURNS",
+    "SEAL_PREFIX",
+    "SHORT_DIGITS",
+    "Sealer",
+    "decode_events",
+    "encode",
+    "schema_of",
+    "seal_line",
+    "writable",
+]
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+from flagfall.events import (
+    Event,
+    MatchEnded,
+    MatchStarted,
+    ReplyDropped,
+    SeatFell,
+    SeatReady,
+    StallSeen,
+    TaskEnded,
+    TaskStarted,
+    TurnPlayed,
+    TurnsPlayed,
+)
+from flagfall.kernel.channels.arrays import json_decoder, json_encoder, restore_arrays
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.recording.journal.digests import restored, update
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+BATCH_EVENTS: Final = 256
+"""A batch ends with the line that makes it so many events: a broken seal names less than twice as many."""
+
+BATCH_BYTES: Final = 64 * 1024
+"""A batch ends with the line that makes it this long, so that large observations do not pile up."""
+
+MAX_LINE_BYTES: Final = 64 * 1024 * 1024
+"""The longest line: ten of the largest arrays (4 MiB, `kernel.channels.arrays`), each 5.6 MB in base64."""
+
+MAX_LINE_TURNS: Final = 256
+"""Turns in one line, as many as a match holds back (`flagfall.kernel.dispatcher.HELD_TURNS`)."""
+
+SHORT_DIGITS: Final = 16
+"""Digits of the hash in a seal that is not the last: enough against accidents, half the length of a turn."""
+
+SEAL_PREFIX: Final = b'{"event":"seal",'
+
+_AnyEvent: TypeAlias = (
+    MatchStarted
+    | SeatReady
+    | TaskStarted
+    | TurnPlayed
+    | TurnsPlayed
+    | ReplyDropped
+    | SeatFell
+    | StallSeen
+    | TaskEnded
+    | MatchEnded
+)
+
+
+class _Schema(msgspec.Struct):
+    schema: int
+
+
+_encoder = json_encoder()
+_decode: Callable[[bytes], Any] = json_decoder(_AnyEvent)
+_decode_schema: Callable[[bytes], Any] = json_decoder(_Schema)
+
+encode: Final[Callable[[Any], bytes]] = _encoder.encode
+"""A value as JSON; raises `CodecError`, another `ValueError` or `TypeError` for what has no form there."""
+
+
+def seal_line(lines: int, digits: str) -> bytes:
+    """The seal of a batch of so many lines."""
+    return f'{{"event":"seal","lines":{lines},"sha256":"{digits}"}}\n'.encode()
+
+
+class Sealer:
+    """Makes the seals of one journal, batch after batch."""
+
+    def __init__(self) -> None:
+        self._hash = sha256()
+
+    def seal(self, lines: bytes, events: int, *, last: bool = False) -> bytes:
+        """The seal of the next batch, which is so many lines."""
+        update(self._hash, lines)
+        digits = self._hash.hexdigest()
+        seal = seal_line(events, digits if last else digits[:SHORT_DIGITS])
+        self._hash.update(seal)
+        return seal
+
+
+def decode_events(line: bytes) -> Sequence[Event]:
+    """The event or the turns in a line; a long observation comes as its `Digest`.
+
+    Raises:
+        CodecError: there is none.
+    """
+    found: _AnyEvent = _decode(line)
+    return _expanded(found) if isinstance(found, TurnsPlayed) else [_with_arrays(found)]
+
+
+def _expanded(turns: TurnsPlayed) -> Sequence[Event]:
+    columns = (turns.observation, turns.reward, turns.action, turns.spent_ns)
+    if not len(turns) or any(len(column) != len(turns) for column in columns):
+        raise CodecError("the columns of these turns are not of one length")
+    if len(turns) > MAX_LINE_TURNS:
+        raise CodecError(f"{len(turns)} turns in one line; {MAX_LINE_TURNS} are the most")
+    return turns.events()
+
+
+def _with_arrays(event: Event) -> Event:
+    if type(event) is TurnPlayed:
+        observation, action = event.observation, event.action
+        if isinstance(observation, dict | list) or isinstance(action, dict | list):
+            return msgspec.structs.replace(
+                event, observation=restored(restore_arrays(observation)), action=restore_arrays(action)
+            )
+    elif type(event) is TaskEnded:
+        return msgspec.structs.replace(event, metrics=restore_arrays(event.metrics))
+    return event
+
+
+def schema_of(line: bytes) -> int:
+    """The schema number in a first line.
+
+    Raises:
+        CodecError: there is none.
+    """
+    number: int = _decode_schema(line).schema
+    return number
+
+
+def writable(text: str) -> str:
+    """A text with halves of surrogate pairs spelled out: an agent's words may hold them, and UTF-8 cannot."""
+    return text.encode("utf-8", "backslashreplace").decode()

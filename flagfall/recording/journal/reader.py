@@ -1,0 +1,187 @@
+"""Reading a journal: batch by batch, in constant memory, with its seals checked."""
+
+from __future__ import annotations
+
+__all__ = ["Batch", "JournalError", "JournalTruncated", "batches", "check_schema", "read_journal"]
+
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import attrs
+
+from flagfall.errors import UsageError
+from flagfall.events import SCHEMA, Event, MatchStarted, TurnPlayed
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.recording.journal.file import open_lines
+from flagfall.recording.journal.format import (
+    BATCH_BYTES,
+    BATCH_EVENTS,
+    MAX_LINE_BYTES,
+    SEAL_PREFIX,
+    SHORT_DIGITS,
+    decode_events,
+    schema_of,
+    seal_line,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Generator, Iterator
+
+_MAX_BATCH_BYTES: Final = 16 * BATCH_BYTES
+"""Before its last line no batch is longer: even the 64 turns that schema 1 took together, with the longest
+whole numbers that Python reads (4300 digits), stay below it."""
+
+
+class JournalError(UsageError):
+    """A journal cannot be read, or is not what was written.
+
+    Attributes:
+        path: the file.
+        line: the line that it shows at, from 1.
+        turn: the last turn before that place; `None` where there is none.
+        what: what is wrong.
+    """
+
+    def __init__(self, path: Path, line: int, turn: int | None, what: str) -> None:
+        after = "" if turn is None else f" (after turn {turn})"
+        super().__init__(f"{path}: line {line}{after}: {what}")
+        self.path = path
+        self.line = line
+        self.turn = turn
+        self.what = what
+
+
+class JournalTruncated(JournalError):
+    """A journal has no end: its writer was killed, or writes it still. What stands in it is sound."""
+
+
+@attrs.frozen
+class Batch:
+    """Some lines of a journal, and what their seal says of them.
+
+    Attributes:
+        line: the number in the file of the first of them, from 1.
+        lines: an event or many turns each, with the line's end.
+        state: `sealed`; `last` (the seal of the whole); `damaged` (the seal is wrong or missing); `torn`
+            (the file ends in the middle of it). Nothing comes after the last three.
+        what: for `damaged` and `torn`: what is wrong.
+    """
+
+    line: int
+    lines: tuple[bytes, ...]
+    state: Literal["sealed", "last", "damaged", "torn"]
+    what: str = ""
+
+
+def batches(path: Path) -> Generator[Batch]:
+    """The batches of a journal; the last one is not `sealed`.
+
+    Raises:
+        JournalError: the file cannot be read at all.
+    """
+    try:
+        with open_lines(path, MAX_LINE_BYTES) as lines:
+            yield from _split(lines)
+    except OSError as error:
+        raise JournalError(path, 1, None, f"cannot be read: {error.strerror or error}") from error
+
+
+def _split(lines: Iterator[bytes]) -> Iterator[Batch]:
+    digest = sha256()
+    held: list[bytes] = []
+    number, held_bytes = 1, 0
+    try:
+        for line in lines:
+            if not line.endswith(b"\n"):
+                yield Batch(number, tuple(held), "torn", "it ends in the middle of a line")
+                return
+            due = len(held) == BATCH_EVENTS or held_bytes > _MAX_BATCH_BYTES
+            if not due and not line.startswith(SEAL_PREFIX):
+                held.append(line)
+                held_bytes += len(line)
+                continue
+            for event in held:
+                digest.update(event)
+            batch = _sealed(number, held, line, digest.hexdigest())
+            if batch.state == "last" and next(lines, None) is not None:
+                batch = attrs.evolve(batch, state="damaged", what="something stands after the last seal")
+            yield batch
+            if batch.state != "sealed":
+                return
+            digest.update(line)
+            number += len(held) + 1
+            held, held_bytes = [], 0
+    except EOFError as error:
+        yield Batch(number, tuple(held), "damaged", str(error))
+    else:
+        yield Batch(number, tuple(held), "torn", "it ends without its last seal")
+
+
+def _sealed(number: int, held: list[bytes], line: bytes, digits: str) -> Batch:
+    if line == seal_line(len(held), digits[:SHORT_DIGITS]):
+        return Batch(number, tuple(held), "sealed")
+    if line == seal_line(len(held), digits):
+        return Batch(number, tuple(held), "last")
+    what = f"the seal in line {number + len(held)} does not fit what it seals"
+    return Batch(number, tuple(held), "damaged", what)
+
+
+def check_schema(path: Path, line: bytes) -> None:
+    """Refuse a journal by its first line.
+
+    Raises:
+        JournalError: a newer flagfall wrote it, or nothing of the kind did.
+    """
+    try:
+        schema = schema_of(line)
+    except CodecError as error:
+        raise JournalError(path, 1, None, f"this is no journal: {error}") from None
+    if schema > SCHEMA:
+        raise JournalError(
+            path,
+            1,
+            None,
+            f"a newer flagfall wrote this journal: its schema is {schema}, and this one reads up to {SCHEMA}",
+        )
+
+
+def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
+    """The events of a journal, plain or compressed, in constant memory. Its seals are checked first.
+
+    Events that are yielded are as they were written. Of a journal without an end (its writer was killed)
+    all that is readable is yielded, then `JournalTruncated` is raised.
+
+    Raises:
+        JournalTruncated: the journal ends too early.
+        JournalError: it cannot be read, a newer flagfall wrote it, or it was changed after it was written.
+    """
+    path = Path(path)
+    turn: int | None = None
+    with closing(batches(path)) as parts:
+        for batch in parts:
+            if batch.line == 1 and (batch.lines or batch.state != "damaged"):
+                check_schema(path, batch.lines[0] if batch.lines else b"")
+            if batch.state == "damaged":
+                raise JournalError(path, batch.line, turn, f"{batch.what} (a batch begins here)")
+            for event in _events(path, batch, turn):
+                if type(event) is TurnPlayed:
+                    turn = event.turn
+                yield event
+            if batch.state == "torn":
+                raise JournalTruncated(path, batch.line + len(batch.lines), turn, batch.what)
+
+
+def _events(path: Path, batch: Batch, turn: int | None) -> Iterator[Event]:
+    for line, text in enumerate(batch.lines, batch.line):
+        try:
+            events = decode_events(text)
+        except CodecError as error:
+            raise JournalError(path, line, turn, f"no event: {error}") from None
+        for event in events:
+            if (type(event) is MatchStarted) is not (line == 1):
+                raise JournalError(path, line, turn, "a match begins in line 1 and nowhere else")
+            turn = event.turn if type(event) is TurnPlayed else turn
+            yield event

@@ -1,0 +1,340 @@
+"""The record of a match, written while it is played; how it stands in the file, `layout` tells.
+
+Events come inside timed turns, so plain turns come 256 at a time, and are encoded, hashed and sealed
+together. An actor of its own writes them, in a thread. What is waiting for the disk is bounded: beyond a
+limit the match waits between turns, where no clock runs. Nothing is ever dropped.
+
+Where batches end depends on the events alone under the virtual clock, so equal matches have equal files.
+On the wall clock a batch that has waited for `FLUSH_SECONDS` is closed as it is.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FLUSH_SECONDS",
+    "MAX_WAITING_BYTES",
+    "RESUME_BYTES",
+    "WRITE_BYTES",
+    "Journal",
+    "JournalError",
+    "JournalStatistics",
+    "JournalTruncated",
+    "read_journal",
+]
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import attrs
+import trio
+from msgspec.structs import replace
+
+from flagfall.errors import HostFault
+from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed, TurnsPlayed
+from flagfall.recording.journal.digests import kept
+from flagfall.recording.journal.disk_thread import disk
+from flagfall.recording.journal.file import JournalFile, check_writable, is_compressed
+from flagfall.recording.journal.format import (
+    BATCH_BYTES,
+    BATCH_EVENTS,
+    MAX_LINE_BYTES,
+    Sealer,
+    encode,
+    writable,
+)
+from flagfall.recording.journal.reader import JournalError, JournalTruncated, read_journal
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+FLUSH_SECONDS: Final = 0.25
+"""What was recorded is given to the system after so long at most: a killed process loses no more."""
+
+WRITE_BYTES: Final = 512 * 1024
+"""So much is written at once. A trip to the thread costs the loop some 0.2 ms, and 20,000 turns share it."""
+
+MAX_WAITING_BYTES: Final = 2 * 1024 * 1024
+"""When more than this waits for the disk, the match waits too (some 90,000 turns of bytes)."""
+
+RESUME_BYTES: Final = MAX_WAITING_BYTES // 4
+"""With no more than this left the match goes on, so that it does not stop and go turn by turn."""
+
+_T = TypeVar("_T")
+
+
+@attrs.frozen
+class JournalStatistics:
+    """How a journal does.
+
+    Attributes:
+        events: so many are encoded.
+        waiting_bytes: are encoded and not yet written .
+        peak_waiting_bytes: the most that `waiting_bytes` ever was.
+        written_bytes: the length of the file.
+        pauses: how often the match waited for the disk.
+    """
+
+    events: int
+    waiting_bytes: int
+    peak_waiting_bytes: int
+    written_bytes: int
+    pauses: int
+
+
+class Journal:
+    """A sink that writes a match to a file. For one match.
+
+    It is a `WritingSink` (`flagfall.kernel.match`), and a `TurnsSink` (`flagfall.kernel.roles`).
+
+    Args:
+        path: the file; it is created, or made empty, when the first event comes. A name that ends in
+            `.zst` compresses it.
+        whole: keep observations of any length; otherwise long ones stand as digests
+            (`flagfall.recording.journal.digests`).
+
+    Raises:
+        UsageError: the file cannot be written, as far as that can be told now.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, whole: bool = False) -> None:
+        self.path = self.check(path)
+        self._whole = whole
+        self._pause: Callable[[], None] = lambda: None
+        self._hand_over: Callable[[], None] = lambda: None
+        self._real_work: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._virtual = False
+        # The open batch.
+        self._lines: list[bytes] = []
+        self._lines_bytes = self._lines_events = 0
+        # Closed and not yet written.
+        self._sealer = Sealer()
+        self._ready: list[bytes] = []
+        self._ready_bytes = 0
+        self._waiting_bytes = 0
+        self._write_due = 0.0
+        self._file: JournalFile | None = None
+        self._wake = trio.Event()
+        self._room = trio.Event()
+        self._finished = False
+        self._closed = False
+        self._fault: HostFault | None = None
+        self._events = self._peak_waiting_bytes = self._written_bytes = self._pauses = 0
+
+    @staticmethod
+    def check(path: str | os.PathLike[str]) -> Path:
+        """Whether a journal can be written here; touches nothing.
+
+        Raises:
+            UsageError: it cannot: there is no such folder, it may not be written to, the path is a folder
+                itself, or the extra for `.zst` is missing.
+        """
+        checked = Path(path)
+        check_writable(checked)
+        return checked
+
+    def statistics(self) -> JournalStatistics:
+        """How the journal does at this moment."""
+        return JournalStatistics(
+            self._events, self._waiting_bytes, self._peak_waiting_bytes, self._written_bytes, self._pauses
+        )
+
+    # Inside a turn.
+
+    def __call__(self, event: Event) -> None:
+        """Take one event; never blocks.
+
+        Raises:
+            HostFault: it cannot be written as JSON, and is left out.
+        """
+        self._add(self._encoded(event), 1)
+
+    def take_turns(self, turns: TurnsPlayed) -> None:
+        """Take plain turns; never blocks.
+
+        Raises:
+            HostFault: as a call does.
+        """
+        self._add(self._encoded(turns), len(turns))
+
+    def _add(self, line: bytes, events: int) -> None:
+        self._lines += (line, b"\n")
+        self._lines_bytes += len(line)
+        self._lines_events += events
+        if self._lines_events >= BATCH_EVENTS or self._lines_bytes >= BATCH_BYTES:
+            self._close_batch()
+
+    def _encoded(self, event: Event | TurnsPlayed) -> bytes:
+        if type(event) is MatchStarted:
+            self._virtual = event.clock == "virtual"
+            self._wake.set()
+        elif type(event) is SeatFell or type(event) is MatchEnded:
+            event = replace(event, detail=writable(event.detail))
+        try:
+            if type(event) is TurnPlayed and type(event.observation) is not int and not self._whole:
+                event = replace(event, observation=kept(encode(event.observation)))
+            line = encode(event)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise HostFault(f"journal {self.path}: {_place(event)} cannot be written: {error}") from error
+        if len(line) >= MAX_LINE_BYTES:
+            raise HostFault(
+                f"journal {self.path}: {_place(event)} is too long: {len(line)} bytes,"
+                f" and {MAX_LINE_BYTES} is the limit"
+            )
+        return line
+
+    def _close_batch(self, *, last: bool = False) -> None:
+        """Seal the batch, and queue it for the writer."""
+        lines, self._lines = self._lines, []
+        events, self._lines_events, self._lines_bytes = self._lines_events, 0, 0
+        if self._fault is None and not self._closed:
+            self._events += events
+            text = b"".join(lines)
+            self._queue(text + self._sealer.seal(text, len(lines) // 2, last=last))
+
+    def _queue(self, batch: bytes) -> None:
+        length = len(batch)
+        self._ready.append(batch)
+        self._ready_bytes += length
+        waiting_bytes = self._waiting_bytes = self._waiting_bytes + length
+        self._peak_waiting_bytes = max(self._peak_waiting_bytes, waiting_bytes)
+        if waiting_bytes > MAX_WAITING_BYTES:
+            self._pause()
+        if self._ready_bytes >= WRITE_BYTES or (self._virtual and time.monotonic() >= self._write_due):
+            self._wake.set()
+
+    # The match's side.
+
+    def attach(
+        self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        """The match begins; see `flagfall.kernel.match.WritingSink`."""
+        self._pause = pause
+        self._real_work = real_work
+
+    def finish(self) -> None:
+        """There will be no more events: seal the whole."""
+        if not self._finished:
+            self._finished = True
+            if self._lines or self._events:
+                self._close_batch(last=True)
+        self._wake.set()
+
+    def may_ask(self, hand_over: Callable[[], None]) -> None:
+        """The match begins; see `flagfall.kernel.roles.TurnsSink`."""
+        self._hand_over = hand_over
+
+    async def drain(self) -> None:
+        """Wait until there is room again. Cancelling it leaves everything as it is.
+
+        Raises:
+            HostFault: the file cannot be written.
+        """
+        await trio.lowlevel.checkpoint()
+        self._pauses += self._waiting_bytes > RESUME_BYTES
+        while self._waiting_bytes > RESUME_BYTES and not self._closed:
+            self._wake.set()
+            await self._room.wait()
+        if self._fault is not None:
+            raise self._fault
+
+    # The writer.
+
+    async def run(self) -> None:
+        """Write until `finish` was called and everything is in the file.
+
+        Raises:
+            HostFault: the disk is full, the file has vanished, or the like; what was written before it
+                stays, and is sound. The journal takes no more.
+
+        If it is cancelled, the file ends with the last batch that was written.
+        """
+        try:
+            await self._wake.wait()
+            if self._lines or self._ready:
+                await self._write_all()
+        except OSError as error:
+            self._fail(f"cannot be written: {error.strerror or error}", error)
+        finally:
+            self._closed = True
+            self._room.set()
+            self._ready.clear()
+            await self._close_unfinished()
+        if self._fault is not None:
+            raise self._fault
+
+    async def _write_all(self) -> None:
+        while self._fault is None:
+            await self._until_due()
+            last = self._finished
+            if self._ready or last:
+                await self._write_ready(last=last)
+            if last:
+                return
+
+    async def _until_due(self) -> None:
+        """Wait until there is much to write, or anything for long enough."""
+        if self._virtual:
+            await self._wake.wait()
+        else:
+            with trio.move_on_after(FLUSH_SECONDS) as patience:
+                await self._wake.wait()
+            if patience.cancelled_caught and not self._finished:
+                self._hand_over()
+                if self._lines:
+                    self._close_batch()
+        self._wake = trio.Event()
+
+    async def _write_ready(self, *, last: bool) -> None:
+        batches, self._ready = self._ready, []
+        taken_bytes, self._ready_bytes = self._ready_bytes, 0
+        if not is_compressed(self.path):
+            batches = [b"".join(batches)]  # so that the thread has one system call to make
+        self._written_bytes = await self._work(lambda: self._put(batches, last=last))
+        self._write_due = time.monotonic() + FLUSH_SECONDS
+        self._waiting_bytes -= taken_bytes
+        if self._waiting_bytes <= RESUME_BYTES:
+            self._room.set()
+            self._room = trio.Event()
+
+    def _put(self, batches: list[bytes], *, last: bool) -> int:
+        """Write batches, and open the file before the first and close it after the last; gives its length.
+
+        This runs in a thread, in one go.
+        """
+        if self._file is None:
+            self._file = JournalFile(self.path)
+        file = self._file
+        file.write(batches)
+        if last:
+            self._file = None
+            file.close(complete=True)
+        return file.length
+
+    async def _work(self, work: Callable[[], _T]) -> _T:
+        """Do something in a thread that may wait for the disk; no virtual time passes meanwhile."""
+        with self._real_work():
+            return await disk().do(work)
+
+    async def _close_unfinished(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            with trio.CancelScope(shield=True):
+                try:
+                    await self._work(lambda: file.close(complete=False))
+                except OSError as error:
+                    self._fail(f"cannot be closed: {error.strerror or error}", error)
+
+    def _fail(self, what: str, error: BaseException) -> None:
+        if self._fault is None:
+            self._fault = HostFault(f"journal {self.path}: {what}")
+            self._fault.__cause__ = error
+        self._wake.set()
+
+
+def _place(event: Event | TurnsPlayed) -> str:
+    if isinstance(event, TurnsPlayed):
+        return f"one of the turns {event.turn} to {event.turn + len(event) - 1}"
+    return f"turn {event.turn}" if isinstance(event, TurnPlayed) else f"a {type(event).__name__}"

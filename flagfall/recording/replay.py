@@ -1,0 +1,432 @@
+"""A recorded match, executed again: told the events one after another, it says where they do not fit. Pure.
+
+The match itself is `flagfall.kernel.script`, as when it was played; the actions are the recorded ones.
+
+Rule 1: a turn's actions are given to the task only when the next event is there. In a match that was cut,
+    the last turn may or may not have moved its task; the number of steps that the task is booked with
+    says which.
+Rule 2: what depends on the clock (times, verdicts, dropped replies, stalls) is a recorded decision. It is
+    checked for being possible, not for being right.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Different", "NotRepeatable", "Rerun"]
+
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from flagfall.events import (
+    Event,
+    MatchEnded,
+    MatchStarted,
+    ReplyDropped,
+    SeatFell,
+    SeatReady,
+    StallSeen,
+    TaskEnded,
+    TaskStarted,
+    TurnPlayed,
+)
+from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
+from flagfall.kernel.script import match_script
+from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.task_rules import Rules
+from flagfall.recording.journal.digests import Digest, digest_of
+from flagfall.recording.journal.format import encode
+from flagfall.timing import NEVER_NS
+
+if TYPE_CHECKING:
+    from flagfall.kernel.roles import SchedulerRole, TaskRole
+
+MAX_SHOWN_CHARS: Final = 80
+"""How much of a value a message shows."""
+
+
+class Different(Exception):
+    """What is recorded is not what happens.
+
+    Attributes:
+        what: what differs.
+        expected: what the re-execution gives, as text; empty where there is nothing to compare.
+        found: what stands in the journal, likewise.
+        seat: whose it is; `None` where it is nobody's.
+    """
+
+    def __init__(self, what: str, expected: str = "", found: str = "", seat: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.expected = expected
+        self.found = found
+        self.seat = seat
+
+
+class NotRepeatable(Exception):
+    """The match holds something that cannot be executed again."""
+
+
+class Rerun:
+    """One match, executed again.
+
+    Args:
+        header: how it was recorded to begin.
+        scheduler: newly built; the caller closes it.
+
+    Attributes:
+        turn: the number of turns that are recorded so far.
+        tasks: likewise.
+        over: the end of the match was recorded.
+    """
+
+    def __init__(self, header: MatchStarted, scheduler: SchedulerRole) -> None:
+        self.turn = 0
+        self.tasks = 0
+        self.over = False
+        self._header = header
+        self._scheduler = scheduler
+        self._seats = len(header.agents)
+        self._solo = self._seats == 1
+        scheduler.set_seed(derive_seed(header.seed, "scheduler"))
+        self._script = match_script(header.seed)
+        self._request: Any = next(self._script)
+        # The task that is recorded to run, and the steps that it has taken here.
+        self._task: TaskRole | None = None
+        self._rules = Rules()
+        self._steps = 0
+        # The turn in hand: seats whose record is to come, with what they are shown; what they played.
+        self._due: list[tuple[int, Any, Any]] = []
+        self._played: dict[int, Any] = {}
+        self._ready: set[int] = set()
+        self._out: set[int] = set()
+        self._said_out: set[int] = set()
+        self._latest_ns = header.at_ns
+        self._lanes: dict[int, int] = {}
+
+    def take(self, event: Event) -> None:
+        """Compare the next event.
+
+        Raises:
+            Different: it does not fit; the rerun is of no more use.
+            NotRepeatable: from here on nothing can be compared.
+        """
+        if self.over:
+            raise Different(f"{_name(event)} stands after the end of the match")
+        self._check_time(event)
+        _TAKE[type(event)](self, event)
+
+    def close(self) -> None:
+        """Leave the match where it is."""
+        self._script.close()
+
+    # Times.
+
+    def _check_time(self, event: Event) -> None:
+        """Times grow along what one actor did; records of several seats in one turn come in seat order."""
+        at_ns = event.at_ns
+        if at_ns < 0:
+            raise Different(f"{_name(event)} before the match began", "at least 0 ns", f"{at_ns} ns")
+        if type(event) is MatchEnded:
+            earliest_ns = self._latest_ns
+        elif isinstance(event, SeatFell | ReplyDropped | StallSeen):
+            earliest_ns = 0
+        else:
+            lane = event.seat if type(event) is TurnPlayed and not self._solo else -1
+            earliest_ns = self._lanes.get(lane, 0)
+            self._lanes[lane] = at_ns
+        if at_ns < earliest_ns:
+            raise Different(f"time of {_name(event)}", f"at least {earliest_ns} ns", f"{at_ns} ns")
+        self._latest_ns = max(self._latest_ns, at_ns)
+
+    # Turns.
+
+    def _take_turn(self, event: TurnPlayed) -> None:
+        if not self._due:
+            self._open_turn()
+        _same("number of the turn", self.turn, event.turn)
+        seat, observation, reward = self._due.pop(0)
+        _same("seat", seat, event.seat)
+        long = type(event.observation) is Digest
+        _same("observation", digest_of(encode(observation)) if long else observation, event.observation, seat)
+        _same("reward", reward, event.reward, seat)
+        self._played[seat] = self._checked_action(event)
+        if not self._due:
+            self.turn += 1
+
+    def _open_turn(self) -> None:
+        self._move_on()
+        if type(self._request) is not tuple:
+            raise Different("what comes next", _described(self._request), "a turn")
+        if self._header.steps is not None and self.turn >= self._header.steps:
+            raise Different("number of turns", f"no more than {self._header.steps}", "one more")
+        observation, reward = self._request
+        if self._solo:
+            self._due = [(0, observation, reward)]
+        else:
+            players = list(self._playing().players)
+            rewards = reward if isinstance(reward, Mapping) else {}
+            shown = sorted((players.index(player), player) for player in observation)
+            self._due = [(seat, observation[player], rewards.get(player, 0)) for seat, player in shown]
+
+    def _checked_action(self, event: TurnPlayed) -> Any:
+        """The action as the task took it, of what stands in the journal."""
+        task, seat = self._playing(), event.seat
+        if event.spent_ns < 0 or event.credit_ns < 0:
+            raise Different("time that the turn took", "at least 0 ns", "less", seat)
+        if event.answers is not None and (self._header.tick_ns is None or event.answers >= event.turn):
+            raise Different("turn that was answered", "this one", str(event.answers), seat)
+        if event.verdict != "on time":
+            if event.verdict == "fallen":
+                self._out.add(seat)
+            overrun = event.verdict == "overrun"
+            if overrun and self._rules.abort is None:
+                raise Different("verdict on a task that cannot be aborted", "another one", "overrun", seat)
+            played = self._rules.abort if overrun else task.nil_action
+            _same(f"action played for a seat that is {event.verdict}", played, event.action, seat)
+            return played
+        if seat in self._out:
+            raise Different("verdict on a seat that is out", "absent", event.verdict, seat)
+        for form in _forms(event.action):
+            if self._rules.legal(seat, form):
+                return form
+        raise Different("action that was played", "a legal one", _shown(event.action), seat)
+
+    def _move_on(self, answers: Mapping[int, Any] | None = None) -> None:
+        """Go on to what the match asks for next; a notice is answered as it was then."""
+        if self._due:
+            raise Different(f"record of turn {self.turn}", f"one for seat {self._due[0][0]}", "none")
+        if self._played:
+            self._step()
+        while isinstance(self._request, Notice):
+            self._send(answers or {})
+        # A turn in which nobody is asked leaves no record.
+        while type(self._request) is tuple and not self._solo and not self._request[0]:
+            if self._header.steps is not None and self.turn >= self._header.steps:
+                return
+            self.turn += 1
+            self._step()
+
+    def _step(self) -> None:
+        played, self._played = self._played, {}
+        players = self._playing().players
+        self._steps += 1
+        self._send(played[0] if self._solo else {players[seat]: of for seat, of in sorted(played.items())})
+
+    def _send(self, what: Any) -> None:
+        try:
+            self._request = self._script.send(what)
+        except Exception as error:
+            raise Different("the task", "as recorded", f"now it raises {error!r}") from error
+        if isinstance(self._request, Handover):
+            raise NotRepeatable(f"task {self._playing().id} waits for real things (it has an `async run`)")
+
+    def _playing(self) -> TaskRole:
+        if self._task is None:
+            raise Different("what comes next", _described(self._request), "a turn")
+        return self._task
+
+    # Tasks.
+
+    def _take_start(self, event: TaskStarted) -> None:
+        if self._task is not None:
+            raise Different("what comes next", f"the end of task {self._task.id}", "a start")
+        task = self._next_task()
+        if task is None:
+            raise Different("what comes next", "the end of the match: there are no more tasks", "a start")
+        _same("task", task.id, event.task)
+        _same("number of the task", self._request.index, event.index)
+        _same("seed of the task", self._request.seed, event.seed)
+        _same("number of seats", len(task.players), self._seats)
+        self._task, self._rules, self._steps = task, Rules.of(task), 0
+        self.tasks += 1
+        follow_rules = getattr(task, "follow_rules", None)
+        why = follow_rules(self._header.rules) if follow_rules is not None else None
+        if why is not None:
+            raise NotRepeatable(f"task {task.id}: {why}")
+        self._send(task)
+        why = getattr(task, "not_repeatable", None)
+        if why is not None:
+            raise NotRepeatable(f"task {task.id}: {why}")
+
+    def _next_task(self) -> TaskRole | None:
+        try:
+            task = self._scheduler.next_task()
+        except Exception as error:
+            raise Different("the task scheduler", "as recorded", f"now it raises {error!r}") from error
+        if hasattr(task, "__await__"):
+            task.close()  # type: ignore[union-attr]  # a coroutine that will not be awaited
+            raise NotRepeatable("its task scheduler waits for real things")
+        return task
+
+    def _take_end(self, event: TaskEnded) -> None:
+        task = self._playing()
+        if event.ended == "cut":
+            self._cut(event)
+        else:
+            if event.ended == "time":
+                self._time_up(event)
+            self._move_on(getattr(event, "answers", None))
+        if not isinstance(self._request, Choose) or self._request.outcome is None:
+            raise Different("what comes next", _described(self._request), f"the end of task {task.id}")
+        outcome = self._request.outcome
+        for field in ("task", "index", "result", "reward", "steps", "ended", "metrics"):
+            _same(f"{field} of task {task.id}", getattr(outcome, field), getattr(event, field))
+        self._task = None
+        try:
+            self._scheduler.report(attrs.evolve(outcome, at_ns=event.at_ns))
+        except Exception as error:
+            raise Different("the task scheduler", "as recorded", f"now it raises {error!r}") from error
+
+    def _cut(self, event: TaskEnded) -> None:
+        if self._played and event.steps == self._steps + 1:
+            self._step()
+        self._played = {}
+        if not isinstance(self._request, tuple | Notice) or self._due:
+            raise Different("what comes next", _described(self._request), "the task is cut short")
+        self._request = self._script.throw(CutShort)
+
+    def _time_up(self, event: TaskEnded) -> None:
+        """The clock ended the task, in place of its next turn."""
+        task = self._playing()
+        if self._played:
+            self._step()
+        until_ns = getattr(task, "play_until_ns", NEVER_NS)
+        if type(self._request) is not tuple or self._due:
+            raise Different("what comes next", _described(self._request), f"the time of task {task.id} is up")
+        if event.at_ns < until_ns:
+            raise Different(f"end of task {task.id} by time", f"at {until_ns} ns", f"at {event.at_ns} ns")
+        self._request = self._script.throw(TimeUp)
+
+    # The match.
+
+    def _take_over(self, event: MatchEnded) -> None:
+        void = event.reason == "void"
+        turns = self.turn
+        if not (void and event.turns == turns - 1):  # the record of a turn may be what failed
+            _same("number of turns", turns, event.turns)
+        if event.reason == "finished":
+            if self._task is not None:
+                raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
+            if self._next_task() is not None:
+                raise Different("what comes next", "another task", _name(event))
+            _same("reward owed at the end", self._request.owed, event.reward)
+        elif not void:
+            _same("reward owed at the end", 0, event.reward)
+        if event.reason == "steps":
+            _same("number of turns", self._header.steps, event.turns)
+            if self._task is not None:
+                raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
+        silent = self._out - self._said_out
+        if silent and not void:
+            raise Different("seats that fell", _shown(sorted(self._out)), _shown(sorted(self._said_out)))
+        if event.reason == "seats" and len(self._said_out) < self._seats:
+            raise Different("seats that are out", "all", _shown(sorted(self._said_out)))
+        self.over = True
+
+    # Decisions of the clock.
+
+    def _take_ready(self, event: SeatReady) -> None:
+        self._check_seat(event.seat)
+        if event.seat in self._ready or self.tasks:
+            raise Different("start of a seat", "once, before the first task", "another", event.seat)
+        self._ready.add(event.seat)
+
+    def _take_fall(self, event: SeatFell) -> None:
+        self._check_seat(event.seat)
+        if event.seat in self._said_out:
+            raise Different("fall of a seat", "once", "again", event.seat)
+        self._said_out.add(event.seat)
+
+    def _take_drop(self, event: ReplyDropped) -> None:
+        self._check_seat(event.seat)
+        # A reply to no turn has the number that the agent made up. With several seats there may be turns
+        # in which no agent is asked; they leave no record, so the newest turn's number is not known here.
+        if event.why != "unasked" and self._solo and event.turn > self.turn:
+            raise Different("dropped reply", f"to turn {self.turn} or before", f"to {event.turn}", event.seat)
+
+    def _take_stall(self, event: StallSeen) -> None:
+        if event.seat is not None:
+            self._check_seat(event.seat)
+        if event.lost_ns < 0:
+            raise Different("time that was lost", "at least 0 ns", f"{event.lost_ns} ns")
+
+    def _check_seat(self, seat: int) -> None:
+        if not 0 <= seat < self._seats:
+            raise Different("seat", f"0 to {self._seats - 1}", str(seat))
+
+    def _take_header(self, _event: MatchStarted) -> None:
+        raise Different("what comes next", _described(self._request), "a second beginning of the match")
+
+
+_TAKE: Final[Mapping[type[Event], Callable[[Rerun, Any], None]]] = {
+    MatchStarted: Rerun._take_header,  # noqa: SLF001 - the table belongs to the class
+    SeatReady: Rerun._take_ready,  # noqa: SLF001
+    TaskStarted: Rerun._take_start,  # noqa: SLF001
+    TurnPlayed: Rerun._take_turn,  # noqa: SLF001
+    ReplyDropped: Rerun._take_drop,  # noqa: SLF001
+    SeatFell: Rerun._take_fall,  # noqa: SLF001
+    StallSeen: Rerun._take_stall,  # noqa: SLF001
+    TaskEnded: Rerun._take_end,  # noqa: SLF001
+    MatchEnded: Rerun._take_over,  # noqa: SLF001
+}
+
+
+def _same(what: str, expected: Any, found: Any, seat: int | None = None) -> None:
+    """Compare as JSON: numbers digit by digit, arrays by type, shape and bytes."""
+    if type(expected) is type(found) is int:
+        if expected == found:
+            return
+    elif _written(expected) == _written(found):
+        return
+    raise Different(what, _shown(expected), _shown(found), seat)
+
+
+def _forms(action: Any) -> Iterator[Any]:
+    """What an action may have been that stands so in JSON, which has neither tuples nor bytes."""
+    yield action
+    if isinstance(action, list):
+        yield tuple(action)
+        yield _tuples(action)
+    elif isinstance(action, str):
+        with suppress(ValueError):
+            yield b64decode(action, validate=True)
+
+
+def _tuples(value: Any) -> Any:
+    """Tuples in place of lists, at any depth."""
+    if isinstance(value, dict):
+        return {key: _tuples(of) for key, of in value.items()}
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _written(value: Any) -> bytes:
+    try:
+        return encode(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        return f"(no JSON: {error})".encode()
+
+
+def _shown(value: Any) -> str:
+    text = _written(value).decode()
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}... ({len(text)} characters)"
+
+
+def _name(event: Event) -> str:
+    return {
+        TurnPlayed: "a turn",
+        TaskStarted: "the start of a task",
+        TaskEnded: "the end of a task",
+        MatchEnded: "the end of the match",
+    }.get(type(event), f"a {type(event).__name__}")
+
+
+def _described(request: Any) -> str:
+    """What the re-execution is about to do."""
+    if type(request) is tuple:
+        return "a turn"
+    if isinstance(request, Choose) and request.outcome is not None:
+        return f"the end of task {request.outcome.task}, or the next task"
+    return "the start of a task" if isinstance(request, Choose) else f"the {request.phase} of a task"

@@ -1,0 +1,285 @@
+"""Any PettingZoo environment as a task: `pettingzoo:classic/connect_four_v3`, or `pettingzoo_task(env)`.
+
+Both of PettingZoo's interfaces are taken. In an AEC environment the agents act in turn: only the one whose
+turn it is is asked. In a parallel one all that live are asked at once. The players of the task are the
+`possible_agents`, in their order.
+"""
+
+from __future__ import annotations
+
+__all__ = ["AECTask", "ParallelTask", "PettingZooTask", "make_pettingzoo_task", "pettingzoo_task"]
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from gymnasium import spaces
+
+from flagfall.errors import UsageError
+from flagfall.kernel.channels.arrays import json_encoder
+from flagfall.kernel.roles import StepResult
+from flagfall.tasks.adapters.action_masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
+from flagfall.tasks.adapters.checks import checked_flag, close_environment, finite_reward
+from flagfall.tasks.adapters.env_spec import parse_text
+from flagfall.tasks.adapters.pettingzoo_registry import make_environment
+from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
+from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
+from flagfall.tasks.task import Task
+
+PREFIX: Final = "pettingzoo:"
+
+_encode = json_encoder().encode
+
+Asked: TypeAlias = Mapping[str, tuple[Any, Mapping[str, Any]]]
+"""Who is to act now, with what each observes and its info."""
+
+
+class PettingZooTask(Task):
+    """A PettingZoo environment, as a task for its possible agents.
+
+    Each player has spaces of its own. Observations are copies that cannot be written to; actions may come as
+    JSON or MessagePack have them. A reward is paid with the next observation of its player, summed up since
+    the last one, as PettingZoo's `last` has it; players that have died get theirs, and what they saw last,
+    when the episode is over.
+
+    For an agent that is late, wrong or absent, the lowest action is played (`lowest`), of those that the mask
+    allows, be it shown or in the info; so whether that costs a turn or the seat is the time control's affair
+    alone. The environment is reset twice at first, as `GymnasiumTask` has it.
+
+    Args:
+        env: the environment; the task closes it.
+        id: the text that it can be made of again, `pettingzoo:...`; by default with its name.
+        nil: what is played instead of the lowest action, where the mask that is shown does not forbid it.
+        action_mask: show the mask that the environment gives in its infos, and hold agents to it, see
+            `GymnasiumTask`.
+
+    Raises:
+        UsageError: its values cannot be recorded, it does not say who may play, or `nil` is no action of
+            every player.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        id: str | None = None,  # noqa: A002 - as everywhere
+        *,
+        nil: Any = None,
+        action_mask: bool = False,
+    ) -> None:
+        self.id = id or PREFIX + str(env.metadata.get("name", type(env.unwrapped).__name__))
+        super().__init__(env)
+        self.players = tuple(getattr(env, "possible_agents", ()))
+        if not self.players:
+            raise UsageError(f"{self.id}: it must say its possible_agents, which are the seats")
+        self.not_repeatable: str | None = None
+        self.nil_action = nil
+        self._shows_mask = checked_flag(self.id, "action_mask", action_mask)
+        self._action_spaces: dict[str, spaces.Space[Any]] = {
+            player: env.action_space(player) for player in self.players
+        }
+        self._observation_spaces = {player: self._shown_space(player) for player in self.players}
+        for player in self.players:
+            self._check_spaces(player)
+        self._probed = False
+        self._begin_episode()
+
+    def _shown_space(self, player: str) -> spaces.Space[Any]:
+        space: spaces.Space[Any] = self.env.observation_space(player)
+        return with_mask_space(self.id, space, self._action_spaces[player]) if self._shows_mask else space
+
+    def _check_spaces(self, player: str) -> None:
+        actions = self._action_spaces[player]
+        check_writable(self._observation_spaces[player], "observations")
+        check_writable(actions, "actions")
+        if self.nil_action is not None:
+            if not contains(actions, self.nil_action):
+                raise UsageError(f"{self.id}: nil={self.nil_action!r} is no action of {player}, {actions}")
+            return
+        try:
+            lowest(actions)
+        except NotOfSpace as error:
+            raise UsageError(f"{self.id}: {error}; add nil=, for an agent that is late") from None
+
+    def _begin_episode(self) -> None:
+        self._seen: dict[str, Any] = {}
+        self._masks: dict[str, Any] = {}
+        self._owed: dict[str, float] = {}
+        self._paid: dict[str, float] = dict.fromkeys(self.players, 0.0)
+        self._any_terminated = self._over = False
+
+    @property
+    def action_space(self) -> spaces.Space[Any]:
+        """The space of the first player; `action_space_of` has that of each."""
+        return self.action_space_of(self.players[0])
+
+    @property
+    def observation_space(self) -> spaces.Space[Any]:
+        """The space of the first player; `observation_space_of` has that of each."""
+        return self.observation_space_of(self.players[0])
+
+    def action_space_of(self, player: str) -> spaces.Space[Any]:
+        """The environment's own."""
+        return self._action_spaces[player]
+
+    def observation_space_of(self, player: str) -> spaces.Space[Any]:
+        """The environment's own, with the mask beside it where that is asked for."""
+        return self._observation_spaces[player]
+
+    def is_legal(self, action: Any) -> bool:
+        """Whether any of the players may play it now."""
+        return any(self.is_legal_for(player, action) for player in self.players)
+
+    def is_legal_for(self, player: str, action: Any) -> bool:
+        """Whether it is of the player's space, and allowed by the mask that the player was shown."""
+        space = self._action_spaces[player]
+        return contains(space, action) and is_allowed(space, mask_of(self._seen.get(player)), action)
+
+    @abstractmethod
+    def _start(self, seed: int) -> Asked:
+        """Reset the environment; who is asked first."""
+
+    @abstractmethod
+    def _play(self, actions: Mapping[str, Any]) -> Asked:
+        """Play the actions of those who were asked; who is asked next, nobody where it is over."""
+
+    def _reset(self, seed: int) -> Any:
+        self._begin_episode()
+        asked = self._start(environment_seed(seed))
+        if not self._probed:
+            self._probed = True
+            first = _encode(_observed(asked))
+            self._begin_episode()
+            asked = self._start(environment_seed(seed))
+            if _encode(_observed(asked)) != first:
+                self.not_repeatable = IGNORES_SEED
+                warn_of_ignored_seed(self.id)
+        if not asked:
+            raise ValueError("nobody is to act when an episode begins")
+        return self._one_or_all(self._shown(asked))
+
+    def _step(self, action: Any) -> StepResult:
+        actions = action if len(self.players) > 1 else {self.players[0]: action}
+        asked = self._play({player: self._played(player, said) for player, said in actions.items()})
+        shown = self._shown(asked)
+        self._over = not asked
+        if self._over:
+            shown = {player: self._seen[player] for player in self.players if player in self._seen}
+        paid = {player: self._owed.pop(player, 0.0) for player in shown}
+        for player, reward in paid.items():
+            self._paid[player] += reward
+        ended = self._over and not self._any_terminated
+        return StepResult(self._one_or_all(shown), self._one_or_all(paid), self._over and not ended, ended)
+
+    def _played(self, player: str, action: Any) -> Any:
+        """What the environment is given for what a player said, or for NIL, which alone can be forbidden."""
+        space = self._action_spaces[player]
+        if action is None or not is_allowed(space, mask_of(self._seen[player]), action):
+            return lowest(space, self._masks.get(player))
+        return read(space, action)
+
+    def _shown(self, asked: Asked) -> dict[str, Any]:
+        return {player: self._see(player, *what) for player, what in asked.items()}
+
+    def _see(self, player: str, observation: Any, info: Mapping[str, Any]) -> Any:
+        """Keep what a player sees."""
+        mask = info.get(MASK_KEY)
+        if self._shows_mask:
+            observation = with_mask(observation, mask, self._action_spaces[player])
+        shown = self._seen[player] = kept(observation)
+        in_shown = mask_of(shown)
+        self._masks[player] = kept(mask) if in_shown is None else in_shown
+        return shown
+
+    def _owe(self, player: str, reward: float, terminated: Any) -> None:
+        self._owed[player] = self._owed.get(player, 0.0) + finite_reward(reward)
+        self._any_terminated = self._any_terminated or bool(terminated)
+
+    def _one_or_all(self, values: dict[str, Any]) -> Any:
+        """A single player has plain values."""
+        return values if len(self.players) > 1 else values[self.players[0]]
+
+    def reached_terminal_state(self) -> bool:
+        """Whether the episode is over, and some player was terminated (not all of them truncated)."""
+        return self._over and self._any_terminated
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of every task, the `rewards` of each player, and `ignores_seed` where that is so."""
+        own: dict[str, Any] = {"rewards": dict(self._paid)}
+        return super().metrics() | own | ({"ignores_seed": True} if self.not_repeatable else {})
+
+    def close(self) -> None:
+        """Close the environment."""
+        close_environment(self.id, self.env)
+
+
+class AECTask(PettingZooTask):
+    """Players act in turn."""
+
+    def _start(self, seed: int) -> Asked:
+        self.env.reset(seed=seed)
+        return self._next()
+
+    def _play(self, actions: Mapping[str, Any]) -> Asked:
+        (action,) = actions.values()
+        self.env.step(action)
+        return self._next()
+
+    def _next(self) -> Asked:
+        """Who acts next; those who have died are passed by, as PettingZoo wants it, with `None`."""
+        env = self.env
+        for _ in range(len(self.players) + 1):
+            if not env.agents:
+                return {}
+            player = env.agent_selection
+            observation, reward, terminated, truncated, info = env.last()
+            self._owe(player, reward, terminated)
+            if not (terminated or truncated):
+                return {player: (observation, info)}
+            self._see(player, observation, info)
+            env.step(None)
+        raise RuntimeError(f"{self.id}: agents that have died do not leave it")
+
+
+class ParallelTask(PettingZooTask):
+    """All players that live act at once."""
+
+    def _start(self, seed: int) -> Asked:
+        observations, infos = self.env.reset(seed=seed)
+        return {player: (observations[player], infos.get(player, {})) for player in self.env.agents}
+
+    def _play(self, actions: Mapping[str, Any]) -> Asked:
+        observations, rewards, terminated, _truncated, infos = self.env.step(dict(actions))
+        for player, reward in rewards.items():
+            self._owe(player, reward, terminated.get(player, False))
+        alive = self.env.agents
+        for player in observations.keys() & set(self.players) - set(alive):
+            self._see(player, observations[player], infos.get(player, {}))
+        return {player: (observations[player], infos.get(player, {})) for player in alive}
+
+
+def _observed(asked: Asked) -> dict[str, Any]:
+    return {player: observation for player, (observation, _info) in asked.items()}
+
+
+def pettingzoo_task(env: Any, id: str | None = None, **options: Any) -> PettingZooTask:  # noqa: A002 - as everywhere
+    """The task of an environment of either interface; the arguments are those of `PettingZooTask`."""
+    return (AECTask if hasattr(env, "last") else ParallelTask)(env, id, **options)
+
+
+def make_pettingzoo_task(text: str) -> PettingZooTask:
+    """The task that a text such as `pettingzoo:classic/connect_four_v3` means.
+
+    The options `nil` and `action_mask` are those of `PettingZooTask`; for the rest see
+    `flagfall.tasks.adapters.pettingzoo_registry.make_environment`.
+
+    Raises:
+        UsageError: there is no such environment, or it cannot be made so.
+    """
+    name, options = parse_text(text)
+    own = {key: options.pop(key) for key in ("nil", "action_mask") if key in options}
+    env = make_environment(text, name.removeprefix(PREFIX), options)
+    try:
+        return pettingzoo_task(env, text, **own)
+    except UsageError:
+        env.close()
+        raise

@@ -1,0 +1,134 @@
+"""Micro-tasks 1 to 4: every question is one character, and so is the answer; there is no feedback.
+
+Alphabets, sizes and patience are those of round 1 of the General AI Challenge.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ALPHABET_SIZE",
+    "CHARACTER_SOURCES",
+    "LETTERS",
+    "PUNCTUATION",
+    "TARGET_ALPHABET",
+    "TARGET_ALPHABET_SIZE",
+    "echo",
+    "hidden_letter",
+    "hidden_target",
+    "letter_mapping",
+]
+
+from string import ascii_letters, ascii_lowercase, digits
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from flagfall.tasks.commai.micro.questions import (
+    OptionsLeft,
+    Patience,
+    TableQuestions,
+    in_blocks,
+    one_by_one,
+    uniformly,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from random import Random
+
+    from flagfall.tasks.commai.micro.engine import SourceFactory
+
+LETTERS: Final = one_by_one(ascii_lowercase.encode())
+
+PUNCTUATION: Final = one_by_one(b' !":?.,;')
+"""The eight characters that micro-tasks 2 and 3 always want echoed."""
+
+TARGET_ALPHABET: Final = one_by_one(ascii_letters.encode() + digits.encode() + b" ,.!;?-")
+"""The 69 characters that micro-task 1 draws its alphabet from."""
+
+TARGET_ALPHABET_SIZE: Final = 10
+"""How many of them an instance of micro-task 1 uses."""
+
+ALPHABET_SIZE: Final = 4
+"""How many characters an instance of micro-tasks 2, 3 and 4 draws."""
+
+# Wrong answers after which the learner should have tried everything (see `Patience` for the last one).
+_TARGET_PATIENCE: Final = 69
+_LETTER_PATIENCE: Final = 26
+
+_LETTER_OPTIONS: Final = 26
+"""What a letter of micro-task 3 may stand for, as far as the learner can tell: 25 wrong answers settle it."""
+
+
+def hidden_target(
+    rng: Random, *, alphabet_size: int = TARGET_ALPHABET_SIZE, patience: int = _TARGET_PATIENCE
+) -> TableQuestions:
+    """Micro-task 1: one character is the right answer to everything.
+
+    Args:
+        rng: where all that is random comes from.
+        alphabet_size: characters in use, 1 to 69; the target is one of them.
+        patience: wrong answers to allow before the learner should know.
+    """
+    alphabet = rng.sample(TARGET_ALPHABET, alphabet_size)
+    target = rng.choice(alphabet)
+    return TableQuestions(
+        dict.fromkeys(alphabet, target), uniformly(rng, alphabet), Patience(patience, alphabet)
+    )
+
+
+def hidden_letter(
+    rng: Random, *, alphabet_size: int = ALPHABET_SIZE, patience: int = _LETTER_PATIENCE
+) -> TableQuestions:
+    """Micro-task 2: one letter is the right answer to every letter; punctuation is echoed.
+
+    Args:
+        rng: where all that is random comes from.
+        alphabet_size: letters in use, 1 to 26; the target is one of them.
+        patience: wrong answers to allow before the learner should know.
+    """
+    letters = rng.sample(LETTERS, alphabet_size)
+    answers = dict.fromkeys(letters, rng.choice(letters)) | _echoed(PUNCTUATION)
+    return TableQuestions(answers, in_blocks(rng, list(answers)), Patience(patience, letters))
+
+
+def letter_mapping(
+    rng: Random, *, alphabet_size: int = ALPHABET_SIZE, options: int = _LETTER_OPTIONS
+) -> TableQuestions:
+    """Micro-task 3: letters are permuted; punctuation is echoed.
+
+    Args:
+        rng: where all that is random comes from.
+        alphabet_size: letters in use, 1 to 26.
+        options: what the learner has to choose from for each letter before the first answer.
+    """
+    letters = rng.sample(LETTERS, alphabet_size)
+    images = rng.sample(letters, alphabet_size)
+    answers = dict(zip(letters, images, strict=True)) | _echoed(PUNCTUATION)
+    knowledge = OptionsLeft(dict.fromkeys(letters, options))
+    return TableQuestions(answers, in_blocks(rng, list(answers)), knowledge)
+
+
+def echo(rng: Random, *, alphabet_size: int = ALPHABET_SIZE) -> TableQuestions:
+    """Micro-task 4: every character is its own answer, which the learner should know from the start.
+
+    Args:
+        rng: where all that is random comes from.
+        alphabet_size: characters in use, 1 to 34.
+    """
+    keys = rng.sample(LETTERS + PUNCTUATION, alphabet_size)
+    return TableQuestions(_echoed(keys), in_blocks(rng, keys), OptionsLeft({}))
+
+
+def _echoed(keys: list[bytes]) -> dict[bytes, bytes]:
+    return {key: key for key in keys}
+
+
+CHARACTER_SOURCES: Final[Mapping[str, SourceFactory]] = MappingProxyType(
+    {
+        "micro1": hidden_target,
+        "micro2": hidden_letter,
+        "micro3": letter_mapping,
+        "micro4": echo,
+    }
+)
+"""The questions of micro-tasks 1 to 4, by task id."""

@@ -1,0 +1,126 @@
+"""Micro-tasks 5.1 to 5.18: digits are mapped to digits, and every answer is followed by feedback.
+
+The tasks differ only in data: one row each. Sizes and separators are those of round 1 of the General AI
+Challenge.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FEEDBACK_SOURCES", "MAPPING_SIZE", "ROWS", "Row", "feedback_mapping"]
+
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import attrs
+
+from flagfall.tasks.commai.micro.questions import OptionsLeft, TableQuestions, in_blocks, one_by_one
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from random import Random
+
+    from flagfall.tasks.commai.micro.engine import SourceFactory
+
+MAPPING_SIZE: Final = 10
+"""Keys drawn for an instance; equal ones collapse, so a mapping of drawn keys may be smaller."""
+
+_DIGITS: Final = one_by_one(b"0123456789")
+
+Digits: TypeAlias = tuple[int, int]
+"""The least and the greatest number of digits; every number between is as likely."""
+
+
+@attrs.frozen(kw_only=True)
+class Row:
+    """What makes one task.
+
+    Attributes:
+        keys: `each` digit is a key, or so many digits are drawn for one.
+        answers: a `permutation` of the keys, or so many digits are drawn for one.
+        dot: what ends a drawn answer, for the learner to say too.
+        asks: what ends a question.
+        tells: what ends the feedback.
+        noise: random digits, drawn anew each time, that the feedback begins with.
+        plain_if_right: leave the dot out of the feedback to a right answer.
+    """
+
+    keys: Literal["each"] | Digits = "each"
+    answers: Literal["permutation"] | Digits
+    dot: bytes = b"."
+    asks: bytes = b"."
+    tells: bytes = b";"
+    noise: Digits = (0, 0)
+    plain_if_right: bool = False
+
+
+ROWS: Final[Mapping[str, Row]] = MappingProxyType(
+    {
+        "micro5.1": Row(answers="permutation", dot=b"", asks=b"", tells=b""),
+        "micro5.2": Row(answers="permutation", dot=b"", asks=b""),
+        "micro5.3": Row(answers="permutation", dot=b""),
+        "micro5.4": Row(answers=(2, 2), dot=b""),
+        "micro5.5": Row(answers=(1, 1)),
+        "micro5.6": Row(answers=(1, 1), plain_if_right=True),
+        "micro5.7": Row(answers=(1, 2)),
+        "micro5.8": Row(keys=(2, 2), answers=(1, 1)),
+        "micro5.9": Row(keys=(1, 2), answers=(1, 1)),
+        "micro5.10": Row(answers=(1, 1), noise=(1, 1)),
+        "micro5.11": Row(answers=(1, 1), noise=(0, 1)),
+        "micro5.12": Row(answers=(3, 5)),
+        "micro5.13": Row(keys=(3, 5), answers=(1, 1)),
+        "micro5.14": Row(answers=(1, 1), noise=(2, 4)),
+        "micro5.15": Row(answers=(1, 5)),
+        "micro5.16": Row(keys=(1, 5), answers=(1, 1)),
+        "micro5.17": Row(keys=(1, 5), answers=(1, 5)),
+        "micro5.18": Row(keys=(1, 10), answers=(1, 10)),
+    }
+)
+"""The tasks, by id."""
+
+
+def feedback_mapping(rng: Random, *, row: Row, mapping_size: int = MAPPING_SIZE) -> TableQuestions:
+    """The questions of one instance of a row.
+
+    Args:
+        rng: where all that is random comes from.
+        row: the task.
+        mapping_size: keys drawn; at most 10 where each digit is one.
+    """
+    keys = _keys(rng, row, mapping_size)
+    answers = dict(zip(keys, _answers(rng, row, keys), strict=True))  # the last of equal keys wins
+    return TableQuestions(
+        answers,
+        in_blocks(rng, list(answers)),
+        OptionsLeft(dict.fromkeys(answers, 2)),  # each key needs to be answered once
+        separator=row.asks,
+        feedback=partial(_feedback, rng, row),
+    )
+
+
+def _keys(rng: Random, row: Row, size: int) -> list[bytes]:
+    if row.keys == "each":
+        return _DIGITS[:size]
+    return [_draw(rng, row.keys) for _ in range(size)]
+
+
+def _answers(rng: Random, row: Row, keys: list[bytes]) -> list[bytes]:
+    if row.answers == "permutation":
+        return rng.sample(keys, len(keys))
+    return [_draw(rng, row.answers) + row.dot for _ in keys]
+
+
+def _draw(rng: Random, how_many: Digits) -> bytes:
+    return b"".join(rng.choices(_DIGITS, k=rng.randint(*how_many)))
+
+
+def _feedback(rng: Random, row: Row, answer: bytes, correct: bool) -> bytes:
+    told = answer.removesuffix(row.dot) if row.plain_if_right and correct else answer
+    noise = _draw(rng, row.noise) if row.noise[1] else b""
+    return noise + told + row.tells
+
+
+FEEDBACK_SOURCES: Final[Mapping[str, SourceFactory]] = MappingProxyType(
+    {task_id: partial(feedback_mapping, row=row) for task_id, row in ROWS.items()}
+)
+"""The questions of micro-tasks 5.1 to 5.18, by task id."""

@@ -1,0 +1,181 @@
+"""Mini-tasks 0 to 5: which descriptions are drawn, and which strings.
+
+Chances and sizes are those of round 1 of the General AI Challenge; the tasks differ only in them.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MINI_EXAMPLES", "MINI_SETS", "ExampleSet", "WarmUp", "any_of", "make_example"]
+
+from functools import partial
+from string import ascii_uppercase
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from flagfall.tasks.commai.mini.description_strings import right_string, wrong_string
+from flagfall.tasks.commai.mini.descriptions import ANYTHING, Description
+from flagfall.tasks.commai.mini.task import Example
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from random import Random
+
+    from flagfall.tasks.commai.mini.descriptions import Join
+    from flagfall.tasks.commai.mini.task import MakeExample
+
+_LETTERS_PER_RUN: Final = (1, 3)
+_LETTERS_PER_KIND: Final = 13
+"""In a set with barred runs: letters to draw the wanted runs from, and as many for the barred ones."""
+
+
+@attrs.frozen(kw_only=True)
+class ExampleSet:
+    """What makes one of mini-tasks 1 to 4.
+
+    Attributes:
+        join: what stands between the items.
+        most_runs: one run, or up to so many.
+        just_anything: the chance that the description is `anything` and nothing else.
+        and_anything: the chance that `anything` is added; it always is where a run is barred.
+        barred: the chance of each run to be barred.
+        longest: one letter or up to so many are asked for, and a few more given.
+    """
+
+    join: Join = "and"
+    most_runs: int = 3
+    just_anything: float = 0
+    and_anything: float = 0
+    barred: float = 0
+    longest: int
+
+
+MINI_SETS: Final[Mapping[str, ExampleSet]] = MappingProxyType(
+    {
+        "mini1": ExampleSet(most_runs=1, longest=10),
+        "mini2": ExampleSet(join="or", just_anything=0.05, longest=10),
+        "mini3": ExampleSet(and_anything=0.5, longest=30),
+        "mini4": ExampleSet(and_anything=0.5, barred=0.5, longest=30),
+    }
+)
+"""The tasks, by id."""
+
+
+def make_example(rng: Random, *, row: ExampleSet, fixes: bool = False) -> Example:
+    """Draw a description of a set and a string that fits it or does not, as likely.
+
+    Every string fits `anything`. As in the original, the empty string stands for one that does not.
+
+    Args:
+        rng: the source of everything random.
+        row: the set.
+        fixes: repair that (Q29): the answer to `anything` is always yes.
+    """
+    description = _describe(rng, row)
+    length = rng.randint(1, row.longest)
+    fits = rng.random() < 0.5  # noqa: PLR2004 - a coin
+    if description.items == (ANYTHING,) and not fits:
+        if not fixes:
+            return Example(ANYTHING, "", fits)
+        fits = True
+    string = (right_string if fits else wrong_string)(description, length, rng)
+    return Example(str(description), string, fits)
+
+
+def any_of(rng: Random, *, rows: Sequence[ExampleSet], fixes: bool = False) -> Example:
+    """Draw an example of one of some sets, each as likely: mini-task 5."""
+    return make_example(rng, row=rng.choice(rows), fixes=fixes)
+
+
+def _describe(rng: Random, row: ExampleSet) -> Description:
+    if rng.random() < row.just_anything:
+        return Description((ANYTHING,), row.join)
+    wanted_letters, barred_letters = _alphabets(rng, row)
+    items = []
+    for _ in range(rng.randint(1, row.most_runs)):
+        if rng.random() < row.barred:
+            items.append(f"not {_run(rng, barred_letters)}")
+        else:
+            items.append(_run(rng, wanted_letters))
+    if rng.random() < row.and_anything or any(item.startswith("not ") for item in items):
+        items.append(ANYTHING)
+    items = list(dict.fromkeys(items))
+    rng.shuffle(items)
+    return Description(tuple(items), row.join)
+
+
+def _alphabets(rng: Random, row: ExampleSet) -> tuple[str, str]:
+    """The letters of wanted runs and those of barred ones, which are never the same."""
+    if not row.barred:
+        return ascii_uppercase, ""
+    wanted = rng.choices(ascii_uppercase, k=_LETTERS_PER_KIND)
+    others = [letter for letter in ascii_uppercase if letter not in wanted]
+    return "".join(wanted), "".join(rng.choices(others, k=_LETTERS_PER_KIND))
+
+
+def _run(rng: Random, letters: str, lengths: tuple[int, int] = _LETTERS_PER_RUN) -> str:
+    return "".join(rng.choices(letters, k=rng.randint(*lengths)))
+
+
+class WarmUp:
+    """Mini-task 0: one run only, the same for ten instances; longer ones after many instances.
+
+    The instances are counted over the life of the task, whatever came of them.
+
+    Attributes:
+        instances: how many there have been.
+    """
+
+    SAME: Final = 10
+    """Instances with one description."""
+
+    LAST_SHORT: Final = 1000
+    """The last instance, counted from 0, that asks for runs and strings of the first size."""
+
+    _ATTEMPTS: Final = 3
+
+    def __init__(self) -> None:
+        self.instances = 0
+        self._description = Description(("A",))
+
+    def __call__(self, rng: Random) -> Example:
+        """The next instance's example."""
+        size = 1 if self.instances <= self.LAST_SHORT else 2
+        if self.instances % self.SAME == 0:
+            self._description = Description((_run(rng, ascii_uppercase, (size, size)),))
+        self.instances += 1
+        length = rng.randint(size, 3 * size - 1)
+        fits = rng.random() < 0.5  # noqa: PLR2004 - a coin
+        string = right_string(self._description, length, rng) if fits else self._wrong(length, rng)
+        return Example(str(self._description), string, fits)
+
+    def _wrong(self, length: int, rng: Random) -> str:
+        """Mostly random letters, and exactly as many as asked for."""
+        for _ in range(self._ATTEMPTS):
+            string = _run(rng, ascii_uppercase, (length, length))
+            if not self._description.accepts(string):
+                return string
+        return wrong_string(self._description, length, rng)
+
+
+def _warm_up(_fixes: bool) -> MakeExample:
+    return WarmUp()
+
+
+def _set(row: ExampleSet, fixes: bool) -> MakeExample:
+    return partial(make_example, row=row, fixes=fixes)
+
+
+def _all_sets(fixes: bool) -> MakeExample:
+    return partial(any_of, rows=tuple(MINI_SETS.values()), fixes=fixes)
+
+
+MINI_EXAMPLES: Final[Mapping[str, Callable[[bool], MakeExample]]] = MappingProxyType(
+    {
+        "mini0": _warm_up,
+        **{task_id: partial(_set, row) for task_id, row in MINI_SETS.items()},
+        "mini5": _all_sets,
+    }
+)
+"""Sources of the examples of mini-tasks, by task id, with or without `fixes`; each call is for one task."""

@@ -1,0 +1,1 @@
+"""The tasks of CommAI that round 1 was made from."""

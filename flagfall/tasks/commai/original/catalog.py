@@ -1,0 +1,167 @@
+"""The original CommAI tasks by id, family by family.
+
+They are no part of the challenge. Their time limits are meant in bits: see `bit_task`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["COMMAI_CATALOG", "ORIGINAL_NAMES", "commai_tasks"]
+
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from flagfall.errors import UsageError, nearest
+from flagfall.tasks.commai.grid_world import GridWorld
+from flagfall.tasks.commai.original.guessing import GUESSING
+from flagfall.tasks.commai.original.navigation import NAVIGATION
+from flagfall.tasks.commai.original.objects import OBJECT_TASKS
+from flagfall.tasks.commai.original.repetition import COUNTING, LETTERS, REPETITION
+from flagfall.tasks.commai.original.samples import SAMPLES, SAMPLES_IN_THE_WORLD
+from flagfall.tasks.commai.original.task_specs import Plan, WorldPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from flagfall.tasks.commai.byte_task import ByteTask
+    from flagfall.tasks.commai.conversation import ConversationTask
+
+_FAMILIES: Final[Mapping[str, Mapping[str, Plan | WorldPlan]]] = {
+    "repetition": REPETITION,
+    "counting": COUNTING,
+    "objects": OBJECT_TASKS,
+    "navigation": NAVIGATION,
+    "micro": LETTERS,
+    "guessing": GUESSING,
+    "sample": {**SAMPLES, **SAMPLES_IN_THE_WORLD},
+}
+
+_PLANS: Final[Mapping[str, Plan | WorldPlan]] = {
+    f"commai.{family}.{name}": plan for family, plans in _FAMILIES.items() for name, plan in plans.items()
+}
+
+COMMAI_CATALOG: Final[Mapping[str, Callable[[], ByteTask]]] = MappingProxyType(
+    {task_id: partial(plan.task, task_id) for task_id, plan in _PLANS.items()}
+)
+"""Every task by its id; each call makes a task of its own, in a world of its own if it needs one."""
+
+
+def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[ConversationTask]:
+    """Tasks that share one grid world.
+
+    Args:
+        ids: what to make, such as `commai.navigation.turning`.
+        world: the world to share; a new one if it is not given.
+
+    Raises:
+        UsageError: an id is unknown; the message has the nearest ones.
+    """
+    shared = GridWorld() if world is None else world
+    tasks = []
+    for task_id in ids:
+        plan = _PLANS.get(task_id)
+        if plan is None:
+            raise UsageError(f"unknown task {task_id!r}{nearest(task_id, _PLANS)}")
+        tasks.append(plan.task(task_id, shared) if isinstance(plan, WorldPlan) else plan.task(task_id))
+    return tasks
+
+
+_NAMES: Final = """
+tasks.competition.repetition
+    BeSilentTask                                        repetition.be_silent
+    RepeatCharacterTask                                 repetition.repeat_character
+    RepeatWhatISayTask                                  repetition.repeat_what_i_say
+    RepeatWhatISay2Task                                 repetition.repeat_what_i_say_2
+    RepeatWhatISayMultipleTimesTask                     repetition.repeat_multiple_times
+    RepeatWhatISayMultipleTimes2Task                    repetition.repeat_multiple_times_2
+    RepeatWhatISayMultipleTimesSeparatedByCommaTask     repetition.repeat_separated_by_comma
+    RepeatWhatISayMultipleTimesSeparatedByAndTask       repetition.repeat_separated_by_and
+    RepeatWhatISayMultipleTimesSeparatedByCATask        repetition.repeat_separated_by_comma_and
+    RepeatWhatISayDisjunction                           repetition.repeat_disjunction
+    RepeatWhatISayConjunctionNegation                   repetition.repeat_conjunction_negation
+    VerbTask                                            repetition.verb
+tasks.competition.counting
+    SimpleCountingTask                                  counting.simple_counting
+tasks.competition.objects_properties
+    ObjectExistenceTask1                                objects.existence_1
+    ObjectExistenceTask2                                objects.existence_2
+    AssociateObjectWithPropertyTask                     objects.associate_property
+    VerifyThatObjectHasPropertyTask                     objects.verify_property
+    ListPropertiesOfAnObjectTask                        objects.list_properties
+    NameAPropertyOfAnObjectTask                         objects.name_property
+    HowManyPropertiesDoesAnObjectHaveTask               objects.count_properties
+    ListObjectsWithACertainPropertyTask                 objects.list_objects
+    NameAnObjectWithAPropertyTask                       objects.name_object
+    HowManyObjectsHaveACertainPropertyTask              objects.count_objects
+    WhoHasACertainObjectWithACertainPropertyTask        objects.who_has
+    ListThePropertiesThatAnObjectHasInABasketOnlyTask   objects.properties_in_one_basket_only
+    ListThePropertiesThatAnObjectHasInAllBasketsTask    objects.properties_in_all_baskets
+tasks.competition.navigation
+    TurningTask                                         navigation.turning
+    MovingTask                                          navigation.moving
+    MovingRelativeTask                                  navigation.moving_relative
+    MovingAbsoluteTask                                  navigation.moving_absolute
+    PickUpTask                                          navigation.pick_up
+    PickUpAroundTask                                    navigation.pick_up_around
+    PickUpInFrontTask                                   navigation.pick_up_in_front
+    GivingTask                                          navigation.giving
+    PickUpAroundAndGiveTask                             navigation.pick_up_around_and_give
+    CountingInventoryTask                               navigation.counting_inventory
+    CountingInventoryGivingTask                         navigation.counting_inventory_giving
+    LookTask                                            navigation.look
+    LookAroundTask                                      navigation.look_around
+    FindObjectAroundTask                                navigation.find_object_around
+tasks.micro
+    Repeat1V1L                                          micro.repeat_1v1l
+    Repeat3V1L                                          micro.repeat_3v1l
+    Repeat3V2L                                          micro.repeat_3v2l
+tasks.competition.to_be_validated
+    GuessTheNumberAskingQuestionsExplicitModelTask      guessing.guess_number_explicit
+    GuessTheNumberAskingQuestionsTask                   guessing.guess_number
+    GuessTheNumberAskingForDigitsExplicitModelTask      guessing.guess_digits_explicit
+    GuessTheNumberAskingForDigitsTask                   guessing.guess_digits
+    ItalianHowManyPropertiesDoesAnObjectHaveTask        objects.italian_count_properties
+    RepeatCharacter                                     guessing.repeat_character
+    RepeatStringMax4                                    guessing.repeat_string_max_4
+    RepeatStringMin5Max10                               guessing.repeat_string_min_5_max_10
+    GlobalCharacterPrimeTarget                          guessing.global_character_prime_target
+    GlobalStringPrimeTargetMax4                         guessing.global_string_max_4_prime_target
+    GlobalStringPrimeTargetMin5Max10                    guessing.global_string_min_5_max_10_prime_target
+    GlobalTwoAssociatedCharacters                       guessing.global_two_associated_character
+    GlobalTwoAssociatedDelimitedStringsMax4             guessing.global_two_associated_string_max_4
+    GlobalTwoAssociatedDelimitedStringsMin5Max10        guessing.global_two_associated_string_min_5_max_10
+    LocalCharacterPrimeTarget                           guessing.local_character_prime_target
+    LocalStringPrimeTargetMax4                          guessing.local_string_max_4_prime_target
+    LocalStringPrimeTargetMin5Max10                     guessing.local_string_min_5_max_10_prime_target
+    LocalTwoAssociatedCharacters                        guessing.local_two_associated_character
+    LocalTwoAssociatedDelimitedStringsMax4              guessing.local_two_associated_string_max_4
+    LocalTwoAssociatedDelimitedStringsMin5Max10         guessing.local_two_associated_string_min_5_max_10
+tasks.sample
+    RepeatingCharTask                                   sample.repeating_character
+    YesNoTask                                           sample.yes_no
+    BeSilentTask                                        sample.be_silent
+    RepeatingPhraseTask                                 sample.repeating_phrase
+    SampleConflictingMessagesTask                       sample.conflicting_messages
+    MovingTask                                          sample.moving
+    TurnLeftTask                                        sample.turn_left
+    TurnRightTask                                       sample.turn_right
+    LookAroundTask                                      sample.look_around
+    PickAnApple                                         sample.pick_an_apple
+    UnicodeTask                                         sample.unicode
+"""
+
+
+def _read_names() -> dict[str, str]:
+    names = {}
+    module = ""
+    for row in _NAMES.strip().splitlines():
+        words = row.split()
+        if len(words) == 1:
+            module = words[0]
+        else:
+            names[f"{module}.{words[0]}"] = f"commai.{words[1]}"
+    return names
+
+
+ORIGINAL_NAMES: Final[Mapping[str, str]] = MappingProxyType(_read_names())
+"""The tasks by the class paths that they have in configurations for the original."""

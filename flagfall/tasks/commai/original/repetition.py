@@ -1,0 +1,193 @@
+"""Tasks of saying what one is told to say, of keeping silent, and of counting what was listed."""
+
+from __future__ import annotations
+
+__all__ = ["COUNTING", "LETTERS", "REPETITION"]
+
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from functools import partial
+from itertools import permutations
+from random import Random
+from string import ascii_letters, ascii_uppercase
+from types import MappingProxyType
+from typing import Final
+
+from flagfall.tasks.commai.byte_task import Script
+from flagfall.tasks.commai.conversation import Conversation
+from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.phrases import NUMBERS, a, blame, listed, number, plural, praise
+
+_PHRASES: Final = ("apple", "banana", "cat", "hello world")
+_PROMISES: Final = (
+    "and you will get a reward",
+    "and a reward is yours",
+    "and you will pass this task",
+    "and you will solve this problem",
+)
+_PAST: Final = {
+    "sing": "sang",
+    "smile": "smiled",
+    "rest": "rested",
+    "relax": "relaxed",
+    "jump": "jumped",
+    "dance": "danced",
+}
+_COUNTED: Final = (
+    "banana",
+    "beet",
+    "carrot",
+    "cucumber",
+    "mango",
+    "onion",
+    "pear",
+    "pineapple",
+    "potato",
+    "tomato",
+)
+
+
+def _verb(rng: Random) -> str:
+    return rng.choice(["say", "repeat"])
+
+
+def _one_sentence(talk: Conversation, *right: str) -> Generator[int, int, bool]:
+    """Whether the first sentence of the learner, or what stands at its end, is one of these."""
+    yield from talk.hear(r"\.$")
+    return not talk.timed_out and talk.heard.endswith(tuple(f"{text}." for text in right))
+
+
+def _keep_silent(talk: Conversation, rng: Random) -> Script:
+    talk.max_time = rng.randint(100, 1000)
+    talk.say(rng.choice(["be silent now.", "do not say anything."]))
+    kept = not (yield from talk.hear("[^ ]"))
+    talk.say(praise(rng) if kept else blame(rng))
+    return kept
+
+
+def _letter(rng: Random) -> tuple[str, str]:
+    letter = rng.choice(ascii_letters)
+    return f"{_verb(rng)} {letter}.", letter
+
+
+def _phrase(rng: Random) -> tuple[str, str]:
+    phrase = rng.choice(_PHRASES)
+    return f"{_verb(rng)} {phrase}.", phrase
+
+
+def _promised_phrase(rng: Random) -> tuple[str, str]:
+    phrase = rng.choice(_PHRASES)
+    return f"{_verb(rng)} {phrase} {rng.choice(_PROMISES)}.", phrase
+
+
+def _repeat(draw: Callable[[Random], tuple[str, str]], talk: Conversation, rng: Random) -> Script:
+    order, target = draw(rng)
+    talk.say(order)
+    right = yield from _one_sentence(talk, target)
+    talk.say(praise(rng) if right else blame(rng))
+    return right
+
+
+def _repeat_often(how: str, comma: str, last: str, talk: Conversation, rng: Random) -> Script:
+    phrase, times = rng.choice(_PHRASES), rng.choice([2, 3])
+    target = last.join([comma.join([phrase] * (times - 1)), phrase])
+    ending = how or f" {rng.choice(_PROMISES)}"
+    talk.say(f"{_verb(rng)} {phrase} {number(times, rng)} times{ending.rstrip()}.")
+    right = yield from _one_sentence(talk, target)
+    talk.say(praise(rng) if right else f"{blame(rng)} correct answer is: {target}.")
+    return right
+
+
+def _exactly(talk: Conversation, accepted: Collection[str]) -> Generator[int, int, bool]:
+    """Whether the first sentence is one of these, with nothing but spaces before it."""
+    yield from talk.hear(r"\.$")
+    return not talk.timed_out and talk.heard.lstrip(" ")[:-1] in accepted
+
+
+def _either(talk: Conversation, rng: Random) -> Script:
+    phrases = rng.choice(_PHRASES), rng.choice(_PHRASES)
+    talk.say(f"{_verb(rng)} {' or '.join(phrases)}.")
+    right = yield from _exactly(talk, phrases)
+    talk.say(praise(rng) if right else blame(rng))
+    return right
+
+
+def _both_or_not(talk: Conversation, rng: Random) -> Script:
+    verb = _verb(rng)
+    phrases = rng.choice(_PHRASES), rng.choice(_PHRASES)
+    negations = [rng.choice(["", rng.choice(["do not", "don't"])]) for _ in phrases]
+    # An absent negation leaves its space: the learner of round 1 hears two spaces, or one in front.
+    orders = [f"{negation} {verb} {phrase}" for negation, phrase in zip(negations, phrases, strict=True)]
+    talk.say(f"{' and '.join(orders)}.")
+    right = yield from _exactly(talk, _demanded(phrases, negations))
+    talk.say(praise(rng) if right else blame(rng))
+    return right
+
+
+def _demanded(phrases: Sequence[str], negations: Sequence[str]) -> set[str]:
+    """What may be said; with both negated it is the first phrase, though it should be silence."""
+    first, second = phrases
+    if not any(negations):
+        wanted = {first, second}
+        return {" and ".join(order) for order in permutations(wanted)}
+    return {second if negations[0] and not negations[1] else first}
+
+
+def _act(talk: Conversation, rng: Random) -> Script:
+    verb = rng.choice(list(_PAST))
+    talk.say(f"Say 'I {verb}' to {verb}.")
+    right = yield from _one_sentence(talk, verb)
+    talk.say(f"You {_PAST[verb]}." if right else blame(rng))
+    return right
+
+
+def _letters(alphabet: int, longest: int, talk: Conversation, rng: Random) -> Script:
+    text = "".join(rng.choices(ascii_uppercase[:alphabet], k=rng.randint(1, longest)))
+    talk.say(f"repeat: {text}.")
+    right = yield from _one_sentence(talk, text)
+    talk.say("correct." if right else f"wrong: {text}.")
+    return right
+
+
+def _count(talk: Conversation, rng: Random) -> Script:
+    objects = rng.choices(_COUNTED, k=rng.randint(1, 10))
+    asked = rng.choice(_COUNTED)
+    answer = NUMBERS[objects.count(asked)]
+    talk.say(f"I have {listed([a(name) for name in objects])}. How many {plural(asked)} do I have? ")
+    right = yield from _one_sentence(talk, answer)
+    talk.say(praise(rng) if right else f"Wrong. The right answer is: {answer}.")
+    return right
+
+
+def _often(how: str, comma: str, last: str) -> Plan:
+    return Plan(partial(_repeat_often, how, comma, last), 10_000)
+
+
+REPETITION: Final[Mapping[str, Plan]] = MappingProxyType(
+    {
+        "be_silent": Plan(_keep_silent, 1000, forgets=False),
+        "repeat_character": Plan(partial(_repeat, _letter), 1000),
+        "repeat_what_i_say": Plan(partial(_repeat, _phrase), 1000),
+        "repeat_what_i_say_2": Plan(partial(_repeat, _promised_phrase), 1000),
+        "repeat_multiple_times": _often(" ", " ", " "),
+        "repeat_multiple_times_2": _often("", " ", " "),
+        "repeat_separated_by_comma": _often(" separated by comma (,)", ", ", ", "),
+        "repeat_separated_by_and": _often(" separated by and", " and ", " and "),
+        "repeat_separated_by_comma_and": _often(" separated by comma and and", ", ", " and "),
+        "repeat_disjunction": Plan(_either, 3000),
+        "repeat_conjunction_negation": Plan(_both_or_not, 3000),
+        "verb": Plan(_act, 896, forgets=False),
+    }
+)
+"""Saying what one is told to say. The time of `be_silent` is up after 100 to 1000 steps, drawn each time."""
+
+COUNTING: Final[Mapping[str, Plan]] = MappingProxyType({"simple_counting": Plan(_count, 3000)})
+"""Counting what was listed; answers are words, never digits."""
+
+LETTERS: Final[Mapping[str, Plan]] = MappingProxyType(
+    {
+        "repeat_1v1l": Plan(partial(_letters, 1, 1), 112),
+        "repeat_3v1l": Plan(partial(_letters, 3, 1), 112),
+        "repeat_3v2l": Plan(partial(_letters, 3, 2), 136),
+    }
+)
+"""Repeating one or two capital letters out of the first one or three."""

@@ -1,0 +1,142 @@
+"""The sample tasks of CommAI: small, each to show one thing that an author of tasks can do."""
+
+from __future__ import annotations
+
+__all__ = ["SAMPLES", "SAMPLES_IN_THE_WORLD"]
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from types import MappingProxyType
+from typing import Final
+
+from flagfall.tasks.commai.byte_task import Script
+from flagfall.tasks.commai.conversation import Conversation
+from flagfall.tasks.commai.grid_world import GridWorld, Position
+from flagfall.tasks.commai.original.task_specs import Plan, WorldPlan
+
+# Twenty-seven characters: the last was a slip of the pen that learners have met.
+_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz{"
+_RANGE: Final = 2
+
+
+def _repeat_character(talk: Conversation, rng: Random) -> Script:
+    character = rng.choice(_ALPHABET)
+    talk.say(character)
+    found = yield from talk.hear("[^ ]$")
+    return found and found[0] == character
+
+
+def _yes_or_no(talk: Conversation, rng: Random) -> Script:
+    subject, quality = ("".join(rng.choices(_ALPHABET, k=5)) for _ in range(2))
+    holds = rng.choice([True, False])
+    talk.say(f"{subject} is {'' if holds else 'not '}{quality}. Is {subject} {quality}?")
+    found = yield from talk.hear("yes|no")
+    return found and (found[0] == "yes") is holds
+
+
+def _be_silent(talk: Conversation, _: Random) -> Script:
+    talk.say("Please, be quiet.")
+    return (yield from talk.hear("1")) is None
+
+
+def _repeat_phrase(talk: Conversation, _: Random) -> Script:
+    talk.say("Say 'I am not Mr Robot'.")
+    return (yield from talk.hear(r"I am not Mr Robot\.$")) is not None or None
+
+
+def _conflicting_messages(talk: Conversation, _: Random) -> Script:
+    """While the first reply is said, which has a high priority, the others are dropped."""
+    talk.say("Say my name")
+    while found := (yield from talk.hear("(Say|my name|Heisenberg)$")):
+        match found[1]:
+            case "Say":
+                talk.say("I'm Heisenberg, you don't give me orders.", priority=5)
+            case "my name":
+                talk.say("Are you repeating everything I say?")
+            case _:
+                talk.say("You're Goddamn right.")
+                return True
+    return None
+
+
+def _hebrew(talk: Conversation, _: Random) -> Script:
+    """Its one letter beyond ASCII is two bytes long."""
+    letter = "\N{HEBREW LETTER ALEF}"
+    talk.say(f"a in Hebrew is {letter}. How do you say a in Hebrew?")
+    if (yield from talk.hear(letter.encode().decode("latin-1"))) is None:
+        return None
+    talk.say("Correct!")
+    return True
+
+
+def _do(command: str, done: Callable[[GridWorld], Callable[[], bool]]) -> WorldPlan:
+    def play(world: GridWorld, talk: Conversation, _: Random) -> Script:
+        condition = done(world)
+        talk.say(f"Say '{command}'.")
+        return (yield from talk.wait(condition)) or None
+
+    return WorldPlan(play, 1000, forgets=False)
+
+
+def _moved(world: GridWorld) -> Callable[[], bool]:
+    target = world.ahead
+    return lambda: world.position == target
+
+
+def _turned(side: str, world: GridWorld) -> Callable[[], bool]:
+    target = world.beside(side)
+    return lambda: world.direction == target
+
+
+def _look_around(_world: GridWorld, talk: Conversation, _: Random) -> Script:
+    talk.say("Look around.")
+    return (yield from talk.hear("I look.")) is not None or None
+
+
+def _pick_an_apple(world: GridWorld, talk: Conversation, rng: Random) -> Script:
+    """Clears away in the end what it has put down."""
+    apple, block = rng.sample(_cells_around(world.position), 2)
+    world.place("apple", apple)
+    world.place("block", block, pickable=False, traversable=False)
+    try:
+        wanted = world.learner_has["apple"] + 1
+        talk.say("Pick up an apple.")
+        picked = yield from talk.wait(lambda: world.learner_has["apple"] == wanted)
+        if picked:
+            talk.say("Enjoy!", instead=True)
+        yield from talk.finish()
+    finally:
+        world.remove(apple)
+        world.remove(block)
+    return picked or None
+
+
+def _cells_around(centre: Position) -> list[Position]:
+    x, y = centre
+    reach = range(-_RANGE, _RANGE + 1)
+    return [(x + dx, y + dy) for dx in reach for dy in reach if dx or dy]
+
+
+SAMPLES: Final[Mapping[str, Plan]] = MappingProxyType(
+    {
+        "repeating_character": Plan(_repeat_character, 100, forgets=False),
+        "yes_no": Plan(_yes_or_no, 1000, forgets=False),
+        "be_silent": Plan(_be_silent, 1000, forgets=False),
+        "repeating_phrase": Plan(_repeat_phrase, 1000, forgets=False),
+        "conflicting_messages": Plan(_conflicting_messages, 1000, forgets=False),
+        "unicode": Plan(_hebrew, 1000, forgets=False),
+    }
+)
+"""The samples that are played nowhere."""
+
+SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldPlan]] = MappingProxyType(
+    {
+        "moving": _do("I move forward.", _moved),
+        "turn_left": _do("I turn left.", partial(_turned, "left")),
+        "turn_right": _do("I turn right.", partial(_turned, "right")),
+        "look_around": WorldPlan(_look_around, 1000, forgets=False),
+        "pick_an_apple": WorldPlan(_pick_an_apple, 10_000, forgets=False),
+    }
+)
+"""The samples that are played in the grid world."""

@@ -1,0 +1,1 @@
+"""Effects of VGDL interactions."""

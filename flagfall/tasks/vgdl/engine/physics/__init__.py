@@ -1,0 +1,1 @@
+"""Physics of VGDL: how a rectangle moves."""

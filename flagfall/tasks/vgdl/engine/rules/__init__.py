@@ -1,0 +1,1 @@
+"""Rules of VGDL: when effects run, and when a game ends."""

@@ -1,0 +1,1 @@
+"""State of a VGDL game: data without behaviour."""

@@ -1,0 +1,175 @@
+"""The tile set: for each type of a game, a small picture of any size. Our own drawings, no files.
+
+Which drawing a type gets, its words decide: those of its name, then those of its image's name, and else
+its class. Its colour is the game's, where the game gives one.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Drawing", "TileSet", "choose_drawing"]
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import numpy as np
+
+from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
+from flagfall.tasks.vgdl.rendering.icons import CREATURES, ICONS, ROLES, TURNING, Icon
+from flagfall.tasks.vgdl.rendering.sdf_pen import Colour, Pen, mixed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
+
+BACKDROP: Final[Colour] = (30, 32, 42)
+"""What shows where nothing stands."""
+
+_GREY: Final[Colour] = (128, 128, 128)
+_SOFTENED: Final = 0.2
+# Games give pure colours, such as (0, 0, 255): so far on the way to grey, they can be shaded.
+
+_WORDS: Final = {word: (icon, colour) for words, icon, colour in ICONS for word in words.split()}
+_LEAST_LETTERS: Final = 3
+_OPAQUE: Final = 255
+
+_CLASS_ROLES: Final = (
+    ("Flicker", "flicker"),
+    ("RandomNPC", "npc"),
+    ("Bomber", "npc"),
+    ("Missile", "missile"),
+    ("Door", "portal"),
+    ("Portal", "portal"),
+    ("SpawnPoint", "producer"),
+    ("Resource", "resource"),
+    ("Passive", "passive"),
+)
+"""Classes, those above them included, and the role that they give; the first that fits."""
+
+
+@attrs.frozen
+class Drawing:
+    """What the sprites of a type look like."""
+
+    icon: Icon
+    colour: Colour
+
+
+def choose_drawing(sprite_type: SpriteType) -> Drawing:
+    """The drawing for a type; see the top of this file."""
+    role = _role(sprite_type)
+    given = _given_colour(sprite_type)
+    creature = CREATURES[sprite_type.id % len(CREATURES)]
+    if role == "avatar":
+        return Drawing(ROLES[role], given or (88, 148, 232))
+    called = [_WORDS[word] for text in _texts(sprite_type) for word in _words(text) if word in _WORDS]
+    special = [(icon, colour) for icon, colour in called if icon is not ROLES["npc"]]
+    if special or (called and role != "npc"):
+        icon, usual = (special or called)[0]
+        return Drawing(icon, given or usual)
+    return Drawing(ROLES["npc" if called else role], given or creature)
+
+
+def _texts(sprite_type: SpriteType) -> tuple[str, str]:
+    return sprite_type.name, str(sprite_type.parameters.get("img") or "").rpartition("/")[2]
+
+
+def _role(sprite_type: SpriteType) -> str:
+    known = SPRITE_CLASSES.get(sprite_type.kind or "")
+    if known is None:
+        return "static"
+    if known.is_avatar:
+        return "avatar"
+    return next((role for name, role in _CLASS_ROLES if name in known.path), "static")
+
+
+def _given_colour(sprite_type: SpriteType) -> Colour | None:
+    """The colour that the game gives; its class's own is none."""
+    colour = sprite_type.parameters.get("color")
+    known = SPRITE_CLASSES.get(sprite_type.kind or "")
+    if not isinstance(colour, tuple) or (known and known.parameters["color"].default == colour):
+        return None
+    red, green, blue = (int(part) for part in colour)
+    return mixed((red, green, blue), _GREY, _SOFTENED)
+
+
+def _words(text: str) -> list[str]:
+    """The words of `bigRedDoor2_1`, also in the singular, and the known ones inside, as in `stonewall`.
+
+    Of those, what ends last comes first: a stone wall is a wall.
+    """
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text)]
+    words += [word.removesuffix("s") for word in words]
+    whole = text.lower()
+    inside = [word for word in _WORDS if len(word) > _LEAST_LETTERS and word in whole]
+    return words + sorted(inside, key=lambda word: (whole.rindex(word) + len(word), len(word)), reverse=True)
+
+
+class TileSet:
+    """The tiles of one game, drawn when they are first asked for.
+
+    Args:
+        definition: the game.
+    """
+
+    def __init__(self, definition: GameDefinition) -> None:
+        self._types = definition.types
+        self._drawings: dict[int, Drawing] = {}
+        self._tiles: dict[tuple[int, int, int, tuple[int, int]], Tile] = {}
+
+    def tile(self, type_id: int, width: int, height: int, facing: tuple[int, int] = (1, 0)) -> Tile:
+        """The tile of a type.
+
+        Args:
+            type_id: which.
+            width: in pixels, at least 1.
+            height: likewise.
+            facing: a unit vector; what the type looks at, or flies to.
+        """
+        name = (type_id, width, height, facing)
+        tile = self._tiles.get(name)
+        if tile is None:
+            tile = self._tiles[name] = self._draw(type_id, width, height, facing)
+        return tile
+
+    def _draw(self, type_id: int, width: int, height: int, facing: tuple[int, int]) -> Tile:
+        drawing = self._drawings.get(type_id)
+        if drawing is None:
+            drawing = self._drawings[type_id] = choose_drawing(self._types[type_id])
+        pen = Pen(width, height, facing, turns=drawing.icon in TURNING)
+        drawing.icon(pen, drawing.colour)
+        return Tile.of(pen.picture())
+
+
+@attrs.frozen(eq=False)
+class Tile:
+    """A picture to be laid on others.
+
+    Attributes:
+        ink: its colours, each times its opacity over 255; `[height, width, 3]`.
+        window: 255 minus the opacity, `[height, width, 1]`; `None` where nothing shines through.
+    """
+
+    ink: NDArray[np.uint8]
+    window: NDArray[np.uint16] | None
+
+    @classmethod
+    def of(cls, picture: NDArray[np.uint8]) -> Tile:
+        """From red, green, blue and opacity."""
+        opacity = picture[..., 3:].astype(np.uint16)
+        ink = (picture[..., :3] * opacity + _OPAQUE // 2) // _OPAQUE
+        solid = bool((opacity == _OPAQUE).all())
+        return cls(ink.astype(np.uint8), None if solid else _OPAQUE - opacity)
+
+    def lay(self, canvas: NDArray[np.uint8], left: int, top: int) -> None:
+        """Lay it on a canvas, its upper left corner there; what is outside the canvas is cut off."""
+        height, width = self.ink.shape[:2]
+        skip_x, skip_y = max(0, -left), max(0, -top)
+        under = canvas[max(0, top) : max(0, top + height), max(0, left) : max(0, left + width)]
+        rows, columns = under.shape[:2]
+        part = (slice(skip_y, skip_y + rows), slice(skip_x, skip_x + columns))
+        if self.window is None:
+            under[:] = self.ink[part]
+        elif under.size:
+            under[:] = self.ink[part] + (under * self.window[part] // _OPAQUE).astype(np.uint8)

@@ -1,0 +1,250 @@
+"""A level of a VGDL game as a task."""
+
+from __future__ import annotations
+
+__all__ = ["ACTION_NAMES", "StateSpace", "VgdlTask"]
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from gymnasium import spaces
+
+from flagfall.kernel.roles import StepResult
+from flagfall.tasks.task import Task
+from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
+from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.trace_snapshot import snapshot
+from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.rendering.tile_set import TileSet
+from flagfall.tasks.vgdl.task_id import TaskId
+from flagfall.tasks.vgdl.views.planes import PlanesView
+from flagfall.tasks.vgdl.views.state_observation import Observer, StateObservation
+from flagfall.tasks.vgdl.views.text import TextView
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
+    from flagfall.tasks.vgdl.engine.state.play import Play
+
+ACTION_NAMES: Final = (NIL, LEFT, RIGHT, UP, DOWN, USE)
+"""What the numbers of actions mean, in every game. An action that the avatar has not is played as `NIL`."""
+
+
+class StateSpace(spaces.Space[StateObservation]):
+    """The full states of a level.
+
+    Args:
+        example: a state; nobody can draw one at random, so `sample` gives this.
+    """
+
+    def __init__(self, example: StateObservation) -> None:
+        super().__init__()
+        self._example = example
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """It is not: states have lists of any length."""
+        return False
+
+    def sample(self, mask: Any | None = None, probability: Any | None = None) -> StateObservation:  # noqa: ARG002 - as all spaces
+        """The example."""
+        return self._example
+
+    def contains(self, x: Any) -> bool:
+        """Whether it is a state, of a world of the same size."""
+        return isinstance(x, StateObservation) and x.world_dimension == self._example.world_dimension
+
+    def __repr__(self) -> str:
+        return f"StateSpace({self._example.world_dimension})"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, StateSpace) and other._example.world_dimension == self._example.world_dimension
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # as all spaces that can be seeded
+
+
+class VgdlTask(Task):
+    """One level of one game. The reward of a step is what it adds to the score.
+
+    An episode ends where the game ends, after 2001 ticks at the latest; it is solved if the game is won.
+
+    Args:
+        definition: the game.
+        level: a level of it.
+        observation: `state`: a `StateObservation`, which shares with the next one what did not change;
+            `planes`: see `PlanesView`; `image`: uint8 [height, width, 3]; `text`: see `TextView`.
+        block: pixels a cell; `None` for the game's own.
+        pixels: pixels a cell in pictures.
+        task_id: the task's id; by default it is made of the names of the game and the level.
+        tiles: what pictures are made of; by default our own drawings.
+
+    Attributes:
+        play: the play that goes on; a new one with each `reset`.
+    """
+
+    render_modes: ClassVar = ("rgb", "ansi")
+    nil_action = ACTION_NAMES.index(NIL)
+
+    def __init__(
+        self,
+        definition: GameDefinition,
+        level: LevelDefinition,
+        *,
+        observation: str = "state",
+        block: int | None = 10,
+        pixels: int = 10,
+        task_id: str | None = None,
+        tiles: TileSet | None = None,
+    ) -> None:
+        super().__init__()
+        if tiles is not None:
+            self._tiles = tiles
+        self.id = task_id or str(TaskId(definition.name, level.name))
+        self.game = Game(definition)
+        self._definition = definition
+        self._level = level
+        self._block = block
+        self._pixels = pixels
+        self._observation = observation
+        self._actions: spaces.Discrete[Any] = spaces.Discrete(len(ACTION_NAMES))
+        self._begin(0)
+
+    @classmethod
+    def of(cls, chosen: TaskId) -> VgdlTask:
+        """The task that an id means.
+
+        Raises:
+            UsageError: there is no such game or level, or it cannot be played.
+        """
+        definition, level = chosen.load()
+        return cls(
+            definition,
+            level,
+            observation=chosen.observation,
+            block=chosen.block,
+            pixels=chosen.pixels,
+            task_id=str(chosen),
+        )
+
+    def _begin(self, seed: int) -> None:
+        self.play = self._start(seed)
+        self._score = self.play.score
+        self.__dict__.pop("_painter", None)  # it paints one play
+        self._see = _VIEWS[self._observation](self)
+
+    def _start(self, seed: int) -> Play:
+        return self.game.start(self._level, seed, self._block)
+
+    @classmethod
+    def class_action_names(cls) -> tuple[str, ...]:
+        """What the numbers of actions mean."""
+        return ACTION_NAMES
+
+    @property
+    def action_space(self) -> spaces.Discrete[Any]:
+        """The number of an action; see `ACTION_NAMES`."""
+        return self._actions
+
+    @cached_property
+    def observation_space(self) -> spaces.Space[Any]:
+        """As `observation` asks."""
+        match self._observation:
+            case "planes":
+                return self._planes.space
+            case "image":
+                shape = (self.play.height * self._pixels, self.play.width * self._pixels, 3)
+                return spaces.Box(0, 255, shape, np.uint8)
+            case "text":
+                return self._text.space(self.play.width, self.play.height)
+            case _:
+                return StateSpace(Observer(self.play).observe())
+
+    def is_legal(self, action: Any) -> bool:
+        """Whether it is the number of an action."""
+        if type(action) is int:
+            return 0 <= action < len(ACTION_NAMES)
+        return bool(self._actions.contains(action))
+
+    def _reset(self, seed: int) -> Any:
+        self._begin(seed)
+        return self._see()
+
+    def _step(self, action: Any) -> StepResult:
+        return self._advance(ACTION_NAMES[action])
+
+    def _advance(self, action: str) -> StepResult:
+        play = self.play
+        play.advance(action)
+        reward = play.score - self._score
+        self._score = play.score
+        return StepResult(self._see(), reward, play.over)
+
+    def reached_terminal_state(self) -> bool:
+        """Whether the game is over."""
+        return self.play.over
+
+    def result(self) -> bool | None:
+        """Whether the game was won; `None` where it was not played to its end."""
+        return {1: True, 0: False}.get(self.play.winner)
+
+    def metrics(self) -> dict[str, Any]:
+        """As the original prints: `win`, `score` (unadjusted), `ticks` (the number of the last one)."""
+        play = self.play
+        return {**super().metrics(), "win": play.winner == 1, "score": float(play.score), "ticks": play.tick}
+
+    def snapshot(self) -> Mapping[str, Any]:
+        """Where everything is, as a plain dictionary; see `flagfall.tasks.vgdl.engine.trace_snapshot`."""
+        return snapshot(self.play)
+
+    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
+        """The picture (`rgb`) or the text (`ansi`) of this moment."""
+        if mode == "rgb":
+            return self._painter.paint()
+        if mode == "ansi":
+            return self._text.show(Observer(self.play).observe())
+        return super().render(mode, *args, **kwargs)
+
+    # The ways to look at a play.
+
+    @cached_property
+    def _tiles(self) -> TileSet:
+        return TileSet(self._definition)
+
+    @cached_property
+    def _painter(self) -> Painter:
+        return Painter(self.play, self._pixels, self._tiles)
+
+    @cached_property
+    def _text(self) -> TextView:
+        return TextView(self._definition)
+
+    @cached_property
+    def _planes(self) -> PlanesView:
+        return PlanesView(self._definition, self.play.width, self.play.height)
+
+    def _state_view(self) -> Callable[[], Any]:
+        return Observer(self.play).observe
+
+    def _planes_view(self) -> Callable[[], Any]:
+        observer = Observer(self.play)
+        return lambda: self._planes.view(observer.observe())
+
+    def _image_view(self) -> Callable[[], Any]:
+        return self._painter.paint
+
+    def _text_view(self) -> Callable[[], Any]:
+        observer = Observer(self.play)
+        return lambda: self._text.show(observer.observe())
+
+
+_VIEWS: Final[Mapping[str, Callable[[VgdlTask], Callable[[], Any]]]] = {
+    "state": VgdlTask._state_view,  # noqa: SLF001 - the table belongs to the class
+    "planes": VgdlTask._planes_view,  # noqa: SLF001
+    "image": VgdlTask._image_view,  # noqa: SLF001
+    "text": VgdlTask._text_view,  # noqa: SLF001
+}

@@ -1,0 +1,390 @@
+"""Agents that do what no agent should, each in one way. Every one has a cap, so that none harms a machine.
+
+They behave until turn `TURN`: they answer with what they were shown, the number of the turn. Those that try
+something that may succeed answer `DONE` or `REFUSED`. `flagfall.testing.adversarial.matrix` plays them.
+"""
+
+# ruff: noqa: ARG002 - signatures are an agent's
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.testing.adversarial import escapes
+
+TURN: Final = 2
+"""When they begin to be bad."""
+
+DONE: Final = 90
+"""The answer of one that could do what it tried."""
+
+REFUSED: Final = 91
+"""The answer of one that could not."""
+
+LITTLE_S: Final = 0.08
+LOT_S: Final = 0.6
+LONG_S: Final = 20.0
+
+MAX_FORKS: Final = 200
+MAX_MEMORY_BYTES: Final = 600_000_000
+MAX_DISK_BYTES: Final = 50_000_000
+MAX_FLOOD_BYTES: Final = 2_000_000_000
+MESSAGE_BYTES: Final = 100_000_000
+
+OPPONENTS_FILE: Final = "FLAGFALL_OPPONENTS_FILE"
+"""The variable that names a file of somebody else's."""
+
+HOSTS_PORT: Final = "FLAGFALL_HOSTS_PORT"
+"""The variable that names a port of this machine at which somebody listens."""
+
+
+def _bad_from(bad: Callable[[], Any]) -> Callable[[int], Any]:
+    """An agent that does this when its turn comes, and answers with what it gives, if anything."""
+
+    def act(observation: int) -> Any:
+        if observation != TURN:
+            return observation
+        said = bad()
+        return observation if said is None else said
+
+    return act
+
+
+# Late.
+
+
+async def late_by_a_little(observation: int) -> int:
+    """Answers a moment after its limit."""
+    await trio.sleep(LITTLE_S if observation == TURN else 0)
+    return observation
+
+
+async def late_by_a_lot(observation: int) -> int:
+    """Answers long after its hard limit."""
+    await trio.sleep(LOT_S if observation == TURN else 0)
+    return observation
+
+
+async def never_answers(observation: int) -> int:
+    """Waits for what does not come."""
+    await trio.sleep(LONG_S if observation == TURN else 0)
+    return observation
+
+
+def _spin() -> None:
+    end = time.monotonic() + LONG_S
+    while time.monotonic() < end:
+        pass
+
+
+def _sleep_in_c() -> None:
+    time.sleep(LONG_S)
+
+
+def _block() -> None:
+    time.sleep(LOT_S)
+
+
+def _ignore_sigterm() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(LONG_S)
+
+
+def _stop_itself() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+spins = _bad_from(_spin)
+sleeps_in_c = _bad_from(_sleep_in_c)
+blocks = _bad_from(_block)
+ignores_sigterm = _bad_from(_ignore_sigterm)
+stops_itself = _bad_from(_stop_itself)
+
+
+# What it says.
+
+
+async def answers_twice(seat: Any) -> None:
+    """Says something else after each answer."""
+    async for turn in seat:
+        seat.reply(turn.observation)
+        seat.reply(99)
+
+
+class AnswersAnOldTurn:
+    """Gives the answer to the turn before first."""
+
+    async def run(self, seat: Any) -> None:
+        """Play the seat."""
+        before: Envelope | None = None
+        async for turn in seat:
+            if before is not None:
+                seat.reply(99, before.number)
+            seat.reply(turn.observation)
+            before = turn
+
+
+def _to_the_wire(data: bytes) -> None:
+    """Write past everything that frames what an agent says: to whatever is open."""
+    for fd in range(3, 20):
+        with suppress(OSError):
+            left = memoryview(data)
+            while left:
+                left = left[os.write(fd, left) :]
+
+
+def _garbage() -> None:
+    _to_the_wire(b"\x00\x00\x00\x04\xc1\xc1\xc1\xc1")
+    time.sleep(LONG_S)
+
+
+def _half_a_message() -> None:
+    _to_the_wire(b"\x00\x00\x00\x64abc")
+    time.sleep(LONG_S)
+
+
+def _huge_message() -> None:
+    _to_the_wire(MESSAGE_BYTES.to_bytes(4, "big"))
+    _to_the_wire(bytes(MESSAGE_BYTES))
+    time.sleep(LONG_S)
+
+
+def _flood(fd: int) -> None:
+    data = b"a flood without end " * 3000
+    for _ in range(MAX_FLOOD_BYTES // len(data)):
+        os.write(fd, data)
+
+
+garbage = _bad_from(_garbage)
+half_a_message = _bad_from(_half_a_message)
+huge_message = _bad_from(_huge_message)
+floods_stdout = _bad_from(lambda: _flood(1))
+floods_stderr = _bad_from(lambda: _flood(2))
+
+
+async def floods_the_wire(seat: Any) -> None:
+    """Answers the first turn again and again."""
+    async for turn in seat:
+        if turn.observation == TURN:
+            for _ in range(MAX_FLOOD_BYTES // 100):
+                seat.reply(99, 0)
+        seat.reply(turn.observation)
+
+
+# How it goes.
+
+
+def _close_its_pipes() -> None:
+    for fd in range(3, 20):
+        with suppress(OSError):
+            os.close(fd)
+    time.sleep(LONG_S)
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _kill_its_parent() -> None:
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(LONG_S)
+
+
+closes_its_pipes = _bad_from(_close_its_pipes)
+exits_with_0 = _bad_from(lambda: os._exit(0))
+raises_system_exit = _bad_from(lambda: sys.exit(0))
+segfaults = _bad_from(_segfault)
+kills_its_parent = _bad_from(_kill_its_parent)
+
+
+class _Raising:
+    """Raises in one of its methods."""
+
+    where = ""
+
+    def _maybe(self, where: str) -> None:
+        if where == self.where:
+            raise ValueError(f"bad in {where}")
+
+    def start(self, briefing: Any) -> None:
+        """Come up."""
+        self._maybe("start")
+
+    def init(self, observation: int) -> None:
+        """A task begins."""
+        self._maybe("init")
+
+    def act(self, observation: int) -> int:
+        """Answer."""
+        if observation == TURN:
+            self._maybe("act")
+        return observation
+
+    def result(self, observation: int, reward: float) -> None:
+        """A task is over."""
+        self._maybe("result")
+
+    def close(self) -> None:
+        """The match is over."""
+        self._maybe("close")
+
+
+class RaisesInStart(_Raising):
+    """Does not come up."""
+
+    where = "start"
+
+
+class RaisesInInit(_Raising):
+    """Fails when a task begins."""
+
+    where = "init"
+
+
+class RaisesInAct(_Raising):
+    """Fails in a turn."""
+
+    where = "act"
+
+
+class RaisesInResult(_Raising):
+    """Fails when a task is over."""
+
+    where = "result"
+
+
+class RaisesInClose(_Raising):
+    """Fails when everything is over."""
+
+    where = "close"
+
+
+async def _stay() -> None:
+    while True:
+        with suppress(trio.Cancelled):
+            await trio.sleep_forever()
+
+
+async def swallows_cancellation(observation: int) -> int:
+    """Goes on whatever it is told."""
+    if observation == TURN:
+        await _stay()
+    return observation
+
+
+class ChildSwallowsCancellation:
+    """Plays well, and has a task that does not stop when the match is over."""
+
+    async def run(self, seat: Any) -> None:
+        """Play the seat."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_stay)
+            async for turn in seat:
+                seat.reply(turn.observation)
+
+
+# What it takes.
+
+
+def _leave_children() -> None:
+    """Children in sessions of their own, whose parents are gone; and then it goes itself."""
+    for _ in range(3):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(LONG_S)
+            os._exit(0)
+    os._exit(0)
+
+
+def _fork_bomb() -> None:
+    end = time.monotonic() + LONG_S
+    for _ in range(MAX_FORKS):
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(max(0.0, end - time.monotonic()))
+            os._exit(0)
+    time.sleep(LONG_S)
+
+
+def _eat_memory() -> None:
+    eaten = [b"x" * 10_000_000 for _ in range(MAX_MEMORY_BYTES // 10_000_000)]
+    time.sleep(LONG_S)
+    del eaten
+
+
+def _fill_the_disk() -> None:
+    folder = Path(os.environ["TMPDIR"])
+    for number in range(MAX_DISK_BYTES // 1_000_000):
+        (folder / f"{number}").write_bytes(bytes(1_000_000))
+    time.sleep(LONG_S)
+
+
+def _write_a_huge_file() -> None:
+    with (Path(os.environ["TMPDIR"]) / "huge").open("wb") as file:
+        for _ in range(MAX_DISK_BYTES // 1_000_000):
+            file.write(bytes(1_000_000))
+    time.sleep(LONG_S)
+
+
+def _open_many_files() -> None:
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(10_000)]
+    time.sleep(LONG_S)
+    del files
+
+
+leaves_children = _bad_from(_leave_children)
+fork_bomb = _bad_from(_fork_bomb)
+eats_memory = _bad_from(_eat_memory)
+fills_the_disk = _bad_from(_fill_the_disk)
+writes_a_huge_file = _bad_from(_write_a_huge_file)
+opens_many_files = _bad_from(_open_many_files)
+
+
+def _read_the_opponents_file() -> int:
+    try:
+        Path(os.environ[OPPONENTS_FILE]).read_bytes()
+    except OSError:
+        return REFUSED
+    return DONE
+
+
+def _open_a_socket() -> int:
+    try:
+        socket.create_connection(("127.0.0.1", int(os.environ[HOSTS_PORT])), timeout=1).close()
+    except OSError:
+        return REFUSED
+    return DONE
+
+
+reads_its_opponents_files = _bad_from(_read_the_opponents_file)
+opens_a_socket = _bad_from(_open_a_socket)
+
+
+# How it gets out.
+
+
+def _tries(attempt: Callable[[], bool]) -> Callable[[int], Any]:
+    """Return an agent that answers whether it could do something."""
+    return _bad_from(lambda: DONE if attempt() else REFUSED)
+
+
+writes_kernel_files = _tries(escapes.open_kernel_files)
+uses_kernel_interfaces = _tries(escapes.use_kernel_interfaces)
+reaches_records = _tries(escapes.reach_records)
+leaves_its_cores = _tries(escapes.leave_cores)
+eats_shared_memory = _tries(escapes.eat_shared_memory)
+stops_its_parent = _bad_from(escapes.stop_parent)
+traces_its_parent = _bad_from(escapes.trace_parent)

@@ -1,0 +1,91 @@
+"""What falls due when: a heap of appointments that are moved on lazily.
+
+A turn moves its appointment on by storing a later `due_ns`; the heap is not touched. Only when the
+old time comes is the entry put back at its true time. So a deadline that does not fire costs one
+attribute.
+
+Rule 1: an entry in the heap stands at its true time or before it, never behind it.
+Rule 2: this file knows neither clock nor event loop; the owner says what time it is.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Agenda", "Appointment"]
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from flagfall.timing.durations import NEVER_NS
+
+
+class Appointment:
+    """Something that wants to be called when its time has come.
+
+    Attributes:
+        due_ns: the true time; whoever sets it to an earlier one than `armed_ns` calls `Agenda.arm`.
+        armed_ns: where it stands in the agenda; `NEVER_NS` while it does not.
+        rank: of appointments at one time, the lower comes first; so what happens at one moment does not
+            depend on the order in which a loop ran the tasks that made them.
+    """
+
+    __slots__ = ("armed_ns", "due_ns", "rank")
+
+    def __init__(self, rank: int = 0) -> None:
+        self.rank = rank
+        self.due_ns = NEVER_NS
+        self.armed_ns = NEVER_NS
+
+    def fire(self, now_ns: int) -> None:
+        """Its time has come; it stands in the agenda no more."""
+        raise NotImplementedError
+
+
+class Agenda:
+    """The appointments of one event loop, earliest first; equal times by rank, then in the order of arming.
+
+    Args:
+        on_earlier: called with the new earliest time whenever an arming makes it earlier.
+    """
+
+    __slots__ = ("_heap", "_on_earlier", "_ticket")
+
+    def __init__(self, on_earlier: Callable[[int], None] | None = None) -> None:
+        self._heap: list[tuple[int, int, int, Appointment]] = []
+        self._ticket = 0
+        self._on_earlier = on_earlier
+
+    def arm(self, entry: Appointment) -> None:
+        """See to it that `entry` fires at its `due_ns`, unless that is moved on before."""
+        due_ns = entry.due_ns
+        if due_ns >= entry.armed_ns:
+            return
+        self._push(due_ns, entry)
+        if self._on_earlier is not None and self._heap[0][3] is entry:
+            self._on_earlier(due_ns)
+
+    def _push(self, due_ns: int, entry: Appointment) -> None:
+        self._ticket += 1
+        entry.armed_ns = due_ns
+        heappush(self._heap, (due_ns, entry.rank, self._ticket, entry))
+
+    def next_due_ns(self) -> int:
+        """The time of the earliest appointment, `NEVER_NS` where there is none."""
+        heap = self._heap
+        while heap:
+            at_ns, _, _, entry = heap[0]
+            if at_ns == entry.armed_ns and at_ns == entry.due_ns:
+                return at_ns
+            heappop(heap)
+            if at_ns == entry.armed_ns:  # moved on since (an entry armed earlier stands there, too)
+                entry.armed_ns = NEVER_NS
+                if entry.due_ns < NEVER_NS:
+                    self._push(entry.due_ns, entry)
+        return NEVER_NS
+
+    def pop_due(self, now_ns: int) -> Appointment | None:
+        """Take out the earliest appointment whose time has come, if there is one."""
+        if self.next_due_ns() > now_ns:
+            return None
+        entry = heappop(self._heap)[3]
+        entry.armed_ns = NEVER_NS
+        return entry

@@ -1,0 +1,1 @@
+"""Plans of tournaments: from a file to a checked value."""

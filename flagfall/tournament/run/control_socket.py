@@ -1,0 +1,337 @@
+"""Steering a run from outside: a Unix socket, a line of JSON each way.
+
+    {"do": "status", "token": "..."}
+    {"do": "pause", "token": "..."}    {"do": "resume", "token": "..."}
+    {"do": "cancel", "match": "r3-m2-g1", "token": "..."}
+    {"do": "jobs", "jobs": 4, "token": "..."}
+
+The answer is the state of the run, or `{"error": ...}`; any other line gets an error, too, and changes
+nothing. The socket and the token lie in a private folder (`runtime_folder`), and a file in the folder of the
+tournament has their place. Only the user who started the run and root may ask, and no process of an agent
+(`peers`).
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CONTROL",
+    "MAX_ANSWER_BYTES",
+    "MAX_JOBS",
+    "PATIENCE_SECONDS",
+    "TOKEN_BYTES",
+    "UNREADABLE",
+    "Refusal",
+    "RunState",
+    "RunningState",
+    "serve_control",
+    "token_name",
+]
+
+import hmac
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+import trio
+
+from flagfall.errors import nearest
+from flagfall.tournament.run.peers import PeerRefused, adopting_orphans, check_peer
+from flagfall.tournament.run.runner import Run
+from flagfall.tournament.run.runtime_folder import make_runtime_folder, open_private_folder
+
+CONTROL: Final = "control"
+"""The file in the tournament's folder that has the path of the socket; only while a run goes on."""
+
+MAX_LINE_BYTES: Final = 4096
+"""The longest request; the longest sensible one names a match, and has 200."""
+
+MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
+"""The longest answer: 4096 matches with all of their agents."""
+
+MAX_JOBS: Final = 4096
+MAX_NAME_CHARS: Final = 200
+"""Characters that are sent of the name of an agent, a task or a match."""
+
+PATIENCE_SECONDS: Final = 10.0
+"""How long either end waits for the other."""
+
+MAX_CONVERSATIONS: Final = 16
+"""Requests at a time. One more ends the oldest, so a client that sends nothing locks no other out."""
+
+MAX_DRAINED_BYTES: Final = 4 * 1024 * 1024
+"""Bytes that are thrown away after the answer, so that a client that is still sending gets to read it."""
+
+BACKLOG: Final = 128
+"""Connections that wait to be accepted; a client whose connection is not among them tries again."""
+
+REFUSED_PAUSE_SECONDS: Final = 0.01
+"""The pause after a refused connection: a process that connects again and again takes little of the loop."""
+
+FULL_PAUSE_SECONDS: Final = 0.1
+"""The pause after a connection could not be accepted, since no descriptors were left."""
+
+TOKEN_BYTES: Final = 64
+"""The number of hexadecimal digits of a token."""
+
+
+UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+"""Errors of msgspec for bytes that are not a value of the type: malformed, nested too deeply, not UTF-8."""
+
+
+class _Request(msgspec.Struct, tag_field="do", forbid_unknown_fields=True):
+    token: Annotated[str, msgspec.Meta(max_length=TOKEN_BYTES)] = ""
+
+
+class _Status(_Request, tag="status"):
+    """Ask for the state."""
+
+
+class _Pause(_Request, tag="pause"):
+    """Begin no match until `resume`."""
+
+
+class _Resume(_Request, tag="resume"):
+    """Begin matches again."""
+
+
+class _Cancel(_Request, tag="cancel", kw_only=True):
+    """End a match at once; it is played again when nothing else is left."""
+
+    match: Annotated[str, msgspec.Meta(max_length=MAX_NAME_CHARS)]
+
+
+class _Jobs(_Request, tag="jobs", kw_only=True):
+    """Play `jobs` matches at a time."""
+
+    jobs: Annotated[int, msgspec.Meta(ge=1, le=MAX_JOBS)]
+
+
+_AnyRequest: TypeAlias = _Status | _Pause | _Resume | _Cancel | _Jobs
+_REQUESTS: Final = msgspec.json.Decoder(_AnyRequest)
+_KNOWN: Final = "status, pause, resume, cancel (match), jobs (jobs)"
+
+
+class RunningState(msgspec.Struct):
+    """A match that is being played; `seconds` since it began."""
+
+    match: str
+    task: str
+    agents: list[str]
+    attempt: int
+    seconds: float
+
+
+class RunState(msgspec.Struct):
+    """The state of a run, see `flagfall.tournament.run.runner.Run`."""
+
+    name: str
+    played: int
+    total: int | None
+    void: int
+    paused: bool
+    stopping: bool
+    jobs: int
+    running: list[RunningState]
+
+
+class Refusal(msgspec.Struct):
+    """The answer to a request that was not carried out."""
+
+    error: str
+
+
+def _state_of(run: Run) -> RunState:
+    return RunState(
+        name=_cut(run.plan.name),
+        played=len(run.records),
+        total=run.total,
+        void=run.voids,
+        paused=run.paused,
+        stopping=run.stopping,
+        jobs=run.jobs,
+        running=[
+            RunningState(
+                match=running.spec.id,
+                task=_cut(running.spec.task),
+                agents=[_cut(name) for name in running.spec.entrants],
+                attempt=running.attempt,
+                seconds=round(time.monotonic() - running.since, 3),
+            )
+            for running in run.running.values()
+        ],
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_NAME_CHARS else text[: MAX_NAME_CHARS - 1] + "…"
+
+
+class _Control:
+    """The serving end.
+
+    Args:
+        run: is steered.
+        token: a request has to have it.
+    """
+
+    def __init__(self, run: Run, token: str) -> None:
+        self._run = run
+        self._token = token
+        self._open: dict[trio.CancelScope, None] = {}  # the oldest first
+
+    async def serve(self, listener: trio.socket.SocketType) -> None:
+        """Accept connections until it is cancelled."""
+        async with trio.open_nursery() as nursery:
+            while True:
+                try:
+                    connection, _ = await listener.accept()
+                except OSError:
+                    await trio.sleep(FULL_PAUSE_SECONDS)
+                    continue
+                try:
+                    check_peer(connection)
+                except PeerRefused as refusal:
+                    _send_at_once(connection, str(refusal))
+                    connection.close()
+                    await trio.sleep(REFUSED_PAUSE_SECONDS)
+                    continue
+                if len(self._open) >= MAX_CONVERSATIONS:
+                    oldest = next(iter(self._open))
+                    del self._open[oldest]
+                    oldest.cancel()
+                scope = trio.CancelScope()
+                self._open[scope] = None
+                nursery.start_soon(self._converse, trio.SocketStream(connection), scope)
+
+    async def _converse(self, stream: trio.SocketStream, scope: trio.CancelScope) -> None:
+        async with stream:
+            with scope, suppress(trio.BrokenResourceError):
+                answer = await self._hear(stream)
+                with trio.move_on_after(PATIENCE_SECONDS):
+                    await stream.send_all(msgspec.json.encode(answer) + b"\n")
+                    await stream.send_eof()
+                    await _drain(stream)
+            if scope.cancelled_caught and scope not in self._open:
+                _send_at_once(stream.socket, "too many requests at a time: ask again")
+            self._open.pop(scope, None)
+
+    async def _hear(self, stream: trio.SocketStream) -> RunState | Refusal:
+        line = b""
+        with trio.move_on_after(PATIENCE_SECONDS):
+            while b"\n" not in line:
+                if len(line) > MAX_LINE_BYTES:
+                    return Refusal(f"a request has {MAX_LINE_BYTES} bytes at most")
+                chunk = await stream.receive_some(MAX_LINE_BYTES)
+                if not chunk:
+                    return Refusal("a request is a whole line: end it with a line feed")
+                line += chunk
+            return self._answer(line.partition(b"\n")[0])
+        return Refusal(f"no request came within {PATIENCE_SECONDS:g} s")
+
+    def _answer(self, line: bytes) -> RunState | Refusal:
+        try:
+            request = _REQUESTS.decode(line)
+        except UNREADABLE as error:
+            return Refusal(f"this is not a request: {_cut(str(error))}; do one of {_KNOWN}, in a JSON object")
+        if not hmac.compare_digest(request.token.encode(errors="replace"), self._token.encode()):
+            return Refusal("wrong token: it is in the file beside the socket")
+        run = self._run
+        match request:
+            case _Pause():
+                run.pause()
+            case _Resume():
+                run.resume()
+            case _Jobs():
+                run.jobs = request.jobs
+            case _Cancel() if request.match not in run.running:
+                name = request.match
+                return Refusal(f"no match {name!r} is being played{nearest(name, run.running)}")
+            case _Cancel():
+                run.running[request.match].scope.cancel()
+        return _state_of(run)
+
+
+def _send_at_once(connection: trio.socket.SocketType, error: str) -> None:
+    """Send a refusal as far as it fits into the connection's buffer; nothing waits for it."""
+    with suppress(OSError):
+        os.write(connection.fileno(), msgspec.json.encode(Refusal(error)) + b"\n")
+
+
+async def _drain(stream: trio.SocketStream) -> None:
+    """Read what a client is still sending: a connection with unread bytes would be reset."""
+    drained = 0
+    while drained < MAX_DRAINED_BYTES and (chunk := await stream.receive_some()):
+        drained += len(chunk)
+
+
+async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> None:
+    """Answer requests until it is cancelled; the socket is removed then.
+
+    Args:
+        run: is steered.
+        folder: of the tournament.
+        warn: is given a line where there can be no socket; the run goes on without.
+    """
+    token = secrets.token_hex(TOKEN_BYTES // 2)
+    with adopting_orphans():
+        try:
+            async with _listening(folder, token) as listener:
+                await _Control(run, token).serve(listener)
+        except OSError as error:
+            warn(f"flagfall ctl will not reach this run: {error.strerror or error}")
+
+
+@asynccontextmanager
+async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.SocketType]:
+    """Open a listening socket with its token beside it; the lock of the folder keeps other runs away.
+
+    Raises:
+        OSError: there can be none.
+    """
+    place = make_runtime_folder()
+    socket_name, pointer = _socket_name(folder), folder / CONTROL
+    token_file = token_name(socket_name)
+    with open_private_folder(place, os.geteuid()) as inside:
+        # The path of a socket has 107 bytes at most; this one is short wherever the folder is.
+        near = Path(f"/proc/self/fd/{inside}")
+        with trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            try:
+                _remove(near / socket_name, near / token_file)  # of a run that was killed
+                _write_private(token_file, token.encode(), inside)
+                await listener.bind(str(near / socket_name))
+                listener.listen(BACKLOG)
+                pointer.write_bytes(os.fsencode(place / socket_name))
+                yield listener
+            finally:
+                _remove(near / socket_name, near / token_file, pointer)
+
+
+def _socket_name(folder: Path) -> str:
+    """Return the name of the socket: the same for each run in a folder, so that a leftover is replaced."""
+    return f"{sha256(os.fsencode(folder.resolve())).hexdigest()[:32]}.sock"
+
+
+def token_name(socket_name: str) -> str:
+    """Return the name of the file with the token of a socket, in the same folder."""
+    return f"{socket_name.removesuffix('.sock')}.token"
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _write_private(name: str, data: bytes, folder: int) -> None:
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,183 @@
+"""Matches on this machine: worker processes that live as long as the run does."""
+
+from __future__ import annotations
+
+__all__ = ["LocalEngine"]
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from flagfall.agents.process.supervisor import descendants
+from flagfall.errors import HostFault, UsageError
+from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
+from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.run.engine import WorkerLost, jobs_on
+from flagfall.tournament.run.match import Attempt
+from flagfall.tournament.run.peers import has_ended
+from flagfall.tournament.run.worker import MAX_MESSAGE_BYTES
+
+LAST_WORDS_BYTES: Final = 2_000
+"""So much is told of what a worker wrote to its standard error before it was lost."""
+
+MAX_STDERR_BYTES: Final = 1024 * 1024
+"""What a worker wrote there is thrown away between matches when it is longer."""
+
+CLOSE_SECONDS: Final = 5.0
+"""How long an idle worker may take to end."""
+
+
+class LocalEngine:
+    """Starts a worker when a match comes and none is idle; see `flagfall.tournament.run.engine.Engine`.
+
+    Args:
+        plan: of the tournament.
+        folder: of the tournament.
+    """
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self.usual_jobs = jobs_on(plan)
+        self._start = pickle.dumps((plan, str(folder.absolute())))
+        self._idle: list[_Worker] = []
+
+    async def play(self, attempt: Attempt) -> MatchRecord:
+        """Play one match; see `Engine`."""
+        worker = self._idle.pop() if self._idle else _Worker()
+        try:
+            if worker.fresh:
+                await worker.send(self._start)
+            answer = await worker.ask(pickle.dumps(attempt))
+        except BaseException:
+            await worker.kill()
+            raise
+        self._idle.append(worker)
+        if isinstance(answer, UsageError):
+            raise answer
+        assert isinstance(answer, MatchRecord)
+        return answer
+
+    async def aclose(self) -> None:
+        """Let the workers go."""
+        while self._idle:
+            await self._idle.pop().close()
+
+
+class _Worker:
+    """A worker process.
+
+    Attributes:
+        fresh: it has not been sent anything.
+    """
+
+    def __init__(self) -> None:
+        self.fresh = True
+        self._stderr = tempfile.TemporaryFile(mode="a+b", buffering=0)  # noqa: SIM115 - closed with the worker
+        try:
+            # From the thread of the loop: the worker ends with the thread that started it.
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-m", "flagfall.tournament.run.worker", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                process_group=0,  # Ctrl-C at the terminal is the runner's
+            )
+        except OSError as error:
+            self._stderr.close()
+            raise HostFault(f"no process for a worker: {error}") from error
+        assert process.stdin is not None
+        assert process.stdout is not None
+        pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+        process.stdin.close()
+        process.stdout.close()
+        self._process = process
+        self._pipe = PayloadPipe(pipe, MAX_MESSAGE_BYTES)
+        self._pipe.use_frames()
+
+    async def send(self, payload: bytes) -> None:
+        """Send a message."""
+        self.fresh = False
+        try:
+            await self._pipe.send(payload)
+        except trio.BrokenResourceError:
+            raise await self._lost() from None
+
+    async def ask(self, payload: bytes) -> Any:
+        """Send a message, and give the answer.
+
+        Raises:
+            WorkerLost: the process ended.
+        """
+        if self._stderr.tell() > MAX_STDERR_BYTES:
+            self._stderr.truncate(0)
+        await self.send(payload)
+        try:
+            return pickle.loads(await self._pipe.receive())  # noqa: S301 - our own worker
+        except trio.EndOfChannel:
+            raise await self._lost() from None
+
+    async def _lost(self) -> WorkerLost:
+        await self._end()
+        self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, self._stderr.tell() - LAST_WORDS_BYTES))
+        said = self._stderr.read().decode(errors="replace").strip()
+        return WorkerLost(f"a worker was lost ({self._process.returncode}){f': {said}' if said else ''}")
+
+    async def _end(self) -> None:
+        with trio.CancelScope(shield=True):
+            family = _open_family(self._process.pid)
+            self._process.kill()
+            await trio.to_thread.run_sync(self._process.wait)
+            self._pipe.close()
+            await trio.to_thread.run_sync(_bury, family)
+
+    async def kill(self) -> None:
+        """End it at once; its agents end with it."""
+        await self._end()
+        self._stderr.close()
+
+    async def close(self) -> None:
+        """Let it end; it is idle."""
+        self._pipe.close()
+        with trio.CancelScope(shield=True):
+            try:
+                await trio.to_thread.run_sync(self._process.wait, CLOSE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._stderr.close()
+
+
+def _open_family(worker: int) -> list[int]:
+    """Descriptors of the processes below a worker."""
+    family = []
+    for pid in descendants(worker):
+        with suppress(ProcessLookupError):
+            family.append(os.pidfd_open(pid))
+    return family
+
+
+def _bury(family: list[int]) -> None:
+    """Wait for the end of a killed worker's processes, and close their descriptors.
+
+    Supervisors end by themselves, with all that they started, and this process may have adopted them. What is
+    left after `CLOSE_SECONDS` has lost its supervisor, and is killed.
+    """
+    end = time.monotonic() + CLOSE_SECONDS
+    for descriptor in family:
+        if not has_ended(descriptor, max(0.0, end - time.monotonic())):
+            with suppress(OSError):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                has_ended(descriptor, CLOSE_SECONDS)
+        with suppress(ChildProcessError):  # it is not ours
+            os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOHANG)
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Statistics of tournaments: from records to figures."""

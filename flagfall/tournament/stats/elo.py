@@ -1,0 +1,191 @@
+"""Elo by the model of Bradley and Terry, with intervals.
+
+The expected score of i against j is 1 / (1 + 10 ** ((R_j - R_i) / 400)); a draw is half a win for each.
+Ratings are where the likelihood is greatest, found by Newton's method (R. A. Bradley and M. E. Terry, "Rank
+analysis of incomplete block designs", 1952; D. R. Hunter, "MM algorithms for generalized Bradley-Terry
+models", 2004).
+
+*Who can be rated.* Agents with no chain of duels between them cannot be compared: each such group is rated by
+itself. The likelihood has a maximum only if in every split of a group into two, each side has scored against
+the other (L. R. Ford, 1957). Where it has none, because somebody is undefeated, each agent of the group gets
+one drawn duel against its mean as a weak prior.
+
+*Intervals.* Duels of one meeting (same seed, swapped sides) depend on each other, so the variance is that of
+meetings: V = H^-1 (sum of g g') H^-1 with the information H and the score g of each meeting, the "sandwich"
+(P. J. Huber, 1967), times C / (C - 1) for C meetings. It needs many: below 30, and where there is a prior,
+the variance is at least H^-1, which takes all duels as independent and draws as if they varied as wins do.
+"""
+
+from __future__ import annotations
+
+__all__ = ["RatedDuel", "Ratings", "rate"]
+
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Final
+
+import attrs
+import numpy as np
+
+from flagfall.tournament.stats.intervals import LEVEL, Interval
+from flagfall.tournament.stats.sprt import ELO_SCALE
+
+ENOUGH_MEETINGS: Final = 30
+_PRIOR_DUELS: Final = 1.0
+_STEPS: Final = 100
+_LONGEST_STEP: Final = 2.0
+"""Newton's method goes too far where the likelihood is flat; in units of log odds."""
+_CLOSE: Final = 1e-11
+
+
+@attrs.frozen
+class RatedDuel:
+    """One duel.
+
+    Attributes:
+        first: an agent.
+        second: another one.
+        score: of the first: 1, 0.5 or 0.
+        meeting: the number of its meeting.
+    """
+
+    first: str
+    second: str
+    score: float
+    meeting: int
+
+
+@attrs.frozen
+class Ratings:
+    """What everybody is worth.
+
+    Attributes:
+        elo: by agent; who had no duel has none.
+        groups: agents who can be compared, the largest group first.
+        with_prior: agents of groups that needed a prior.
+    """
+
+    elo: Mapping[str, Interval]
+    groups: tuple[tuple[str, ...], ...]
+    with_prior: frozenset[str]
+
+
+def rate(duels: Sequence[RatedDuel], anchor: str | None = None, level: float = LEVEL) -> Ratings:
+    """Rate everybody who had a duel.
+
+    Args:
+        duels: all of them.
+        anchor: whose Elo is 0; in groups without it, and where it is `None`, the mean is 0.
+        level: how often an interval should have the true value in it.
+    """
+    names = list(dict.fromkeys(name for duel in duels for name in (duel.first, duel.second)))
+    group_of: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
+    for duel in duels:
+        if group_of[duel.first] is not group_of[duel.second]:
+            joined = group_of[duel.first] + group_of[duel.second]
+            group_of.update(dict.fromkeys(joined, joined))
+    groups = sorted(set(group_of.values()), key=len, reverse=True)
+    elo: dict[str, Interval] = {}
+    with_prior: set[str] = set()
+    for group in groups:
+        fit = _Fit(group, [duel for duel in duels if group_of[duel.first] is group])
+        if fit.prior:
+            with_prior |= set(group)
+        elo |= fit.intervals(anchor, level)
+    return Ratings(elo, tuple(groups), frozenset(with_prior))
+
+
+class _Fit:
+    """One group.
+
+    Args:
+        names: its agents.
+        duels: between them.
+    """
+
+    def __init__(self, names: Sequence[str], duels: Sequence[RatedDuel]) -> None:
+        self._names = names
+        place = {name: number for number, name in enumerate(names)}
+        self._first = np.array([place[duel.first] for duel in duels])
+        self._second = np.array([place[duel.second] for duel in duels])
+        self._scores = np.array([duel.score for duel in duels])
+        _, self._meetings = np.unique([duel.meeting for duel in duels], return_inverse=True)
+        self.prior = 0.0 if self._has_maximum() else _PRIOR_DUELS
+        self._strengths = np.zeros(len(names))
+        self._climb()
+
+    def _has_maximum(self) -> bool:
+        """Whether everybody can be reached from everybody by steps to whom one has scored against."""
+        size = len(self._names)
+        reach = np.eye(size, dtype=bool)
+        reach[self._first[self._scores > 0], self._second[self._scores > 0]] = True
+        reach[self._second[self._scores < 1], self._first[self._scores < 1]] = True
+        for _ in range(size.bit_length()):
+            reach = (reach.astype(float) @ reach.astype(float)) > 0
+        return bool(reach.all())
+
+    def _expected(self) -> np.ndarray:
+        apart = self._strengths[self._first] - self._strengths[self._second]
+        expected: np.ndarray = 1.0 / (1.0 + np.exp(-apart))
+        return expected
+
+    def _gradient(self, expected: np.ndarray) -> np.ndarray:
+        surprise = self._scores - expected
+        own = 1.0 / (1.0 + np.exp(-self._strengths))
+        gradient: np.ndarray = (
+            np.bincount(self._first, surprise, len(self._names))
+            - np.bincount(self._second, surprise, len(self._names))
+            - self.prior * (own - 0.5)
+        )
+        return gradient
+
+    def _information(self, expected: np.ndarray) -> np.ndarray:
+        """The information of the duels and the prior; the mean, which duels say nothing of, is held."""
+        size = len(self._names)
+        weights = expected * (1.0 - expected)
+        between = np.zeros((size, size))
+        np.add.at(between, (self._first, self._second), weights)
+        between += between.T
+        own = 1.0 / (1.0 + np.exp(-self._strengths))
+        information: np.ndarray = np.diag(between.sum(axis=1) + self.prior * own * (1.0 - own)) - between
+        return information + (1.0 / size if not self.prior else 0.0)
+
+    def _climb(self) -> None:
+        for _ in range(_STEPS):
+            expected = self._expected()
+            step = np.linalg.solve(self._information(expected), self._gradient(expected))
+            longest = float(np.abs(step).max())
+            self._strengths = self._strengths + step * min(1.0, _LONGEST_STEP / max(longest, _CLOSE))
+            if longest < _CLOSE:
+                return
+
+    def _variances(self, contrast: np.ndarray) -> np.ndarray:
+        """The variance of each contrast of strengths."""
+        expected = self._expected()
+        inverse = np.linalg.inv(self._information(expected))
+        count = int(self._meetings.max()) + 1
+        surprise = self._scores - expected
+        scores = np.zeros((count, len(self._names)))
+        np.add.at(scores, (self._meetings, self._first), surprise)
+        np.add.at(scores, (self._meetings, self._second), -surprise)
+        sandwich = inverse @ (scores.T @ scores) @ inverse * (count / max(1, count - 1))
+        variances: np.ndarray = np.diag(contrast @ sandwich @ contrast.T)
+        if count < ENOUGH_MEETINGS or self.prior:
+            variances = np.maximum(variances, np.diag(contrast @ inverse @ contrast.T))
+        return variances
+
+    def intervals(self, anchor: str | None, level: float) -> dict[str, Interval]:
+        """Elo by agent."""
+        size = len(self._names)
+        base = np.full(size, 1.0 / size)
+        if anchor in self._names:
+            base = np.zeros(size)
+            base[self._names.index(anchor)] = 1.0
+        contrast = np.eye(size) - base
+        values = contrast @ self._strengths * ELO_SCALE
+        variances = np.maximum(self._variances(contrast), 0.0)  # the anchor's own is rounded about 0
+        reach = NormalDist().inv_cdf((1 + level) / 2) * ELO_SCALE * np.sqrt(variances)
+        return {
+            name: Interval(float(value), float(value - wide), float(value + wide))
+            for name, value, wide in zip(self._names, values, reach, strict=True)
+        }
