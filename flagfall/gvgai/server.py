@@ -14,7 +14,7 @@ import trio
 
 from flagfall.agents.connections.addresses import LOOPBACK, checked_port
 from flagfall.errors import HostFault, UsageError
-from flagfall.gvgai.hosts import ConnectedHost
+from flagfall.gvgai.hosts import ConnectedHost, control_of_client
 from flagfall.gvgai.track_statistics import TrackSink
 from flagfall.kernel.match import MatchResult, play_match
 from flagfall.kernel.seeding import derive_seed
@@ -108,7 +108,7 @@ class TrackServer:
             checked_port(port)
         self.sessions: list[Session] = []
         self._setup = setup
-        self._control = control
+        self._control = control_of_client(control)
         self._port = port
         self._address = address
         self._limit = sessions
