@@ -19,7 +19,7 @@ from flagfall.gvgai.server_session import GOODBYE_SECONDS, Talk
 from flagfall.kernel.channels.pipes import BytePipe, TcpPipe
 
 if TYPE_CHECKING:
-    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.learning_track import Track
     from flagfall.timing import TimeControl

@@ -28,7 +28,9 @@ from flagfall.gvgai.fixed_delay_host import PonderingHost
 from flagfall.gvgai.hosts import ProgramHost, control_of_client
 from flagfall.gvgai.sample_players import PLAYERS
 from flagfall.gvgai.track_statistics import TrackFigures, TrackSink
-from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.playing import HostKind, host_agent
 from flagfall.recording.journal.writer import Journal
 from flagfall.timing import TimeControl, VirtualClock
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from flagfall.kernel.roles import Sink
+    from flagfall.kernel.sinks import Sink
     from flagfall.tasks.vgdl.learning_track import Track, TrackRules
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 

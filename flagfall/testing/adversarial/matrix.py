@@ -31,9 +31,11 @@ from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.limits import Limits
 from flagfall.agents.registry import load_agent
-from flagfall.events import Event, ReplyDropped, SeatFell, TurnPlayed
-from flagfall.kernel.match import AgentHost, play_match
-from flagfall.kernel.roles import Sink, StepResult
+from flagfall.events import Event, ReplyDropped, SeatDisqualified, TurnPlayed
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.sinks import Sink
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.testing.adversarial.agents import DONE, HOSTS_PORT, OPPONENTS_FILE, REFUSED, TURN
 from flagfall.testing.adversarial.escapes import RECORDS_FOLDER
@@ -156,7 +158,7 @@ class _FallTime:
         self._fell_at = math.inf
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, SeatFell) and event.seat == 0:
+        if isinstance(event, SeatDisqualified) and event.seat == 0:
             self._fell_at = time.monotonic()
 
     def seconds_ago(self) -> float:
@@ -226,7 +228,7 @@ def _judge(events: Sequence[Event]) -> tuple[str, str, int]:
     began_ns = 0
     verdict, detail, after_ns = "played on", "", 0
     for event in events:
-        if isinstance(event, SeatFell) and event.seat == 0:
+        if isinstance(event, SeatDisqualified) and event.seat == 0:
             return f"out: {event.reason}", event.detail, event.at_ns - began_ns
         if isinstance(event, ReplyDropped) and verdict == "played on":
             verdict = f"dropped: {event.why}"

@@ -15,7 +15,8 @@ import trio
 
 from flagfall.agents.spec import is_track_client
 from flagfall.errors import HostFault
-from flagfall.kernel.match import AgentHost, MatchResult
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.playing import TaskSetup, host_agent, play
 from flagfall.timing import VirtualClock
