@@ -68,7 +68,11 @@ def installed_for_all(python: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="flagfall-plain-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        subprocess.run([python, "-m", "venv", "--without-pip", folder / "venv"], check=True, cwd="/")
+        if subprocess.run([*AS_PLAIN_USER, "test", "-x", folder], cwd="/", check=False).returncode:
+            pytest.skip(f"plain users cannot reach {folder.parent}")
+        subprocess.run(
+            [python, "-m", "venv", "--without-pip", folder / "venv"], check=True, cwd="/", umask=0o022
+        )
         packages = next((folder / "venv" / "lib").glob("python*/site-packages"))
         for installed in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
             shutil.copytree(
