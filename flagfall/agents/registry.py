@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _OTHERS: Final = ("human", "human-line", "human-dot", "human-immediate", "human-keys", "human-room", "zmq")
-"""Who else has a name; `flagfall.agents.human.player` and `foreign` have them."""
+"""Who else has a name; `flagfall.agents.human.registry` has them."""
 
 
 def is_sample(spec: str) -> bool:
@@ -46,7 +46,7 @@ def make_human(spec: str) -> Human:
     Raises:
         UsageError: there is none.
     """
-    from flagfall.agents.human.player import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
+    from flagfall.agents.human.registry import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
 
     if spec not in HUMANS:
         raise UsageError(f"unknown human player {spec!r}{nearest(spec, HUMANS)}")
