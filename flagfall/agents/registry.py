@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.agents.agent import adapt
 from flagfall.agents.round1.learner import LEARNER_MODULES
-from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import foreign_name, is_foreign, is_track_client
 from flagfall.errors import UsageError, nearest
 from flagfall.module_aliases import module_aliases
