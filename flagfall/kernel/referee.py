@@ -443,8 +443,6 @@ class Referee(Deadline):
         number = next((other.number for other in self.seats if other is self._keeper.ledger.last), None)
         self.records.note(StallSeen(now_ns - self.origin_ns, credit_ns, number))
 
-    # Completion.
-
     def _complete(self, phase: Phase) -> None:
         if phase == "act":
             self._settled()
@@ -491,8 +489,6 @@ class Referee(Deadline):
 
     def _hand_answers(self) -> None:
         self._hand(Value(dict(sorted(self._answers.items()))))
-
-    # Real-time pace.
 
     def _arm_tick(self, now_ns: int) -> None:
         """The next tick keeps the rate; ticks that the host missed are left out, not made up for."""

@@ -5,7 +5,7 @@ Rule 1: a turn's clock starts when the agent takes the turn, or when it is poste
 Rule 2: a turn is judged by the clock when the reply is there, or when its time has come. Exactly on the
     deadline is late.
 Rule 3: a reply belongs to the envelope it answers. If that is not open any more, it is dropped.
-Rule 4: an agent busy with one envelope up to the hard limit is out.
+Rule 4: an agent busy with one envelope up to its hard limit is out, whatever it is asked meanwhile.
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
     then busy with an old turn: the clock of whatever it is asked next starts when it takes that.
 Rule 6: a turn is reckoned without what others lost it. If it seems late on a host that stalled meanwhile, the
@@ -84,6 +84,7 @@ class Seat(Deadline):
         "_asking",
         "_burst",
         "_busy_cpu_ns",
+        "_busy_hard_ns",
         "_busy_mark_ns",
         "_busy_since_ns",
         "_cpu_ns",
@@ -160,6 +161,7 @@ class Seat(Deadline):
         self.closed = False
         self._busy_since_ns: int | None = None
         self._busy_mark_ns = self._busy_cpu_ns = 0
+        self._busy_hard_ns = NEVER_NS  # perhaps that of an earlier phase
         # The clock of the open envelope. `_quick_due_ns`: before it a reply is on time, no questions asked.
         self.phase: Phase | None = None
         self.limit_ns = self._hard_ns = self._quick_ns = self._abort_ns = NEVER_NS
@@ -320,10 +322,10 @@ class Seat(Deadline):
         if self._busy_since_ns is None:
             self._busy_since_ns = now_ns
             self._busy_mark_ns = mark_ns
-            self._busy_cpu_ns = self._cpu_ns
+            self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
             due_ns = now_ns + self._quick_ns
         else:
-            due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._hard_ns)
+            due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._busy_hard_ns)
         self.due_ns = due_ns
         self._quick_due_ns = due_ns if self.flat and self.cpu_clock is None else 0
         if due_ns < self.armed_ns:
@@ -386,7 +388,7 @@ class Seat(Deadline):
         if not is_late(spent_ns, self.limit_ns + grace_ns):
             return ON_TIME
         busy_ns = spent_ns if since_ns == self._started_ns else self._busy(now_ns, since_ns)[0]
-        if is_late(busy_ns, self._hard_ns + grace_ns):
+        if is_late(busy_ns, self._busy_hard_ns + grace_ns):
             return "disqualified"
         if not is_late(spent_ns, self._abort_ns + grace_ns):
             return "late"
@@ -406,7 +408,7 @@ class Seat(Deadline):
             self.due_ns = NEVER_NS
             return
         self._busy_since_ns, self._busy_mark_ns = self._started_ns, self._mark_ns
-        self._busy_cpu_ns = self._cpu_ns
+        self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
         self._arm(self._started_ns + self._quick_ns)
 
     def _arm(self, due_ns: int) -> None:
@@ -421,7 +423,7 @@ class Seat(Deadline):
             self._arm(now_ns + UNDER_WAY_NS)
             return
         busy_ns, credit_ns = self._busy(now_ns, self._busy_since_ns)
-        hard_ns = self._hard_ns if self._overran_hard_ns is None else self._overran_hard_ns
+        hard_ns = self._busy_hard_ns if self._overran_hard_ns is None else self._overran_hard_ns
         left_ns = hard_left_ns = hard_ns - busy_ns
         aborts = self._abort_ns < NEVER_NS
         spent_ns = 0

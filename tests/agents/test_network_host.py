@@ -706,6 +706,7 @@ async def test_a_client_that_closes_is_answered_and_gone(port: int):
     ("frames", "said"),
     [
         (b"\x89\x80\x00\x00\x00\x00" * (MAX_PINGS + 5), "flood"),
+        (b"\x8a\x80\x00\x00\x00\x00" * (MAX_PINGS + 5), "flood"),
         (b"\x82\x81\x00\x00\x00\x00{", "not text"),
         (b"\x81\xff\x00\x00\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00" + b"x" * 70_000, "2000 is the limit"),
         (b"\x81\x82\x00\x00\x00\x00\xff\xff", ""),

@@ -56,6 +56,39 @@ def test_hard_limit_puts_the_seat_out():
     assert len(played.turns) == 25  # 24 soft limits of 40 ms fit into the second, and the one that it fell in
 
 
+class Listener(Sleeper):
+    """Sleeps in its turns as told, and wants to be asked in the other phases, too."""
+
+    async def init(self, _observation: Any) -> None:
+        """Answer at once."""
+
+    async def result(self, _observation: Any, _reward: Any) -> None:
+        """Answer at once."""
+
+
+@pytest.mark.parametrize("result", ["", " result=9s"], ids=["no limit", "longer"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_hard_limit_holds_when_the_task_ends_meanwhile(steps: int, result: str):
+    """The agent never returns from a turn; the limit of the phase that follows is not that of this turn."""
+    played = play(CountTask(steps), Listener(1e9), control=f"act=40ms/1s start=1s{result}")
+    assert played.verdicts() == ["late"] * steps
+    assert [(seat.at_ns, seat.reason) for seat in played.disqualified] == [(1 * S, "late")]
+
+
+@pytest.mark.parametrize("clock", ["act=40ms/1s start=1s", "act=40ms/1s start=1s result=100ms"])
+def test_agent_that_returns_before_the_hard_limit_has_the_whole_time_for_the_result(clock: str):
+    played = play([CountTask(1), CountTask(1)], Listener(0.9, 0.01), control=clock)
+    in_time = "result" not in clock  # 900 ms after the task had ended
+    assert (played.disqualified == []) is in_time
+    assert played.verdicts() == (["late", "on time"] if in_time else ["late"])
+
+
+def test_one_turn_may_use_up_the_whole_total():
+    """Each turn that is late meanwhile is booked with its 40 ms; the agent is not charged for them twice."""
+    played = play(CountTask(1000), Sleeper(1e9), control="act=40ms total=1s grace=500ms start=1s")
+    assert [(seat.at_ns, seat.reason) for seat in played.disqualified] == [(1500 * MS, "late")]
+
+
 def test_overrun_puts_the_seat_out_where_the_task_cannot_be_aborted():
     played = play(CountTask(3), Sleeper(0.045, 0.06), control="act=40ms/1s act_abort=50ms")
     assert played.verdicts() == ["late", "disqualified"]
