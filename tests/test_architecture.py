@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "timing": {"errors", "events"},
     "kernel.channels": {"errors", "events"},
     "kernel": BASE,
-    "configfile": {"errors", "kernel.channels"},
+    "configfile": {"errors", "kernel.channels", "kernel"},
     "tasks": BASE | {"configfile"},
     "agents": BASE,
     "recording": BASE,
@@ -47,7 +47,7 @@ PURE = [
     "gvgai/protocol/framing.py",
     "gvgai/protocol/keywords.py",
     "recording/transcript.py",
-    "configfile/toml_positions.py",
+    *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "configfile").glob("*.py"))),
     *(f"tournament/{name}.py" for name in ("checking", "records", "standings")),
     *(
         str(path.relative_to(PACKAGE))
