@@ -27,7 +27,7 @@ from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
 
 from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError, nearest
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.safe_values import safe_repr
 
 _T = TypeVar("_T")
 
@@ -94,7 +94,7 @@ def structure(
         the value; `None` if there were problems.
     """
     if not isinstance(table, dict):
-        problems.add(path, f"expected a table of names and values, got {text_of(table)}")
+        problems.add(path, f"expected a table of names and values, got {safe_repr(table)}")
         return None
     try:
         return _CONVERTER.structure(table, kind)
@@ -127,20 +127,20 @@ def _note(
 
 def _text(value: Any, _: Any = None) -> str:
     if not isinstance(value, str) or not value:
-        raise UsageError(f"expected a text in quotes, got {text_of(value)}")
+        raise UsageError(f"expected a text in quotes, got {safe_repr(value)}")
     return value
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts or not all(isinstance(t, str) and t for t in texts):
-        raise UsageError(f"expected a text or a list of texts, got {text_of(value)}")
+        raise UsageError(f"expected a text or a list of texts, got {safe_repr(value)}")
     return tuple(texts)
 
 
 def _flag(value: Any, _: Any) -> bool:
     if type(value) is not bool:
-        raise UsageError(f"expected true or false, got {text_of(value)}")
+        raise UsageError(f"expected true or false, got {safe_repr(value)}")
     return value
 
 
@@ -148,7 +148,7 @@ def _choice(value: Any, kind: Any) -> Any:
     known = get_args(kind)
     if not isinstance(value, str) or value not in known:
         hint = nearest(value, known) if isinstance(value, str) else f"; known: {', '.join(known)}"
-        raise UsageError(f"unknown value {text_of(value)}{hint}")
+        raise UsageError(f"unknown value {safe_repr(value)}{hint}")
     return value
 
 
@@ -165,7 +165,7 @@ def _number(value: Any, kind: Any, bounds: Bounds = _UNBOUNDED) -> Any:
     if bounds.most is None:
         span = "" if least == -math.inf else f" of at least {least}"
     raise UsageError(
-        f"expected {'a whole number' if kind is int else 'a number'}{span}, got {text_of(value)}"
+        f"expected {'a whole number' if kind is int else 'a number'}{span}, got {safe_repr(value)}"
     )
 
 
@@ -188,7 +188,7 @@ def _list(value: Any, kind: Any) -> tuple[Any, ...]:
         ExceptionGroup: all problems of its items.
     """
     if not isinstance(value, list):
-        raise UsageError(f"expected a list, got {text_of(value)}")
+        raise UsageError(f"expected a list, got {safe_repr(value)}")
     made, wrong = [], []
     for part in value:
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from flagfall.errors import UsageError, nearest
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.safe_values import safe_repr
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the top of the file to a value."""
@@ -75,7 +75,7 @@ class Problems:
         hint = nearest(word, known) if isinstance(word, str) else "; it should be a text"
         if len(hint) > _MAX_HINT_CHARS:  # no word is near; the whole list would bury the other problems
             hint = ""
-        shown = repr(word) if isinstance(word, str) else text_of(word)
+        shown = repr(word) if isinstance(word, str) else safe_repr(word)
         self.add(path, f"unknown {kind} {shown}{hint}")
 
     def raise_if_any(self) -> None:
@@ -111,7 +111,7 @@ class Problems:
             return {}
         value = data[key]
         if not isinstance(value, dict):
-            self.add((*path, key), f"expected a table of names and values, got {text_of(value)}")
+            self.add((*path, key), f"expected a table of names and values, got {safe_repr(value)}")
             return {}
         return value
 

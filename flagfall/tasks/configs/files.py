@@ -12,7 +12,7 @@ from typing import Any, Final
 from flagfall.configfile.files import read_json, read_text, read_toml
 from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, nearest
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.commai.vocabulary import Words, load_words, read_words
 from flagfall.tasks.configs.config import Config
 from flagfall.tasks.configs.parser import parse_tables
@@ -113,4 +113,4 @@ def _resolve_words(value: Any, folder: Path | None) -> Words:
         return load_words(folder / value)
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return read_words(value, "in the list")
-    raise UsageError(f"expected the path of a file or a list of words, got {text_of(value)}")
+    raise UsageError(f"expected the path of a file or a list of words, got {safe_repr(value)}")

@@ -26,7 +26,7 @@ import attrs
 from flagfall.configfile.converter import Bounds, structure
 from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.commai.vocabulary import Words
 from flagfall.tasks.configs.config import Config, ConfigTask
 from flagfall.tasks.configs.round1_names import ORIGINAL_WORLDS
@@ -121,7 +121,7 @@ def parse_tables(data: Mapping[str, Any], problems: Problems, resolve: ResolveWo
 def _is_table(name: str, table: Any, problems: Problems) -> bool:
     if isinstance(table, dict):
         return True
-    problems.add(("tasks", name), f"expected a table such as {{ type = {name!r} }}, got {text_of(table)}")
+    problems.add(("tasks", name), f"expected a table such as {{ type = {name!r} }}, got {safe_repr(table)}")
     return False
 
 

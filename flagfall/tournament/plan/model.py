@@ -125,9 +125,6 @@ class Knockout:
 
 Format: TypeAlias = Benchmark | RoundRobin | Gauntlet | Swiss | Knockout
 
-MAX_SEED: Final = 2**63 - 1
-"""What `derive_seed` gives at most, and a journal can hold."""
-
 
 @attrs.frozen(kw_only=True)
 class SprtRule:

@@ -13,12 +13,12 @@ import attrs
 from flagfall.agents.process.isolation import IsolationKind
 from flagfall.configfile.converter import Bounds, Count, Parsed, Texts
 from flagfall.errors import UsageError
+from flagfall.kernel.seeding import MAX_SEED
 from flagfall.playing import HostKind
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
 from flagfall.tournament.plan.model import (
     MAX_REPEATS,
-    MAX_SEED,
     Benchmark,
     Gauntlet,
     Knockout,
