@@ -14,13 +14,13 @@ import trio
 
 from flagfall.agents.connections.addresses import LOOPBACK, checked_port
 from flagfall.errors import HostFault, UsageError
-from flagfall.gvgai.hosts import ConnectedHost
+from flagfall.gvgai.hosts import ConnectedHost, control_of_client
 from flagfall.gvgai.track_statistics import TrackSink
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,7 @@ class TrackServer:
             checked_port(port)
         self.sessions: list[Session] = []
         self._setup = setup
-        self._control = control
+        self._control = control_of_client(control)
         self._port = port
         self._address = address
         self._limit = sessions
@@ -183,7 +183,7 @@ class TrackServer:
             number=number,
             name=f"client {number}",
             seed=self._seed if number == 0 else derive_seed(self._seed, "session", number),
-            journal=None if self._journal is None else numbered(self._journal, number, self._limit or 2),
+            journal=None if self._journal is None else series_path(self._journal, number, self._limit or 2),
         )
         self.sessions.append(session)
         return session

@@ -110,7 +110,7 @@ async def test_late_answers_are_stale_and_the_agent_is_told(kind: str):
     assert played.actions()[-1] in {3, NIL}
     assert 1 not in played.actions()
     assert {d.why for d in played.dropped} == {"stale"}
-    played = await play_here(CountTask(6), host(kind, "Told"), control="start=20s act=70ms/20s")
+    played = await play_here(CountTask(12), host(kind, "Told"), control="start=20s act=70ms/20s")
     assert played.actions()[:2] == [41, NIL]
     assert 50 in played.actions()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -17,6 +18,7 @@ from PIL import Image
 
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
+from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.gvgai.server import Session, TrackServer
 from flagfall.kernel.outcomes import SeatReport
 from flagfall.playing import rebuild
@@ -81,7 +83,9 @@ def serve(
     **options: Any,
 ) -> Served:
     """Let the clients play; both sides must end by themselves."""
-    setup = TrackSetup(game or write_game(folder), rules, sprites)
+    setup = TrackSetup(game or write_game(folder), rules)
+    if sprites is not None:
+        setup = attrs.evolve(setup, sprites=sprites)
     events: list[Any] = []
     server = TrackServer(
         setup,
@@ -472,6 +476,39 @@ play(act=slow, end=lambda n, s: say(n, "0"))
     assert client.told[10:12] == ["S 5#ABORT", "C 5#0"], "START, INIT, three ticks, the last of them overlong"
     assert client.told[-1].endswith("#FINISH")
     assert verify(tmp_path / "track.jsonl", rebuild).ok
+
+
+def test_program_of_2017_plays_every_answer_that_comes_before_its_limit(tmp_path):
+    # The original's clients begin to measure when they have read the state: a pause before that is not
+    # theirs, and the action that they send is played.
+    control = TimeControl.parse("gvgai-2017 start=20s init=20s act=40ms/30s act_abort=20s result=20s")
+    rules = attrs.evolve(RULES["gvgai-2017"], games=3, rounds=1)
+    heard = []
+    for name, pause in (("prompt", ""), ("pausing", "time.sleep(0.1 if n % 7 == 4 else 0); ")):
+        act = f"def act(n, s):\n    {pause}say(n, ['ACTION_RIGHT', 'ACTION_LEFT'][n % 5 == 0])\n"
+        client = Client(tmp_path, f"{act}start()\nplay(act=act)", name)
+        journal = tmp_path / f"{name}.jsonl"
+        served = serve(tmp_path, client, rules=rules, control=control, seed=3, journal=journal)
+        assert {turn.verdict for turn in served.turns} == {"on time"}
+        assert verify(journal, rebuild).ok
+        heard.append(client.lines)
+    assert any(line.startswith("S 4#") for line in heard[0])
+    assert heard[0] == heard[1], "the same actions make the same messages"
+
+
+def test_program_of_2017_plays_late_answers_of_a_client_that_is_started_too(tmp_path):
+    control = "gvgai-2017 start=20s init=20s act=40ms/30s act_abort=20s result=20s"
+    times, rules = TrackTimes.of(attrs.evolve(RULES["gvgai-2017"], games=3, rounds=0), control)
+    client = Client(
+        tmp_path, "start()\nplay(act=lambda n, s: (time.sleep(n == 3) or say(n, 'ACTION_RIGHT')))"
+    )
+    agent = f"program:{shlex.join(client.words('pipe'))}"
+    events: list[Any] = []
+    setup = TrackSetup(write_game(tmp_path), rules)
+    played = trio.run(partial(play_track, setup, agent, times, sinks=[events.append]))
+    assert played.result.seats[0].disqualified is None
+    turns = [event for event in events if isinstance(event, TurnPlayed)]
+    assert {(turn.verdict, turn.action) for turn in turns} == {("on time", "RIGHT")}
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,16 @@ class Finding:
         return self.verdict in self.row.verdicts[self.place] and not self.lost and clean
 
 
-def matrix_rows(places: Sequence[Place] = PLACES) -> Iterator[tuple[Row, Place]]:
-    """Every row at every of these places where it applies."""
-    return ((row, place) for row in ROWS for place in places if place in row.verdicts)
+def matrix_rows(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[tuple[Row, Place]]:
+    """Yield every row at every of these places where it applies.
+
+    Args:
+        places: where the agents run.
+        only: texts; a row counts if its name, or what it does, contains one of them. Without any, all count.
+    """
+    for row in ROWS:
+        if not only or any(text.lower() in f"{row.agent} {row.does}".lower() for text in only):
+            yield from ((row, place) for place in places if place in row.verdicts)
 
 
 class _Turns:
@@ -323,7 +330,7 @@ async def _what_is_left(before: _Left) -> str:
     return left
 
 
-def run_matrix(places: Sequence[Place] = PLACES) -> Iterator[Finding]:
-    """Play all of it, one after another, each in an event loop of its own."""
-    for row, place in matrix_rows(places):
+def run_matrix(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[Finding]:
+    """Play these rows (see `matrix_rows`) one after another, each in an event loop of its own."""
+    for row, place in matrix_rows(places, only):
         yield trio.run(partial(run_row, row, place))
