@@ -10,18 +10,18 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
-import attrs
 import pytest
 import zstandard
 
-from flagfall.cli import main
 from flagfall.events import SeatFell, TurnPlayed, Verdict
 from flagfall.recording import read_journal
 from flagfall.recording.journal.reader import JournalTruncated
+from tests.command_line import Ended, call_main
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 
@@ -56,25 +56,12 @@ MATCHES = {
 """Matches of each plan, as its schedule states them."""
 
 
-@attrs.frozen
-class Ended:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
 def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
     """Call the command line in this process."""
     monkeypatch.setattr(sys, "path", list(sys.path))
 
-    def call(line: str, *words: object) -> Ended:
-        capfd.readouterr()
-        code = main([*line.split(), *map(str, words)])
-        out, err = capfd.readouterr()
-        return Ended(code, out, err)
-
-    return call
+    return partial(call_main, capfd)
 
 
 @pytest.fixture
@@ -209,19 +196,12 @@ def test_disqualified_seats_are_read(schema: str, kind: str) -> None:
 
 
 @pytest.mark.usefixtures("in_fixtures")
-@pytest.mark.parametrize("name", names("schema?/*.transcript"))
-def test_transcripts_are_as_they_were(call: Callable[..., Ended], name: str) -> None:
-    ended = call("transcript", Path(name).with_suffix(".jsonl"))
+@pytest.mark.parametrize("name", names("schema?/*.transcript") + names("schema?/*.results"))
+def test_transcripts_and_results_are_as_they_were(call: Callable[..., Ended], name: str) -> None:
+    command = Path(name).suffix.removeprefix(".")
+    ended = call(command, Path(name).with_suffix(".jsonl"))
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out == Path(name).read_text()
-
-
-@pytest.mark.usefixtures("in_fixtures")
-@pytest.mark.parametrize("name", names("schema?/*.results"))
-def test_results_of_matches_are_as_they_were(call: Callable[..., Ended], name: str) -> None:
-    ended = call("results", Path(name).with_suffix(".jsonl"))
-    assert (ended.code, ended.err) == (0, "")
-    assert ended.out == Path(name).read_text()
+    assert ended.out == content(name).decode()
 
 
 @pytest.mark.usefixtures("in_fixtures")
@@ -249,16 +229,16 @@ def test_tournaments_are_shown_and_resumed(
     wanted = json.loads(content(f"tournaments/{name}.standings.json"))
     shown = call("results --json", folder)
     assert (shown.code, shown.err) == (0, "")
-    assert json.loads(shown.out) == wanted
+    assert shown.data() == wanted
     ended = call("tournament --resume --quiet --out", folder, copied / "plans" / f"{name}.toml")
     assert ended.code == 0, ended.err
-    assert json.loads(call("results --json", folder).out) == wanted
+    assert call("results --json", folder).data() == wanted
 
 
 def test_matches_of_a_tournament_are_as_they_were(call: Callable[..., Ended], copied: Path) -> None:
     ended = call("results --matches --json", copied / "tournaments" / "disqualified")
     assert (ended.code, ended.err) == (0, "")
-    assert json.loads(ended.out) == json.loads(content("tournaments/disqualified.matches.json"))
+    assert ended.data() == json.loads(content("tournaments/disqualified.matches.json"))
 
 
 def test_an_interrupted_tournament_is_resumed(call: Callable[..., Ended], copied: Path) -> None:
@@ -271,13 +251,13 @@ def test_an_interrupted_tournament_is_resumed(call: Callable[..., Ended], copied
     shown = call("results --json", folder)
     assert shown.code == 0
     wanted = json.loads(content("tournaments/interrupted.standings.json"))
-    assert json.loads(shown.out) != wanted
+    assert shown.data() != wanted
     refused = call("tournament --quiet --out", folder, plan)
     assert refused.code == 2
     assert "--resume" in refused.err
     ended = call("tournament --resume --quiet --out", folder, plan)
     assert ended.code == 0
-    assert json.loads(call("results --json", folder).out) == wanted
+    assert call("results --json", folder).data() == wanted
     after = {path.name: path.read_bytes() for path in (folder / "journals").iterdir()}
     assert 0 < len(before) < len(after) == 18
     assert after.items() >= before.items()
