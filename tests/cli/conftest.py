@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from flagfall.agents.process.sandbox import check_sandbox
+from flagfall.errors import UsageError
 from tests.command_line import Ended, call_main
 
 BOTS = '''
@@ -83,3 +85,12 @@ def program() -> Callable[..., Ended]:
         return Ended(done.returncode, done.stdout, done.stderr)
 
     return program
+
+
+@pytest.fixture
+def bubblewrap() -> None:
+    """Skip where there can be no sandboxes."""
+    try:
+        check_sandbox()
+    except UsageError as error:
+        pytest.skip(str(error))
