@@ -18,7 +18,7 @@ from typing import Any, get_args
 import pytest
 import zstandard
 
-from flagfall.events import SeatFell, TurnPlayed, Verdict
+from flagfall.events import SeatDisqualified, TurnPlayed, Verdict
 from flagfall.recording import read_journal
 from flagfall.recording.journal.reader import JournalTruncated
 from tests.command_line import Ended, call_main
@@ -191,8 +191,10 @@ def test_journals_are_read_as_they_were_written(name: str) -> None:
 def test_disqualified_seats_are_read(schema: str, kind: str) -> None:
     name = f"{schema}/{kind}.jsonl"
     (wanted,) = [line for line in lines_of(name) if line["event"] == "fell"]
-    (found,) = (event for event in read_journal(FIXTURES / name) if isinstance(event, SeatFell))
-    assert found == SeatFell(wanted["at_ns"], wanted["seat"], wanted["reason"], wanted.get("detail", ""))
+    (found,) = (event for event in read_journal(FIXTURES / name) if isinstance(event, SeatDisqualified))
+    assert found == SeatDisqualified(
+        wanted["at_ns"], wanted["seat"], wanted["reason"], wanted.get("detail", "")
+    )
 
 
 @pytest.mark.usefixtures("in_fixtures")
