@@ -33,7 +33,7 @@ from flagfall.playing import (
     seats_of,
 )
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 from flagfall.tasks.adapters.env_spec import split_texts
 from flagfall.timing import TimeControl
 from flagfall.timing.control import UNTIMED
@@ -167,8 +167,8 @@ def make_plan(
             number=number,
             hosts=tuple(hosts[agents[number]] for number in seating),
             seed=match_seed,
-            journal=None if journal is None else numbered(journal, number, count),
-            results=None if results is None else numbered(results, number, count),
+            journal=None if journal is None else series_path(journal, number, count),
+            results=None if results is None else series_path(results, number, count),
         )
         for number, (match_seed, seating) in enumerate(
             (match_seed, seating) for match_seed in seeds for seating in seatings
