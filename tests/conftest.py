@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flagfall.timing import VirtualClock
+from tests.ports import free_port
 
 # Programs that tests start hear Ctrl-C and a closed terminal, also where these tests run under nohup or in
 # the background of a script: a signal that is ignored stays ignored in every program started below.
@@ -23,3 +24,9 @@ settings.load_profile("busy")
 def virtual_clock() -> VirtualClock:
     """The clock of the test: waiting takes no time, and every time is exact."""
     return VirtualClock()
+
+
+@pytest.fixture
+def port() -> int:
+    """A port for a program of the test to listen at."""
+    return free_port()

@@ -86,13 +86,6 @@ class Spelling(CountTask):
         return StepResult(A + len(self.taken), 1 if action == A else -1, terminated=done)
 
 
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 class Learner:
     """The source of a learner, as a program in a file."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +11,6 @@ from typing import Any
 import pytest
 
 FLAGFALL = [sys.executable, "-m", "flagfall"]
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_a_python_agent_as_a_program(call: Any, folder: Path):

@@ -11,19 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import trio
 
 FLAGFALL = [sys.executable, "-m", "flagfall"]
 HELD_BACK_SECONDS = 0.3
 """Shorter than the host waits for an agent to close, and longer than an agent takes to connect again."""
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def series(port: int, matches: int) -> list[str]:

@@ -28,8 +28,9 @@ from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tasks.vgdl.views.state_json import StateWriter
 from flagfall.tasks.vgdl.views.state_observation import Observer
 from flagfall.timing import MS, TimeControl
-from tests.gvgai.clients import Client, free_port
+from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game
+from tests.ports import free_port
 
 FEW = attrs.evolve(RULES["gvgai-document"], games=4)
 GENEROUS = "start=20s init=20s act=10s/10s result=20s"

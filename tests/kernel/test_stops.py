@@ -143,24 +143,28 @@ def test_a_program_in_a_frozen_cgroup_charges_no_honest_agent(agent_file: Path):
     assert outcomes == dict.fromkeys(AGENTS, (0, 0, True))
 
 
+BLOCKED_SECONDS = 0.2
+"""Much longer than a turn may take: on a busy machine part of it is credited as load."""
+
+
 def sleeps() -> None:
-    time.sleep(0.08)
+    time.sleep(BLOCKED_SECONDS)
 
 
 def reads() -> None:
-    with subprocess.Popen(["sleep", "0.08"], stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(["sleep", str(BLOCKED_SECONDS)], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.read()
 
 
 def spins() -> None:
-    until = time.thread_time() + 0.08
+    until = time.thread_time() + BLOCKED_SECONDS
     while time.thread_time() < until:
         pass
 
 
 def holds_the_gil() -> None:
-    ctypes.PyDLL(None).usleep(80_000)
+    ctypes.PyDLL(None).usleep(int(BLOCKED_SECONDS * 1e6))
 
 
 BLOCKS = [sleeps, reads, spins, holds_the_gil]
@@ -197,7 +201,7 @@ async def test_an_agent_elsewhere_that_is_slow_is_charged_and_a_signal_buys_it_n
     kind: str, tmp_path: Path
 ):
     path = tmp_path / "slow.py"
-    path.write_text("import time\ndef slow(observation):\n    time.sleep(0.08)\n    return 7\n")
+    path.write_text(f"import time\ndef slow(observation):\n    time.sleep({BLOCKED_SECONDS})\n    return 7\n")
 
     def slow(_observation: Any) -> int:
         sleeps()
