@@ -24,11 +24,11 @@ from flagfall.agents.zmq.pair_socket import LearnerLink
 from flagfall.agents.zmq.zmtp import message
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.timing import MS, TimeControl
-from tests.fakes import CountTask, ListScheduler, Played, RunTask, play, play_here
+from tests.fakes import ActorTask, CountTask, ListScheduler, Played, play, play_here
 
 CLIENT = """
 import os, subprocess, sys, time
@@ -150,7 +150,7 @@ async def played(task: Any, host: RemoteLearnerHost, control: str = GENEROUS, **
 
 def fall(match: Played) -> tuple[str, str]:
     assert match.reason == "seats"
-    (fell,) = match.fell
+    (fell,) = match.disqualified
     return fell.reason, fell.detail
 
 
@@ -302,15 +302,15 @@ async def test_a_reply_beyond_all_measure_ends_the_connection(learner: Learner):
 # What answers what.
 
 
-async def hesitant(stage: Any) -> None:
+async def hesitant(referee: Any) -> None:
     """Shows a and b, and takes its time before each."""
     for byte in b"ab":
         await trio.sleep(0.4)
-        await stage.exchange(byte, 0)
+        await referee.ask(byte, 0)
 
 
 async def test_a_second_reply_is_dropped_and_not_taken_for_the_next_turn(learner: Learner):
-    task = RunTask(hesitant)
+    task = ActorTask(hesitant)
     behaviour = "say(b'hello'); say(b'x'); turn(b'a', b'b'); turn(b'c'); go_on()"
     match = await played(task, learner.host(behaviour))
     assert match.actions() == [ord("a"), ord("c")]
@@ -332,7 +332,7 @@ async def test_a_learner_that_floods_replies_plays_on_and_holds_up_nothing(learn
     match = await played(Spelling(10), learner.host("say(b'hello')\nwhile True: say(b'a')"))
     assert match.reason == "finished"
     assert match.actions() == [A] * 10
-    assert match.tally().dropped <= 12 * MAX_DROPPED
+    assert match.stats().dropped <= 12 * MAX_DROPPED
 
 
 class Endless:
@@ -384,7 +384,7 @@ def test_what_is_read_of_a_flood_is_bounded_for_each_turn():
     match = play([Spelling(5), Spelling(5)], host)
     assert match.reason == "finished"
     assert match.actions() == [A] * 10
-    assert match.tally().dropped == 10 * MAX_DROPPED
+    assert match.stats().dropped == 10 * MAX_DROPPED
     assert host.connection.reads <= 12 * (MAX_DROPPED // 1000 + 1)
 
 
@@ -418,7 +418,7 @@ async def test_a_learner_that_goes_is_gone_at_once(learner: Learner, ending: str
     reason, detail = fall(match)
     assert reason == "gone"
     assert sign in detail
-    assert match.verdicts() == ["on time", "on time", "fallen"]
+    assert match.verdicts() == ["on time", "on time", "disqualified"]
     assert match.actions()[:2] == [ord("a"), ord("b")]
 
 
@@ -427,19 +427,19 @@ async def test_a_last_reply_before_going_still_counts(learner: Learner):
     match = await played(Spelling(9), host, "start=20s act=60s")
     assert match.actions()[:2] == [ord("a"), ord("b")]
     assert fall(match)[0] == "gone"
-    assert "exit code 3" in match.fell[0].detail
+    assert "exit code 3" in match.disqualified[0].detail
 
 
 async def test_a_learner_that_says_something_else_than_hello_is_garbage(learner: Learner):
     match = await played(Spelling(), learner.host("say(b'hallo'); go_on()"), "start=1s act=1s")
     assert fall(match)[0] == "garbage"
-    assert "b'hallo'" in match.fell[0].detail
+    assert "b'hallo'" in match.disqualified[0].detail
 
 
 async def test_a_learner_that_never_says_hello_is_silent(learner: Learner):
     match = await played(Spelling(), learner.host("time.sleep(60)"), "start=1s act=1s")
     assert fall(match)[0] == "silent"
-    assert f"a client connected to 127.0.0.1:{learner.port} and sent nothing" in match.fell[0].detail
+    assert f"a client connected to 127.0.0.1:{learner.port} and sent nothing" in match.disqualified[0].detail
 
 
 async def test_nobody_comes(port: int):
@@ -450,7 +450,7 @@ async def test_nobody_comes(port: int):
 async def test_a_program_that_ends_before_hello_was_not_started(learner: Learner):
     match = await played(Spelling(), learner.host("sys.exit('no such model')"), "act=60s")
     assert fall(match)[0] == "not started"
-    assert "no such model" in match.fell[0].detail
+    assert "no such model" in match.disqualified[0].detail
 
 
 INTRUDER = """

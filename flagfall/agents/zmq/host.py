@@ -29,7 +29,7 @@ from flagfall.agents.zmq.messages import is_remote, read_reply, reward_text, tok
 from flagfall.agents.zmq.pair_socket import LearnerDoor, LearnerLink, LinkLost
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NowNs, TimeControl
@@ -365,7 +365,7 @@ async def _play_with_program(sitting: _Sitting, command: list[str]) -> None:
             nursery.cancel_scope.cancel()
     finally:
         await guarded.end()
-        sitting.seat.said = guarded.said
+        sitting.seat.stderr_tail = guarded.said
     if fault is not None:
         raise guarded.with_last_words(fault) if isinstance(fault, AgentFault) else fault
 
