@@ -17,6 +17,7 @@ import trio
 
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.sandbox import check_sandbox
+from flagfall.cli import main
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.client import VisitReport, visit
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
@@ -488,7 +489,9 @@ def test_train_and_contest_on_the_command_line(tmp_path):
         (["results", "nothing.jsonl"], "no such file"),
     ],
 )
-def test_mistakes_are_told_with_exit_code_2(words, message):
-    ended = flagfall(*words)
-    assert ended.returncode == 2, ended.stdout + ended.stderr
-    assert message in ended.stderr
+def test_mistakes_are_told_with_exit_code_2(words, message, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    code = main(["gvgai", *words])
+    said = capsys.readouterr()
+    assert code == 2, said.out + said.err
+    assert message in said.err
