@@ -24,7 +24,7 @@ from flagfall.agents.process import supervised, supervisor
 from flagfall.agents.process.enforcement import advisory_line
 from flagfall.agents.process.isolation import NO_ISOLATION, Isolation
 from flagfall.agents.process.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
-from flagfall.agents.process.memory_use import bytes_used
+from flagfall.agents.process.memory_use import _in_files, bytes_used
 from flagfall.agents.process.supervised import STDERR_BYTES, open_guarded
 from flagfall.errors import UsageError
 from flagfall.timing.durations import MS, S
@@ -278,6 +278,11 @@ def test_memory_is_counted_as_the_system_shows_it():
         kept.close()
 
 
+def test_a_file_system_that_is_still_the_hosts_counts_nothing():
+    """The first process of a sandbox has the files of the host for a moment."""
+    assert _in_files([os.getpid()], "/tmp") == 0  # noqa: S108 - nothing is put there
+
+
 async def test_it_cannot_leave_its_cores():
     core = min(os.sched_getaffinity(0))
     code = "import os\nos.sched_setaffinity(0, range(64))"
@@ -320,10 +325,11 @@ LEAVES_A_CHILD = """
 import os, sys, time
 if os.fork() == 0:
     os.setsid()
-    if os.fork() == 0:
-        sys.stderr.write(str(os.getpid()))
-        sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
         time.sleep(60)
+    sys.stderr.write(str(child))
+    sys.stderr.flush()
     os._exit(0)
 os.wait()
 time.sleep({seconds})
