@@ -82,7 +82,7 @@ def clients(port: int, tmp_path: Path) -> Iterator[Clients]:
 
 
 async def play(task: Any, host: Any, *others: Any, control: str = CONTROL) -> Played:
-    with trio.fail_after(40):
+    with trio.fail_after(80):
         return await play_here(task, host, *others, control=control)
 
 

@@ -144,7 +144,7 @@ def is_alive(pid: int) -> bool:
 
 async def played(task: Any, host: RemoteLearnerHost, control: str = GENEROUS, **options: Any) -> Played:
     """The match, which must end by itself."""
-    with trio.fail_after(15):
+    with trio.fail_after(60):
         return await play_here(task, host, control=control, **options)
 
 

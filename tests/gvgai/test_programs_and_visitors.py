@@ -139,7 +139,7 @@ def visited(
     server = TrackServer(TrackSetup(write_game(folder), rules), TimeControl.parse(GENEROUS), port=0)
 
     async def main() -> VisitReport:
-        with trio.fail_after(30):
+        with trio.fail_after(60):
             async with trio.open_nursery() as nursery:
                 port = await nursery.start(server.run)
                 return await visit(agent, "127.0.0.1", port, TimeControl.parse(control), **options)
@@ -422,7 +422,7 @@ def test_serve_and_play_on_understand_each_other(tmp_path):
         client = flagfall(
             "play-on", f"127.0.0.1:{port}", "-a", "random", "--json", "--time-control", "untimed"
         )
-        said, complained = server.communicate(timeout=30)
+        said, complained = server.communicate(timeout=90)
     assert (client.returncode, server.returncode) == (0, 0), client.stderr + complained
     assert f"waiting for clients at 127.0.0.1:{port}" in complained
     report, served = json.loads(client.stdout), json.loads(said)
@@ -445,7 +445,7 @@ def test_interrupted_server_lets_go_and_says_what_was_played(tmp_path):
         assert server.stderr is not None
         assert "waiting for clients" in server.stderr.readline()
         server.send_signal(signal.SIGINT)
-        said, _ = server.communicate(timeout=30)
+        said, _ = server.communicate(timeout=90)
     assert server.returncode == 130
     assert json.loads(said) == {"sessions": []}
 
