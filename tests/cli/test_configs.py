@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -164,12 +163,9 @@ while socket.poll(5000):
 
 
 @pytest.mark.parametrize("options", ["-a zmq ", ""])
-def test_a_remote_learner_plays(call, folder, options):
+def test_a_remote_learner_plays(call, folder, options, port):
     pytest.importorskip("zmq")
     written(folder, "remote.py", REMOTE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     line = f"run -t micro4 {options}--steps 100 -o run.jsonl --json --learner-port {port} --learner-cmd"
     ended = call(line, f"{sys.executable} remote.py")
     assert ended.code == 0, ended.err
