@@ -13,9 +13,9 @@ __all__ = [
     "EffectContext",
     "EffectRule",
     "GameDefinition",
+    "GameNotice",
     "LevelDefinition",
-    "Notice",
-    "Place",
+    "SourcePosition",
     "SpriteType",
     "TerminationRule",
     "Value",
@@ -39,7 +39,7 @@ a list of names their ids, `None` a sprite that was not given."""
 
 
 @attrs.frozen
-class Place:
+class SourcePosition:
     """Where something stands in a file; lines and columns count from 1."""
 
     file: str
@@ -51,7 +51,7 @@ class Place:
 
 
 @attrs.frozen
-class Notice:
+class GameNotice:
     """Something that the original engine would play on with: told, never skipped in silence.
 
     Attributes:
@@ -61,7 +61,7 @@ class Notice:
             otherwise it says nothing at all, or not before the play.
     """
 
-    place: Place
+    place: SourcePosition
     text: str
     logged: bool = True
 
@@ -94,7 +94,7 @@ class SpriteType:
     path: tuple[int, ...]
     subtypes: tuple[int, ...]
     singleton: bool = False
-    place: Place | None = None
+    place: SourcePosition | None = None
     unknown: tuple[str, ...] = ()
 
 
@@ -126,7 +126,7 @@ class EffectRule:
     seconds: tuple[int, ...]
     parameters: Mapping[str, Value]
     written: frozenset[str]
-    place: Place
+    place: SourcePosition
     inner: EffectRule | None = None
 
 
@@ -136,7 +136,7 @@ class TerminationRule:
 
     kind: str
     parameters: Mapping[str, Value]
-    place: Place
+    place: SourcePosition
 
 
 @attrs.frozen
@@ -170,7 +170,7 @@ class GameDefinition:
     counters: int = 0
     obstacles: tuple[int, ...] | None = None
     unmapped: Mapping[str, str] = attrs.field(factory=dict)
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[GameNotice, ...] = ()
 
     def type_named(self, name: str) -> SpriteType:
         """The type of that name; raises `KeyError` where there is none."""
@@ -196,4 +196,4 @@ class LevelDefinition:
     width: int
     height: int
     sprites: tuple[tuple[int, int, int], ...]
-    notices: tuple[Notice, ...] = attrs.field(default=())
+    notices: tuple[GameNotice, ...] = attrs.field(default=())

@@ -13,7 +13,8 @@ import msgspec
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.game_files import game_path, level_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
@@ -38,16 +39,16 @@ _KEY: Final = "gvgai"
 _DEFAULTS: Final = TrackRules()
 
 
-class Memory:
-    """What the public program's one parsed game remembers from level to level: timers, pulls, sprite numbers.
+class SharedGame:
+    """A game that keeps its state from level to level, as in the public program: timers, pulls, numbers.
 
     Args:
-        definition: the game.
+        definition: of the game.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
-        self.game = Game(definition)
-        self.session = self.game.session()
+        self.game = compile_game(definition)
+        self.memory = self.game.new_memory()
 
 
 class TrackTask(VgdlTask):
@@ -59,7 +60,7 @@ class TrackTask(VgdlTask):
         definition: the game.
         level: a level of it.
         task_id: the task's id.
-        memory: what goes on from one level to the next, shared by the levels; `None` for nothing.
+        shared: the game whose state is kept from level to level; `None` to start each level anew.
         tiles: see `VgdlTask`.
     """
 
@@ -72,18 +73,18 @@ class TrackTask(VgdlTask):
         definition: GameDefinition,
         level: LevelDefinition,
         task_id: str,
-        memory: Memory | None = None,
+        shared: SharedGame | None = None,
         tiles: TileSet | None = None,
     ) -> None:
-        self._memory: Memory | None = None
+        self._shared: SharedGame | None = None
         # This begins a play, which counts for nothing.
         super().__init__(definition, level, task_id=task_id, tiles=tiles)
-        self._memory = memory
+        self._shared = shared
 
     def _start(self, seed: int) -> Play:
-        if self._memory is None:
+        if self._shared is None:
             return super()._start(seed)
-        return self._memory.game.start(self._level, seed, self._block, self._memory.session)
+        return start(self._shared.game, self._level, seed, self._block, self._shared.memory)
 
     def is_legal(self, action: Any) -> bool:
         """Whether it is the name or the number of an action."""
@@ -122,12 +123,12 @@ class TrackSetup:
         needed = (*self.rules.training, *self.rules.validation, *self.rules.choices)
         path = game_path(self.game)
         definition = load_game(path)
-        memory = Memory(definition) if self.rules.remembers else None
+        shared = SharedGame(definition) if self.rules.remembers else None
         tiles = None if self.sprites is None else SpriteTiles(definition, SpriteFolder(self.sprites))
         levels = []
         for number in range(max(needed) + 1):
             level = load_level(definition, level_path(path, number))
-            levels.append(TrackTask(definition, level, str(TaskId(self.game, str(number))), memory, tiles))
+            levels.append(TrackTask(definition, level, str(TaskId(self.game, str(number))), shared, tiles))
         return Track(levels, self.rules)
 
     def header(self) -> dict[str, Any]:

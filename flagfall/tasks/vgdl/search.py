@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from flagfall.tasks.vgdl.actions import NIL
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import fork
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.engine.state.play import Play
@@ -78,8 +80,8 @@ def greedy(play: Play, random: Random) -> str:
     """The action after which the score is highest at once; any of those that are equally good."""
     values = {}
     for action in choices(play):
-        ahead = play.fork()
-        ahead.advance(action)
+        ahead = fork(play)
+        advance(ahead, action)
         values[action] = worth(ahead)
     best = max(values.values())
     return random.choice([action for action, value in values.items() if value == best])
@@ -133,8 +135,8 @@ def best_first(play: Play, *, expansions: int = 10_000, depth_cost: float = 0.01
         *_, actions, state = heapq.heappop(waiting)
         expanded += 1
         for action in choices(state):
-            ahead = state.fork()
-            ahead.advance(action)
+            ahead = fork(state)
+            advance(ahead, action)
             path = (*actions, action)
             if ahead.over and ahead.winner == WON:
                 return Plan(path, won=True, score=float(ahead.score), expanded=expanded)
@@ -175,23 +177,23 @@ def tree_search(play: Play, random: Random, *, simulations: int = 100, horizon: 
     start = worth(play)
     low, high = start - 1, start + 1
     for _ in range(simulations):
-        ahead = play.fork()
+        ahead = fork(play)
         path = [root]
         while not ahead.over and len(path) <= horizon:
             node = path[-1]
             if node.untried:
                 action = node.untried.pop(random.randrange(len(node.untried)))
-                ahead.advance(action)
+                advance(ahead, action)
                 node.children[action] = _Node(list(choices(ahead)))
                 path.append(node.children[action])
                 break
             action = _most_promising(node)
-            ahead.advance(action)
+            advance(ahead, action)
             path.append(node.children[action])
         for _ in range(horizon + 1 - len(path)):
             if ahead.over:
                 break
-            ahead.advance(random.choice(choices(ahead)))
+            advance(ahead, random.choice(choices(ahead)))
         value = worth(ahead)
         if abs(value) < WIN_WORTH / 2:
             low, high = min(low, value), max(high, value)

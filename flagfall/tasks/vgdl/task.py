@@ -14,7 +14,9 @@ from gymnasium import spaces
 from flagfall.kernel.roles import StepResult
 from flagfall.tasks.task import Task
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.trace_snapshot import snapshot
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import TileSet
@@ -105,7 +107,7 @@ class VgdlTask(Task):
         if tiles is not None:
             self._tiles = tiles
         self.id = task_id or str(TaskId(definition.name, level.name))
-        self.game = Game(definition)
+        self.game = compile_game(definition)
         self._definition = definition
         self._level = level
         self._block = block
@@ -138,7 +140,7 @@ class VgdlTask(Task):
         self._see = _VIEWS[self._observation](self)
 
     def _start(self, seed: int) -> Play:
-        return self.game.start(self._level, seed, self._block)
+        return start(self.game, self._level, seed, self._block)
 
     @classmethod
     def class_action_names(cls) -> tuple[str, ...]:
@@ -179,7 +181,7 @@ class VgdlTask(Task):
 
     def _advance(self, action: str) -> StepResult:
         play = self.play
-        play.advance(action)
+        advance(play, action)
         reward = play.score - self._score
         self._score = play.score
         return StepResult(self._see(), reward, play.over)

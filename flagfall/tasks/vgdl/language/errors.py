@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from flagfall.errors import UsageError, nearest
-from flagfall.tasks.vgdl.definition import Notice, Place
+from flagfall.tasks.vgdl.definition import GameNotice, SourcePosition
 
 MAX_NOTICES: Final = 1000
 """A file with more mistakes than this is no game; the original ends a play at 26 messages."""
@@ -26,13 +26,13 @@ class GameError(UsageError):
         text: the message without the place.
     """
 
-    def __init__(self, place: Place, text: str) -> None:
+    def __init__(self, place: SourcePosition, text: str) -> None:
         super().__init__(f"{place}: {text}")
         self.place = place
         self.text = text
 
     @classmethod
-    def unknown(cls, place: Place, what: str, word: str, known: Iterable[str]) -> GameError:
+    def unknown(cls, place: SourcePosition, what: str, word: str, known: Iterable[str]) -> GameError:
         """A word that means nothing here."""
         return cls(place, f"unknown {what} {word!r}{_hint(word, list(known))}")
 
@@ -57,9 +57,9 @@ class Notices:
     """The mistakes of one file that are told and played on with, in the order in which they are found."""
 
     def __init__(self) -> None:
-        self._found: dict[Notice, None] = {}
+        self._found: dict[GameNotice, None] = {}
 
-    def add(self, place: Place, text: str, *, logged: bool = True) -> None:
+    def add(self, place: SourcePosition, text: str, *, logged: bool = True) -> None:
         """Note one; the same one again (a parent's parameter, seen from each child) is no second one.
 
         Args:
@@ -70,10 +70,10 @@ class Notices:
         Raises:
             GameError: there are too many.
         """
-        self._found[Notice(place, text, logged)] = None
+        self._found[GameNotice(place, text, logged)] = None
         if len(self._found) > MAX_NOTICES:
             raise GameError(place, f"more than {MAX_NOTICES} mistakes")
 
-    def all(self) -> tuple[Notice, ...]:
+    def all(self) -> tuple[GameNotice, ...]:
         """All so far."""
         return tuple(self._found)

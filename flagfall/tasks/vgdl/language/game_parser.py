@@ -1,7 +1,7 @@
 """The text of a VGDL game to its definition.
 
 One rule for mistakes. Where the original would log a message, or say nothing, and play on, so do we, and tell
-a `Notice`. Where it would give up reading, or crash at the latest when the thing is used, we raise one
+a `GameNotice`. Where it would give up reading, or crash at the latest when the thing is used, we raise one
 `GameError` that names the place, the word and the nearest right words. One thing is told here and refused
 later: a level character whose line names an undefined sprite. Two public games have such lines, and no level
 of theirs uses them.

@@ -11,7 +11,7 @@ __all__ = ["MAX_CELLS", "MAX_PLACED", "load_level", "read_level"]
 from pathlib import Path
 from typing import Final
 
-from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition, Place, SpriteType
+from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition, SourcePosition, SpriteType
 from flagfall.tasks.vgdl.language.errors import GameError, Notices
 from flagfall.tasks.vgdl.language.line_tree import load_text, numbered
 from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
@@ -51,9 +51,11 @@ def read_level(definition: GameDefinition, text: str, file: str = "level") -> Le
     rows = list(numbered(text, file))
     width = len(rows[0][1]) if rows else 0
     if width == 0:
-        raise GameError(Place(file, 1), "the first line of a level says its width; this one is empty")
+        raise GameError(
+            SourcePosition(file, 1), "the first line of a level says its width; this one is empty"
+        )
     if width * len(rows) > MAX_CELLS:
-        raise GameError(Place(file, 1), f"{width} x {len(rows)} cells; {MAX_CELLS} are the most")
+        raise GameError(SourcePosition(file, 1), f"{width} x {len(rows)} cells; {MAX_CELLS} are the most")
     building = _Building(definition, file)
     for y, (_, row) in enumerate(rows):
         for x, character in enumerate(row[:width]):
@@ -82,7 +84,7 @@ class _Building:
     def place(self, character: str, x: int, y: int) -> None:
         """Put what a character means into a cell."""
         types = self._definition.mapping.get(character)
-        where = Place(self._file, y + 1, x + 1)
+        where = SourcePosition(self._file, y + 1, x + 1)
         if character in self._definition.unmapped:
             name, names = self._definition.unmapped[character], (it.name for it in self._definition.types)
             raise GameError.unknown(where, f"sprite behind {character!r}:", name, names)
@@ -93,7 +95,7 @@ class _Building:
         for type_id in types:
             self._make(type_id, x, y, where)
 
-    def _make(self, type_id: int, x: int, y: int, where: Place) -> None:
+    def _make(self, type_id: int, x: int, y: int, where: SourcePosition) -> None:
         sprite_type = self._definition.types[type_id]
         if sprite_type.kind is None:
             raise GameError(where, f"{sprite_type.name!r} has no class, so no sprite can be made of it")
@@ -120,4 +122,4 @@ class _Building:
             GameError: no avatar.
         """
         if not self._avatar_seen:
-            raise GameError(Place(self._file, 1), "no avatar in this level")
+            raise GameError(SourcePosition(self._file, 1), "no avatar in this level")

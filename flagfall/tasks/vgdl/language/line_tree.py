@@ -30,7 +30,7 @@ from typing import Final
 
 import attrs
 
-from flagfall.tasks.vgdl.definition import Place
+from flagfall.tasks.vgdl.definition import SourcePosition
 from flagfall.tasks.vgdl.language.errors import GameError, Notices
 
 MAX_TEXT: Final = 2**20
@@ -59,7 +59,7 @@ class Word:
     """A word and where it stands."""
 
     text: str
-    place: Place
+    place: SourcePosition
 
     @property
     def is_parameter(self) -> bool:
@@ -103,7 +103,7 @@ class Line:
         return self.words[0]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SourcePosition:
         """Where the line begins."""
         return self.words[0].place
 
@@ -119,11 +119,11 @@ def load_text(path: str | Path) -> str:
     with Path(path).open("rb") as source:
         data = source.read(_LONGEST_CODE * MAX_TEXT + 1)
     if len(data) > _LONGEST_CODE * MAX_TEXT:
-        raise GameError(Place(file, 1), f"more than {MAX_TEXT} characters")
+        raise GameError(SourcePosition(file, 1), f"more than {MAX_TEXT} characters")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as bad:
-        place = Place(file, data.count(b"\n", 0, bad.start) + 1)
+        place = SourcePosition(file, data.count(b"\n", 0, bad.start) + 1)
         raise GameError(place, "this is no UTF-8 text") from None
 
 
@@ -134,7 +134,7 @@ def numbered(text: str, file: str) -> Iterator[tuple[int, str]]:
         GameError: the text is too long.
     """
     if len(text) > MAX_TEXT:
-        raise GameError(Place(file, 1), f"more than {MAX_TEXT} characters")
+        raise GameError(SourcePosition(file, 1), f"more than {MAX_TEXT} characters")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines and not lines[-1]:
         lines.pop()  # the end of the last line is no further line
@@ -173,7 +173,7 @@ def read_lines(text: str, file: str, notices: Notices) -> Line:
                     line.place, f"{line.first.text} must stand directly below the first line; {below}"
                 )
     if root is None:
-        raise GameError(Place(file, 1), "this is empty; a game begins with BasicGame")
+        raise GameError(SourcePosition(file, 1), "this is empty; a game begins with BasicGame")
     return root
 
 
@@ -186,7 +186,9 @@ def tell_strays(line: Line, notices: Notices) -> None:
 
 def _line(raw: str, number: int, file: str) -> Line | None:
     content = raw.partition("#")[0]
-    words = tuple(Word(m.group(), Place(file, number, m.start() + 1)) for m in _WORD.finditer(content))
+    words = tuple(
+        Word(m.group(), SourcePosition(file, number, m.start() + 1)) for m in _WORD.finditer(content)
+    )
     if not words:
         return None
     if len(words) > MAX_WORDS:

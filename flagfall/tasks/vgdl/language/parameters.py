@@ -12,7 +12,7 @@ from flagfall.tasks.vgdl.definition import Value
 from flagfall.tasks.vgdl.language.errors import GameError, Notices, UnknownNameError
 from flagfall.tasks.vgdl.language.line_tree import Word
 from flagfall.tasks.vgdl.language.schema import Parameter, Parameters
-from flagfall.tasks.vgdl.language.values import NO_SCORE, Kind, fit
+from flagfall.tasks.vgdl.language.values import NO_SCORE, ValueKind, fit
 
 
 def by_key(words: Iterable[Word]) -> dict[str, Word]:
@@ -85,10 +85,9 @@ def read_parameters(
                 )
             else:
                 values[key] = value
-                if value == NO_SCORE and known[key].kind is Kind.SCORE:
-                    text = (
-                        f"{word.text!r} is not {Kind.SCORE.value}; it adds nothing but a message, each time"
-                    )
+                if value == NO_SCORE and known[key].kind is ValueKind.SCORE:
+                    wanted = ValueKind.SCORE.value
+                    text = f"{word.text!r} is not {wanted}; it adds nothing but a message, each time"
                     notices.add(word.place, text, logged=False)
     return values
 
@@ -99,9 +98,9 @@ def _value(parameter: Parameter, key: str, word: Word, names: Names) -> Value:
         value = fit(parameter.kind, key, written)
     except ValueError as bad:
         raise GameError(word.place, str(bad)) from None
-    if parameter.kind is Kind.SPRITE and isinstance(value, str):
+    if parameter.kind is ValueKind.SPRITE and isinstance(value, str):
         return names.id(value, word, makes=parameter.makes)
-    if parameter.kind is Kind.SPRITES and isinstance(value, str):
+    if parameter.kind is ValueKind.SPRITES and isinstance(value, str):
         return names.ids_of(value, word, makes=parameter.makes)
     return value
 

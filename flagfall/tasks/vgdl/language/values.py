@@ -11,7 +11,7 @@ Numbers that are infinite, no numbers, or beyond 32 bits are refused: no rule me
 
 from __future__ import annotations
 
-__all__ = ["COLOURS", "DIRECTIONS", "NO_SCORE", "Kind", "fit", "integer"]
+__all__ = ["COLOURS", "DIRECTIONS", "NO_SCORE", "NO_SCORE_MESSAGE", "ValueKind", "fit", "integer"]
 
 import enum
 import math
@@ -22,7 +22,7 @@ from typing import Final
 from flagfall.tasks.vgdl.definition import Value
 
 
-class Kind(enum.Enum):
+class ValueKind(enum.Enum):
     """What a parameter takes; the value says it in words."""
 
     INT = "an integer"
@@ -79,13 +79,16 @@ COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
 """Colour names, red, green, blue from 0 to 255. The original's `RANDOM` is none here: it says nothing."""
 
 NO_SCORE: Final = 1 << 40
-"""What a score is read as that is no integer: it adds nothing, and each time the original logs a message."""
+"""Value of a score that is not an integer: it adds nothing, and the original logs a message each time."""
 
-_CONSTANTS: Final[Mapping[str, tuple[Kind, Value]]] = {
-    **{name: (Kind.DIRECTION, way) for name, way in DIRECTIONS.items()},
-    **{name: (Kind.COLOUR, rgb) for name, rgb in COLOURS.items()},
-    "GRID": (Kind.INT, 0),
-    "CONT": (Kind.INT, 1),
+NO_SCORE_MESSAGE: Final = "a scoreChange is no integer"
+"""The message."""
+
+_CONSTANTS: Final[Mapping[str, tuple[ValueKind, Value]]] = {
+    **{name: (ValueKind.DIRECTION, way) for name, way in DIRECTIONS.items()},
+    **{name: (ValueKind.COLOUR, rgb) for name, rgb in COLOURS.items()},
+    "GRID": (ValueKind.INT, 0),
+    "CONT": (ValueKind.INT, 1),
 }
 _SCORES: Final = {"scorechange", "scorechangeifkilled"}
 _TEXTS: Final = {"win", "hidden", "invisible"}
@@ -93,14 +96,14 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _FLOAT: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
 _INT_LIMIT: Final = 2**31
 
-_TAKES: Final[Mapping[Kind, frozenset[Kind]]] = {
-    Kind.INT: frozenset({Kind.INT}),
-    Kind.FLOAT: frozenset({Kind.INT, Kind.FLOAT}),
-    Kind.BOOL: frozenset({Kind.BOOL}),
-    Kind.DIRECTION: frozenset({Kind.DIRECTION}),
-    Kind.COLOUR: frozenset({Kind.COLOUR}),
+_TAKES: Final[Mapping[ValueKind, frozenset[ValueKind]]] = {
+    ValueKind.INT: frozenset({ValueKind.INT}),
+    ValueKind.FLOAT: frozenset({ValueKind.INT, ValueKind.FLOAT}),
+    ValueKind.BOOL: frozenset({ValueKind.BOOL}),
+    ValueKind.DIRECTION: frozenset({ValueKind.DIRECTION}),
+    ValueKind.COLOUR: frozenset({ValueKind.COLOUR}),
 }
-_TEXT_ONLY: Final = frozenset({Kind.TEXT})
+_TEXT_ONLY: Final = frozenset({ValueKind.TEXT})
 
 
 def integer(text: str) -> int | None:
@@ -111,7 +114,7 @@ def integer(text: str) -> int | None:
     return number if -_INT_LIMIT <= number < _INT_LIMIT else None
 
 
-def _literal(key: str, text: str) -> tuple[Kind, Value]:
+def _literal(key: str, text: str) -> tuple[ValueKind, Value]:
     """What a text is, whatever is wanted.
 
     Raises:
@@ -120,21 +123,21 @@ def _literal(key: str, text: str) -> tuple[Kind, Value]:
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if key.lower() in _SCORES:
-        return Kind.TEXT, text
+        return ValueKind.TEXT, text
     whole = integer(text)
     if whole is not None:
-        return Kind.INT, whole
+        return ValueKind.INT, whole
     if _FLOAT.fullmatch(text):
         number = float(text.rstrip("fFdD").replace("Infinity", "inf"))
         if not math.isfinite(number) or abs(number) > _INT_LIMIT:
             raise ValueError(f"{text!r} is too large a number, or none")
-        return Kind.FLOAT, number
+        return ValueKind.FLOAT, number
     if text.lower() in {"true", "false"} and key.lower() not in _TEXTS:
-        return Kind.BOOL, text.lower() == "true"
-    return Kind.TEXT, text
+        return ValueKind.BOOL, text.lower() == "true"
+    return ValueKind.TEXT, text
 
 
-def fit(kind: Kind, key: str, text: str) -> Value:
+def fit(kind: ValueKind, key: str, text: str) -> Value:
     """The value that a parameter gets, or `None` where the text does not fit and its default stays.
 
     Sprite names stay text here: the caller knows who they are. A comma list for several players counts by
@@ -146,15 +149,15 @@ def fit(kind: Kind, key: str, text: str) -> Value:
     found, value = _literal(key, text)
     if found not in _TAKES.get(kind, _TEXT_ONLY):
         return None
-    if kind is Kind.FLOAT:
+    if kind is ValueKind.FLOAT:
         assert isinstance(value, int | float)
         return float(value)
-    if kind is Kind.FLAG:
+    if kind is ValueKind.FLAG:
         return text.partition(",")[0].lower() == "true"
-    if kind is Kind.SCORE:
+    if kind is ValueKind.SCORE:
         number = integer(text.partition(",")[0])
         return NO_SCORE if number is None else number
-    if kind is Kind.COUNTS:
+    if kind is ValueKind.COUNTS:
         counts = tuple(integer(part) for part in text.split(","))
         return None if None in counts else tuple(count for count in counts if count is not None)
     return value

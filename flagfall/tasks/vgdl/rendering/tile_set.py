@@ -34,19 +34,6 @@ _WORDS: Final = {word: (icon, colour) for words, icon, colour in ICONS for word 
 _LEAST_LETTERS: Final = 3
 _OPAQUE: Final = 255
 
-_CLASS_ROLES: Final = (
-    ("Flicker", "flicker"),
-    ("RandomNPC", "npc"),
-    ("Bomber", "npc"),
-    ("Missile", "missile"),
-    ("Door", "portal"),
-    ("Portal", "portal"),
-    ("SpawnPoint", "producer"),
-    ("Resource", "resource"),
-    ("Passive", "passive"),
-)
-"""Classes, those above them included, and the role that they give; the first that fits."""
-
 
 @attrs.frozen
 class Drawing:
@@ -81,7 +68,7 @@ def _role(sprite_type: SpriteType) -> str:
         return "static"
     if known.is_avatar:
         return "avatar"
-    return next((role for name, role in _CLASS_ROLES if name in known.path), "static")
+    return known.role or "static"
 
 
 def _given_colour(sprite_type: SpriteType) -> Colour | None:

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.views.state_observation import Column
-from flagfall.tasks.vgdl.views.visible_types import seen_types
+from flagfall.tasks.vgdl.views.visible_types import visible_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ class PlanesView:
         height: likewise.
 
     Attributes:
-        types: which type each plane is of: see `seen_types`.
+        types: which type each plane is of: see `visible_types`.
         resources: the types whose amounts end the row of facts.
         space: of what `view` gives.
 
@@ -61,7 +61,7 @@ class PlanesView:
     """
 
     def __init__(self, definition: GameDefinition, width: int, height: int) -> None:
-        self.types = seen_types(definition)
+        self.types = visible_types(definition)
         if len(self.types) * height * width > MAX_VALUES:
             size = f"{len(self.types)} planes of {width} x {height} cells"
             raise UsageError(f"{size}: more than {MAX_VALUES} values; see such a level as state")

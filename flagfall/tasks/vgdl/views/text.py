@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gymnasium import spaces
 
-from flagfall.tasks.vgdl.views.visible_types import seen_types
+from flagfall.tasks.vgdl.views.visible_types import visible_types
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition
@@ -31,7 +31,7 @@ def characters(definition: GameDefinition) -> Mapping[int, str]:
     The level's character for a cell in which the type lies on top; for types that no level character puts on
     top, a letter of their name that is still free, or any other character that is.
     """
-    seen = seen_types(definition)
+    seen = visible_types(definition)
     height = {number: at for at, number in enumerate(seen)}
     chosen: dict[int, str] = {}
     for character, numbers in definition.mapping.items():
@@ -58,7 +58,7 @@ class TextView:
     def __init__(self, definition: GameDefinition) -> None:
         self._types = definition.types
         self._characters = characters(definition)
-        self._height = {number: at for at, number in enumerate(seen_types(definition))}
+        self._height = {number: at for at, number in enumerate(visible_types(definition))}
         self._columns: list[tuple[Column | None, str, frozenset[int]]] = []
 
     def show(self, state: StateObservation) -> str:
