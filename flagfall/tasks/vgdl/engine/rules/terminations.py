@@ -98,7 +98,9 @@ _TESTS: Final[Mapping[str, TestMaker]] = {
 }
 
 if _TESTS.keys() != TERMINATIONS.keys():
-    raise TypeError(f"terminations without a test, or without a row: {_TESTS.keys() ^ TERMINATIONS.keys()}")
+    raise TypeError(
+        f"terminations without a test, or without a row: {sorted(_TESTS.keys() ^ TERMINATIONS.keys())}"
+    )
 
 
 def winning(rule: TerminationRule) -> Test:
