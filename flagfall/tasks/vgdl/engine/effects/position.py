@@ -15,7 +15,7 @@ from flagfall.tasks.vgdl.engine.state.tables import Effect, EffectLine
 
 
 @effect("stepBack")
-def step_back(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
+def _step_back(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
     """Move the first sprite back to where the cycle began; with `pixelPerfect`, until both just touch."""
     if second is not None and line.parameters["pixelPerfect"]:
         put_flush(play, first, second)
@@ -42,7 +42,7 @@ def put_flush(play: Play, first: Sprite, second: Sprite) -> None:
 
 
 @effect_maker("undoAll")
-def undo_all(line: EffectLine, game: Game) -> Effect:
+def _undo_all(line: EffectLine, game: Game) -> Effect:
     """Move all sprites back to their positions at the start of the cycle, except types of `notStype`."""
     spared = set(line.parameters["notStype"])
     undone = [
@@ -60,7 +60,7 @@ def undo_all(line: EffectLine, game: Game) -> Effect:
 
 
 @effect("wrapAround")
-def wrap_around(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _wrap_around(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Move the first sprite to the opposite edge of the screen."""
     offset: float = line.parameters["offset"]
     width, height = play.screen
@@ -77,7 +77,7 @@ def wrap_around(line: EffectLine, play: Play, first: Sprite, _second: Sprite | N
 
 
 @effect("bounceForward")
-def bounce_forward(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
+def _bounce_forward(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
     """Push the first sprite in the direction in which the second has moved."""
     dx, dy = unit_of_last_move(second)
     if dx * second.ox < 0:
@@ -91,7 +91,7 @@ def bounce_forward(line: EffectLine, play: Play, first: Sprite, second: Sprite) 
 
 
 @effect_maker("pullWithIt")
-def pull_with_it(line: EffectLine, game: Game) -> Effect:
+def _pull_with_it(line: EffectLine, game: Game) -> Effect:
     """Move the first sprite along with the second, once a tick."""
     exact: bool = line.parameters["pixelPerfect"]
     key = game.new_pull()
@@ -113,7 +113,7 @@ def pull_with_it(line: EffectLine, game: Game) -> Effect:
 
 
 @effect("align")
-def align(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
+def _align(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
     """Put the first sprite at the position of the second; with `orient`, turn it the same way."""
     if line.parameters["orient"]:
         first.ox = second.ox
@@ -123,7 +123,7 @@ def align(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
 
 
 @effect("attractGaze")
-def attract_gaze(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
+def _attract_gaze(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
     """Turn the first sprite like the second with probability `prob`; two draws if both are oriented."""
     if first.oriented and second.oriented and play.random.next_double() < line.parameters["prob"]:
         first.ox = second.ox
@@ -137,7 +137,7 @@ def attract_gaze(line: EffectLine, play: Play, first: Sprite, second: Sprite) ->
 
 
 @effect("teleportToExit")
-def teleport_to_exit(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
+def _teleport_to_exit(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
     """Move the first sprite to one of the second's exits, by one draw; kill it if there is none."""
     goal = second.kind.parameters.get("stype")
     if not isinstance(goal, int):
@@ -157,7 +157,7 @@ def teleport_to_exit(line: EffectLine, play: Play, first: Sprite, second: Sprite
 
 
 @effect("turnAround")
-def turn_around(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _turn_around(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Move the first sprite back, then two moves down, and reverse its direction."""
     place(play, first, first.last_x, first.last_y)
     for _ in range(2):
@@ -169,7 +169,7 @@ def turn_around(line: EffectLine, play: Play, first: Sprite, _second: Sprite | N
 
 
 @effect("reverseDirection")
-def reverse_direction(line: EffectLine, _play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _reverse_direction(line: EffectLine, _play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Reverse the direction of the first sprite."""
     first.ox = -first.ox
     first.oy = -first.oy
@@ -177,7 +177,7 @@ def reverse_direction(line: EffectLine, _play: Play, first: Sprite, _second: Spr
 
 
 @effect("flipDirection")
-def flip_direction(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _flip_direction(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Turn the first sprite in a random direction, by one draw."""
     first.ox, first.oy = DIRECTIONS[play.random.next_int(4)]
     return line.score

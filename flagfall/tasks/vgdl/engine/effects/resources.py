@@ -12,7 +12,7 @@ from flagfall.tasks.vgdl.engine.state.tables import Effect, EffectLine
 
 
 @effect_maker("collectResource")
-def collect_resource(line: EffectLine, game: Game) -> Effect:
+def _collect_resource(line: EffectLine, game: Game) -> Effect:
     """Give the first sprite, a resource, to the second, as far as its limit allows."""
     kills: bool = line.parameters["killResource"]
     limits = game.definition.limits
@@ -35,7 +35,7 @@ def collect_resource(line: EffectLine, game: Game) -> Effect:
 
 
 @effect_maker("collectResourceIfHeld")
-def collect_resource_if_held(line: EffectLine, game: Game) -> Effect:
+def _collect_resource_if_held(line: EffectLine, game: Game) -> Effect:
     """Give the first sprite, a resource, to the second if that has enough of another one and room for all."""
     kills: bool = line.parameters["killResource"]
     held: int | None = line.parameters["heldResource"]
@@ -62,7 +62,7 @@ def collect_resource_if_held(line: EffectLine, game: Game) -> Effect:
 
 
 @effect("changeResource")
-def change_resource(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
+def _change_resource(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
     """Add to a resource of the first sprite within its limit; with `killResource`, remove the second."""
     resource, value = line.parameters["resource"], line.parameters["value"]
     amount = first.resource(resource)
@@ -75,15 +75,15 @@ def change_resource(line: EffectLine, play: Play, first: Sprite, second: Sprite)
 
 
 @effect("addHealthPoints")
-def add_health_points(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
+def _add_health_points(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
     """Add to the health of the first sprite if it stays below its limit."""
     if first.health + line.parameters["value"] >= first.limit_health:
         return 0
-    return add_health_points_to_max(line, play, first, second)
+    return _add_health_points_to_max(line, play, first, second)
 
 
 @effect("addHealthPointsToMax")
-def add_health_points_to_max(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
+def _add_health_points_to_max(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
     """Add to the health of the first sprite, up to its limit."""
     first.health = min(first.health + line.parameters["value"], first.limit_health)
     first.max_health = max(first.max_health, first.health)
@@ -93,7 +93,7 @@ def add_health_points_to_max(line: EffectLine, play: Play, first: Sprite, second
 
 
 @effect("subtractHealthPoints")
-def subtract_health_points(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _subtract_health_points(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Take health from the first sprite, or from one of `stype`; kill it at `limit`, for another score."""
     target = first
     for type_id in play.game.subtypes(line.parameters["stype"]):
@@ -107,7 +107,7 @@ def subtract_health_points(line: EffectLine, play: Play, first: Sprite, _second:
     return score_if_killed
 
 
-def sprites_of_stype(line: EffectLine, play: Play) -> list[Sprite]:
+def _sprites_of_stype(line: EffectLine, play: Play) -> list[Sprite]:
     """Return all sprites of a line's `stype`, and charge for them."""
     sprites = [
         sprite for type_id in play.game.subtypes(line.parameters["stype"]) for sprite in play.groups[type_id]
@@ -117,38 +117,42 @@ def sprites_of_stype(line: EffectLine, play: Play) -> list[Sprite]:
 
 
 @effect("setSpeedForAll")
-def set_speed_for_all(line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
+def _set_speed_for_all(line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
     """Set the speed of all sprites of a type."""
-    for sprite in sprites_of_stype(line, play):
+    for sprite in _sprites_of_stype(line, play):
         sprite.speed = line.parameters["value"]
     return line.score
 
 
 @effect("increaseSpeedToAll")
-def increase_speed_to_all(line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
+def _increase_speed_to_all(
+    line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None
+) -> int:
     """Increase the speed of all sprites of a type."""
-    for sprite in sprites_of_stype(line, play):
+    for sprite in _sprites_of_stype(line, play):
         sprite.speed += line.parameters["value"]
     return line.score
 
 
 @effect("decreaseSpeedToAll")
-def decrease_speed_to_all(line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
+def _decrease_speed_to_all(
+    line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None
+) -> int:
     """Decrease the speed of all sprites of a type, to 0 at the least."""
-    for sprite in sprites_of_stype(line, play):
+    for sprite in _sprites_of_stype(line, play):
         sprite.speed = max(0.0, sprite.speed - line.parameters["value"])
     return line.score
 
 
 @effect("shieldFrom")
-def shield_from(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _shield_from(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Turn off an effect between the first sprite's type and another, for the rest of the tick."""
     play.shields.add((first.type, line.parameters["stype"], line.parameters["ftype"]))
     return line.score
 
 
 @effect("removeScore")
-def remove_score(line: EffectLine, play: Play, _first: Sprite | None, second: Sprite | None) -> int:
+def _remove_score(line: EffectLine, play: Play, _first: Sprite | None, second: Sprite | None) -> int:
     """Set the score to 0."""
     play.score = 0
     if line.parameters["killSecond"] and second is not None:

@@ -13,21 +13,21 @@ from flagfall.tasks.vgdl.engine.state.tables import Effect, EffectLine
 from flagfall.tasks.vgdl.language.errors import GameError
 
 
-def transform(line: EffectLine, play: Play, old: Sprite, new: Sprite | None, second: Sprite | None) -> None:
+def _transform(line: EffectLine, play: Play, old: Sprite, new: Sprite | None, second: Sprite | None) -> None:
     """Let a new sprite take an old one's place; do nothing if the new one could not be made."""
     if new is None:
         return
     if line.parameters["forceOrientation"] or (old.oriented and new.oriented and new.ox == 0 and new.oy == 0):
         new.ox = old.ox
         new.oy = old.oy
-    replace(play, old, new)
+    _replace(play, old, new)
     new.health = old.health
     play.kill(old, transformed=not old.kind.is_avatar or new.kind.is_avatar)
     if line.parameters["killSecond"] and second is not None:
         play.kill(second, transformed=True)
 
 
-def replace(play: Play, old: Sprite, new: Sprite) -> None:
+def _replace(play: Play, old: Sprite, new: Sprite) -> None:
     """Pass on a sprite's last position, its resources, and the role of the avatar."""
     new.last_x = old.last_x
     new.last_y = old.last_y
@@ -39,37 +39,37 @@ def replace(play: Play, old: Sprite, new: Sprite) -> None:
 
 
 @effect("transformTo")
-def transform_to(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
+def _transform_to(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
     """Transform the first sprite into another type."""
     if not first.disabled:
-        transform(line, play, first, play.add(line.parameters["stype"], first.x, first.y), second)
+        _transform(line, play, first, play.add(line.parameters["stype"], first.x, first.y), second)
     return line.score
 
 
 @effect("transformIfCount")
-def transform_if_count(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
+def _transform_if_count(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
     """Transform the first sprite into `stype` if a count is in a range, else into `estype`, if given."""
     parameters = line.parameters
     count = play.count(play.game.subtypes(parameters["stypeCount"]))
     fits: bool = parameters["geq"] <= count <= parameters["leq"]
     into: int | None = parameters["stype" if fits else "estype"]
     if into is not None:
-        transform(line, play, first, play.add(into, first.x, first.y, forced=True), second)
+        _transform(line, play, first, play.add(into, first.x, first.y, forced=True), second)
         play.add_counts(parameters["counter" if fits else "counterElse"])
     return line.score if fits else 0
 
 
 @effect("transformToAll")
-def transform_to_all(line: EffectLine, play: Play, _first: Sprite | None, second: Sprite | None) -> int:
+def _transform_to_all(line: EffectLine, play: Play, _first: Sprite | None, second: Sprite | None) -> int:
     """Transform all sprites of one type into another, including those killed in this cycle."""
     into: int = line.parameters["stypeTo"]
     for sprite in list(play.groups[line.parameters["stype"]]):
-        transform(line, play, sprite, play.add(into, sprite.x, sprite.y, forced=True), second)
+        _transform(line, play, sprite, play.add(into, sprite.x, sprite.y, forced=True), second)
     return line.score
 
 
 @effect_maker("transformToRandomChild")
-def transform_to_random_child(line: EffectLine, game: Game) -> Effect:
+def _transform_to_random_child(line: EffectLine, game: Game) -> Effect:
     """Transform the first sprite into one of a type's subtypes, by one draw."""
     types = game.definition.types
     about = types[line.parameters["stype"]]
@@ -84,20 +84,20 @@ def transform_to_random_child(line: EffectLine, game: Game) -> Effect:
 
     def run(play: Play, first: Sprite, second: Sprite | None) -> int:
         chosen = children[play.random.next_int(len(children))]
-        transform(line, play, first, play.add(chosen, first.x, first.y), second)
+        _transform(line, play, first, play.add(chosen, first.x, first.y), second)
         return line.score
 
     return run
 
 
 @effect("transformToSingleton")
-def transform_to_singleton(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
+def _transform_to_singleton(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
     """Transform the first sprite into the only one of a type, and present ones of that type into another."""
     stype: int = line.parameters["stype"]
     for sprite in list(play.groups[stype]):
-        become(play, sprite, play.add(line.parameters["stype_other"], sprite.x, sprite.y))
+        _become(play, sprite, play.add(line.parameters["stype_other"], sprite.x, sprite.y))
     new = play.add(stype, first.x, first.y)
-    become(play, first, new)
+    _become(play, first, new)
     if new is not None and line.parameters["takeOrientation"]:
         new.oriented = True
         new.ox = -second.ox
@@ -105,26 +105,26 @@ def transform_to_singleton(line: EffectLine, play: Play, first: Sprite, second: 
     return line.score
 
 
-def become(play: Play, old: Sprite, new: Sprite | None) -> None:
+def _become(play: Play, old: Sprite, new: Sprite | None) -> None:
     """Transform for `transformToSingleton`: orientation always passes on, health never."""
     if new is None:
         return
     if old.oriented and new.oriented:
         new.ox = old.ox
         new.oy = old.oy
-    replace(play, old, new)
+    _replace(play, old, new)
     play.kill(old, transformed=not old.kind.is_avatar or new.kind.is_avatar)
 
 
 @effect("cloneSprite")
-def clone_sprite(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _clone_sprite(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Make another sprite of the first one's type."""
     play.add(first.type, first.x, first.y)
     return line.score
 
 
 @effect("spawn")
-def spawn(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _spawn(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Make a sprite at the first one with probability `prob`; two draws."""
     if play.random.next_double() < line.parameters["prob"]:
         play.add(line.parameters["stype"], first.x, first.y)
@@ -132,7 +132,7 @@ def spawn(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -
 
 
 @effect("spawnIfHasMore")
-def spawn_if_has_more(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _spawn_if_has_more(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Do as `spawn` if the first sprite has `limit` or more of a resource, and take `spend` of it."""
     parameters = line.parameters
     resource: int = parameters["resource"]
@@ -144,7 +144,7 @@ def spawn_if_has_more(line: EffectLine, play: Play, first: Sprite, _second: Spri
 
 
 @effect("spawnIfHasLess")
-def spawn_if_has_less(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _spawn_if_has_less(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Do as `spawn` if the first sprite has `limit` or less of a resource."""
     parameters = line.parameters
     held = first.resource(parameters["resource"])
@@ -154,17 +154,17 @@ def spawn_if_has_less(line: EffectLine, play: Play, first: Sprite, _second: Spri
     return line.score
 
 
-def last_position(sprite: Sprite) -> tuple[int, int] | None:
+def _last_position(sprite: Sprite) -> tuple[int, int] | None:
     """Return a sprite's position at the start of the cycle; `None` if it still overlaps that."""
     if overlaps(sprite, sprite.last_x, sprite.last_y, sprite.w, sprite.h):
         return None
     return sprite.last_x, sprite.last_y
 
 
-def spawn_beside(line: EffectLine, play: Play, second: Sprite, dx: int, dy: int) -> int:
+def _spawn_beside(line: EffectLine, play: Play, second: Sprite, dx: int, dy: int) -> int:
     """Make a sprite beside the second, or beside its last position, with probability `prob`; two draws."""
     if play.random.next_double() < line.parameters["prob"]:
-        base = last_position(second) if line.parameters["stepBack"] else (second.x, second.y)
+        base = _last_position(second) if line.parameters["stepBack"] else (second.x, second.y)
         if base is not None:
             block = play.block_size
             play.add(line.parameters["stype"], base[0] + dx * block, base[1] + dy * block)
@@ -172,41 +172,41 @@ def spawn_beside(line: EffectLine, play: Play, second: Sprite, dx: int, dy: int)
 
 
 @effect("spawnAbove")
-def spawn_above(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
+def _spawn_above(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
     """Do as `spawn_beside`, above the second sprite."""
-    return spawn_beside(line, play, second, 0, -1)
+    return _spawn_beside(line, play, second, 0, -1)
 
 
 @effect("spawnBelow")
-def spawn_below(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
+def _spawn_below(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
     """Do as `spawn_beside`, below the second sprite."""
-    return spawn_beside(line, play, second, 0, 1)
+    return _spawn_beside(line, play, second, 0, 1)
 
 
 @effect("spawnLeft")
-def spawn_left(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
+def _spawn_left(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
     """Do as `spawn_beside`, to the left of the second sprite."""
-    return spawn_beside(line, play, second, -1, 0)
+    return _spawn_beside(line, play, second, -1, 0)
 
 
 @effect("spawnRight")
-def spawn_right(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
+def _spawn_right(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
     """Do as `spawn_beside`, to the right of the second sprite."""
-    return spawn_beside(line, play, second, 1, 0)
+    return _spawn_beside(line, play, second, 1, 0)
 
 
 @effect("spawnBehind")
-def spawn_behind(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
+def _spawn_behind(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
     """Make a sprite at the second one's last position with probability `prob`; two draws."""
     if play.random.next_double() < line.parameters["prob"]:
-        base = last_position(second)
+        base = _last_position(second)
         if base is not None:
             play.add(line.parameters["stype"], *base)
     return line.score
 
 
 @effect("spawnIfCounterSubTypes")
-def spawn_if_counter_sub_types(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+def _spawn_if_counter_sub_types(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
     """Make an `stype` if `limit` sprites of `subTypesNum` types are present, else an `estype`, if given."""
     parameters = line.parameters
     counted = play.game.subtypes(parameters["stypeCount"])
@@ -221,7 +221,7 @@ def spawn_if_counter_sub_types(line: EffectLine, play: Play, first: Sprite, _sec
 
 
 @effect("updateSpawnType")
-def update_spawn_type(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
+def _update_spawn_type(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
     """Change the product of spawners; one that chooses among several replaces the second sprite's type."""
     stype: int = line.parameters["stype"]
     for type_id in play.game.subtypes(line.parameters["spawnPoint"]):

@@ -13,7 +13,7 @@ from flagfall.tasks.vgdl.engine.state.timers import Timer, TimerPlan, schedule
 
 
 @effect_maker("addTimer")
-def add_timer(line: EffectLine, game: Game) -> Effect:
+def _add_timer(line: EffectLine, game: Game) -> Effect:
     """Run another effect later, once for each collision; the score is added both times."""
     assert line.inner is not None  # the parser demands one
     period: int = line.parameters["timer"]

@@ -30,14 +30,14 @@ def compile_termination(definition: GameDefinition, rule: TerminationRule) -> Te
     )
 
 
-def sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+def _sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
     """`SpriteCounter`: at most `limit` sprites are left."""
     types = definition.types[parameters["stype"]].subtypes
     limit = parameters["limit"]
     return lambda play: play.memory.can_end and play.count_alive(types) <= limit
 
 
-def sprite_counter_more(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+def _sprite_counter_more(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
     """`SpriteCounterMore`: at least `limit` sprites are present."""
     types = definition.types[parameters["stype"]].subtypes
     limit = parameters["limit"]
@@ -50,7 +50,7 @@ def _sum_of(definition: GameDefinition, parameters: Mapping[str, Any]) -> Callab
     return lambda play: sum([play.count_alive(subtypes) for subtypes in types])
 
 
-def multi_sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+def _multi_sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
     """`MultiSpriteCounter`: exactly `limit` sprites of several types are present; with `min`, more."""
     total = _sum_of(definition, parameters)
     limit = parameters["limit"]
@@ -59,7 +59,7 @@ def multi_sprite_counter(definition: GameDefinition, parameters: Mapping[str, An
     return lambda play: play.memory.can_end and total(play) == limit
 
 
-def multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+def _multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
     """`MultiSpriteCounterSubTypes`: exactly `limit` sprites of exactly `subTypesNum` types are present."""
     types = definition.types[parameters["stype1"]].subtypes
     limit = parameters["limit"]
@@ -69,13 +69,13 @@ def multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mappi
     )
 
 
-def timeout(_definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+def _timeout(_definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
     """`Timeout`: `limit` ticks have passed."""
     limit = parameters["limit"]
     return lambda play: play.tick >= limit
 
 
-def stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+def _stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
     """`StopCounter`: never ends the game, but decides whether the other counters may."""
     total = _sum_of(definition, parameters)
     limit = parameters["limit"]
@@ -89,12 +89,12 @@ def stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> T
 
 
 _TESTS: Final[Mapping[str, TestMaker]] = {
-    "SpriteCounter": sprite_counter,
-    "SpriteCounterMore": sprite_counter_more,
-    "MultiSpriteCounter": multi_sprite_counter,
-    "MultiSpriteCounterSubTypes": multi_sprite_counter_sub_types,
-    "Timeout": timeout,
-    "StopCounter": stop_counter,
+    "SpriteCounter": _sprite_counter,
+    "SpriteCounterMore": _sprite_counter_more,
+    "MultiSpriteCounter": _multi_sprite_counter,
+    "MultiSpriteCounterSubTypes": _multi_sprite_counter_sub_types,
+    "Timeout": _timeout,
+    "StopCounter": _stop_counter,
 }
 
 if _TESTS.keys() != TERMINATIONS.keys():

@@ -19,16 +19,16 @@ _NO_WAY: Final = (0, 0)
 
 
 @plain_act("walk")
-def walk(play: Play, avatar: Sprite, action: str) -> None:
+def _walk(play: Play, avatar: Sprite, action: str) -> None:
     """`MovingAvatar` and similar classes: a step in the direction of the action."""
     if avatar.kind.continuous:
-        steer(play, avatar, action)
+        _steer(play, avatar, action)
     elif action in VECTORS:
         dx, dy = VECTORS[action]
         active(play, avatar, dx, dy, avatar.speed)
 
 
-def steer(play: Play, avatar: Sprite, action: str) -> int:
+def _steer(play: Play, avatar: Sprite, action: str) -> int:
     """Move passively by continuous physics, then accelerate in the direction of the action."""
     passive(play, avatar)
     dx, dy = VECTORS.get(action, _NO_WAY)
@@ -39,7 +39,7 @@ def steer(play: Play, avatar: Sprite, action: str) -> int:
 def walk_and_turn(play: Play, avatar: Sprite, action: str) -> int:
     """`OrientedAvatar`: turns first; a move sets its orientation. Returns `STILL`, `TURNED` or `MOVED`."""
     if avatar.kind.continuous:
-        return steer(play, avatar, action)
+        return _steer(play, avatar, action)
     if action not in VECTORS:
         return STILL
     dx, dy = VECTORS[action]
@@ -50,7 +50,7 @@ def walk_and_turn(play: Play, avatar: Sprite, action: str) -> int:
 
 
 @plain_act("keep_going")
-def keep_going(play: Play, avatar: Sprite, action: str) -> None:
+def _keep_going(play: Play, avatar: Sprite, action: str) -> None:
     """`OngoingAvatar`: moves by itself; an action turns it."""
     if action in VECTORS and avatar.oriented:
         avatar.ox, avatar.oy = VECTORS[action]
@@ -58,7 +58,7 @@ def keep_going(play: Play, avatar: Sprite, action: str) -> None:
 
 
 @plain_act("fly")
-def fly(play: Play, avatar: Sprite, _action: str) -> None:
+def _fly(play: Play, avatar: Sprite, _action: str) -> None:
     """`MissileAvatar`: moves by itself; actions have no effect."""
     passive(play, avatar)
 
@@ -76,7 +76,7 @@ def make_weapons(kind: SpriteKind) -> Callable[[Play, Sprite], None]:
         for at, weapon in enumerate(weapons):
             needed = ammo[at] if at < len(ammo) else None
             if needed is None or avatar.resource(needed) > 0:
-                shot = fire(play, avatar, weapon)
+                shot = _fire(play, avatar, weapon)
                 if shot is not None and needed is not None:
                     avatar.gain(needed, -1)
                 return
@@ -84,7 +84,7 @@ def make_weapons(kind: SpriteKind) -> Callable[[Play, Sprite], None]:
     return shoot
 
 
-def fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
+def _fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
     """Make a shot one sprite's length ahead, in the orientation of the avatar."""
     ox, oy = avatar.ox, avatar.oy
     length = sqrt(ox * ox + oy * oy)
@@ -101,7 +101,7 @@ def fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
 
 
 @act("walk_and_shoot")
-def make_walk_and_shoot(kind: SpriteKind) -> Act:
+def _make_walk_and_shoot(kind: SpriteKind) -> Act:
     """`ShootAvatar`: fires on `USE` if it stands still."""
     shoot = make_weapons(kind)
 
@@ -114,12 +114,12 @@ def make_walk_and_shoot(kind: SpriteKind) -> Act:
 
 
 @act("keep_going_and_shoot")
-def make_keep_going_and_shoot(kind: SpriteKind) -> Act:
+def _make_keep_going_and_shoot(kind: SpriteKind) -> Act:
     """`OngoingShootAvatar`: an `OngoingAvatar` that fires on `USE`."""
     shoot = make_weapons(kind)
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:
-        keep_going(play, avatar, action)
+        _keep_going(play, avatar, action)
         if action == USE:
             shoot(play, avatar)
 
@@ -127,7 +127,7 @@ def make_keep_going_and_shoot(kind: SpriteKind) -> Act:
 
 
 @act("walk_and_drop")
-def make_walk_and_drop(kind: SpriteKind) -> Act:
+def _make_walk_and_drop(kind: SpriteKind) -> Act:
     """`FlakAvatar`: moves sideways; its shots start at its own position, in their own orientation."""
     weapon: int | None = kind.parameters["stype"]
     ammo: int | None = kind.parameters["ammo"]
@@ -135,7 +135,7 @@ def make_walk_and_drop(kind: SpriteKind) -> Act:
     cost: int = kind.parameters["ammoCost"]
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:
-        walk(play, avatar, action)
+        _walk(play, avatar, action)
         if action != USE:
             return
         if weapon is not None and (ammo is None or avatar.resource(ammo) > (least if least > -1 else 0)):
@@ -149,7 +149,7 @@ def make_walk_and_drop(kind: SpriteKind) -> Act:
 
 
 @act("keep_going_and_wall")
-def make_keep_going_and_wall(kind: SpriteKind) -> Act:
+def _make_keep_going_and_wall(kind: SpriteKind) -> Act:
     """`OngoingTurningAvatar`: turns at right angles only, and leaves a sprite at its last position."""
     wall: int | None = kind.parameters["spawnBehind"]
 
@@ -167,7 +167,7 @@ def make_keep_going_and_wall(kind: SpriteKind) -> Act:
 
 
 @act("shoot_every_way")
-def make_shoot_every_way(kind: SpriteKind) -> Act:
+def _make_shoot_every_way(kind: SpriteKind) -> Act:
     """`ShootOnlyAvatar`: stands still; each of its actions fires one of its weapons, in order."""
     weapons: Sequence[int] = kind.parameters["stype"]
     ammo: Sequence[int] = kind.parameters["ammo"]
@@ -179,7 +179,7 @@ def make_shoot_every_way(kind: SpriteKind) -> Act:
         needed = ammo[at] if at < len(ammo) else None
         if needed is not None and avatar.resource(needed) <= 0:
             return
-        if fire(play, avatar, weapons[at]) is not None and needed is not None:
+        if _fire(play, avatar, weapons[at]) is not None and needed is not None:
             avatar.gain(needed, -1)
 
     return take_action

@@ -1,4 +1,4 @@
-"""Behaviour of avatars that drive, fly, aim and jump by continuous physics."""
+"""Behaviour of avatars that _drive, fly, aim and jump by continuous physics."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _BLOCK_DISTANCE: Final = 1.2
 _UPRIGHT: Final = 0.5
 
 
-def drift(play: Play, avatar: Sprite) -> None:
+def _drift(play: Play, avatar: Sprite) -> None:
     """Move passively if continuous physics applies."""
     if avatar.kind.continuous:
         passive(play, avatar)
 
 
-def aim(avatar: Sprite, action: str) -> None:
+def _aim(avatar: Sprite, action: str) -> None:
     """Turn left or right."""
     step: float = avatar.kind.parameters["angle_diff"]
     if action == LEFT:
@@ -39,51 +39,51 @@ def aim(avatar: Sprite, action: str) -> None:
         avatar.rotation += step
 
 
-def thrust(play: Play, avatar: Sprite, angle: float, speed: float) -> None:
+def _thrust(play: Play, avatar: Sprite, angle: float, speed: float) -> None:
     """Accelerate in a direction."""
     active(play, avatar, cos(angle), sin(angle), speed)
 
 
-def thrust_along(play: Play, avatar: Sprite, action: str) -> None:
+def _thrust_along(play: Play, avatar: Sprite, action: str) -> None:
     """Accelerate forwards or backwards."""
     if action == UP:
-        thrust(play, avatar, avatar.rotation, avatar.speed)
+        _thrust(play, avatar, avatar.rotation, avatar.speed)
     elif action == DOWN:
-        thrust(play, avatar, avatar.rotation + pi, avatar.speed)
+        _thrust(play, avatar, avatar.rotation + pi, avatar.speed)
 
 
 @plain_act("land")
-def land(play: Play, avatar: Sprite, action: str) -> None:
+def _land(play: Play, avatar: Sprite, action: str) -> None:
     """`LanderAvatar`: turns; `UP` accelerates it in its direction."""
-    drift(play, avatar)
-    aim(avatar, action)
+    _drift(play, avatar)
+    _aim(avatar, action)
     if action == UP:
-        thrust(play, avatar, avatar.rotation, avatar.speed)
+        _thrust(play, avatar, avatar.rotation, avatar.speed)
 
 
 @plain_act("drive")
-def drive(play: Play, avatar: Sprite, action: str) -> None:
+def _drive(play: Play, avatar: Sprite, action: str) -> None:
     """`CarAvatar`: always accelerates, forwards after `UP` and backwards after `DOWN`."""
-    drift(play, avatar)
-    aim(avatar, action)
+    _drift(play, avatar)
+    _aim(avatar, action)
     if action in {UP, DOWN}:
         avatar.spawned = int(action == DOWN)
-    thrust(play, avatar, avatar.rotation + avatar.spawned * pi, _CAR_SPEED)
+    _thrust(play, avatar, avatar.rotation + avatar.spawned * pi, _CAR_SPEED)
 
 
 @act("fly_and_shoot")
-def make_fly_and_shoot(kind: SpriteKind) -> Act:
+def _make_fly_and_shoot(kind: SpriteKind) -> Act:
     """`SpaceshipAvatar`: shoots in its direction; like the original, it tries each shot twice."""
     weapons: Sequence[int] = kind.parameters["stype"]
     ammo: Sequence[int] = kind.parameters["ammo"]
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:
-        drift(play, avatar)
+        _drift(play, avatar)
         if action == USE:
             shoot(play, avatar)
             shoot(play, avatar)
-        aim(avatar, action)
-        thrust_along(play, avatar, action)
+        _aim(avatar, action)
+        _thrust_along(play, avatar, action)
 
     def shoot(play: Play, avatar: Sprite) -> None:
         for at, weapon in enumerate(weapons):
@@ -103,13 +103,13 @@ def make_fly_and_shoot(kind: SpriteKind) -> Act:
 
 
 @act("aim_and_shoot")
-def make_aim_and_shoot(kind: SpriteKind) -> Act:
+def _make_aim_and_shoot(kind: SpriteKind) -> Act:
     """`AimedAvatar`: `UP` and `DOWN` turn it; like the original, it tries each shot twice."""
     shoot = make_weapons(kind)
     step: float = kind.parameters["angle_diff"]
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:
-        drift(play, avatar)
+        _drift(play, avatar)
         if action == USE:
             shoot(play, avatar)
             shoot(play, avatar)
@@ -118,13 +118,13 @@ def make_aim_and_shoot(kind: SpriteKind) -> Act:
         avatar.ox = ox * cos(angle) - oy * sin(angle)
         avatar.oy = ox * sin(angle) + oy * cos(angle)
         avatar.rotation = atan2(avatar.oy, avatar.ox)
-        thrust_along(play, avatar, action)
+        _thrust_along(play, avatar, action)
 
     return take_action
 
 
 @plain_act("flap")
-def flap(play: Play, avatar: Sprite, action: str) -> None:
+def _flap(play: Play, avatar: Sprite, action: str) -> None:
     """`BirdAvatar`: moves to the right by itself; `USE` accelerates it upwards."""
     walk_and_turn(play, avatar, action)
     push = 1 if abs(avatar.ox) < _UPRIGHT else 0
@@ -135,10 +135,10 @@ def flap(play: Play, avatar: Sprite, action: str) -> None:
     avatar.rotation = atan2(avatar.oy, avatar.ox)
 
 
-def run_and_jump(play: Play, avatar: Sprite, action: str) -> None:
+def _run_and_jump(play: Play, avatar: Sprite, action: str) -> None:
     """Run on the ground, steer weakly in the air, and jump from the ground on `USE`."""
     parameters = avatar.kind.parameters
-    drift(play, avatar)
+    _drift(play, avatar)
     if action in VECTORS:
         dx, dy = VECTORS[action]
         if avatar.grounded:
@@ -151,16 +151,16 @@ def run_and_jump(play: Play, avatar: Sprite, action: str) -> None:
 
 
 @plain_act("platform")
-def platform(play: Play, avatar: Sprite, action: str) -> None:
+def _platform(play: Play, avatar: Sprite, action: str) -> None:
     """`PlatformerAvatar`: runs and jumps; the ground is detected again in each tick."""
-    run_and_jump(play, avatar, action)
+    _run_and_jump(play, avatar, action)
     avatar.grounded = False
 
 
 @plain_act("conjure")
-def conjure(play: Play, avatar: Sprite, action: str) -> None:
+def _conjure(play: Play, avatar: Sprite, action: str) -> None:
     """`WizardAvatar`: runs and jumps; `UP` makes a block in front of it."""
-    run_and_jump(play, avatar, action)
+    _run_and_jump(play, avatar, action)
     if action == UP and avatar.spawned + _BLOCK_PAUSE <= play.tick:
         active(play, avatar, 0, 1, -1)
         for block in avatar.kind.parameters["stype"]:

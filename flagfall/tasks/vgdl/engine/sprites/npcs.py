@@ -38,10 +38,10 @@ def random_step(play: Play, sprite: Sprite, repeat: int) -> Direction:
 
 
 @update("wanderer")
-def make_wanderer(kind: SpriteKind) -> Update:
+def _make_wanderer(kind: SpriteKind) -> Update:
     """`RandomNPC`: random steps."""
     repeat = kind.parameters["cons"]
-    moves_unrested = can_move_unrested(kind)
+    moves_unrested = _can_move_unrested(kind)
 
     def wander(play: Play, sprites: Sequence[Sprite]) -> None:
         tick = play.tick
@@ -59,12 +59,12 @@ def make_wanderer(kind: SpriteKind) -> Update:
     return wander
 
 
-def can_move_unrested(kind: SpriteKind) -> bool:
+def _can_move_unrested(kind: SpriteKind) -> bool:
     """Return whether an active movement can have an effect on a sprite that has not rested enough."""
     return kind.turns_first or kind.continuous
 
 
-def distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
+def _distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
     """Return a distance between corners in pixels: along the axes, or straight by continuous physics.
 
     Args:
@@ -95,7 +95,7 @@ def targets_of(play: Play, wanted: int) -> Sequence[Sprite]:
 
 
 def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
-    """Return the candidates at the smallest distance, in order.
+    """Return the candidates at the smallest _distance, in order.
 
     Args:
         play: in a cycle.
@@ -109,7 +109,7 @@ def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sp
     best = float("inf")
     chosen: list[Sprite] = []
     for other in candidates:
-        far = distance(sprite, sprite.x, sprite.y, other)
+        far = _distance(sprite, sprite.x, sprite.y, other)
         if far < best:
             best = far
             chosen = [other]
@@ -118,12 +118,12 @@ def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sp
     return chosen
 
 
-def nearest_in_sight(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
+def _nearest_in_sight(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
     """Return the nearest of the candidates that are straight ahead, in order."""
-    return nearest(play, sprite, [other for other in candidates if in_sight(sprite, other)])
+    return nearest(play, sprite, [other for other in candidates if _in_sight(sprite, other)])
 
 
-def in_sight(sprite: Sprite, other: Sprite) -> bool:
+def _in_sight(sprite: Sprite, other: Sprite) -> bool:
     """Return whether a sprite is straight ahead in the last random direction; none is if there was none."""
     ahead_x, ahead_y = sprite.last_direction_x, sprite.last_direction_y
     if ahead_y:
@@ -133,7 +133,7 @@ def in_sight(sprite: Sprite, other: Sprite) -> bool:
     return False
 
 
-def steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
+def _steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
     """Return the directions in which one pixel brings a sprite nearer to its target.
 
     Args:
@@ -146,10 +146,10 @@ def steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequ
         dx = target.x - x
         dy = target.y - y
         return (_AWAY if away else _TOWARDS)[(dx > 0) - (dx < 0)][(dy > 0) - (dy < 0)]
-    here = distance(sprite, x, y, target)
+    here = _distance(sprite, x, y, target)
     if away:
-        return [way for way in DIRECTIONS if distance(sprite, x + way[0], y + way[1], target) > here]
-    return [way for way in DIRECTIONS if distance(sprite, x + way[0], y + way[1], target) < here]
+        return [way for way in DIRECTIONS if _distance(sprite, x + way[0], y + way[1], target) > here]
+    return [way for way in DIRECTIONS if _distance(sprite, x + way[0], y + way[1], target) < here]
 
 
 def _steps_by_signs(*, away: bool) -> list[list[tuple[Direction, ...]]]:
@@ -168,18 +168,18 @@ _AWAY: Final = _steps_by_signs(away=True)
 
 
 @update("chaser")
-def make_all_seeing_chaser(kind: SpriteKind) -> Update:
+def _make_all_seeing_chaser(kind: SpriteKind) -> Update:
     """`Chaser` and `Fleeing`: a step that leads nearer or away, by one draw; or else a random one."""
-    return make_chaser(kind, nearest)
+    return _make_chaser(kind, nearest)
 
 
 @update("sighted_chaser")
-def make_sighted_chaser(kind: SpriteKind) -> Update:
+def _make_sighted_chaser(kind: SpriteKind) -> Update:
     """`LOSChaser`: a chaser that sees only what is straight ahead in its last random direction."""
-    return make_chaser(kind, nearest_in_sight)
+    return _make_chaser(kind, _nearest_in_sight)
 
 
-def make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite]], list[Sprite]]) -> Update:
+def _make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite]], list[Sprite]]) -> Update:
     """Return the update of a chaser.
 
     Args:
@@ -190,15 +190,15 @@ def make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite]
     farthest = kind.parameters["maxDistance"]
     away = kind.parameters["fleeing"]
     repeat = kind.parameters["cons"]
-    moves_unrested = can_move_unrested(kind)
+    moves_unrested = _can_move_unrested(kind)
     sees_all = find is nearest and farthest == -1
 
     def steps_of(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> Sequence[Direction]:
         targets = find(play, sprite, candidates)
         if farthest != -1:
             x, y = sprite.x, sprite.y
-            targets = [target for target in targets if distance(sprite, x, y, target) <= farthest]
-        return [way for target in targets for way in steps_towards(sprite, target, away=away)]
+            targets = [target for target in targets if _distance(sprite, x, y, target) <= farthest]
+        return [way for target in targets for way in _steps_towards(sprite, target, away=away)]
 
     def chase(play: Play, sprites: Sequence[Sprite]) -> None:
         tick = play.tick
@@ -209,7 +209,7 @@ def make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite]
             if kind.drifts:
                 passive(play, sprite)
             if only is not None:
-                steps = steps_towards(sprite, only, away=away)
+                steps = _steps_towards(sprite, only, away=away)
             else:
                 steps = steps_of(play, sprite, candidates)
             if steps:
@@ -242,7 +242,7 @@ def candidates_twice(play: Play, wanted: Sequence[int]) -> list[Sprite]:
 
 
 @update("alternate_chaser")
-def make_alternate_chaser(kind: SpriteKind) -> Update:
+def _make_alternate_chaser(kind: SpriteKind) -> Update:
     """`AlternateChaser`: in the original it is meant to flee too, and never does."""
     wanted: tuple[int, ...] = kind.parameters["stype1"]
 
@@ -250,7 +250,7 @@ def make_alternate_chaser(kind: SpriteKind) -> Update:
         for sprite in sprites:
             passive(play, sprite)
             targets = nearest(play, sprite, candidates_twice(play, wanted))
-            ways = [way for target in targets for way in steps_towards(sprite, target)] or DIRECTIONS
+            ways = [way for target in targets for way in _steps_towards(sprite, target)] or DIRECTIONS
             dx, dy = ways[play.random.next_int(len(ways))]
             active(play, sprite, dx, dy, sprite.speed)
 
@@ -258,9 +258,9 @@ def make_alternate_chaser(kind: SpriteKind) -> Update:
 
 
 @update("random_alternate_chaser")
-def make_random_alternate_chaser(kind: SpriteKind) -> Update:
+def _make_random_alternate_chaser(kind: SpriteKind) -> Update:
     """`RandomAltChaser`: an `AlternateChaser` with random steps in between."""
-    return make_epsilon_random(kind, make_alternate_chaser(kind))
+    return make_epsilon_random(kind, _make_alternate_chaser(kind))
 
 
 def make_epsilon_random(kind: SpriteKind, otherwise: Update) -> Update:

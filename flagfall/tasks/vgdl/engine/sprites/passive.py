@@ -82,7 +82,7 @@ def fly_on(play: Play, sprites: Sequence[Sprite]) -> None:
 
 
 @plain_update("random_missile")
-def fly_in_random_direction(play: Play, sprites: Sequence[Sprite]) -> None:
+def _fly_in_random_direction(play: Play, sprites: Sequence[Sprite]) -> None:
     """`RandomMissile`: draw a direction once, and live forever regardless of `timeToLive`."""
     for sprite in sprites:
         if sprite.ox == -1 and sprite.oy == -1:
@@ -91,7 +91,7 @@ def fly_in_random_direction(play: Play, sprites: Sequence[Sprite]) -> None:
 
 
 @update("flicker")
-def make_flicker(kind: SpriteKind) -> Update:
+def _make_flicker(kind: SpriteKind) -> Update:
     """`Flicker`: gone in its update number `limit` + 2."""
     limit = kind.parameters["limit"]
 
@@ -106,9 +106,9 @@ def make_flicker(kind: SpriteKind) -> Update:
 
 
 @update("spreader")
-def make_spreader(kind: SpriteKind) -> Update:
+def _make_spreader(kind: SpriteKind) -> Update:
     """`Spreader`: a flicker that spawns around it in its second update; four draws in any case."""
-    burn = make_flicker(kind)
+    burn = _make_flicker(kind)
     chance = kind.parameters["spreadprob"]
     child = kind.id if kind.parameters["stype"] is None else kind.parameters["stype"]
 

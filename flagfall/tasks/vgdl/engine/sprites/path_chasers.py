@@ -20,7 +20,7 @@ from flagfall.tasks.vgdl.engine.state.play import Play, Update
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
 
 
-def first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float] | None:
+def _first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float] | None:
     """Return the first direction of a shortest path; `None` if there is none, or the sprite is there.
 
     Args:
@@ -38,7 +38,7 @@ def first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float
 
 
 @update("path_chaser")
-def make_path_chaser(kind: SpriteKind) -> Update:
+def _make_path_chaser(kind: SpriteKind) -> Update:
     """`PathChaser`: pursues the first of the nearest targets; a draw only if there is none."""
     wanted = kind.parameters["stype"]
     repeat = kind.parameters["cons"]
@@ -48,7 +48,7 @@ def make_path_chaser(kind: SpriteKind) -> Update:
             passive(play, sprite)
             targets = nearest(play, sprite, targets_of(play, wanted))
             if targets:
-                dx, dy = first_step(play, sprite, targets[0].x, targets[0].y) or (0, 0)
+                dx, dy = _first_step(play, sprite, targets[0].x, targets[0].y) or (0, 0)
                 sprite.repeats = repeat
             else:
                 dx, dy = random_step(play, sprite, repeat)
@@ -58,7 +58,7 @@ def make_path_chaser(kind: SpriteKind) -> Update:
 
 
 @update("path_follower")
-def make_path_follower(kind: SpriteKind) -> Update:
+def _make_path_follower(kind: SpriteKind) -> Update:
     """`PathAltChaser`: pursues one target, even a dead one, until it covers it; then chooses another."""
     wanted: tuple[int, ...] = kind.parameters["stype1"]
     at_random: bool = kind.parameters["randomTarget"]
@@ -69,13 +69,13 @@ def make_path_follower(kind: SpriteKind) -> Update:
             dx: float
             dy: float
             target = sprite.target
-            if target is None or covers(sprite, target):
+            if target is None or _covers(sprite, target):
                 target = choose(play, sprite)
             if target is None:
                 dx, dy = DIRECTIONS[play.random.next_int(4)]
             else:
                 sprite.target = target
-                dx, dy = step_to_target(play, sprite, target)
+                dx, dy = _step_to_target(play, sprite, target)
             active(play, sprite, dx, dy, sprite.speed)
 
     def choose(play: Play, sprite: Sprite) -> Sprite | None:
@@ -90,12 +90,12 @@ def make_path_follower(kind: SpriteKind) -> Update:
 
 
 @update("random_path_follower")
-def make_random_path_follower(kind: SpriteKind) -> Update:
+def _make_random_path_follower(kind: SpriteKind) -> Update:
     """`RandomPathAltChaser`: a `PathAltChaser` with random steps in between."""
-    return make_epsilon_random(kind, make_path_follower(kind))
+    return make_epsilon_random(kind, _make_path_follower(kind))
 
 
-def covers(sprite: Sprite, other: Sprite) -> bool:
+def _covers(sprite: Sprite, other: Sprite) -> bool:
     """Return whether another sprite's rectangle lies inside this one's."""
     return (
         sprite.x <= other.x
@@ -105,11 +105,11 @@ def covers(sprite: Sprite, other: Sprite) -> bool:
     )
 
 
-def step_to_target(play: Play, sprite: Sprite, target: Sprite) -> tuple[float, float]:
+def _step_to_target(play: Play, sprite: Sprite, target: Sprite) -> tuple[float, float]:
     """Return the first step to the target; without a path, to where it was when there last was one."""
-    step = first_step(play, sprite, target.x, target.y)
+    step = _first_step(play, sprite, target.x, target.y)
     if step is None and sprite.target_x is not None and sprite.target_y is not None:
-        return first_step(play, sprite, sprite.target_x, sprite.target_y) or (0, 0)
+        return _first_step(play, sprite, sprite.target_x, sprite.target_y) or (0, 0)
     sprite.target_x = target.x
     sprite.target_y = target.y
     return step or (0, 0)

@@ -61,7 +61,7 @@ class Spawner:
 
 
 @update("spawner")
-def make_spawner(kind: SpriteKind) -> Update:
+def _make_spawner(kind: SpriteKind) -> Update:
     """`SpawnPoint`, `Bomber`, and `SpawnPointMultiSprite`, which makes one of each type at a time."""
     spawner = Spawner(kind)
 
@@ -73,7 +73,7 @@ def make_spawner(kind: SpriteKind) -> Update:
 
 
 @update("wandering_spawner")
-def make_wandering_spawner(kind: SpriteKind) -> Update:
+def _make_wandering_spawner(kind: SpriteKind) -> Update:
     """`RandomBomber`: a random step first."""
     spawner = Spawner(kind)
 
@@ -87,7 +87,7 @@ def make_wandering_spawner(kind: SpriteKind) -> Update:
 
 
 @update("choosing_spawner")
-def make_choosing_spawner(kind: SpriteKind) -> Update:
+def _make_choosing_spawner(kind: SpriteKind) -> Update:
     """`BomberRandomMissile`: draw the product first, even if nothing is spawned."""
     spawner = Spawner(kind)
 

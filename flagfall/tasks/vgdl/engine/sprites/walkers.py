@@ -18,7 +18,7 @@ _JUMP_PIXELS: Final = 5
 _SIDES: Final = (-1, 1)
 
 
-def undrawn_random(play: Play, sprite: Sprite) -> float:
+def _undrawn_random(play: Play, sprite: Sprite) -> float:
     """Return a pseudo-random number in [0, 1) that takes no draw.
 
     The original takes it from a generator without a seed; here it depends on the play, the sprite and the
@@ -45,7 +45,7 @@ def jump(play: Play, sprite: Sprite) -> None:
 
 
 @update("walker")
-def make_walker(kind: SpriteKind) -> Update:
+def _make_walker(kind: SpriteKind) -> Update:
     """`Walker`: always at full speed; where it is stuck it goes on in its orientation, or draws a side."""
     steers: bool = kind.parameters["airsteering"]
     pace: float = kind.parameters["max_speed"]
@@ -64,14 +64,14 @@ def make_walker(kind: SpriteKind) -> Update:
 
 
 @update("jumper")
-def make_jumper(kind: SpriteKind) -> Update:
+def _make_jumper(kind: SpriteKind) -> Update:
     """`WalkerJumper`: walks, and jumps with a probability."""
     chance = kind.parameters["probability"]
 
     def walk_and_jump(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            if sprite.grounded and chance > undrawn_random(play, sprite):
+            if sprite.grounded and chance > _undrawn_random(play, sprite):
                 jump(play, sprite)
             else:
                 active(play, sprite, sprite.ox, sprite.oy, sprite.speed)
