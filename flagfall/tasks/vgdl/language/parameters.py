@@ -1,8 +1,8 @@
-"""Words `key=value` to values, by a table of what is known."""
+"""Parser of parameters: from words `key=value` to values, by the rows of the tables."""
 
 from __future__ import annotations
 
-__all__ = ["Names", "by_key", "demand", "read_parameters"]
+__all__ = ["Names", "by_key", "read_parameters", "require"]
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -16,17 +16,21 @@ from flagfall.tasks.vgdl.language.values import NO_SCORE, ValueKind, fit
 
 
 def by_key(words: Iterable[Word]) -> dict[str, Word]:
-    """The parameters among some words; the last of a key counts."""
+    """Return the parameters among some words; the last one of a key counts.
+
+    Args:
+        words: of a line.
+    """
     return {word.split()[0]: word for word in words if word.is_parameter}
 
 
 @attrs.frozen
 class Names:
-    """Who the sprites are.
+    """Names of the sprites.
 
     Attributes:
-        ids: the type id of every name.
-        classless: types of which no sprite can be made.
+        ids: types by name.
+        classless: types without a class, of which no sprite can be made.
     """
 
     ids: Mapping[str, int] = attrs.field(factory=dict)
@@ -36,15 +40,15 @@ class Names:
         return name in self.ids
 
     def id(self, name: str, word: Word, *, makes: bool = False) -> int:
-        """The type id of a name.
+        """Return the type of a name.
 
         Args:
-            name: the name.
-            word: where it stands.
-            makes: sprites of it will be made.
+            name: as written.
+            word: contains the name.
+            makes: sprites of the type will be made.
 
         Raises:
-            UnknownNameError: no type has it.
+            UnknownNameError: no type has this name.
             GameError: its type has no class.
         """
         if name not in self.ids:
@@ -54,25 +58,33 @@ class Names:
         return self.ids[name]
 
     def ids_of(self, text: str, word: Word, *, makes: bool = False) -> tuple[int, ...]:
-        """The type ids of names with commas between; raises as `id` does."""
+        """Return the types of names with commas between.
+
+        Args:
+            text: names as written.
+            word: contains them.
+            makes: sprites of the types will be made.
+
+        Raises:
+            UnknownNameError: no type has one of these names.
+            GameError: its type has no class.
+        """
         return tuple(self.id(name, word, makes=makes) for name in text.split(",") if name)
 
 
 def read_parameters(
     known: Parameters, given: Mapping[str, Word], names: Names, notices: Notices
 ) -> dict[str, Value]:
-    """The value of every known parameter: given, converted and fitting, or its default.
-
-    What does not fit is told. Given keys that are not known are the caller's to tell.
+    """Return the value of every parameter of a row: the converted one of the file if it fits, or the default.
 
     Args:
-        known: by key.
-        given: by key, the words as written.
-        names: the sprites.
-        notices: gets what did not fit.
+        known: parameters of the row.
+        given: words of the file, by key; the caller reports keys that are not in the row.
+        names: of the sprites.
+        notices: receives values that do not fit.
 
     Raises:
-        GameError: an undefined sprite, or a number that no rule means.
+        GameError: an undefined sprite, or a number out of range.
     """
     values = {key: parameter.default for key, parameter in known.items()}
     for key, word in given.items():
@@ -105,11 +117,17 @@ def _value(parameter: Parameter, key: str, word: Word, names: Names) -> Value:
     return value
 
 
-def demand(what: Word, known: Parameters, given: Mapping[str, Word], values: Mapping[str, Value]) -> None:
-    """See that nothing is missing.
+def require(what: Word, known: Parameters, given: Mapping[str, Word], values: Mapping[str, Value]) -> None:
+    """Check that no required parameter is missing.
+
+    Args:
+        what: word that needs them.
+        known: parameters of its row.
+        given: words of the file, by key.
+        values: result of `read_parameters`.
 
     Raises:
-        GameError: a required parameter is not there, or did not fit.
+        GameError: a required parameter is missing, or does not fit.
     """
     for key, parameter in known.items():
         if parameter.required and values[key] in (None, ()):

@@ -1,12 +1,12 @@
-"""A parameter's text to its value, as the original converts.
+"""Conversion of parameter texts to values, as in the original.
 
-What a text is does not depend on what is wanted. In this order it is: a constant's name (a direction, a
-colour, `GRID`, `CONT`), an integer of 32 bits, a floating number (neither for the two scores, which stay
-text), `true` or `false` in any case (not for `win`, `hidden`, `invisible`), a text. Only then it is seen
-whether the parameter takes that: a value of another kind is left out and the default stays (`limit=1.5`,
-`stype=3`, `singleton=1`). Integers do for floating numbers. The caller tells what was left out.
+The kind of a text does not depend on the parameter. In this order it is: the name of a constant (a direction,
+a colour, `GRID`, `CONT`), a 32-bit integer, a floating-point number (neither for the two scores, which stay
+text), `true` or `false` in any case (not for `win`, `hidden`, `invisible`), a text. A value of another kind
+than the parameter's is ignored, and the default stays (`limit=1.5`, `stype=3`, `singleton=1`); integers are
+valid floating-point numbers. The caller reports ignored values.
 
-Numbers that are infinite, no numbers, or beyond 32 bits are refused: no rule means them.
+Infinite numbers, NaN and numbers beyond 32 bits are rejected: no rule can use them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flagfall.tasks.vgdl.definition import Value
 
 
 class ValueKind(enum.Enum):
-    """What a parameter takes; the value says it in words."""
+    """Kind of a parameter's value, with its description for messages."""
 
     INT = "an integer"
     FLOAT = "a number"
@@ -52,7 +52,7 @@ DIRECTIONS: Final[Mapping[str, Direction]] = {
     **_BASE,
     **{f"D{name}": way for name, way in _BASE.items()},
 }
-"""Direction names; y goes down."""
+"""Directions by name; y points down."""
 
 COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
     "GREEN": (0, 200, 0),
@@ -76,7 +76,7 @@ COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
     "DARKGRAY": (30, 30, 30),
     "DARKBLUE": (20, 20, 100),
 }
-"""Colour names, red, green, blue from 0 to 255. The original's `RANDOM` is none here: it says nothing."""
+"""Colours by name: red, green, blue from 0 to 255. The original's `RANDOM` names no fixed colour."""
 
 NO_SCORE: Final = 1 << 40
 """Value of a score that is not an integer: it adds nothing, and the original logs a message each time."""
@@ -107,7 +107,11 @@ _TEXT_ONLY: Final = frozenset({ValueKind.TEXT})
 
 
 def integer(text: str) -> int | None:
-    """The integer of 32 bits that a text writes, or `None`."""
+    """Return the 32-bit integer that a text represents; `None` if it represents none.
+
+    Args:
+        text: as written.
+    """
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -115,10 +119,10 @@ def integer(text: str) -> int | None:
 
 
 def _literal(key: str, text: str) -> tuple[ValueKind, Value]:
-    """What a text is, whatever is wanted.
+    """Return kind and value of a text.
 
     Raises:
-        ValueError: a number that nothing means.
+        ValueError: a number out of range.
     """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
@@ -130,7 +134,7 @@ def _literal(key: str, text: str) -> tuple[ValueKind, Value]:
     if _FLOAT.fullmatch(text):
         number = float(text.rstrip("fFdD").replace("Infinity", "inf"))
         if not math.isfinite(number) or abs(number) > _INT_LIMIT:
-            raise ValueError(f"{text!r} is too large a number, or none")
+            raise ValueError(f"{text!r} is out of range")
         return ValueKind.FLOAT, number
     if text.lower() in {"true", "false"} and key.lower() not in _TEXTS:
         return ValueKind.BOOL, text.lower() == "true"
@@ -138,13 +142,18 @@ def _literal(key: str, text: str) -> tuple[ValueKind, Value]:
 
 
 def fit(kind: ValueKind, key: str, text: str) -> Value:
-    """The value that a parameter gets, or `None` where the text does not fit and its default stays.
+    """Return the value of a parameter; `None` if the text does not fit, so that the default stays.
 
-    Sprite names stay text here: the caller knows who they are. A comma list for several players counts by
-    its first entry.
+    Names of sprites stay text; the caller resolves them. Of a list for several players, the first entry
+    counts.
+
+    Args:
+        kind: of the parameter.
+        key: its name.
+        text: as written.
 
     Raises:
-        ValueError: a number that no rule means.
+        ValueError: a number out of range.
     """
     found, value = _literal(key, text)
     if found not in _TAKES.get(kind, _TEXT_ONLY):

@@ -1,4 +1,4 @@
-"""Behaviour of avatars that _drive, fly, aim and jump by continuous physics."""
+"""Behaviour of avatars that drive, fly, aim and jump by continuous physics."""
 
 from __future__ import annotations
 

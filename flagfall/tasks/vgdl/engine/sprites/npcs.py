@@ -95,7 +95,7 @@ def targets_of(play: Play, wanted: int) -> Sequence[Sprite]:
 
 
 def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
-    """Return the candidates at the smallest _distance, in order.
+    """Return the candidates at the smallest distance, in order.
 
     Args:
         play: in a cycle.
