@@ -1,4 +1,4 @@
-"""A game and its levels, ready for the learning track: tasks with its agents' actions, and the plan."""
+"""Tasks of the learning track: the levels of a game with the actions of its agents, and their schedule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
-"""What an agent may say; `ESCAPE` ends the game without a winner."""
+"""Actions of agents; `ESCAPE` ends the game without a winner."""
 
 _PREFIX: Final = "ACTION_"
 _KEY: Final = "gvgai"
@@ -52,14 +52,14 @@ class SharedGame:
 
 
 class TrackTask(VgdlTask):
-    """A level as agents of the learning track play it: actions are names, and one of them is `ESCAPE`.
+    """A level as agents of the learning track play it: actions are names, including `ESCAPE`.
 
-    `LEFT` and `ACTION_LEFT` are the same; the number of an action, as `VgdlTask` has it, will do, too.
+    `LEFT` and `ACTION_LEFT` are the same; the number of an action, as in `VgdlTask`, is valid, too.
 
     Args:
-        definition: the game.
-        level: a level of it.
-        task_id: the task's id.
+        definition: of the game.
+        level: of this game.
+        task_id: id of the task.
         shared: the game whose state is kept from level to level; `None` to start each level anew.
         tiles: see `VgdlTask`.
     """
@@ -77,7 +77,7 @@ class TrackTask(VgdlTask):
         tiles: TileSet | None = None,
     ) -> None:
         self._shared: SharedGame | None = None
-        # This begins a play, which counts for nothing.
+        # This starts a play, which must not change the shared state.
         super().__init__(definition, level, task_id=task_id, tiles=tiles)
         self._shared = shared
 
@@ -87,26 +87,30 @@ class TrackTask(VgdlTask):
         return start(self._shared.game, self._level, seed, self._block, self._shared.memory)
 
     def is_legal(self, action: Any) -> bool:
-        """Whether it is the name or the number of an action."""
+        """Return whether an action is legal.
+
+        Args:
+            action: a name or a number.
+        """
         return action in self._names if isinstance(action, str) else super().is_legal(action)
 
     def _step(self, action: Any) -> StepResult:
         return self._advance(self._names[action] if isinstance(action, str) else ACTION_NAMES[action])
 
     def metrics(self) -> dict[str, Any]:
-        """Those of the level, and `winner`: 1 won, 0 lost, -1 where nobody did."""
+        """Return the metrics of the level, with `winner`: 1 won, 0 lost, -1 neither."""
         return {**super().metrics(), "winner": self.play.winner}
 
 
 @attrs.frozen
 class TrackSetup:
-    """What makes the track of one game.
+    """Description of the track of one game, as written in journals.
 
     Attributes:
-        game: its file or its name, see `flagfall.tasks.vgdl.game_files`.
-        rules: the numbers of the plan.
-        sprites: a folder of images for pictures; `None` for our own drawings. No record has it, because no
-            record has pictures.
+        game: its file or its name; see `flagfall.tasks.vgdl.game_files`.
+        rules: of the track.
+        sprites: folder of images for pictures; `None` for flagfall's own drawings. Journals have no pictures,
+            so they do not record it.
     """
 
     game: str
@@ -114,11 +118,11 @@ class TrackSetup:
     sprites: Path | None = None
 
     def build(self) -> Track:
-        """New levels, and their plan.
+        """Return a new track with new tasks.
 
         Raises:
-            UsageError: there is no such game, it lacks a level, or it cannot be played; or there is no such
-                folder, or an image in it cannot be used.
+            UsageError: the game or one of its levels does not exist or is invalid, or the folder does not
+                exist or has an invalid image.
         """
         needed = (*self.rules.training, *self.rules.validation, *self.rules.choices)
         path = game_path(self.game)
@@ -132,7 +136,7 @@ class TrackSetup:
         return Track(levels, self.rules)
 
     def header(self) -> dict[str, Any]:
-        """The fields of `flagfall.events.MatchStarted` from which it can be built again."""
+        """Return the fields of `flagfall.events.MatchStarted` from which the track can be rebuilt."""
         rules = {
             field.name: value
             for field in attrs.fields(TrackRules)
@@ -146,18 +150,21 @@ class TrackSetup:
 
     @classmethod
     def from_config(cls, config: str) -> TrackSetup | None:
-        """What `header` said; `None` where the text is of another kind.
+        """Return the setup that `header` wrote; `None` if the text is of another kind.
+
+        Args:
+            config: field of `flagfall.events.MatchStarted`.
 
         Raises:
-            UsageError: it is damaged.
+            UsageError: the text is damaged.
         """
-        said: Any = None
+        written: Any = None
         with suppress(ValueError, RecursionError):
-            said = json.loads(config)
-        if not isinstance(said, dict) or _KEY not in said:
+            written = json.loads(config)
+        if not isinstance(written, dict) or _KEY not in written:
             return None
         try:
-            track = said[_KEY]
+            track = written[_KEY]
             return cls(str(track["game"]), msgspec.convert(track["rules"], TrackRules))
         except (TypeError, KeyError, msgspec.ValidationError) as error:
             raise UsageError(f"the track in the journal is damaged: {error!r}") from error

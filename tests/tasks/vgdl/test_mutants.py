@@ -17,9 +17,9 @@ from flagfall.tasks.vgdl.language.errors import GameError
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
 from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
-from flagfall.tasks.vgdl.views.state_observation import Observer
 from flagfall.tasks.vgdl.views.text import TextView
 from tests.tasks.vgdl.mutants import mutant
 from tests.tasks.vgdl.plain_collisions import plain_advance

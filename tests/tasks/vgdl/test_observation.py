@@ -18,7 +18,8 @@ from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
-from flagfall.tasks.vgdl.views.state_observation import Observation, Observer, StateObservation
+from flagfall.tasks.vgdl.views.observer import Observer
+from flagfall.tasks.vgdl.views.state_observation import Observation, StateObservation
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, played, public_play, zoo
 
 LISTS = {

@@ -6,7 +6,7 @@ from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.lifecycle import fork
 from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
 from flagfall.tasks.vgdl.language.errors import GameError
-from flagfall.tasks.vgdl.views.state_observation import Observer
+from flagfall.tasks.vgdl.views.observer import Observer
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
 
 STILL = "avatar > NullAvatar\na > Immovable"

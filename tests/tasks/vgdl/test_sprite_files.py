@@ -127,7 +127,7 @@ def refusal(folder: Path, name: str) -> str:
 def test_name_that_leads_out_of_the_folder_is_refused(tmp_path, name):
     save(tmp_path / "secret.png", RED)
     (tmp_path / "sprites/a").mkdir(parents=True)
-    assert "lies outside of" in refusal(tmp_path / "sprites", name)
+    assert "is outside of" in refusal(tmp_path / "sprites", name)
 
 
 def test_link_that_leads_out_of_the_folder_is_refused(tmp_path):
@@ -137,8 +137,8 @@ def test_link_that_leads_out_of_the_folder_is_refused(tmp_path):
     (tmp_path / "sprites/up").symlink_to(tmp_path)
     (tmp_path / "sprites/in.png").symlink_to("inside.png")
     (tmp_path / "sprites/round.png").symlink_to("round.png")
-    assert "a link that leads out of" in refusal(tmp_path / "sprites", "out")
-    assert "a link that leads out of" in refusal(tmp_path / "sprites", "up/secret")
+    assert "a link out of" in refusal(tmp_path / "sprites", "out")
+    assert "a link out of" in refusal(tmp_path / "sprites", "up/secret")
     assert SpriteFolder(tmp_path / "sprites").image("in") is not None
     assert SpriteFolder(tmp_path / "sprites").image("round") is None
 

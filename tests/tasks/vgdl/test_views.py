@@ -14,12 +14,12 @@ from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
-from flagfall.tasks.vgdl.rendering.icons import ICONS, ROLES
+from flagfall.tasks.vgdl.rendering.icon_words import ICONS, ROLES
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.sdf_pen import Pen
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet, choose_drawing
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesView
-from flagfall.tasks.vgdl.views.state_observation import Observer
 from flagfall.tasks.vgdl.views.text import TextView, characters
 from tests.tasks.vgdl.small_games import begin, compiled
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, ZOO, played, public_play, zoo
