@@ -194,7 +194,7 @@ class Track:
         rules: of the track.
 
     Attributes:
-        rules: as given to the constructor.
+        rules: see the arguments.
         phase: current phase, `TRAINING` or `VALIDATION`.
         current: last scheduled level; `None` before the first.
 

@@ -87,6 +87,6 @@ def test_a_row_and_a_function_are_a_sprite_class(monkeypatch: pytest.MonkeyPatch
     assert (places(play, "avatar"), places(play, "a")) == ([(20, 0)], [(20, 10)])
 
 
-def test_tables_have_no_name_twice() -> None:
-    assert all(name == row.name for name, row in (*EFFECTS.items(), *SPRITE_CLASSES.items()))
-    assert all(name == row.name for name, row in TERMINATIONS.items())
+def test_rows_have_the_names_of_their_keys() -> None:
+    for table in (EFFECTS, SPRITE_CLASSES, TERMINATIONS):
+        assert list(table) == [row.name for row in table.values()]

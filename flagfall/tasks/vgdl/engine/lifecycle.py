@@ -1,4 +1,4 @@
-"""How plays come into being: started from a level, or copied from another play."""
+"""Creation of plays: started from a level, or copied from another play."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
 from flagfall.tasks.vgdl.engine.state.play import PLAIN_FIELDS, Play
 from flagfall.tasks.vgdl.engine.state.play_memory import PlayMemory
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.engine.state.work_limit import WorkLimit
 
 _LARGEST_SCREEN: Final = 800
 _SMALLEST_BLOCK: Final = 2
+
+_SHARED_FIELDS: Final = ("game", "level", "block_size", "width", "height", "screen", "paths", *PLAIN_FIELDS)
+"""Fields of a play whose values are immutable, or constant once the play has begun."""
 
 _MAX_OPENINGS: Final = 8
 """Levels of a game whose first moment is kept; a public game has five."""
@@ -77,10 +81,12 @@ def fork(play: Play) -> Play:
     Args:
         play: stays as it is.
     """
-    new = Play(play.game, play.level, play.block_size, play.random.copy(), play.memory.copy())
-    for name in PLAIN_FIELDS:
+    new = Play.__new__(Play)
+    for name in _SHARED_FIELDS:
         setattr(new, name, getattr(play, name))
-    new.paths = play.paths
+    new.random = play.random.copy()
+    new.memory = play.memory.copy()
+    new.work = WorkLimit()
     new.counters = play.counters.copy()
     new.templates = play.templates.copy()
     copies: dict[Sprite, Sprite] = {}
@@ -99,7 +105,7 @@ def fork(play: Play) -> Play:
 def _connect(play: Play, new: Play, copies: dict[Sprite, Sprite]) -> None:
     """Replace sprites by their copies in all references of a new play."""
     get = copies.get
-    new.grid.copy_from(play.grid, copies)
+    new.grid = play.grid.copy(copies, new.work)
     for sprite in copies.values():
         if sprite.target is not None:
             sprite.target = get(sprite.target, sprite.target)
@@ -109,3 +115,4 @@ def _connect(play: Play, new: Play, copies: dict[Sprite, Sprite]) -> None:
     new.idle = [get(sprite, sprite) for sprite in play.idle]
     new.disabled = [get(sprite, sprite) for sprite in play.disabled]
     new.avatar = None if play.avatar is None else get(play.avatar, play.avatar)
+    new.clear_cycle()

@@ -26,7 +26,7 @@ class GameError(UsageError):
         text: the message without the position.
 
     Attributes:
-        place, text: as given to the constructor.
+        place, text: see the arguments.
     """
 
     def __init__(self, place: SourcePosition, text: str) -> None:

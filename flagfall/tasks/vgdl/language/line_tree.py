@@ -63,12 +63,12 @@ class Word:
 
     @property
     def is_parameter(self) -> bool:
-        """Whether it has the form `key=value`."""
+        """True for a word of the form `key=value`."""
         return "=" in self.text
 
     @property
     def has_value(self) -> bool:
-        """Whether something follows the `=`."""
+        """True if text follows the `=`."""
         return bool(self.text.partition("=")[2].strip("="))
 
     def split(self) -> tuple[str, str]:

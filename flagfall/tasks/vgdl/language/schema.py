@@ -149,22 +149,38 @@ class SpriteClass:
 
 
 def whole(default: int) -> Parameter:
-    """Return an integer parameter."""
+    """Return an integer parameter.
+
+    Args:
+        default: its default.
+    """
     return Parameter(ValueKind.INT, default)
 
 
 def number(default: float) -> Parameter:
-    """Return a floating-point parameter."""
+    """Return a floating-point parameter.
+
+    Args:
+        default: its default.
+    """
     return Parameter(ValueKind.FLOAT, default)
 
 
 def switch(*, on: bool = False) -> Parameter:
-    """Return a parameter that is true or false."""
+    """Return a parameter that is true or false.
+
+    Args:
+        on: its default.
+    """
     return Parameter(ValueKind.BOOL, on)
 
 
 def text(default: str = "") -> Parameter:
-    """Return a text parameter."""
+    """Return a text parameter.
+
+    Args:
+        default: its default.
+    """
     return Parameter(ValueKind.TEXT, default)
 
 

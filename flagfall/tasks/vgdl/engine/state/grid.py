@@ -40,21 +40,13 @@ class Grid:
         work: charged for large sprites.
 
     Attributes:
+        width, height, block_size, entered, watched, work: see the arguments.
+        size: of the screen, in pixels.
         cells: sprites by cell.
         near_edge: watched sprites that may be partly outside of the screen.
     """
 
-    __slots__ = (
-        "_entered",
-        "_height",
-        "_size",
-        "_watched",
-        "_width",
-        "_work",
-        "block_size",
-        "cells",
-        "near_edge",
-    )
+    __slots__ = ("block_size", "cells", "entered", "height", "near_edge", "size", "watched", "width", "work")
 
     def __init__(
         self,
@@ -65,12 +57,12 @@ class Grid:
         watched: Sequence[bool],
         work: WorkLimit,
     ) -> None:
-        self._width = width
-        self._height = height
-        self._size = (width * block_size, height * block_size)
-        self._entered = entered
-        self._watched = watched
-        self._work = work
+        self.width = width
+        self.height = height
+        self.size = (width * block_size, height * block_size)
+        self.entered = entered
+        self.watched = watched
+        self.work = work
         self.block_size = block_size
         self.clear()
 
@@ -79,18 +71,27 @@ class Grid:
         self.cells: Cells = {}
         self.near_edge: set[Sprite] = set()
 
-    def copy_from(self, other: Grid, copies: Mapping[Sprite, Sprite]) -> None:
-        """Take over the content of another grid of the same level.
+    def copy(self, copies: Mapping[Sprite, Sprite], work: WorkLimit) -> Grid:
+        """Return a grid for a copy of the play.
 
         Args:
-            other: of the play that is copied.
-            copies: by sprite, the one that takes its place here; sprites that are shared are left out.
+            copies: by sprite, the one that takes its place; sprites that both plays share are left out.
+            work: of the new play.
         """
+        new = Grid.__new__(Grid)
+        new.width = self.width
+        new.height = self.height
+        new.size = self.size
+        new.entered = self.entered
+        new.watched = self.watched
+        new.work = work
+        new.block_size = self.block_size
         get = copies.get
-        cells = self.cells = other.cells.copy()
+        cells = new.cells = self.cells.copy()
         for cell in {cell for sprite in copies for cell in sprite.cells}:
             cells[cell] = tuple([get(sprite, sprite) for sprite in cells[cell]])
-        self.near_edge = {get(sprite, sprite) for sprite in other.near_edge}
+        new.near_edge = {get(sprite, sprite) for sprite in self.near_edge}
+        return new
 
     def enter(self, sprite: Sprite) -> None:
         """Enter a sprite at its position, remove it from other cells, and set its bounds of free movement.
@@ -118,12 +119,12 @@ class Grid:
         sprite.top = row * block
         sprite.right = end_column * block - w
         sprite.bottom = end_row * block - h
-        on_screen = column >= 0 and row >= 0 and end_column <= self._width and end_row <= self._height
-        if not on_screen and self._watched[sprite.type]:
+        on_screen = column >= 0 and row >= 0 and end_column <= self.width and end_row <= self.height
+        if not on_screen and self.watched[sprite.type]:
             self.near_edge.add(sprite)
-        if not self._entered[sprite.type]:
+        if not self.entered[sprite.type]:
             if on_screen:
-                width, height = self._size
+                width, height = self.size
                 sprite.left = sprite.top = 0
                 sprite.right = width - w
                 sprite.bottom = height - h
@@ -141,7 +142,7 @@ class Grid:
             )
         cells = self.cells
         if len(sprite.cells) > LARGE_GROUP:
-            self._work.charge(len(sprite.cells))
+            self.work.charge(len(sprite.cells))
         for cell in sprite.cells:
             if cell in cells:
                 cells[cell] += (sprite,)
@@ -154,7 +155,7 @@ class Grid:
         Args:
             sprite: not entered yet.
         """
-        if self._entered[sprite.type] or self._watched[sprite.type]:
+        if self.entered[sprite.type] or self.watched[sprite.type]:
             self.enter(sprite)
         else:
             sprite.left = sprite.top = -_FARTHEST

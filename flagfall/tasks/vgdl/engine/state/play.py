@@ -60,12 +60,12 @@ class Play:
         memory: of an earlier play, or a new one.
 
     Attributes:
-        game, level, block_size, random, memory: as given.
+        game, level, block_size, random, memory: see the arguments.
         width, height: in cells.
         screen: (width, height) in pixels.
         tick: current cycle; -1 before the first.
         over: the play has ended.
-        winner: -1 nobody, 1 won, 0 lost.
+        winner: `NO_WINNER`, `WON` or `LOST`.
         score: so far.
         counters: of the game.
         aborted: the avatar has chosen `ESCAPE`.
