@@ -8,7 +8,7 @@ import pytest
 
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.effects.behaviour import MAKERS, effect
-from flagfall.tasks.vgdl.engine.sprites.behaviour import ACTS, UPDATES, plain_act, plain_update
+from flagfall.tasks.vgdl.engine.sprites.behaviour import ACTS, UPDATES
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 from flagfall.tasks.vgdl.language.effect_schema import EFFECTS, TERMINATIONS
 from flagfall.tasks.vgdl.language.schema import Changes, EffectSchema, Needs
@@ -47,7 +47,7 @@ def test_a_name_has_one_behaviour() -> None:
     with pytest.raises(TypeError, match="killSprite has two behaviours"):
         effect("killSprite")(max)
     with pytest.raises(TypeError, match="two behaviours 'chaser'"):
-        plain_update("chaser")(lambda _play, _sprites: None)
+        UPDATES.plain("chaser")(lambda _play, _sprites: None)
 
 
 def test_a_row_and_a_function_are_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,12 +73,12 @@ def test_a_row_and_a_function_are_a_sprite_class(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setitem(table, "hop", next(iter(table.values())))  # is removed again at the end
         del table["hop"]
 
-    @plain_update("hop")
+    @UPDATES.plain("hop")
     def hop_all(_play, sprites):
         for sprite in sprites:
             sprite.x += 20
 
-    @plain_act("hop")
+    @ACTS.plain("hop")
     def hop(_play, avatar: Sprite, action: str) -> None:
         avatar.x += 20 * (action == "RIGHT")
 

@@ -11,14 +11,14 @@ from typing import Final
 from flagfall.tasks.vgdl.actions import USE, VECTORS
 from flagfall.tasks.vgdl.engine.physics.motion import MOVED, STILL, unit_of_last_move
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
-from flagfall.tasks.vgdl.engine.sprites.behaviour import act, plain_act
+from flagfall.tasks.vgdl.engine.sprites.behaviour import ACTS
 from flagfall.tasks.vgdl.engine.state.play import Act, Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind, overlaps
 
 _NO_WAY: Final = (0, 0)
 
 
-@plain_act("walk")
+@ACTS.plain("walk")
 def _walk(play: Play, avatar: Sprite, action: str) -> None:
     """`MovingAvatar` and similar classes: a step in the direction of the action."""
     if avatar.kind.continuous:
@@ -35,7 +35,7 @@ def _steer(play: Play, avatar: Sprite, action: str) -> int:
     return active(play, avatar, dx, dy, avatar.speed)
 
 
-@plain_act("walk_and_turn")
+@ACTS.plain("walk_and_turn")
 def walk_and_turn(play: Play, avatar: Sprite, action: str) -> int:
     """`OrientedAvatar`: turns first; a move sets its orientation. Returns `STILL`, `TURNED` or `MOVED`."""
     if avatar.kind.continuous:
@@ -49,7 +49,7 @@ def walk_and_turn(play: Play, avatar: Sprite, action: str) -> int:
     return outcome
 
 
-@plain_act("keep_going")
+@ACTS.plain("keep_going")
 def _keep_going(play: Play, avatar: Sprite, action: str) -> None:
     """`OngoingAvatar`: moves by itself; an action turns it."""
     if action in VECTORS and avatar.oriented:
@@ -57,7 +57,7 @@ def _keep_going(play: Play, avatar: Sprite, action: str) -> None:
     passive(play, avatar)
 
 
-@plain_act("fly")
+@ACTS.plain("fly")
 def _fly(play: Play, avatar: Sprite, _action: str) -> None:
     """`MissileAvatar`: moves by itself; actions have no effect."""
     passive(play, avatar)
@@ -100,7 +100,7 @@ def _fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
     return shot
 
 
-@act("walk_and_shoot")
+@ACTS.maker("walk_and_shoot")
 def _make_walk_and_shoot(kind: SpriteKind) -> Act:
     """`ShootAvatar`: fires on `USE` if it stands still."""
     shoot = make_weapons(kind)
@@ -113,7 +113,7 @@ def _make_walk_and_shoot(kind: SpriteKind) -> Act:
     return take_action
 
 
-@act("keep_going_and_shoot")
+@ACTS.maker("keep_going_and_shoot")
 def _make_keep_going_and_shoot(kind: SpriteKind) -> Act:
     """`OngoingShootAvatar`: an `OngoingAvatar` that fires on `USE`."""
     shoot = make_weapons(kind)
@@ -126,7 +126,7 @@ def _make_keep_going_and_shoot(kind: SpriteKind) -> Act:
     return take_action
 
 
-@act("walk_and_drop")
+@ACTS.maker("walk_and_drop")
 def _make_walk_and_drop(kind: SpriteKind) -> Act:
     """`FlakAvatar`: moves sideways; its shots start at its own position, in their own orientation."""
     weapon: int | None = kind.parameters["stype"]
@@ -148,7 +148,7 @@ def _make_walk_and_drop(kind: SpriteKind) -> Act:
     return take_action
 
 
-@act("keep_going_and_wall")
+@ACTS.maker("keep_going_and_wall")
 def _make_keep_going_and_wall(kind: SpriteKind) -> Act:
     """`OngoingTurningAvatar`: turns at right angles only, and leaves a sprite at its last position."""
     wall: int | None = kind.parameters["spawnBehind"]
@@ -166,7 +166,7 @@ def _make_keep_going_and_wall(kind: SpriteKind) -> Act:
     return take_action
 
 
-@act("shoot_every_way")
+@ACTS.maker("shoot_every_way")
 def _make_shoot_every_way(kind: SpriteKind) -> Act:
     """`ShootOnlyAvatar`: stands still; each of its actions fires one of its weapons, in order."""
     weapons: Sequence[int] = kind.parameters["stype"]

@@ -11,7 +11,7 @@ from typing import Final
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, RIGHT, UP, USE, VECTORS
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
 from flagfall.tasks.vgdl.engine.sprites.avatars import make_weapons, walk_and_turn
-from flagfall.tasks.vgdl.engine.sprites.behaviour import act, plain_act
+from flagfall.tasks.vgdl.engine.sprites.behaviour import ACTS
 from flagfall.tasks.vgdl.engine.sprites.walkers import jump
 from flagfall.tasks.vgdl.engine.state.play import Act, Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
@@ -52,7 +52,7 @@ def _thrust_along(play: Play, avatar: Sprite, action: str) -> None:
         _thrust(play, avatar, avatar.rotation + pi, avatar.speed)
 
 
-@plain_act("land")
+@ACTS.plain("land")
 def _land(play: Play, avatar: Sprite, action: str) -> None:
     """`LanderAvatar`: turns; `UP` accelerates it in its direction."""
     _drift(play, avatar)
@@ -61,7 +61,7 @@ def _land(play: Play, avatar: Sprite, action: str) -> None:
         _thrust(play, avatar, avatar.rotation, avatar.speed)
 
 
-@plain_act("drive")
+@ACTS.plain("drive")
 def _drive(play: Play, avatar: Sprite, action: str) -> None:
     """`CarAvatar`: always accelerates, forwards after `UP` and backwards after `DOWN`."""
     _drift(play, avatar)
@@ -71,7 +71,7 @@ def _drive(play: Play, avatar: Sprite, action: str) -> None:
     _thrust(play, avatar, avatar.rotation + avatar.spawned * pi, _CAR_SPEED)
 
 
-@act("fly_and_shoot")
+@ACTS.maker("fly_and_shoot")
 def _make_fly_and_shoot(kind: SpriteKind) -> Act:
     """`SpaceshipAvatar`: shoots in its direction; like the original, it tries each shot twice."""
     weapons: Sequence[int] = kind.parameters["stype"]
@@ -102,7 +102,7 @@ def _make_fly_and_shoot(kind: SpriteKind) -> Act:
     return take_action
 
 
-@act("aim_and_shoot")
+@ACTS.maker("aim_and_shoot")
 def _make_aim_and_shoot(kind: SpriteKind) -> Act:
     """`AimedAvatar`: `UP` and `DOWN` turn it; like the original, it tries each shot twice."""
     shoot = make_weapons(kind)
@@ -123,7 +123,7 @@ def _make_aim_and_shoot(kind: SpriteKind) -> Act:
     return take_action
 
 
-@plain_act("flap")
+@ACTS.plain("flap")
 def _flap(play: Play, avatar: Sprite, action: str) -> None:
     """`BirdAvatar`: moves to the right by itself; `USE` accelerates it upwards."""
     walk_and_turn(play, avatar, action)
@@ -150,14 +150,14 @@ def _run_and_jump(play: Play, avatar: Sprite, action: str) -> None:
         jump(play, avatar)
 
 
-@plain_act("platform")
+@ACTS.plain("platform")
 def _platform(play: Play, avatar: Sprite, action: str) -> None:
     """`PlatformerAvatar`: runs and jumps; the ground is detected again in each tick."""
     _run_and_jump(play, avatar, action)
     avatar.grounded = False
 
 
-@plain_act("conjure")
+@ACTS.plain("conjure")
 def _conjure(play: Play, avatar: Sprite, action: str) -> None:
     """`WizardAvatar`: runs and jumps; `UP` makes a block in front of it."""
     _run_and_jump(play, avatar, action)

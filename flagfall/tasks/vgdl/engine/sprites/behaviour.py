@@ -1,83 +1,65 @@
-"""Decorators that register a function as a behaviour of sprite classes, under the name in their rows.
+"""Registries of behaviours, under the names that rows of sprite classes give.
 
-`@update("chaser")` and `@act("drive")` are for functions that make the behaviour of a type from its
-`SpriteKind`; `@plain_update` and `@plain_act` for behaviours that need no preparation.
+`@UPDATES.maker("chaser")` and `@ACTS.maker("shoot_every_way")` register a function that makes the behaviour
+of a type from its `SpriteKind`; `@UPDATES.plain(...)` and `@ACTS.plain(...)` one that is the behaviour
+itself.
 """
 
 from __future__ import annotations
 
-__all__ = ["ACTS", "UPDATES", "act", "plain_act", "plain_update", "update"]
+__all__ = ["ACTS", "UPDATES", "BehaviourRegistry"]
 
 from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Generic, TypeVar
 
 from flagfall.tasks.vgdl.engine.state.play import Act, Update
 from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
 
-_Made = TypeVar("_Made")
-_MakerOf: TypeAlias = Callable[[SpriteKind], _Made]
-
-UPDATES: Final[dict[str, _MakerOf[Update]]] = {}
-"""Makers of behaviours in a tick, by name; filled when the modules of this folder are imported."""
-
-ACTS: Final[dict[str, _MakerOf[Act]]] = {}
-"""Makers of behaviours of the avatar, by name."""
-
-_PlainUpdate = TypeVar("_PlainUpdate", bound=Update)
-_PlainAct = TypeVar("_PlainAct", bound=Act)
+_Behaviour = TypeVar("_Behaviour")
 
 
-def _register(table: dict[str, _MakerOf[_Made]], name: str) -> Callable[[_MakerOf[_Made]], _MakerOf[_Made]]:
-    def register(maker: _MakerOf[_Made]) -> _MakerOf[_Made]:
-        if name in table:
-            raise TypeError(f"there are two behaviours {name!r}")
-        table[name] = maker
-        return maker
+class BehaviourRegistry(dict[str, Callable[[SpriteKind], _Behaviour]], Generic[_Behaviour]):
+    """Makers of behaviours by name; filled when the modules of this folder are imported."""
 
-    return register
+    def maker(
+        self, name: str
+    ) -> Callable[[Callable[[SpriteKind], _Behaviour]], Callable[[SpriteKind], _Behaviour]]:
+        """Register a function that makes the behaviour of a type.
 
+        Args:
+            name: of the behaviour, as rows of sprite classes write it.
 
-def update(name: str) -> Callable[[_MakerOf[Update]], _MakerOf[Update]]:
-    """Register a maker of what sprites do in a tick.
+        Raises:
+            TypeError: another function has this name.
+        """
 
-    Args:
-        name: of the behaviour.
-    """
-    return _register(UPDATES, name)
+        def register(maker: Callable[[SpriteKind], _Behaviour]) -> Callable[[SpriteKind], _Behaviour]:
+            if name in self:
+                raise TypeError(f"there are two behaviours {name!r}")
+            self[name] = maker
+            return maker
 
+        return register
 
-def plain_update(name: str) -> Callable[[_PlainUpdate], _PlainUpdate]:
-    """Register what sprites do in a tick.
+    def plain(self, name: str) -> Callable[[_Behaviour], _Behaviour]:
+        """Register a function that is the behaviour of all types.
 
-    Args:
-        name: of the behaviour.
-    """
+        Args:
+            name: of the behaviour, as rows of sprite classes write it.
 
-    def register(behaviour: _PlainUpdate) -> _PlainUpdate:
-        update(name)(lambda _kind: behaviour)
-        return behaviour
+        Raises:
+            TypeError: another function has this name.
+        """
 
-    return register
+        def register(behaviour: _Behaviour) -> _Behaviour:
+            self.maker(name)(lambda _kind: behaviour)
+            return behaviour
 
-
-def act(name: str) -> Callable[[_MakerOf[Act]], _MakerOf[Act]]:
-    """Register a maker of what the avatar does in a tick.
-
-    Args:
-        name: of the behaviour.
-    """
-    return _register(ACTS, name)
+        return register
 
 
-def plain_act(name: str) -> Callable[[_PlainAct], _PlainAct]:
-    """Register what the avatar does in a tick.
+UPDATES: Final = BehaviourRegistry[Update]()
+"""Behaviours of sprites in a tick."""
 
-    Args:
-        name: of the behaviour.
-    """
-
-    def register(behaviour: _PlainAct) -> _PlainAct:
-        act(name)(lambda _kind: behaviour)
-        return behaviour
-
-    return register
+ACTS: Final = BehaviourRegistry[Act]()
+"""Behaviours of the avatar in a tick."""

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from flagfall.tasks.vgdl.actions import DIRECTIONS
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
-from flagfall.tasks.vgdl.engine.sprites.behaviour import update
+from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
 from flagfall.tasks.vgdl.engine.state.play import Play, Update
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
 from flagfall.tasks.vgdl.engine.state.work_limit import LARGE_GROUP
@@ -37,7 +37,7 @@ def random_step(play: Play, sprite: Sprite, repeat: int) -> Direction:
     return direction
 
 
-@update("wanderer")
+@UPDATES.maker("wanderer")
 def _make_wanderer(kind: SpriteKind) -> Update:
     """`RandomNPC`: random steps."""
     repeat = kind.parameters["cons"]
@@ -167,13 +167,13 @@ _TOWARDS: Final = _steps_by_signs(away=False)
 _AWAY: Final = _steps_by_signs(away=True)
 
 
-@update("chaser")
+@UPDATES.maker("chaser")
 def _make_all_seeing_chaser(kind: SpriteKind) -> Update:
     """`Chaser` and `Fleeing`: a step that leads nearer or away, by one draw; or else a random one."""
     return _make_chaser(kind, nearest)
 
 
-@update("sighted_chaser")
+@UPDATES.maker("sighted_chaser")
 def _make_sighted_chaser(kind: SpriteKind) -> Update:
     """`LOSChaser`: a chaser that sees only what is straight ahead in its last random direction."""
     return _make_chaser(kind, _nearest_in_sight)
@@ -241,7 +241,7 @@ def candidates_twice(play: Play, wanted: Sequence[int]) -> list[Sprite]:
     return []
 
 
-@update("alternate_chaser")
+@UPDATES.maker("alternate_chaser")
 def _make_alternate_chaser(kind: SpriteKind) -> Update:
     """`AlternateChaser`: in the original it is meant to flee too, and never does."""
     wanted: tuple[int, ...] = kind.parameters["stype1"]
@@ -257,7 +257,7 @@ def _make_alternate_chaser(kind: SpriteKind) -> Update:
     return chase
 
 
-@update("random_alternate_chaser")
+@UPDATES.maker("random_alternate_chaser")
 def _make_random_alternate_chaser(kind: SpriteKind) -> Update:
     """`RandomAltChaser`: an `AlternateChaser` with random steps in between."""
     return make_epsilon_random(kind, _make_alternate_chaser(kind))

@@ -12,7 +12,7 @@ from typing import Final
 
 from flagfall.tasks.vgdl.actions import DIRECTIONS
 from flagfall.tasks.vgdl.engine.physics.movement import passive
-from flagfall.tasks.vgdl.engine.sprites.behaviour import plain_update, update
+from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
 from flagfall.tasks.vgdl.engine.state.play import Play, Update
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
 
@@ -81,7 +81,7 @@ def fly_on(play: Play, sprites: Sequence[Sprite]) -> None:
                 play.grid.enter(sprite)
 
 
-@plain_update("random_missile")
+@UPDATES.plain("random_missile")
 def _fly_in_random_direction(play: Play, sprites: Sequence[Sprite]) -> None:
     """`RandomMissile`: draw a direction once, and live forever regardless of `timeToLive`."""
     for sprite in sprites:
@@ -90,7 +90,7 @@ def _fly_in_random_direction(play: Play, sprites: Sequence[Sprite]) -> None:
         passive(play, sprite)
 
 
-@update("flicker")
+@UPDATES.maker("flicker")
 def _make_flicker(kind: SpriteKind) -> Update:
     """`Flicker`: gone in its update number `limit` + 2."""
     limit = kind.parameters["limit"]
@@ -105,7 +105,7 @@ def _make_flicker(kind: SpriteKind) -> Update:
     return burn
 
 
-@update("spreader")
+@UPDATES.maker("spreader")
 def _make_spreader(kind: SpriteKind) -> Update:
     """`Spreader`: a flicker that spawns around it in its second update; four draws in any case."""
     burn = _make_flicker(kind)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from flagfall.tasks.vgdl.actions import DIRECTIONS
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
-from flagfall.tasks.vgdl.engine.sprites.behaviour import update
+from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
 from flagfall.tasks.vgdl.engine.sprites.npcs import (
     candidates_twice,
     make_epsilon_random,
@@ -37,7 +37,7 @@ def _first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, floa
     return play.paths.first_step(here, (int(x / block), int(y / block)))
 
 
-@update("path_chaser")
+@UPDATES.maker("path_chaser")
 def _make_path_chaser(kind: SpriteKind) -> Update:
     """`PathChaser`: pursues the first of the nearest targets; a draw only if there is none."""
     wanted = kind.parameters["stype"]
@@ -57,7 +57,7 @@ def _make_path_chaser(kind: SpriteKind) -> Update:
     return chase
 
 
-@update("path_follower")
+@UPDATES.maker("path_follower")
 def _make_path_follower(kind: SpriteKind) -> Update:
     """`PathAltChaser`: pursues one target, even a dead one, until it covers it; then chooses another."""
     wanted: tuple[int, ...] = kind.parameters["stype1"]
@@ -89,7 +89,7 @@ def _make_path_follower(kind: SpriteKind) -> Update:
     return follow
 
 
-@update("random_path_follower")
+@UPDATES.maker("random_path_follower")
 def _make_random_path_follower(kind: SpriteKind) -> Update:
     """`RandomPathAltChaser`: a `PathAltChaser` with random steps in between."""
     return make_epsilon_random(kind, _make_path_follower(kind))

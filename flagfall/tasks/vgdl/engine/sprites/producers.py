@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from flagfall.tasks.vgdl.actions import DIRECTIONS
 from flagfall.tasks.vgdl.engine.physics.movement import active
-from flagfall.tasks.vgdl.engine.sprites.behaviour import update
+from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
 from flagfall.tasks.vgdl.engine.sprites.passive import age
 from flagfall.tasks.vgdl.engine.state.play import Play, Update
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
@@ -60,7 +60,7 @@ class Spawner:
                 born.oy = sprite.oy
 
 
-@update("spawner")
+@UPDATES.maker("spawner")
 def _make_spawner(kind: SpriteKind) -> Update:
     """`SpawnPoint`, `Bomber`, and `SpawnPointMultiSprite`, which makes one of each type at a time."""
     spawner = Spawner(kind)
@@ -72,7 +72,7 @@ def _make_spawner(kind: SpriteKind) -> Update:
     return spawn
 
 
-@update("wandering_spawner")
+@UPDATES.maker("wandering_spawner")
 def _make_wandering_spawner(kind: SpriteKind) -> Update:
     """`RandomBomber`: a random step first."""
     spawner = Spawner(kind)
@@ -86,7 +86,7 @@ def _make_wandering_spawner(kind: SpriteKind) -> Update:
     return wander_and_spawn
 
 
-@update("choosing_spawner")
+@UPDATES.maker("choosing_spawner")
 def _make_choosing_spawner(kind: SpriteKind) -> Update:
     """`BomberRandomMissile`: draw the product first, even if nothing is spawned."""
     spawner = Spawner(kind)

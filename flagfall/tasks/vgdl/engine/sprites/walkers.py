@@ -9,7 +9,7 @@ from typing import Final
 
 from flagfall.tasks.vgdl.engine.physics.motion import move
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
-from flagfall.tasks.vgdl.engine.sprites.behaviour import update
+from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
 from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
 from flagfall.tasks.vgdl.engine.state.play import Play, Update
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
@@ -44,7 +44,7 @@ def jump(play: Play, sprite: Sprite) -> None:
     move(play, sprite, 0, -1, _JUMP_PIXELS)
 
 
-@update("walker")
+@UPDATES.maker("walker")
 def _make_walker(kind: SpriteKind) -> Update:
     """`Walker`: always at full speed; where it is stuck it goes on in its orientation, or draws a side."""
     steers: bool = kind.parameters["airsteering"]
@@ -63,7 +63,7 @@ def _make_walker(kind: SpriteKind) -> Update:
     return walk
 
 
-@update("jumper")
+@UPDATES.maker("jumper")
 def _make_jumper(kind: SpriteKind) -> Update:
     """`WalkerJumper`: walks, and jumps with a probability."""
     chance = kind.parameters["probability"]
