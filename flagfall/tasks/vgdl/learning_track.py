@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.timing.durations import MINUTE, NEVER_NS
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class TrackRules:
             UsageError: there is no such preset, or a number is invalid.
         """
         if name not in RULES:
-            raise UsageError(f"unknown rules {name!r}{nearest(name, RULES)}")
+            raise UsageError(f"unknown rules {name!r}{suggest(name, RULES)}")
         rules = attrs.evolve(
             RULES[name], **{key: value for key, value in changes.items() if value is not None}
         )

@@ -13,7 +13,7 @@ import attrs
 from flagfall.agents.command_line import split_command
 from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.registry import agent_name, is_human, is_sample
-from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import (
     COMMAND,
     is_command,
@@ -23,8 +23,8 @@ from flagfall.agents.spec import (
 )
 from flagfall.agents.zmq.messages import is_remote
 from flagfall.configfile.problems import Mistakes
-from flagfall.errors import UsageError, nearest
-from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, is_endless, seats_of, usual_policy
+from flagfall.errors import UsageError, suggest
+from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, default_policy, is_endless, seats_of
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
@@ -127,14 +127,14 @@ def _spec(spec: str, folder: Path) -> str:
         )
     place, colon, name = spec.rpartition(":")
     if not (colon and place and name):
-        hint = nearest(spec, SAMPLES)
+        hint = suggest(spec, SAMPLES)
         raise UsageError(f"unknown agent {spec!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
     if not place.endswith(".py"):
         return spec
     path = folder / place
     if not path.is_file():
         beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        raise UsageError(f"no such agent file: {path}{nearest(path.name, beside)}")
+        raise UsageError(f"no such agent file: {path}{suggest(path.name, beside)}")
     return f"{path.resolve()}:{name}"
 
 
@@ -274,7 +274,7 @@ def _name_and_tasks(
     name = said.name or (said.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = said.scheduler if said.episodes is None else f"sequential:{said.episodes}"
     if options or any(task in COMMAI_CATALOG for task in ids):
-        return name, config_of(ids, policy or usual_policy(said.steps), options, name=name), None, None
+        return name, config_of(ids, policy or default_policy(said.steps), options, name=name), None, None
     return name, ids, policy, None
 
 
