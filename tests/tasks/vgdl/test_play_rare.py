@@ -104,7 +104,7 @@ def test_many_path_chasers_in_a_wide_level_are_too_much() -> None:
 
 def test_a_level_in_which_too_much_stands_in_one_place_is_refused() -> None:
     sprites = "avatar > NullAvatar\nc > Passive wMult=60 hMult=60"
-    with pytest.raises(GameError, match="too much stands in one place"):
+    with pytest.raises(GameError, match="too large sprites in one place"):
         begin(sprites, "c c > killSprite", "A" + "." * 99 + "/" + "c" * 100)
 
 

@@ -49,7 +49,8 @@ def begin(game: Game, level: LevelDefinition, seed: int, block_size: int, memory
         _populate(play)
         find_contacts(play)
     except WorkLimitExceeded as reason:
-        raise GameError(SourcePosition(level.name, 1), f"too much stands in one place: {reason}") from None
+        text = f"too many or too large sprites in one place: {reason}"
+        raise GameError(SourcePosition(level.name, 1), text) from None
     play.avatar = _find_avatar(play)
     if play.avatar is not None:
         play.idle.remove(play.avatar)

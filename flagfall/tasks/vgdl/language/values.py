@@ -81,7 +81,7 @@ COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
 NO_SCORE: Final = 1 << 40
 """Value of a score that is not an integer: it adds nothing, and the original logs a message each time."""
 
-NO_SCORE_MESSAGE: Final = "a scoreChange is no integer"
+NO_SCORE_MESSAGE: Final = "a scoreChange is not an integer"
 """The message."""
 
 _CONSTANTS: Final[Mapping[str, tuple[ValueKind, Value]]] = {

@@ -22,7 +22,7 @@ from flagfall.tasks.vgdl.views.state_observation import (
 )
 
 MAX_CACHED: Final = 20_000
-"""So many sprites have their text kept, each at one place; more than a game can have at once."""
+"""Limit of cached texts of sprites; a game cannot have more sprites at a time."""
 
 _PLAIN_BELOW: Final = 10_000_000
 _PLAIN_FROM: Final = 0.001

@@ -110,7 +110,7 @@ def _compile_inner(rule: EffectRule, game: Game) -> Effect:
 def _lacking_sprites(rule: EffectRule) -> Effect:
     """Return an effect that logs that its sprites are missing; its score is added all the same."""
     score: Any = rule.parameters["scoreChange"]
-    message = f"{rule.effect} has not the sprites that it needs"
+    message = f"{rule.effect} lacks the sprites that it needs"
 
     def run(play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
         play.warn(message)

@@ -54,7 +54,7 @@ def move_on(play: Play, sprite: Sprite) -> None:
         accelerate(sprite, 0, sprite.gravity * mass, 0)
     sprite.speed *= 1 - parameters["friction"]
     if not abs(sprite.speed) < MAX_SPEED:
-        raise OverflowError("a sprite is faster than anything")
+        raise OverflowError(f"a sprite is faster than {MAX_SPEED:g} pixels a tick")
 
 
 def accelerate(sprite: Sprite, dx: float, dy: float, speed: float) -> int:
@@ -80,7 +80,7 @@ def accelerate(sprite: Sprite, dx: float, dy: float, speed: float) -> int:
     vy = dy / mass + sprite.oy * speed
     length = sqrt(vx * vx + vy * vy)
     if not length < MAX_SPEED:
-        raise OverflowError("a sprite is faster than anything")
+        raise OverflowError(f"a sprite is faster than {MAX_SPEED:g} pixels a tick")
     sprite.ox, sprite.oy = (vx / length, vy / length) if length else (vx, vy)
     most: float = parameters["max_speed"]
     sprite.speed = length if most == -1 else min(length, most)

@@ -68,5 +68,5 @@ def run_edges(play: Play) -> None:
                     ):
                         play.score += effect(play, sprite, None)
                         if len(group) != size:
-                            play.warn("an edge effect added to the sprites it was walking over")
+                            play.warn("an edge effect made sprites of the type over which it runs")
                             break

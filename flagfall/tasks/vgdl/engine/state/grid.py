@@ -106,7 +106,7 @@ class Grid:
         if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
             sprite.x = max(1 - _FARTHEST, min(sprite.x, _FARTHEST - 1))
             sprite.y = max(1 - _FARTHEST, min(sprite.y, _FARTHEST - 1))
-            raise OverflowError("a sprite has gone out of all bounds")
+            raise OverflowError("the position of a sprite exceeds 32 bits")
         if sprite.cells:
             self.leave(sprite)
         block = self.block_size
