@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.agents.agent import adapt
 from flagfall.agents.round1.learner import LEARNER_MODULES
-from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import foreign_name, is_foreign, is_track_client
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _OTHERS: Final = ("human", "human-line", "human-dot", "human-immediate", "human-keys", "human-room", "zmq")
-"""Who else has a name; `flagfall.agents.human.player` and `foreign` have them."""
+"""Who else has a name; `flagfall.agents.human.registry` has them."""
 
 
 def is_sample(spec: str) -> bool:
@@ -46,7 +46,7 @@ def make_human(spec: str) -> Human:
     Raises:
         UsageError: there is none.
     """
-    from flagfall.agents.human.player import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
+    from flagfall.agents.human.registry import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
 
     if spec not in HUMANS:
         raise UsageError(f"unknown human player {spec!r}{suggest(spec, HUMANS)}")

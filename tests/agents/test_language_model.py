@@ -282,7 +282,7 @@ async def test_nothing_is_played_in_time_where_no_answer_comes(server: Any, trou
 
 async def test_nobody_is_there(server: Any):
     running = server(tired)
-    unused = Endpoint.told(running.url, "", "")
+    unused = Endpoint.from_env(running.url, "", "")
     played = await play_here(
         Choice(1), LoopHost(LanguageModel("http://127.0.0.1:9/v1"), "model"), control=CONTROL
     )

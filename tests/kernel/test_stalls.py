@@ -183,16 +183,18 @@ def judged(
         ledger=StallLedger(),
         cost_of_this_step=lambda _now_ns: NO_COST,
     )
-    stage: Any = SimpleNamespace(
-        paced=lambda _phase: False,
-        overdue=lambda _seat, _spent_ns, _credit_ns: verdicts.append((now_ns / MS, "late")),
-        fell=lambda _seat, _reason, _detail: verdicts.append((now_ns / MS, "disqualified")),
+    referee: Any = SimpleNamespace(
+        abortable=False,
+        result_until_ns=0,
+        is_paced=lambda _phase: False,
+        deadline=lambda _seat, verdict, _spent_ns, _credit_ns: verdicts.append((now_ns / MS, verdict)),
+        disqualified=lambda _seat, _reason, _detail: verdicts.append((now_ns / MS, "disqualified")),
     )
-    seat = Seat(0, TimeControl.parse(control), keeper, stage)
+    seat = Seat(0, TimeControl.parse(control), keeper, referee)
     seat.post(Envelope(0, None, 0, phase, None), 0)
     left = list(stalls)
     while not verdicts:
-        now_ns = max(now_ns, seat.due_ns)
+        now_ns = max(now_ns, seat.clock.due_ns)
         while left and left[0][0] * MS <= now_ns:
             began, lost = left.pop(0)
             now_ns = max(now_ns, int((began + lost) * MS))

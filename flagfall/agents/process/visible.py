@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import COMMAND, is_command
 from flagfall.errors import UsageError
 

@@ -226,7 +226,7 @@ class _Sitting:
             await talk.answer_turns(link)
             in_order = True
         except trio.Cancelled:
-            in_order = self.seat.out is None
+            in_order = self.seat.disqualified is None
             raise
         except LinkLost as lost:
             if not self.seat.closed:

@@ -13,7 +13,7 @@ import attrs
 from flagfall.agents.command_line import split_command
 from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.registry import agent_name, is_human, is_sample
-from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import (
     COMMAND,
     is_command,

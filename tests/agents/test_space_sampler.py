@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 from flagfall.agents.samples.basic import RandomAgent
-from flagfall.agents.samples.space_sampler import any_value
+from flagfall.agents.samples.space_sampler import sample
 from flagfall.kernel.spaces import describe_space
 from flagfall.playing import run
 from flagfall.tasks.adapters.space_values import contains
@@ -39,20 +39,20 @@ SPACES: dict[str, spaces.Space[Any]] = {
 @pytest.mark.parametrize("name", SPACES)
 def test_they_are_of_the_space(name: str):
     described, random = describe_space(SPACES[name]), Random(0)
-    drawn = [any_value(described, random) for _ in range(100)]
+    drawn = [sample(described, random) for _ in range(100)]
     assert all(contains(SPACES[name], value) for value in drawn)
     assert len({str(value) for value in drawn}) > 1
 
 
 def test_every_number_of_a_discrete_space_comes():
     described, random = describe_space(SPACES["discrete"]), Random(0)
-    assert {any_value(described, random) for _ in range(200)} == {-2, -1, 0, 1, 2}
+    assert {sample(described, random) for _ in range(200)} == {-2, -1, 0, 1, 2}
 
 
 def test_of_what_is_not_described_there_is_none():
     graph = spaces.Graph(spaces.Box(0, 1, (2,)), None)
-    assert any_value(describe_space(graph), Random(0)) is None
-    assert any_value({}, Random(0)) is None
+    assert sample(describe_space(graph), Random(0)) is None
+    assert sample({}, Random(0)) is None
 
 
 @pytest.mark.parametrize(
