@@ -121,11 +121,11 @@ class LogSink:
             return
         if not self._broken:
             try:
-                _TELL[type(event)](self, event)
+                _LOG_METHODS[type(event)](self, event)
             except (OSError, ValueError):  # standard error is closed, for instance
                 self._broken = True
 
-    def _tell_turn(self, event: TurnPlayed) -> None:
+    def _log_turn(self, event: TurnPlayed) -> None:
         fields: dict[str, Any] = {
             "seat": event.seat,
             "turn": event.turn,
@@ -145,7 +145,7 @@ class LogSink:
             more = {"note": "further ones are counted only"} if told == MAX_WARNINGS else {}
             self._log.warning(what, seat=seat, **fields, **more)
 
-    def _tell_header(self, event: MatchStarted) -> None:
+    def _log_header(self, event: MatchStarted) -> None:
         self._match_log.info(
             "match started",
             agents=list(event.agents),
@@ -155,31 +155,31 @@ class LogSink:
             clock=event.clock,
         )
 
-    def _tell_ready(self, event: SeatReady) -> None:
+    def _log_ready(self, event: SeatReady) -> None:
         self._log.info("seat ready", seat=event.seat, host=event.host, spent_ms=event.spent_ns / 1e6)
 
-    def _tell_start(self, event: TaskStarted) -> None:
+    def _log_task_start(self, event: TaskStarted) -> None:
         self._log = self._match_log.bind(task=event.task, index=event.index)
         self._log.info("task started")
 
-    def _tell_end(self, event: TaskEnded) -> None:
+    def _log_task_end(self, event: TaskEnded) -> None:
         self._log.info(
             "task ended", result=event.result, reward=event.reward, steps=event.steps, ended=event.ended
         )
         self._log = self._match_log
 
-    def _tell_drop(self, event: ReplyDropped) -> None:
+    def _log_dropped_reply(self, event: ReplyDropped) -> None:
         self._warn("reply dropped", event.seat, turn=event.turn, why=event.why)
 
-    def _tell_fall(self, event: SeatDisqualified) -> None:
+    def _log_disqualification(self, event: SeatDisqualified) -> None:
         self._log.warning(
             "seat disqualified", seat=event.seat, reason=event.reason, detail=writable(event.detail)
         )
 
-    def _tell_stall(self, event: StallSeen) -> None:
+    def _log_stall(self, event: StallSeen) -> None:
         self._warn("stall", -1 if event.seat is None else event.seat, lost_ms=event.lost_ns / 1e6)
 
-    def _tell_over(self, event: MatchEnded) -> None:
+    def _log_match_end(self, event: MatchEnded) -> None:
         for (what, seat), count in sorted(self._warned.items()):
             if count > MAX_WARNINGS:
                 self._match_log.warning(f"{what}: in all", seat=seat, count=count)
@@ -191,14 +191,14 @@ def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-_TELL: Final[Mapping[type[Event], Callable[[LogSink, Any], None]]] = {
-    MatchStarted: LogSink._tell_header,  # noqa: SLF001 - the table belongs to the class
-    SeatReady: LogSink._tell_ready,  # noqa: SLF001
-    TurnPlayed: LogSink._tell_turn,  # noqa: SLF001
-    TaskStarted: LogSink._tell_start,  # noqa: SLF001
-    TaskEnded: LogSink._tell_end,  # noqa: SLF001
-    ReplyDropped: LogSink._tell_drop,  # noqa: SLF001
-    SeatDisqualified: LogSink._tell_fall,  # noqa: SLF001
-    StallSeen: LogSink._tell_stall,  # noqa: SLF001
-    MatchEnded: LogSink._tell_over,  # noqa: SLF001
+_LOG_METHODS: Final[Mapping[type[Event], Callable[[LogSink, Any], None]]] = {
+    MatchStarted: LogSink._log_header,  # noqa: SLF001 - the table belongs to the class
+    SeatReady: LogSink._log_ready,  # noqa: SLF001
+    TurnPlayed: LogSink._log_turn,  # noqa: SLF001
+    TaskStarted: LogSink._log_task_start,  # noqa: SLF001
+    TaskEnded: LogSink._log_task_end,  # noqa: SLF001
+    ReplyDropped: LogSink._log_dropped_reply,  # noqa: SLF001
+    SeatDisqualified: LogSink._log_disqualification,  # noqa: SLF001
+    StallSeen: LogSink._log_stall,  # noqa: SLF001
+    MatchEnded: LogSink._log_match_end,  # noqa: SLF001
 }
