@@ -121,7 +121,7 @@ class SeatReady(Event, frozen=True, tag="ready"):
     Attributes:
         seat: the number of the seat.
         spent_ns: how long it took.
-        host: where the agent runs: `task`, `thread` or `process`.
+        host: where the agent runs: `task`, `thread`, `process` or `remote`.
     """
 
     seat: Whole

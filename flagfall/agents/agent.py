@@ -27,7 +27,10 @@ from flagfall.agents.round1.learner import is_round1_learner, learner_answer
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.match import Briefing
+from flagfall.kernel.tracebacks import hide_frames
 from flagfall.timing import ElapsedTimer
+
+hide_frames(__file__)
 
 Answer: TypeAlias = Callable[[Envelope], Any]
 """Gives the answer to an envelope, or an awaitable of it."""

@@ -8,6 +8,9 @@ import inspect
 from typing import Any
 
 from flagfall.agents.agent import AgentSeat, PlayedAgent
+from flagfall.kernel.tracebacks import hide_frames
+
+hide_frames(__file__)
 
 
 async def play_seat(agent: PlayedAgent, seat: AgentSeat) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["AgentHost", "Briefing", "MatchResult", "SeatReport", "TaskTally", "WritingSink"]
+__all__ = [
+    "AgentHost",
+    "Briefing",
+    "HostKind",
+    "LocalHostKind",
+    "MatchResult",
+    "SeatReport",
+    "TaskTally",
+    "WritingSink",
+]
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
@@ -17,6 +26,14 @@ if TYPE_CHECKING:
     from flagfall.kernel.roles import Outcome
     from flagfall.kernel.seat import Seat
     from flagfall.kernel.spaces import Spaces
+
+
+HostKind: TypeAlias = Literal["task", "thread", "process", "remote"]
+"""Where an agent runs: in the event loop, in a thread, in a process that is started for it, or in a
+program that connects."""
+
+LocalHostKind: TypeAlias = Literal["task", "thread", "process"]
+"""The kinds of hosts that a user may ask for: an agent that connects is always remote."""
 
 
 @attrs.frozen
@@ -50,7 +67,7 @@ class AgentHost(Protocol):
         """The agent's name in tables and records."""
 
     @property
-    def kind(self) -> Literal["task", "thread", "process"]:
+    def kind(self) -> HostKind:
         """Where the agent runs."""
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:

@@ -354,7 +354,7 @@ class _Environment:
         tasks = getattr(self._scheduler, "tasks", ())
         if isinstance(tasks, Sequence) and tasks and isinstance(tasks[0], TaskRole):
             self._show(tasks[0])
-            if any(host.kind == "process" for host in self._hosts):
+            if any(host.kind in {"process", "remote"} for host in self._hosts):
                 with suppress(Exception):  # whoever needs them is told
                     spaces_of(tasks[0], 0)  # what describing them imports is no agent's time
         answers = await self._stage.notify(Notice("start"))

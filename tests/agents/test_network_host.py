@@ -18,7 +18,8 @@ import trustme
 from flagfall.agents.connections import admission
 from flagfall.agents.connections.admission import open_series
 from flagfall.agents.connections.handshakes import MAX_HANDSHAKES
-from flagfall.agents.hosts.network import MAX_UNASKED, NetworkHost, parse_network
+from flagfall.agents.hosts.network import MAX_UNASKED, NetworkHost
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.wire.admission import Joining
 from flagfall.agents.wire.client import Invitation, play_as_guest
 from flagfall.agents.wire.messages import Failed
@@ -26,7 +27,6 @@ from flagfall.agents.wire.websocket import MAX_PINGS, WebSocketPayloads
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.pipes import BytePipe
-from flagfall.playing import host_agent
 from flagfall.timing import TimeControl
 from tests.fakes import NIL, CountTask, Played, Sleeper, TogetherTask, play_here
 
@@ -55,7 +55,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def hosted(scheme: str, port: int, certificate: Path | None = None, **more: Any) -> NetworkHost:
     secured = certificate if scheme in {"tls", "wss"} else None
-    return parse_network(f"{scheme}://127.0.0.1:{port}", Joining(certificate=secured, **more))
+    return NetworkHost(scheme, port, "127.0.0.1", Joining(certificate=secured, **more))
 
 
 def invited(scheme: str, port: int, authority: Path | None = None, **more: Any) -> Invitation:
@@ -751,7 +751,7 @@ def test_texts_that_cannot_be(port: int):
         "wss://127.0.0.1:0",
     ):
         with pytest.raises(UsageError):
-            parse_network(text)
+            host_agent(text)
     with pytest.raises(UsageError, match=r"needs a token"):
         host_agent(f"tcp://*:{port}")
     with pytest.raises(UsageError, match=r"name its file"):
@@ -762,10 +762,10 @@ def test_texts_that_cannot_be(port: int):
 
 def test_what_others_can_reach_needs_a_token_and_should_be_secured(port: int, certificates: dict[str, Path]):
     with pytest.warns(UserWarning, match="not secured"):
-        parse_network(f"tcp://*:{port}", Joining(token=TOKEN))
-    parse_network(f"wss://*:{port}", Joining(token=TOKEN, certificate=certificates["host"]))
+        host_agent(f"tcp://*:{port}", joining=Joining(token=TOKEN))
+    host_agent(f"wss://*:{port}", joining=Joining(token=TOKEN, certificate=certificates["host"]))
     with pytest.raises(UsageError, match=r"write tls:// or wss://"):
-        parse_network(f"ws://127.0.0.1:{port}", Joining(certificate=certificates["host"]))
+        host_agent(f"ws://127.0.0.1:{port}", joining=Joining(certificate=certificates["host"]))
 
 
 def test_joining_that_cannot_be(tmp_path: Path, port: int):

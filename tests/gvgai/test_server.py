@@ -19,8 +19,8 @@ from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.gvgai.server import Session, TrackServer
 from flagfall.kernel.match import SeatReport
-from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.timing import MS, TimeControl

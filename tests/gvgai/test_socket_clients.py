@@ -21,6 +21,7 @@ import pytest
 import trio
 
 from flagfall.agents.connections.addresses import LOOPBACK, try_port
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
 from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.sandbox import check_sandbox
@@ -31,8 +32,8 @@ from flagfall.gvgai import play_track as play_track_module
 from flagfall.gvgai.clients import host, launcher, network
 from flagfall.gvgai.clients.network import is_made_by, own_networks_work
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
-from flagfall.playing import host_agent, rebuild
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tournament.plan.parser import parse_plan

@@ -24,6 +24,9 @@ from trio.lowlevel import Task, current_task
 
 from flagfall.errors import AgentFault
 from flagfall.kernel.seat import Seat
+from flagfall.kernel.tracebacks import hide_frames
+
+hide_frames(__file__)
 
 MAX_IGNORED_CANCELLATIONS: Final = 100
 """How often a task may go on waiting after it was told to stop (cleaning up takes a few)."""

@@ -10,7 +10,7 @@ __all__ = ["LoopHost"]
 
 from collections.abc import Coroutine
 from contextlib import nullcontext
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import trio
 
@@ -18,10 +18,13 @@ from flagfall.agents.agent import PlayedAgent, adapt
 from flagfall.agents.hosts.cancellation import Leash, drive, unshield
 from flagfall.agents.loop import play_seat, settled
 from flagfall.errors import AgentFault, UsageError
+from flagfall.kernel.hosting import HostKind
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
-from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing.cpu_clock import counting_steps
+
+hide_frames(__file__)
 
 CLOSE_SECONDS: Final = 0.5
 """What `close` of an agent may take."""
@@ -40,7 +43,7 @@ class LoopHost:
         name: for tables and records.
     """
 
-    kind: Literal["task"] = "task"
+    kind: HostKind = "task"
 
     def __init__(self, agent: Any, name: str) -> None:
         self.name = name

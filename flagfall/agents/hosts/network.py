@@ -12,22 +12,23 @@
 
 from __future__ import annotations
 
-__all__ = ["ANYBODY", "NetworkHost", "parse_network"]
+__all__ = ["NetworkHost"]
 
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, Literal
+from typing import Final
 
 import trio
 
 from flagfall.agents.connections.addresses import checked_address, checked_port, is_loopback, try_port
 from flagfall.agents.connections.admission import SeriesDoor
-from flagfall.agents.spec import NETWORK, is_network
+from flagfall.agents.spec import NETWORK
 from flagfall.agents.wire.admission import Door, Joining, Opening
 from flagfall.agents.wire.session import Payloads, WireTalk
 from flagfall.errors import AgentFault, UsageError, nearest
 from flagfall.kernel.channels.pipes import Bytes, PayloadPipe
+from flagfall.kernel.hosting import HostKind
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing import TimeControl
@@ -35,7 +36,7 @@ from flagfall.timing import TimeControl
 MAX_UNASKED: Final = 1_000
 """So many messages that answer nothing may come while one answer is waited for; then the agent is out."""
 
-ANYBODY: Final = Joining()
+_NO_TOKEN: Final = Joining()
 
 
 class NetworkHost:
@@ -55,14 +56,14 @@ class NetworkHost:
         UsageError: a value that cannot be, a port that is not free, no library for WebSocket.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "remote"
 
     def __init__(
         self,
         scheme: str,
         port: int,
         address: str,
-        joining: Joining = ANYBODY,
+        joining: Joining = _NO_TOKEN,
         name: str | None = None,
     ) -> None:
         if scheme not in NETWORK:
@@ -167,21 +168,3 @@ def _web(*, browsers: bool) -> Opening:
         return payloads
 
     return accept
-
-
-def parse_network(text: str, joining: Joining = ANYBODY, name: str | None = None) -> NetworkHost:
-    """The host for a text such as `tcp://127.0.0.1:7777`, `wss://*:7777` or `tls://[::1]:7777`.
-
-    Args:
-        text: see there.
-        joining: who may join.
-        name: for tables and records.
-
-    Raises:
-        UsageError: it is no such text, or there can be no such host.
-    """
-    scheme, _, rest = text.partition("://")
-    address, _, port = rest.rpartition(":")
-    if not (is_network(text) and address and port.isdecimal() and port.isascii()):
-        raise UsageError(f"no address for an agent: {text!r}; write such as tcp://127.0.0.1:7777")
-    return NetworkHost(scheme, int(port), address, joining, name)

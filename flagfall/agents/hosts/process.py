@@ -10,12 +10,14 @@ __all__ = ["WORKER", "ProcessHost"]
 
 import sys
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from flagfall.agents.hosts.subprocess_session import play_by_wire
 from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
+from flagfall.agents.spec import AgentSpec
+from flagfall.kernel.hosting import HostKind
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 
@@ -32,11 +34,11 @@ class ProcessHost:
         UsageError: a sandbox is asked for, and there can be none here, or it could not read the agent.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "process"
 
     def __init__(self, spec: str, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
         self.name = name
-        self._spec = _absolute(spec)
+        self._spec = AgentSpec.parse(spec).in_folder(Path.cwd()).text  # a sandbox has another working folder
         self._isolation = isolation
         self._shown = code_of_spec(self._spec) if isolation.kind == "sandbox" else ()
         if isolation.kind == "sandbox":
@@ -49,9 +51,3 @@ class ProcessHost:
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")
 """The program that plays a Python agent; `--check SPEC` only loads one."""
-
-
-def _absolute(spec: str) -> str:
-    """The spec with the whole path of a file: a sandbox may stand elsewhere."""
-    place, colon, name = spec.rpartition(":")
-    return f"{Path(place).absolute()}{colon}{name}" if place.endswith(".py") else spec

@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import trio
 
@@ -22,6 +22,7 @@ from flagfall.agents.wire.session import CLOSE_SECONDS, Wire, WireTalk
 from flagfall.agents.wire.worker import TurnTimes, serve
 from flagfall.errors import HostFault
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
+from flagfall.kernel.hosting import HostKind
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing.clocks import clock_of
@@ -35,7 +36,7 @@ class ThreadHost:
         name: for tables and records.
     """
 
-    kind: Literal["thread"] = "thread"
+    kind: HostKind = "thread"
 
     def __init__(self, agent: Any, name: str) -> None:
         self.name = name

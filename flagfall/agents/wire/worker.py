@@ -44,8 +44,10 @@ from flagfall.kernel.channels.lines import LineReader
 from flagfall.kernel.channels.pipes import READ_BYTES
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.spaces import has_arrays
-from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs
+
+hide_frames(__file__)
 
 _METHODS: Final = ("start", "init", "act", "reply", "result", "close", "run")
 

@@ -9,12 +9,12 @@ Rule: the wire has no numbers of turns, so the order must say what answers what.
 
 from __future__ import annotations
 
-__all__ = ["RemoteLearnerHost", "is_remote", "parse_remote"]
+__all__ = ["RemoteLearnerHost"]
 
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Final, Literal
+from typing import Final
 
 import trio
 
@@ -23,18 +23,17 @@ from flagfall.agents.connections.addresses import LOOPBACK, checked_address, che
 from flagfall.agents.connections.admission import Census, SeriesDoor
 from flagfall.agents.process.isolation import NO_ISOLATION
 from flagfall.agents.process.supervised import LAST_WORDS_SECONDS, Guarded, open_guarded
+from flagfall.agents.spec import LEARNER_PORT
 from flagfall.agents.wire.session import described
-from flagfall.agents.zmq.messages import is_remote, read_reply, reward_text, token_text
+from flagfall.agents.zmq.messages import read_reply, reward_text, token_text
 from flagfall.agents.zmq.pair_socket import LearnerDoor, LearnerLink, LinkLost
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.hosting import HostKind
 from flagfall.kernel.match import Briefing
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NowNs, TimeControl
-
-DEFAULT_PORT: Final = 5556
-"""The port of round 1, which its example learners connect to."""
 
 MAX_DROPPED_AT_ONCE: Final = 100
 """After so many replies that answer nothing the rest of the loop runs; each takes some microseconds."""
@@ -69,11 +68,9 @@ class RemoteLearnerHost:
         UsageError: a value that cannot be, a port that is not free, no such program.
     """
 
-    kind: Literal["process"] = "process"
-
     def __init__(
         self,
-        port: int = DEFAULT_PORT,
+        port: int = LEARNER_PORT,
         address: str = LOOPBACK,
         command: str | None = None,
         name: str | None = None,
@@ -86,6 +83,11 @@ class RemoteLearnerHost:
         self._address = checked_address(address)
         self._command = None if command is None else [*split_command(command), str(port)]
         try_port(self._address, port)
+
+    @property
+    def kind(self) -> HostKind:
+        """`remote`, or `process` where the learner is started here."""
+        return "remote" if self._command is None else "process"
 
     def check(self, control: TimeControl) -> None:
         """Whether the learner can be timed like that.
@@ -354,29 +356,3 @@ async def _lose_when_ended(sitting: _Sitting, guarded: Guarded) -> None:
     await guarded.process.wait()
     await trio.sleep(READ_HELLO_SECONDS)
     sitting.lose("its program ended before it said hello")
-
-
-# What is said on the command line.
-
-
-def parse_remote(
-    text: str, command: str | None = None, name: str | None = None, token: str = ""
-) -> RemoteLearnerHost:
-    """The host for a text such as `zmq:5556`, `zmq://127.0.0.1:5556`, `zmq://*:5556` or `zmq://[::1]:5556`.
-
-    Args:
-        text: see there; without a port it is 5556, without an address 127.0.0.1.
-        command: a program to start, see `RemoteLearnerHost`.
-        name: for tables and records.
-        token: what a learner must send first, see `RemoteLearnerHost`.
-
-    Raises:
-        UsageError: it is no such text, or there can be no such host.
-    """
-    scheme, colon, rest = text.partition(":")
-    address, port = LOOPBACK, rest
-    if rest.startswith("//"):
-        address, colon, port = rest[2:].rpartition(":")
-    if scheme != "zmq" or not (text == "zmq" or (colon and address and port.isdecimal() and port.isascii())):
-        raise UsageError(f"no remote learner: {text!r}; write zmq:PORT or zmq://ADDRESS:PORT")
-    return RemoteLearnerHost(int(port) if port else DEFAULT_PORT, address, command, name, token)

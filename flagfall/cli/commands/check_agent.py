@@ -43,22 +43,23 @@ def check_agent(
         show: As for `flagfall run`.
         json: Print one JSON object instead of a table.
     """
+    from flagfall.agents.hosts.registry import host_agent
     from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
-    from flagfall.agents.registry import is_human
-    from flagfall.agents.spec import is_command, is_foreign, is_track_client
+    from flagfall.agents.spec import REMOTE, AgentSpec
     from flagfall.cli.console.output import harmless, print_json, print_table, table
     from flagfall.cli.runs.preflight import check_now
-    from flagfall.playing import DEFAULT_TIME_CONTROL, host_agent
+    from flagfall.playing import DEFAULT_TIME_CONTROL
     from flagfall.testing.agent_report import Examinee, examine
     from flagfall.timing import TimeControl
 
-    if is_human(spec) or (is_foreign(spec) and not is_command(spec) and not is_track_client(spec)):
-        raise UsageError(f"{spec}: an examination starts its agent itself, again and again")
+    scheme = AgentSpec.parse(spec).scheme
+    if scheme == "human" or scheme in REMOTE:
+        raise UsageError(f"{spec}: check-agent starts the agent itself, several times: name one it can start")
     kept = Isolation.told(isolation, limits, pass_env, show)
     if host != "process" and kept != USUAL_ISOLATION:
         raise UsageError("--isolation, --limits and --pass-env are for agents in processes: leave --host out")
-    host_agent(spec, host, "agent", kept)  # what cannot be is told before anything is played
-    if host == "process" and not is_command(spec):
+    host_agent(spec, host, "agent", kept)  # report invalid options before anything is played
+    if host == "process" and scheme != "cmd":
         check_now([spec], kept)
     examinee = Examinee(
         lambda name: host_agent(spec, host, name, kept),

@@ -15,26 +15,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.process.visible import code_of, refuse_private
-from flagfall.agents.registry import agent_name, is_human, is_sample
-from flagfall.agents.spec import is_foreign, is_network
-from flagfall.agents.zmq.messages import is_remote
+from flagfall.agents.spec import NETWORK, REMOTE, AgentSpec
 from flagfall.cli.runs.results_file import check_results
 from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import derive_seed
-from flagfall.playing import (
-    DEFAULT_TIME_CONTROL,
-    HostKind,
-    TaskSetup,
-    host_agent,
-    is_endless,
-    seats_of,
-)
+from flagfall.playing import DEFAULT_TIME_CONTROL
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.series_names import numbered
 from flagfall.tasks.adapters.env_spec import split_texts
+from flagfall.tasks.building import TaskSetup, is_endless, seats_of
 from flagfall.timing import TimeControl
 from flagfall.timing.control import UNTIMED
 from flagfall.timing.durations import parse_duration
@@ -44,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flagfall.agents.wire.admission import Joining
+    from flagfall.kernel.hosting import LocalHostKind
     from flagfall.kernel.match import AgentHost
 
 NO_OPTIONS: Final = TaskOptions()
@@ -106,13 +100,13 @@ class Plan:
         return [
             spec
             for spec, host in self.hosts.items()
-            if host.kind == "process" and not is_sample(spec) and not is_foreign(spec)
+            if host.kind == "process" and AgentSpec.parse(spec).scheme == "python"
         ]
 
     @property
     def has_human(self) -> bool:
         """Whether somebody plays at the terminal."""
-        return any(is_human(spec) for spec in self.hosts)
+        return any(_is_human(spec) for spec in self.hosts)
 
 
 def make_plan(
@@ -126,7 +120,7 @@ def make_plan(
     seed: int = 0,
     time_control: str | None = None,
     clock: Literal["wall", "virtual"] = "wall",
-    host: HostKind | None = None,
+    host: LocalHostKind | None = None,
     isolation: Isolation = USUAL_ISOLATION,
     journal: Path | None = None,
     results: Path | None = None,
@@ -230,13 +224,13 @@ def _refuse_showing_records(
 def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> None:
     """A human takes the whole terminal."""
     for seating in seatings:
-        if len(seating) > 1 and any(is_human(agents[number]) for number in seating):
+        if len(seating) > 1 and any(_is_human(agents[number]) for number in seating):
             raise UsageError("--agent: a human plays alone in a match: there is one terminal")
 
 
 def _hosts(
     specs: Sequence[str],
-    kind: HostKind | None,
+    kind: LocalHostKind | None,
     isolation: Isolation,
     learner_command: str | None,
     joining: Joining | None,
@@ -252,29 +246,28 @@ def _hosts(
         raise UsageError(
             "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock out"
         )
-    if joining is not None and not any(is_network(spec) or is_remote(spec) for spec in specs):
+    parsed = {spec: AgentSpec.parse(spec) for spec in specs}
+    schemes = {spec.scheme for spec in parsed.values()}
+    if joining is not None and not schemes & REMOTE:
         raise UsageError(
             "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents who connect:"
             " name one, such as --agent tcp://127.0.0.1:7777"
         )
-    if joining is not None and (joining.certificate or joining.reconnect) and not any(map(is_network, specs)):
+    if joining is not None and (joining.certificate or joining.reconnect) and not schemes & NETWORK:
         raise UsageError(
             "--agent-cert, --agent-key and --agent-reconnect are not for learners over ZeroMQ: leave them out"
         )
-    distinct = list(dict.fromkeys(specs))
-    names = Counter(agent_name(spec) for spec in distinct)
-    made: dict[str, AgentHost] = {}
-    for spec in distinct:
-        short = agent_name(spec)
-        name = short if names[short] == 1 else spec
-        if learner_command is not None and is_remote(spec) and not virtual:
-            from flagfall.agents.zmq.host import parse_remote
+    names = Counter(spec.name for spec in parsed.values())
+    hosts: dict[str, AgentHost] = {}
+    for text, spec in parsed.items():
+        name = spec.name if names[spec.name] == 1 else text
+        asked = "task" if virtual else kind
+        hosts[text] = host_agent(text, asked, name, isolation, joining, learner_command)
+    return hosts
 
-            token = "" if joining is None else joining.token
-            made[spec] = parse_remote(spec, learner_command, name, token)
-        else:
-            made[spec] = host_agent(spec, "task" if virtual else kind, name, isolation, joining)
-    return made
+
+def _is_human(text: str) -> bool:
+    return AgentSpec.parse(text).scheme == "human"
 
 
 def _check_journal(path: Path) -> None:

@@ -23,8 +23,9 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.seeding import derive_seed
-from flagfall.playing import HostKind, TaskSetup
+from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
 
 
@@ -41,7 +42,7 @@ class AgentEntry:
 
     name: str
     spec: str
-    host: HostKind | None = None
+    host: LocalHostKind | None = None
     isolation: Isolation = USUAL_ISOLATION
 
 

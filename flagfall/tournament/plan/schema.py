@@ -19,7 +19,7 @@ from flagfall.agents.process.isolation import IsolationKind
 from flagfall.configfile.problems import Mistakes
 from flagfall.configfile.problems import Path as Place
 from flagfall.errors import UsageError, nearest
-from flagfall.playing import HostKind
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
 from flagfall.tournament.plan.model import MAX_SEED, Benchmark, Gauntlet, Knockout, RoundRobin, Swiss
@@ -54,7 +54,7 @@ class SaidAgent:
 
     spec: str
     name: str | None = None
-    host: HostKind | None = None
+    host: LocalHostKind | None = None
     isolation: IsolationKind | None = None
     limits: str | None = None
     pass_env: Texts | None = None
@@ -117,7 +117,7 @@ class SaidPlan:
     seeds: tuple[Seed, ...] | None = None
     clock: Literal["wall", "virtual"] = "wall"
     time_control: TimeControl | None = None
-    host: HostKind | None = None
+    host: LocalHostKind | None = None
     isolation: IsolationKind | None = None
     limits: str | None = None
     pass_env: Texts | None = None
