@@ -17,8 +17,10 @@ from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.kernel.hosting import LocalHostKind
-from flagfall.kernel.match import MatchResult, play_match
-from flagfall.kernel.roles import SchedulerRole, Sink
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import MatchResult
+from flagfall.kernel.roles import SchedulerRole
+from flagfall.kernel.sinks import Sink
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.building import TaskSetup, build_scheduler
 from flagfall.tasks.rule_revisions import REVISIONS

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted
 from flagfall.kernel.roles import SchedulerRole
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.configs import parse_config
@@ -161,5 +161,5 @@ def _refuse_python(config: str) -> None:
     with suppress(ValueError, RecursionError):
         table = json.loads(config)
         if isinstance(table, dict) and "python" in table:
-            source = table["python"] if isinstance(table["python"], str) else text_of(table["python"])
+            source = table["python"] if isinstance(table["python"], str) else safe_repr(table["python"])
             raise UsageError(f"its tasks were made by {source}, which must be given to make them again")

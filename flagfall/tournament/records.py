@@ -40,7 +40,7 @@ class MatchSpec:
 
 @attrs.frozen(kw_only=True)
 class SeatRecord:
-    """What became of one seat; see `flagfall.kernel.outcomes.SeatTally` for the counts.
+    """What became of one seat; see `flagfall.kernel.outcomes.SeatStats` for the counts.
 
     Attributes:
         agent: its name in the plan.

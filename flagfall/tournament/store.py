@@ -35,10 +35,11 @@ import attrs
 import msgspec
 
 from flagfall.errors import HostFault, UsageError
+from flagfall.kernel.seeding import MAX_SEED
 from flagfall.tournament.checking import misfit
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
 from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
-from flagfall.tournament.plan.model import MAX_SEED, Plan
+from flagfall.tournament.plan.model import Plan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.run.match import JOURNALS, RUNNING

@@ -17,8 +17,7 @@ from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
 from flagfall.agents.spec import AgentSpec
-from flagfall.kernel.hosting import HostKind
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
 
 

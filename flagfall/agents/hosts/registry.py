@@ -25,8 +25,7 @@ from flagfall.agents.spec import NETWORK, REMOTE, STARTED_PROGRAMS, TRACK_CLIENT
 from flagfall.agents.wire.admission import Joining
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
-from flagfall.kernel.hosting import HostKind
-from flagfall.kernel.match import AgentHost
+from flagfall.kernel.hosting import AgentHost, HostKind
 
 AgentForm: TypeAlias = Scheme | Literal["object"]
 """How an agent is given: a text of some scheme, or a Python object."""
@@ -182,7 +181,7 @@ def _no_host(agent: Any, form: AgentForm, kind: HostKind | None) -> str:
     if form in STARTED_PROGRAMS | REMOTE:
         what = "a program" if form in STARTED_PROGRAMS else "an agent that connects"
         return (
-            f"{text}: {what} is a process of its own and plays in real time: leave host {kind} and the virtual"
-            " clock out"
+            f"{text}: {what} is a process of its own and plays in real time: leave host {kind} and"
+            " the virtual clock out"
         )
     return f"{text}: this agent does not connect: leave host {kind} out"

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
 
 _List = Parameter(consume_multiple=True, negative="")
 _FAILED = 1
@@ -20,7 +21,7 @@ def check_agent(
     *,
     task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
     time_control: str | None = None,
-    host: Literal["task", "thread", "process"] = "process",
+    host: LocalHostKind = "process",
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
     pass_env: Annotated[list[str] | None, _List] = None,

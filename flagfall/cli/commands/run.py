@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
@@ -33,7 +34,7 @@ def run(
     time_control: str | None = None,
     no_timeout: Annotated[bool, _Flag] = False,
     clock: Literal["wall", "virtual"] = "wall",
-    host: Literal["task", "thread", "process"] | None = None,
+    host: LocalHostKind | None = None,
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
     pass_env: Annotated[list[str] | None, _List] = None,

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -35,7 +35,7 @@ from flagfall.gvgai.hosts import ConnectedHost
 from flagfall.timing.durations import S
 
 if TYPE_CHECKING:
-    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.hosting import Briefing, HostKind
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.learning_track import Track
 
@@ -77,7 +77,7 @@ class ClientHost:
         UsageError: there is no such program; a sandbox is asked for, and there can be none here.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "process"
 
     def __init__(self, command: str, track: Track, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
         if isolation.kind == "sandbox":

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import attrs
 
@@ -121,9 +121,6 @@ class Knockout:
 
 
 Format: TypeAlias = Benchmark | RoundRobin | Gauntlet | Swiss | Knockout
-
-MAX_SEED: Final = 2**63 - 1
-"""What `derive_seed` gives at most, and a journal can hold."""
 
 
 @attrs.frozen(kw_only=True)

@@ -20,9 +20,10 @@ from flagfall.configfile.problems import Mistakes
 from flagfall.configfile.problems import Path as Place
 from flagfall.errors import UsageError, nearest
 from flagfall.kernel.hosting import LocalHostKind
+from flagfall.kernel.seeding import MAX_SEED
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
-from flagfall.tournament.plan.model import MAX_SEED, Benchmark, Gauntlet, Knockout, RoundRobin, Swiss
+from flagfall.tournament.plan.model import Benchmark, Gauntlet, Knockout, RoundRobin, Swiss
 
 _T = TypeVar("_T")
 

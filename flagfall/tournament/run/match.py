@@ -16,7 +16,8 @@ import trio
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.errors import HostFault
-from flagfall.kernel.match import AgentHost, MatchResult
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.playing import play
 from flagfall.tasks.building import TaskSetup
@@ -123,13 +124,13 @@ class _BuiltSetup:
 async def _play_track_client(entry: TaskEntry, agent: AgentEntry, **options: Any) -> MatchResult:
     """Play a track with a client of GVGAI's learning track; a track has one seat."""
     from flagfall.gvgai.clients.host import ready  # noqa: PLC0415 - few plans have such clients
-    from flagfall.gvgai.play_track import host_track_client, with_loading_time  # noqa: PLC0415
+    from flagfall.gvgai.play_track import control_for, host_track_client  # noqa: PLC0415
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415
 
     assert isinstance(entry.tasks, TrackSetup)  # the plan was checked
     track = entry.tasks.build()
     host = host_track_client(agent.spec, track, agent.name, agent.isolation)
-    control = with_loading_time(host, entry.control)
+    control = control_for(host, entry.control)
     async with ready(host):
         return await play(_BuiltSetup(track, entry.tasks), [host], time_control=control, **options)
 

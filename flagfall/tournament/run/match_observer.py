@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from flagfall.events import Event, SeatFell, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
-from flagfall.kernel.hosting import MatchResult
+from flagfall.events import Event, SeatDisqualified, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.timing import Budget, TimeControl
 from flagfall.timing.durations import format_duration
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, SeatRecord, seat_scores
@@ -22,11 +22,11 @@ passed over this program has passed over the agent as well, sooner or later by a
 KEPT: Final = 64
 """So many late turns and stalls are remembered, to find those that coincide: they come close together."""
 
-_LATE: Final = frozenset({"late", "overrun", "fallen"})
+_LATE: Final = frozenset({"late", "overrun", "disqualified"})
 
 
 class MatchWatch:
-    """A sink for one match; it is a `flagfall.kernel.roles.TurnsSink`.
+    """A sink for one match; it is a `flagfall.kernel.roles.BatchSink`.
 
     Args:
         seats: how many there are.
@@ -54,20 +54,20 @@ class MatchWatch:
             self._take_turn(event)
         elif isinstance(event, StallSeen):
             self._take_stall(event)
-        elif isinstance(event, SeatFell):
+        elif isinstance(event, SeatDisqualified):
             if event.reason in TIME_LOSSES:
                 began_ns = self._seen_ns[event.seat]
                 self._take_late(began_ns, event.at_ns, f"seat {event.seat} fell (late)")
         elif isinstance(event, TaskEnded) and event.ended != "cut":
             self._results.append(event.result)
 
-    def take_turns(self, turns: TurnsPlayed) -> None:
+    def write_batch(self, turns: TurnsPlayed) -> None:
         """Take plain turns: those of the only seat, which was on time."""
         for spent_ns in turns.spent_ns:
             self._charge(0, spent_ns)
         self._seen_ns[0] = turns.at_ns[0] + sum(turns.at_ns[1:])
 
-    def may_ask(self, hand_over: Callable[[], None]) -> None:
+    def set_flush(self, hand_over: Callable[[], None]) -> None:
         """The match begins."""
 
     def _charge(self, seat: int, spent_ns: int) -> None:
@@ -126,8 +126,8 @@ class MatchWatch:
         """
         counted = self._results if last is None else self._results[-last:]
         solved = sum(result is True for result in counted)
-        rewards = [float(seat.tally.reward) for seat in result.seats]
-        fell = [seat.fell for seat in result.seats]
+        rewards = [float(seat.stats.reward) for seat in result.seats]
+        fell = [seat.disqualified for seat in result.seats]
         scores = seat_scores(measure, rewards, fell, solved=solved, tasks=len(counted))
         return MatchRecord(
             id=spec.id,
@@ -148,21 +148,21 @@ class MatchWatch:
             SeatRecord(
                 agent=agent,
                 score=score,
-                reward=float(report.tally.reward),
-                fell=report.fell,
-                turns=report.tally.turns,
-                late=report.tally.late,
-                illegal=report.tally.illegal,
-                absent=report.tally.absent,
-                dropped=report.tally.dropped,
-                skipped=report.tally.skipped,
-                think_ns=report.tally.think_ns,
+                reward=float(report.stats.reward),
+                fell=report.disqualified,
+                turns=report.stats.turns,
+                late=report.stats.late,
+                illegal=report.stats.illegal,
+                absent=report.stats.absent,
+                dropped=report.stats.dropped,
+                skipped=report.stats.skipped,
+                think_ns=report.stats.think_ns,
                 think_p50_ns=think.quantile_ns(0.5),
                 think_p99_ns=think.quantile_ns(0.99),
-                think_max_ns=report.tally.think_max_ns,
+                think_max_ns=report.stats.think_max_ns,
                 over_ns=over_ns,
-                credit_ns=report.tally.credit_ns,
-                start_ns=report.tally.start_ns,
+                credit_ns=report.stats.credit_ns,
+                start_ns=report.stats.start_ns,
                 thinking=think.pairs(),
             )
             for agent, score, report, think, over_ns in zip(
