@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import trio
 
 from flagfall.agents.hosts.registry import host_agent
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation, IsolationKind
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.match import play_match
@@ -38,7 +38,7 @@ async def play(
     scheduler: str | None = None,
     time_control: str | TimeControl = DEFAULT_TIME_CONTROL,
     host: LocalHostKind | None = None,
-    isolation: Isolation | IsolationKind = USUAL_ISOLATION,
+    isolation: Isolation | IsolationKind = DEFAULT_ISOLATION,
     seed: int = 0,
     steps: int | None = None,
     tick_ns: int | None = None,

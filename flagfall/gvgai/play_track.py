@@ -20,7 +20,7 @@ import trio
 
 from flagfall.agents.command_line import split_command
 from flagfall.agents.hosts.registry import host_agent
-from flagfall.agents.process.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, NO_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent
 from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.errors import UsageError
@@ -192,7 +192,7 @@ def host_track_client(agent: str, track: Track, name: str, isolation: Isolation 
     spec = AgentSpec.parse(agent)
     if spec.scheme == "program":
         return ProgramHost(spec.target, track, name, isolation or NO_ISOLATION)
-    return ClientHost(spec.target, track, name, isolation or USUAL_ISOLATION)
+    return ClientHost(spec.target, track, name, isolation or DEFAULT_ISOLATION)
 
 
 def seat_agent(
@@ -231,7 +231,7 @@ def seat_agent(
         player = PLAYERS[agent]
         if host == "process":
             return host_agent(
-                f"{player.__module__}:{player.__name__}", host, name, isolation or USUAL_ISOLATION
+                f"{player.__module__}:{player.__name__}", host, name, isolation or DEFAULT_ISOLATION
             )
         agent = player
     if virtual and not times.think_ns and track.rules.games is None:
@@ -241,4 +241,4 @@ def seat_agent(
         )
     if times.think_ns and host == "task":
         return PonderingHost(load_agent(agent) if isinstance(agent, str) else agent, name, times.think_ns)
-    return host_agent(agent, host, name, isolation or USUAL_ISOLATION)
+    return host_agent(agent, host, name, isolation or DEFAULT_ISOLATION)

@@ -122,7 +122,7 @@ async def test_a_large_observation_is_nobodys_fault_but_the_tasks():
             super().reset(seed)
             return "x" * 5_000_000
 
-    with pytest.raises(HostFault, match="too large for the wire"):
+    with pytest.raises(HostFault, match="too large for the agent protocol"):
         await play_here(Large(), bad("all phases"), control=CONTROL)
 
 

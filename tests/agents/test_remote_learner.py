@@ -19,9 +19,9 @@ import pytest
 import trio
 
 from flagfall.agents.hosts.registry import host_agent
-from flagfall.agents.zmq.host import MAX_DROPPED, RemoteLearnerHost, _Talk
+from flagfall.agents.zmq.host import MAX_DROPPED, RemoteLearnerHost, _LearnerSession
 from flagfall.agents.zmq.messages import BadReply, read_reply, reward_text, token_text
-from flagfall.agents.zmq.pair_socket import LearnerLink
+from flagfall.agents.zmq.pair_socket import LearnerConnection
 from flagfall.agents.zmq.zmtp import message
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded
@@ -380,10 +380,10 @@ class EndlessHost:
 
     async def run(self, seat: Any, _briefing: Any) -> None:
         start = await seat.turn()
-        link = LearnerLink(self.connection, -1)  # type: ignore[arg-type]  # it has all that is used
-        link.stayed = True
-        talk = _Talk(seat, start.number)
-        await talk.come_up(link, None)
+        link = LearnerConnection(self.connection, -1)  # type: ignore[arg-type]  # it has all that is used
+        link.was_kept = True
+        talk = _LearnerSession(seat, start.number)
+        await talk.start(link, None)
         await talk.answer_turns(link)
 
 
@@ -397,7 +397,7 @@ def test_what_is_read_of_a_flood_is_bounded_for_each_turn():
 
 
 def test_commands_without_end_are_read_once_at_a_time():
-    link = LearnerLink(Endless(b"\x04\x00"), -1)  # type: ignore[arg-type]
+    link = LearnerConnection(Endless(b"\x04\x00"), -1)  # type: ignore[arg-type]
     assert [link.receive_nowait() for _ in range(3)] == [None] * 3
 
 

@@ -22,7 +22,7 @@ import trio
 
 from flagfall.agents.connections.addresses import LOOPBACK, try_port
 from flagfall.agents.hosts.registry import host_agent
-from flagfall.agents.process.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, NO_ISOLATION, Isolation
 from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.agents.process.supervisor import descendants
@@ -243,7 +243,7 @@ def test_commands_refuse_a_client_that_they_cannot_play(tmp_path, words, message
 
 ISOLATIONS = [
     pytest.param(NO_ISOLATION, id="none"),
-    pytest.param(USUAL_ISOLATION, id="process", marks=needs_networks),
+    pytest.param(DEFAULT_ISOLATION, id="process", marks=needs_networks),
     pytest.param(Isolation("sandbox"), id="sandbox", marks=needs_sandboxes),
 ]
 
@@ -469,7 +469,7 @@ play()
         client = Client(tmp_path, look.replace("SERVER", str(server.getsockname()[1])))
         seen = [
             play(tmp_path, started(client), isolation=isolation).result.seats[0].stderr_tail
-            for isolation in (USUAL_ISOLATION, NO_ISOLATION)
+            for isolation in (DEFAULT_ISOLATION, NO_ISOLATION)
         ]
     assert seen == ["not seen", "seen"]
 

@@ -12,8 +12,8 @@ import shutil
 from pathlib import Path
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.hosts.subprocess_session import play_by_wire
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.subprocess_session import play_in_subprocess
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_command
 from flagfall.agents.spec import agent_name
@@ -36,7 +36,9 @@ class CommandHost:
 
     kind: HostKind = "process"
 
-    def __init__(self, command: str, name: str | None = None, isolation: Isolation = USUAL_ISOLATION) -> None:
+    def __init__(
+        self, command: str, name: str | None = None, isolation: Isolation = DEFAULT_ISOLATION
+    ) -> None:
         program, *arguments = split_command(command)
         self._words = [str(Path(shutil.which(program) or program).absolute()), *arguments]
         self.name = name or agent_name(f"cmd:{command}")
@@ -47,4 +49,4 @@ class CommandHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_by_wire(self._words, self._isolation, seat, briefing, shown=self._shown)
+        await play_in_subprocess(self._words, self._isolation, seat, briefing, shown=self._shown)

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import trio
 
-from flagfall.agents.agent import PlayedAgent, adapt
-from flagfall.agents.hosts.cancellation import Leash, drive, unshield
-from flagfall.agents.loop import play_seat, settled
+from flagfall.agents.agent import AdaptedAgent, adapt
+from flagfall.agents.hosts.cancellation import CancellationGuard, guard, unshield
+from flagfall.agents.loop import play_seat, resolve
 from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
@@ -79,12 +79,12 @@ class LoopHost:
             finally:
                 with trio.move_on_after(CLOSE_SECONDS) as scope:
                     scope.shield = True
-                    await settled(agent.close())
+                    await resolve(agent.close())
 
-    async def _start(self, seat: Seat, briefing: Briefing) -> PlayedAgent:
+    async def _start(self, seat: Seat, briefing: Briefing) -> AdaptedAgent:
         try:
             agent = adapt(self._agent, seat.timer)
-            await settled(agent.start(briefing))
+            await resolve(agent.start(briefing))
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
         seat.wants = agent.wants
@@ -103,7 +103,7 @@ class _Played:
     async def run(self, agent: Coroutine[Any, Any, None], seat: Seat) -> None:
         self._task = trio.lowlevel.current_task()
         try:
-            await drive(agent, seat)
+            await guard(agent, seat)
         except trio.Cancelled:
             raise
         except UsageError as error:  # from the agent's own code: nobody asked us for anything
@@ -116,7 +116,7 @@ class _Played:
     async def end(self) -> None:
         """Give the cancelled agent a moment; then take away what it shields itself with."""
         if self._task is not None:
-            Leash(self._task).take()
+            CancellationGuard(self._task).take()
         with trio.CancelScope(shield=True):
             with trio.move_on_after(LET_GO_SECONDS):
                 await self.over.wait()

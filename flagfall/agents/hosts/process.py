@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from flagfall.agents.hosts.subprocess_session import play_by_wire
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.subprocess_session import play_in_subprocess
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
 from flagfall.agents.spec import AgentSpec
@@ -35,7 +35,7 @@ class ProcessHost:
 
     kind: HostKind = "process"
 
-    def __init__(self, spec: str, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
+    def __init__(self, spec: str, name: str, isolation: Isolation = DEFAULT_ISOLATION) -> None:
         self.name = name
         self._spec = AgentSpec.parse(spec).in_folder(Path.cwd()).text  # a sandbox has another working folder
         self._isolation = isolation
@@ -45,7 +45,7 @@ class ProcessHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_by_wire(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
+        await play_in_subprocess(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
 
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")

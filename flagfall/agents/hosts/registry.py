@@ -19,10 +19,10 @@ from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.network import NetworkHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent, make_human
 from flagfall.agents.spec import NETWORK, REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, Scheme
-from flagfall.agents.wire.admission import Joining
+from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind
@@ -38,13 +38,13 @@ class HostOptions:
     Attributes:
         name: of the agent, for tables and records.
         isolation: how an agent is isolated in a process.
-        joining: which agents may connect.
+        join_policy: which agents may connect.
         learner_command: the program to start as the learner of round 1; `None` to wait for one.
     """
 
     name: str
-    isolation: Isolation = USUAL_ISOLATION
-    joining: Joining = attrs.field(factory=Joining)
+    isolation: Isolation = DEFAULT_ISOLATION
+    join_policy: JoinPolicy = attrs.field(factory=JoinPolicy)
     learner_command: str | None = None
 
 
@@ -99,13 +99,15 @@ HOSTS: Final[tuple[HostEntry, ...]] = (
     ),
     HostEntry(
         "remote",
-        lambda spec, options: NetworkHost(spec.scheme, spec.port, spec.target, options.joining, options.name),
+        lambda spec, options: NetworkHost(
+            spec.scheme, spec.port, spec.target, options.join_policy, options.name
+        ),
         default_for=NETWORK,
     ),
     HostEntry(
         "remote",
         lambda spec, options: RemoteLearnerHost(
-            spec.port, spec.target, options.learner_command, options.name, options.joining.token
+            spec.port, spec.target, options.learner_command, options.name, options.join_policy.token
         ),
         default_for={"zmq"},
     ),
@@ -119,8 +121,8 @@ def host_agent(
     agent: Any,
     kind: HostKind | None = None,
     name: str | None = None,
-    isolation: Isolation = USUAL_ISOLATION,
-    joining: Joining | None = None,
+    isolation: Isolation = DEFAULT_ISOLATION,
+    join_policy: JoinPolicy | None = None,
     learner_command: str | None = None,
 ) -> AgentHost:
     """Return a host for an agent.
@@ -132,7 +134,7 @@ def host_agent(
             processes are asked for.
         name: for tables and records; by default a short form of the text, or the name of the object.
         isolation: how it is isolated in a process.
-        joining: who may play where an agent connects over a network; by default any client on this machine.
+        join_policy: the agents that may connect over a network; by default any client on this machine.
         learner_command: the program to start as the learner of round 1.
 
     Raises:
@@ -147,7 +149,7 @@ def host_agent(
         if form == "sample":
             load_agent(agent)  # an unknown name is reported before a process is started for it
     name = name or (agent.name if isinstance(agent, AgentSpec) else _object_name(agent))
-    options = HostOptions(name, isolation, joining or Joining(), learner_command)
+    options = HostOptions(name, isolation, join_policy or JoinPolicy(), learner_command)
     if kind == "process" and form in REMOTE:
         kind = "remote"
     for entry in HOSTS:

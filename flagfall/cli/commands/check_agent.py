@@ -45,7 +45,7 @@ def check_agent(
         json: Print one JSON object instead of a table.
     """
     from flagfall.agents.hosts.registry import host_agent
-    from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+    from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
     from flagfall.agents.spec import REMOTE, AgentSpec
     from flagfall.cli.console.output import harmless, print_json, print_table, table
     from flagfall.cli.runs.preflight import check_now
@@ -56,8 +56,8 @@ def check_agent(
     scheme = AgentSpec.parse(spec).scheme
     if scheme == "human" or scheme in REMOTE:
         raise UsageError(f"{spec}: check-agent starts the agent itself, several times: name one it can start")
-    kept = Isolation.told(isolation, limits, pass_env, show)
-    if host != "process" and kept != USUAL_ISOLATION:
+    kept = Isolation.from_options(isolation, limits, pass_env, show)
+    if host != "process" and kept != DEFAULT_ISOLATION:
         raise UsageError("--isolation, --limits and --pass-env are for agents in processes: leave --host out")
     host_agent(spec, host, "agent", kept)  # report invalid options before anything is played
     if host == "process" and scheme != "cmd":

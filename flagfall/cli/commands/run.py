@@ -15,7 +15,7 @@ from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
-    from flagfall.agents.wire.admission import Joining
+    from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.cli.runs.session import Session
 
 _List = Parameter(consume_multiple=True, negative="")
@@ -130,14 +130,14 @@ def run(
         config=config,
         options=TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes),
         learner_command=learner_cmd,
-        joining=_joining(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
+        join_policy=_joining(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
         scheduler=scheduler,
         steps=steps,
         seed=seed,
         time_control=time_control,
         clock=clock,
         host=host,
-        isolation=Isolation.told(isolation, limits, pass_env, show),
+        isolation=Isolation.from_options(isolation, limits, pass_env, show),
         journal=journal,
         results=results,
         repeats=matches,
@@ -177,14 +177,14 @@ def _tell_advisory(isolation: Isolation) -> None:
 
 def _joining(
     token_file: Path | None, certificate: Path | None, key: Path | None, *, reconnect: bool
-) -> Joining | None:
+) -> JoinPolicy | None:
     """Who may join over a network; `None` where nothing is said of it."""
     if token_file is certificate is key is None and not reconnect:
         return None
-    from flagfall.agents.wire.admission import Joining
+    from flagfall.agents.wire.admission import JoinPolicy
 
-    token = "" if token_file is None else Joining.read_token(token_file)
-    return Joining(token, certificate, key, reconnect)
+    token = "" if token_file is None else JoinPolicy.read_token(token_file)
+    return JoinPolicy(token, certificate, key, reconnect)
 
 
 def _agents(agents: list[str], port: int | None, address: str | None, command: str | None) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.spec import AgentSpec
 from flagfall.cli.console.interrupts import STOPPING, interruptible
 from flagfall.cli.console.signals import SIGNALLED
@@ -40,7 +40,7 @@ def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> 
         if agent not in PLAYERS and AgentSpec.parse(agent).scheme in {"python", "sample"}:
             own.append(agent)
     if own:
-        run_until_interrupted(lambda _stop: check_agents(own, isolation or USUAL_ISOLATION))
+        run_until_interrupted(lambda _stop: check_agents(own, isolation or DEFAULT_ISOLATION))
 
 
 def _say(text: str) -> None:

@@ -116,7 +116,7 @@ class PlayOptions(TrackOptions):
                 "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock"
                 " out"
             )
-        return Isolation.told(self.isolation, self.limits, self.pass_env)
+        return Isolation.from_options(self.isolation, self.limits, self.pass_env)
 
 
 def _duration(option: str, text: str | None) -> int | None:

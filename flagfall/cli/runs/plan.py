@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import attrs
 
 from flagfall.agents.hosts.registry import host_agent
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.agents.spec import NETWORK, REMOTE, AgentSpec
 from flagfall.cli.runs.results_file import check_results
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from flagfall.agents.wire.admission import Joining
+    from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.kernel.hosting import AgentHost, LocalHostKind
 
 NO_OPTIONS: Final = TaskOptions()
@@ -88,7 +88,7 @@ class Plan:
     virtual: bool
     hosts: Mapping[str, AgentHost]
     matches: tuple[PlannedMatch, ...]
-    isolation: Isolation = USUAL_ISOLATION
+    isolation: Isolation = DEFAULT_ISOLATION
 
     @property
     def in_processes(self) -> list[str]:
@@ -117,14 +117,14 @@ def make_plan(
     time_control: str | None = None,
     clock: Literal["wall", "virtual"] = "wall",
     host: LocalHostKind | None = None,
-    isolation: Isolation = USUAL_ISOLATION,
+    isolation: Isolation = DEFAULT_ISOLATION,
     journal: Path | None = None,
     results: Path | None = None,
     repeats: int = 1,
     tick: str | None = None,
     timed: bool = True,
     learner_command: str | None = None,
-    joining: Joining | None = None,
+    join_policy: JoinPolicy | None = None,
 ) -> Plan:
     """Check what was asked for and lay it out. Agents that run in this process are imported.
 
@@ -152,7 +152,7 @@ def make_plan(
             f"the scheduler {scheduler or config!r} goes on until it is stopped, so only the first of"
             f" {count} matches would be played: add --steps"
         )
-    hosts = _hosts(agents, host, isolation, learner_command, joining, virtual=clock == "virtual")
+    hosts = _hosts(agents, host, isolation, learner_command, join_policy, virtual=clock == "virtual")
     _refuse_crowd(agents, seatings)
     seeds = [seed, *(derive_seed(seed, "repeat", number) for number in range(1, repeats))]
     matches = tuple(
@@ -229,7 +229,7 @@ def _hosts(
     kind: LocalHostKind | None,
     isolation: Isolation,
     learner_command: str | None,
-    joining: Joining | None,
+    join_policy: JoinPolicy | None,
     *,
     virtual: bool,
 ) -> dict[str, AgentHost]:
@@ -238,18 +238,22 @@ def _hosts(
             f"--clock virtual takes only agents in the event loop, and --host {kind} lives in real time:"
             " leave --host out, or take --clock wall"
         )
-    if isolation != USUAL_ISOLATION and (virtual or kind in {"task", "thread"}):
+    if isolation != DEFAULT_ISOLATION and (virtual or kind in {"task", "thread"}):
         raise UsageError(
             "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock out"
         )
     parsed = {spec: AgentSpec.parse(spec) for spec in specs}
     schemes = {spec.scheme for spec in parsed.values()}
-    if joining is not None and not schemes & REMOTE:
+    if join_policy is not None and not schemes & REMOTE:
         raise UsageError(
             "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents who connect:"
             " name one, such as --agent tcp://127.0.0.1:7777"
         )
-    if joining is not None and (joining.certificate or joining.reconnect) and not schemes & NETWORK:
+    if (
+        join_policy is not None
+        and (join_policy.certificate or join_policy.reconnect)
+        and not schemes & NETWORK
+    ):
         raise UsageError(
             "--agent-cert, --agent-key and --agent-reconnect are not for learners over ZeroMQ: leave them out"
         )
@@ -258,7 +262,7 @@ def _hosts(
     for text, spec in parsed.items():
         name = spec.name if names[spec.name] == 1 else text
         asked = "task" if virtual else kind
-        hosts[text] = host_agent(text, asked, name, isolation, joining, learner_command)
+        hosts[text] = host_agent(text, asked, name, isolation, join_policy, learner_command)
     return hosts
 
 

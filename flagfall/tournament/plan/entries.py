@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent
 from flagfall.agents.spec import REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, agent_name
 from flagfall.configfile.problems import Mistakes
@@ -91,8 +91,8 @@ def _agent(said: SaidAgent, name: str, usual: SaidPlan, folder: Path) -> AgentEn
     virtual = usual.clock == "virtual"
     if virtual and host not in {None, "task"}:
         raise UsageError(f'{host!r} lives in real time: under clock = "virtual" leave host out')
-    kept = Isolation.told(kind, limits, passed, show, folder)
-    if kept != USUAL_ISOLATION and (virtual or host in {"task", "thread"}):
+    kept = Isolation.from_options(kind, limits, passed, show, folder)
+    if kept != DEFAULT_ISOLATION and (virtual or host in {"task", "thread"}):
         raise UsageError("isolation, limits and pass_env are for agents in processes: leave them or host out")
     spec = AgentSpec.parse(said.spec)
     if virtual and spec.scheme in STARTED_PROGRAMS:

@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.seeding import derive_seed
 from flagfall.tasks.building import TaskSetup
@@ -43,7 +43,7 @@ class AgentEntry:
     name: str
     spec: str
     host: LocalHostKind | None = None
-    isolation: Isolation = USUAL_ISOLATION
+    isolation: Isolation = DEFAULT_ISOLATION
 
 
 @attrs.frozen(kw_only=True)
