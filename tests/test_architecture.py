@@ -8,15 +8,16 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "flagfall"
 
-BASE = {"errors", "events", "module_aliases", "timing", "kernel.channels", "kernel"}
+BASE = {"errors", "terminal_text", "events", "module_aliases", "timing", "kernel.channels", "kernel"}
 MAY_IMPORT = {
     "errors": set(),
+    "terminal_text": set(),
     "module_aliases": set(),
     "events": set(),
     "timing": {"errors", "events"},
     "kernel.channels": {"errors", "events", "timing"},
     "kernel": BASE,
-    "configfile": {"errors", "kernel.channels"},
+    "configfile": {"errors", "kernel.channels", "kernel"},
     "tasks": BASE | {"configfile"},
     "agents": BASE,
     "recording": BASE,
@@ -30,6 +31,7 @@ MAY_IMPORT = {
 }
 
 PURE = [
+    "terminal_text.py",
     "kernel/requests.py",
     "kernel/roles.py",
     "kernel/script.py",
@@ -47,7 +49,7 @@ PURE = [
     "gvgai/protocol/framing.py",
     "gvgai/protocol/keywords.py",
     "recording/transcript.py",
-    "configfile/toml_positions.py",
+    *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "configfile").glob("*.py"))),
     *(f"tournament/{name}.py" for name in ("checking", "records", "standings")),
     *(
         str(path.relative_to(PACKAGE))

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 
 
 def load_module(place: str, what: str) -> ModuleType:
@@ -43,14 +43,14 @@ def find_member(module: ModuleType, member: str, place: str) -> Any:
     for part in member.split("."):
         if not hasattr(found, part):
             public = [name for name in vars(found) if not name.startswith("_")]
-            raise UsageError(f"{place} has no {member!r}{nearest(part, public)}")
+            raise UsageError(f"{place} has no {member!r}{suggest(part, public)}")
         found = getattr(found, part)
     return found
 
 
 def _from_file(path: Path, what: str) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"no such {what} file: {path}{nearest(path.name, _neighbours(path))}")
+        raise UsageError(f"no such {what} file: {path}{suggest(path.name, _neighbours(path))}")
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # modules beside the file can be imported, as by `python file.py`

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from flagfall.agents.agent import adapt
 from flagfall.agents.code_loader import find_member, load_module
 from flagfall.agents.round1.learner import LEARNER_MODULES
-from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
 from flagfall.timing import ElapsedTimer
 
@@ -62,16 +62,16 @@ def make_human(name: str) -> Human:
     Raises:
         UsageError: there is no human player of that name.
     """
-    from flagfall.agents.human.player import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
+    from flagfall.agents.human.registry import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
 
     if name not in HUMANS:
-        raise UsageError(f"unknown human player {name!r}{nearest(name, HUMANS)}")
+        raise UsageError(f"unknown human player {name!r}{suggest(name, HUMANS)}")
     return HUMANS[name]()
 
 
 def _sample(name: str) -> Any:
     if name not in SAMPLES:
-        hint = nearest(name, [*SAMPLES, *_OTHER_NAMES])
+        hint = suggest(name, [*SAMPLES, *_OTHER_NAMES])
         raise UsageError(f"unknown agent {name!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
     return SAMPLES[name]
 

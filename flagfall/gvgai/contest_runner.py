@@ -14,7 +14,7 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, agent_label, play_track
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def fixtures(
             label = agent_label(agent)
             name = label if labels[label] == 1 else agent
             number = len(planned)
-            path = None if journal is None else numbered(journal, number, len(games) * len(agents))
+            path = None if journal is None else series_path(journal, number, len(games) * len(agents))
             if path is not None:
                 Journal.check(path)
             planned.append(Fixture(number, setup, agent, name, game_seed, path))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import attrs
 import pytest
 
 from flagfall.agents.process.sandbox import check_sandbox
-from flagfall.cli import main
 from flagfall.errors import UsageError
+from tests.command_line import Ended, call_main
 
 BOTS = '''
 import time
@@ -54,16 +52,6 @@ SETTINGS = {"not": "an agent"}
 '''
 
 
-@attrs.frozen
-class Ended:
-    code: int
-    out: str
-    err: str
-
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every test works in a folder of its own, with some agents in a file."""
@@ -78,13 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def call(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Call the command line in this process: `call("run --task micro1", "--agent", name)`."""
 
-    def call(line: str, *words: object) -> Ended:
-        capfd.readouterr()
-        code = main([*line.split(), *map(str, words)])
-        out, err = capfd.readouterr()
-        return Ended(code, out, err)
-
-    return call
+    return partial(call_main, capfd)
 
 
 @pytest.fixture

@@ -11,19 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import trio
 
 FLAGFALL = [sys.executable, "-m", "flagfall"]
 HELD_BACK_SECONDS = 0.3
 """Shorter than the host waits for an agent to close, and longer than an agent takes to connect again."""
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def series(port: int, matches: int) -> list[str]:
@@ -72,7 +64,7 @@ def test_an_agent_may_connect_for_the_next_match_before_it_has_left_the_last(por
         connections[-1].play()
         for connection in connections:
             connection.close()
-        output, _ = run.communicate(timeout=30)
+        output, _ = run.communicate(timeout=90)
     assert falls(output) == [None, None, None]
 
 

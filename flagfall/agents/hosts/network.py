@@ -22,7 +22,7 @@ from flagfall.agents.connections.listening import ListeningHost
 from flagfall.agents.spec import NETWORK
 from flagfall.agents.wire.admission import AgentAdmission, JoinPolicy, MatchPlace, StreamFactory
 from flagfall.agents.wire.session import MessageStream, WireSession
-from flagfall.errors import AgentFault, UsageError, nearest
+from flagfall.errors import AgentFault, UsageError, suggest
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.pipes import ByteStream, FramedStream
 from flagfall.kernel.hosting import Briefing, HostKind
@@ -61,7 +61,7 @@ class NetworkHost(ListeningHost[AgentAdmission]):
         name: str | None = None,
     ) -> None:
         if scheme not in NETWORK:
-            raise UsageError(f"unknown scheme {scheme!r}{nearest(scheme, NETWORK)}")
+            raise UsageError(f"unknown scheme {scheme!r}{suggest(scheme, NETWORK)}")
         super().__init__(address, port, name or f"{scheme}://{address}:{port}")
         self._join_policy = join_policy
         self._context = join_policy.context() if scheme in {"tls", "wss"} else None

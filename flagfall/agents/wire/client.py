@@ -51,7 +51,7 @@ from flagfall.agents.wire.messages import (
 from flagfall.agents.wire.session import MessageStream
 from flagfall.agents.wire.tls import tcp_stream, tls_stream
 from flagfall.agents.wire.worker import serve
-from flagfall.errors import AgentFault, HostFault, UsageError, nearest
+from flagfall.errors import AgentFault, HostFault, UsageError, suggest
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.lines import LineError
@@ -90,7 +90,7 @@ class ServerAddress:
         port: its port.
         token: the token to send; empty for none. Never shown.
         authority: a file with the certificates to trust, in PEM; `None` for those of the system.
-        wait_seconds: how long to try to join, at first and after a loss. The time between joining and the
+        wait_seconds: how long to try to join, at first and after a loss. The time between join_policy and the
             beginning of the match is not counted.
         reconnect: come back if the connection is lost.
 
@@ -120,7 +120,7 @@ class ServerAddress:
         scheme, found, rest = url.partition("://")
         host, _, port = rest.partition("/")[0].rpartition(":")
         if not found or scheme not in NETWORK:
-            raise UsageError(f"no address of a host: {url!r}{nearest(scheme, sorted(NETWORK))}")
+            raise UsageError(f"no address of a host: {url!r}{suggest(scheme, sorted(NETWORK))}")
         if not host or not (port.isdecimal() and port.isascii()):
             raise UsageError(f"no address of a host: {url!r}; write such as {scheme}://arena.example:7777")
         return cls(scheme, host.removeprefix("[").removesuffix("]"), int(port), **more)
@@ -183,7 +183,7 @@ class _Relay:
     Args:
         server: the address of the host.
         agents_end: a socket to the agent.
-        context: the TLS settings of connections; `None` if they are not secured.
+        context: the TLS settings of connections; `None` if they are not tls_stream.
 
     Attributes:
         error: the reason why it ended early, if it did.

@@ -190,7 +190,7 @@ class _LearnerMatch:
             await session.answer_turns(connection)
             in_order = True
         except trio.Cancelled:
-            in_order = self.seat.out is None
+            in_order = self.seat.disqualified is None
             raise
         except ConnectionLost as lost:
             if not self.seat.closed:

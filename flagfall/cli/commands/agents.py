@@ -32,7 +32,7 @@ def agents(*, json: Annotated[bool, Parameter(negative="", show_default=False)] 
     Args:
         json: Print an object instead of a table: what each sample does, by name.
     """
-    from flagfall.agents.samples.basic import SAMPLES
+    from flagfall.agents.samples.registry import SAMPLES
 
     lines = {name: (inspect.getdoc(agent) or "").partition("\n")[0] for name, agent in SAMPLES.items()}
     if json:

@@ -156,7 +156,8 @@ def print_now(line: str) -> None:
 
 def print_figures(figures: TrackFigures) -> None:
     """Print a track: by level, by phase, and the curve of the training."""
-    from flagfall.cli.console.output import duration, harmless, number, print_table, table
+    from flagfall.cli.console.output import duration, number, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
 
     levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
     for row in figures.levels:
@@ -174,7 +175,7 @@ def print_figures(figures: TrackFigures) -> None:
         curve.add_row(duration(row.until_ns), *shown)
     print_table(curve)
     if figures.disqualified:
-        print(f"disqualified: {figures.disqualified}: {harmless(figures.detail).strip()}")
+        print(f"disqualified: {figures.disqualified}: {sanitize_terminal(figures.detail).strip()}")
 
 
 _BEGINNINGS = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')

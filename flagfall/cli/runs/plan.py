@@ -8,7 +8,7 @@ repeat has the seed that was given, so each match of a series can be played alon
 
 from __future__ import annotations
 
-__all__ = ["Plan", "PlannedMatch", "make_plan"]
+__all__ = ["PlannedMatch", "RunPlan", "make_plan"]
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal
@@ -25,7 +25,7 @@ from flagfall.errors import UsageError
 from flagfall.kernel.seeding import MAX_SEED, derive_seed
 from flagfall.playing import DEFAULT_TIME_CONTROL
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 from flagfall.tasks.adapters.env_spec import split_texts
 from flagfall.tasks.building import TaskSetup, is_endless, seats_of
 from flagfall.timing import TimeControl
@@ -65,7 +65,7 @@ class PlannedMatch:
 
 
 @attrs.frozen
-class Plan:
+class RunPlan:
     """All of it.
 
     Attributes:
@@ -125,7 +125,7 @@ def make_plan(
     timed: bool = True,
     learner_command: str | None = None,
     join_policy: JoinPolicy | None = None,
-) -> Plan:
+) -> RunPlan:
     """Check what was asked for and lay it out. Agents that run in this process are imported.
 
     Raises:
@@ -160,8 +160,8 @@ def make_plan(
             number=number,
             hosts=tuple(hosts[agents[number]] for number in seating),
             seed=match_seed,
-            journal=None if journal is None else numbered(journal, number, count),
-            results=None if results is None else numbered(results, number, count),
+            journal=None if journal is None else series_path(journal, number, count),
+            results=None if results is None else series_path(results, number, count),
         )
         for number, (match_seed, seating) in enumerate(
             (match_seed, seating) for match_seed in seeds for seating in seatings
@@ -177,7 +177,7 @@ def make_plan(
     _refuse_showing_records(agents, isolation, matches)
     told = ids if setup is None else setup
     policy = None if setup else scheduler
-    return Plan(told, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
+    return RunPlan(told, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
 
 
 def _at_least_one(option: str, value: int | None) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.agents.code_loader import load_module
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
 from flagfall.tasks.building import TaskSetup, default_scheduler_text
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
@@ -119,7 +119,7 @@ def load_setup(source: str) -> Config | PythonSetup:
     create = getattr(module, name, None)
     if not callable(create):
         public = [known for known in vars(module) if not known.startswith("_")]
-        raise UsageError(f"configuration {place} has no function {name!r}{nearest(name, public)}")
+        raise UsageError(f"configuration {place} has no function {name!r}{suggest(name, public)}")
     return PythonSetup(f"{place}:{name}", create)
 
 
