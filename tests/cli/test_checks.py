@@ -26,7 +26,7 @@ def test_an_agent_that_fails_it_is_told_why(call):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["check-agent", "human"], "starts its agent itself"),
+        (["check-agent", "human"], "starts the agent itself"),
         (["check-agent", "nobody"], "unknown agent"),
         (["check-agent", "random", "--limits", "memroy=1MB"], "nearest: memory"),
         (["check-agent", "random", "--host", "task", "--isolation", "sandbox"], "leave --host out"),
