@@ -24,15 +24,17 @@ import attrs
 
 from benchmarks.measure import Row, show
 from flagfall.tasks.vgdl.actions import NIL
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import fork, start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.game_files import game_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
 from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
-from flagfall.tasks.vgdl.views.state_observation import Observer
 
 See: TypeAlias = Callable[[], Any]
 
@@ -102,9 +104,9 @@ def begin(path: Path) -> Callable[[int], Play]:
     Args:
         path: of the game.
     """
-    game = Game(load_game(path))
+    game = compile_game(load_game(path))
     level = load_level(game.definition, path.with_name(f"{path.stem}_lvl0.txt"))
-    return lambda seed: game.start(level, seed, BLOCK)
+    return lambda seed: start(game, level, seed, BLOCK)
 
 
 def rate(path: Path, way: Callable[[Play], See], ticks: int) -> float:
@@ -125,7 +127,7 @@ def rate(path: Path, way: Callable[[Play], See], ticks: int) -> float:
             see = way(play)
             for action in actions:
                 see()
-                play.advance(action)
+                advance(play, action)
                 if play.over:
                     break
             spent += time.thread_time() - began
@@ -187,7 +189,7 @@ def forking(name: str, path: Path, scale: int) -> Iterator[Row]:
     count = FORKS // scale
     began = time.thread_time()
     for _ in range(count):
-        play.fork()
+        fork(play)
     spent = (time.thread_time() - began) / count
     yield Row(f"{name}, fork", f"{spent * 1e6:.0f} µs", target="< 100 µs" if name == "zelda" else "")
 

@@ -274,6 +274,8 @@ async def test_a_text_that_cannot_be_said(server: Any, answer: Any):
 # It does nothing in time.
 
 
+# httpx leaves the body of a request open when it is cancelled while it sends.
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object ByteStream")
 @pytest.mark.parametrize("trouble", [slow, drips, tired, status(500), completes("no"), hangs_up])
 async def test_nothing_is_played_in_time_where_no_answer_comes(server: Any, trouble: Answer):
     played = await choose(server(trouble), 1, CONTROL)

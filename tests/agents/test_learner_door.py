@@ -38,13 +38,6 @@ PLAY = "pair = connect(); pair.send(b'hello')\nwhile True: turn(pair)"
 CONTROL = "start=20s act=10s/10s"
 
 
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 class Clients:
     """Programs that connect, started in a nursery, and raw connections."""
 
@@ -89,7 +82,7 @@ def clients(port: int, tmp_path: Path) -> Iterator[Clients]:
 
 
 async def play(task: Any, host: Any, *others: Any, control: str = CONTROL) -> Played:
-    with trio.fail_after(40):
+    with trio.fail_after(80):
         return await play_here(task, host, *others, control=control)
 
 

@@ -29,17 +29,11 @@ from flagfall.kernel.channels.pipes import BytePipe
 from flagfall.playing import host_agent
 from flagfall.timing import TimeControl
 from tests.fakes import NIL, CountTask, Played, Sleeper, TogetherTask, play_here
+from tests.ports import free_port
 
 CONTROL = "start=20s init=5s act=5s/20s result=5s"
 TOKEN = "open sesame"  # noqa: S105 - for this test
 SCHEMES = ["tcp", "tls", "ws", "wss"]
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -521,9 +515,7 @@ async def test_an_agent_that_does_not_come_back_in_time_is_late(port: int):
 @pytest.mark.parametrize("scheme", ["tcp", "ws"])
 async def test_an_agent_of_the_kit_does_not_notice_that_its_line_was_cut(scheme: str, port: int):
     """Between agent and host, somebody cuts the line again and again, wherever it is."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        middle = int(probe.getsockname()[1])
+    middle = free_port()
     cuts = iter([2_000, 900, 1_500, 700, 1_100, 10**9])
     seen: list[int] = []
 

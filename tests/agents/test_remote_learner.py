@@ -86,13 +86,6 @@ class Spelling(CountTask):
         return StepResult(A + len(self.taken), 1 if action == A else -1, terminated=done)
 
 
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 class Learner:
     """The source of a learner, as a program in a file."""
 
@@ -151,7 +144,7 @@ def is_alive(pid: int) -> bool:
 
 async def played(task: Any, host: RemoteLearnerHost, control: str = GENEROUS, **options: Any) -> Played:
     """The match, which must end by itself."""
-    with trio.fail_after(15):
+    with trio.fail_after(60):
         return await play_here(task, host, control=control, **options)
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-import attrs
 import pytest
 
 from flagfall.agents.process.sandbox import check_sandbox
-from flagfall.cli import main
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded
 from flagfall.recording.journal.writer import read_journal
+from tests.command_line import Ended, call_main
 
-PATIENCE_SECONDS: Final = 30.0
+PATIENCE_SECONDS: Final = 90.0
 """How long a test waits for another process; a busy machine needs more than a fast one."""
 
 FLAGFALL: Final = (sys.executable, "-m", "flagfall")
@@ -92,19 +90,6 @@ time.sleep(30)
 """
 
 
-@attrs.frozen
-class Ended:
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    def data(self) -> Any:
-        """Return the JSON that it printed."""
-        return json.loads(self.out)
-
-
 def until(happens: Callable[[], bool]) -> None:
     """Wait until a condition holds; fail after `PATIENCE_SECONDS`."""
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -149,14 +134,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def call(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Call the command line in this process: `call("run --task micro1", "--agent", name)`."""
-
-    def call(line: str, *words: object) -> Ended:
-        capfd.readouterr()
-        code = main([*line.split(), *map(str, words)])
-        out, err = capfd.readouterr()
-        return Ended(code, out, err)
-
-    return call
+    return partial(call_main, capfd)
 
 
 @pytest.fixture
@@ -213,14 +191,6 @@ def loading(folder: Path) -> Path:
     """File that appears when the agent file `heavy.py` begins its import, which takes half a minute."""
     (folder / "heavy.py").write_text(SLOW_TO_IMPORT)
     return folder / "loading"
-
-
-@pytest.fixture
-def port() -> int:
-    """TCP port that is free."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def test_an_agent_that_connects(call: Any, folder: Path, port: int, token: str, 
             f"run -t micro4 -a {url} --agent-token-file token --agent-reconnect --steps 20 --matches 2"
             " -o run.jsonl --time-control start=30s --json -q"
         )
-        assert agent.wait(timeout=20) == 0
+        assert agent.wait(timeout=90) == 0
     assert ended.code == 0
     assert [match["seats"][0]["disqualified"] for match in json.loads(ended.out)["matches"]] == [None, None]
     assert not any(token in file.read_text() for file in folder.glob("run-*.jsonl"))
@@ -56,7 +56,7 @@ def test_a_crash_is_reported_at_both_ends(call: Any, folder: Path, port: int):
     serve = agent_serve("bot.py:act", url)
     with subprocess.Popen(serve, cwd=folder, stderr=subprocess.PIPE, text=True) as agent:
         ended = call(f"run -t micro4 --steps 20 --json -q -a {url} --time-control start=30s")
-        _, errors = agent.communicate(timeout=20)
+        _, errors = agent.communicate(timeout=90)
     (match,) = json.loads(ended.out)["matches"]
     assert match["seats"][0]["disqualified"] == "crashed"
     assert "ValueError: enough" in match["seats"][0]["detail"]

@@ -116,7 +116,7 @@ def test_a_journal_that_may_not_be_written_is_refused(call, old, monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)  # the tests may run as root, who may write anything
     ended = call("run --task micro1 --agent random --journal old.jsonl")
     assert ended.code == 2
-    assert "may not be written" in ended.err
+    assert "no permission to write the file" in ended.err
     assert old.read_bytes() == JOURNAL
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -164,12 +163,9 @@ while socket.poll(5000):
 
 
 @pytest.mark.parametrize("options", ["-a zmq ", ""])
-def test_a_remote_learner_plays(call, folder, options):
+def test_a_remote_learner_plays(call, folder, options, port):
     pytest.importorskip("zmq")
     written(folder, "remote.py", REMOTE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     line = f"run -t micro4 {options}--steps 100 -o run.jsonl --json --learner-port {port} --learner-cmd"
     ended = call(line, f"{sys.executable} remote.py")
     assert ended.code == 0, ended.err
@@ -223,8 +219,8 @@ BAD = {
     RUN + "-c mine.py:nothing": "mine.py:nothing returned None, not a task scheduler: it lacks set_seed,",
     RUN + "-c mine.py:broken": "ValueError: enough",
     RUN + "-c mine.py --bit-mode": "the function creates its tasks itself: leave --bit-mode out",
-    RUN + "-c bad.toml": "bad.toml: line 1, column 5: no TOML",
-    RUN + "-c challenge --scramble": "challenge with --scramble: 2 mistakes:",
+    RUN + "-c bad.toml": "bad.toml: line 1, column 5: invalid TOML",
+    RUN + "-c challenge --scramble": "challenge with --scramble: 2 problems:",
     RUN + "-t micro1 --words no.txt": "--words: words: words no.txt: No such file",
     RUN + "-t micro1 --results nowhere/r.out": "results nowhere/r.out: there is no folder nowhere",
     RUN + "-t micro1 --results .": "results . is a folder",

@@ -64,7 +64,7 @@ def test_an_agent_may_connect_for_the_next_match_before_it_has_left_the_last(por
         connections[-1].play()
         for connection in connections:
             connection.close()
-        output, _ = run.communicate(timeout=30)
+        output, _ = run.communicate(timeout=90)
     assert disqualifications(output) == [None, None, None]
 
 

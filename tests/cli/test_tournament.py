@@ -187,9 +187,7 @@ def test_wrong_words_are_reported(call: Call, folder: Path, line: str, message: 
     assert message in ended.err
 
 
-def test_a_failed_import_is_reported_before_anything_is_played(
-    plan: Path, call: Call, folder: Path
-) -> None:
+def test_a_failed_import_is_reported_before_anything_is_played(plan: Path, call: Call, folder: Path) -> None:
     plan.write_text(PLAN + '\n[[agents]]\nspec = "bots.py:Nobody"\n')
     ended = call("tournament small.toml")
     assert ended.code == 2

@@ -97,7 +97,7 @@ def serve(
     )
 
     async def main() -> None:
-        with trio.fail_after(30):
+        with trio.fail_after(60):
             async with trio.open_nursery() as programs:
                 async with trio.open_nursery() as nursery:
                     port = await nursery.start(server.run)

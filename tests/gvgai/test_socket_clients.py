@@ -39,9 +39,10 @@ from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchSpec
 from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
 from flagfall.tournament.store import Store
-from tests.gvgai.clients import Client, free_port
+from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game
 from tests.gvgai.public_clients import java_agent, python_agent
+from tests.ports import free_port
 
 FEW = attrs.evolve(RULES["gvgai-document"], games=4)
 GENEROUS = "init=20s act=10s/10s result=20s"
