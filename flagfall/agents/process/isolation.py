@@ -76,7 +76,7 @@ class Isolation:
                 raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
 
     @classmethod
-    def told(
+    def from_options(
         cls,
         kind: IsolationKind | None,
         limits: str | None,
