@@ -397,8 +397,8 @@ class Referee:
             now_ns = self._now()
             self._asked = self._seats
             self._missing = 1
-            self._answers.clear()
             if self.pace is not None:
+                self._answers.clear()
                 self._missing = 2  # the seat and the tick
                 self.pace.start_turn(now_ns)
             seat.post(Envelope(self.turns, observation, reward, "act", notice), now_ns)
@@ -444,7 +444,9 @@ class Referee:
     # Answers.
 
     def _is_waited_for(self, seat: SeatPort) -> bool:
-        return bool(self._missing) and seat.number not in self._answers and seat in self._asked
+        if not self._missing or (self._is_solo and self.pace is None):
+            return bool(self._missing)  # the answer that lies there is that of an older turn
+        return seat.number not in self._answers and seat in self._asked
 
     def _take_answer(
         self, seat: SeatPort, phase: Phase, answer: Any, spent_ns: int, verdict: Verdict

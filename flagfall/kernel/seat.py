@@ -14,7 +14,7 @@ Rule 6: a turn is reckoned without what others lost it. If it seems late on a ho
 
 from __future__ import annotations
 
-__all__ = ["Referee", "Seat"]
+__all__ = ["Referee", "Reply", "Seat"]
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -84,6 +84,17 @@ class Referee(Protocol):
         """Take note that the seat must be disqualified."""
 
 
+class Reply(Protocol):
+    """The way of an agent's answer."""
+
+    def __call__(self, action: Any = None, number: int | None = None) -> None:
+        """Answer the turn that was taken last, or the one with this number.
+
+        Never blocks, and never raises for a reply that comes too late: such a reply is dropped and
+        counted. The world may move on inside this call.
+        """
+
+
 class Seat:
     """The agent's end of a match.
 
@@ -102,6 +113,8 @@ class Seat:
         number: zero-based index of the seat in the match.
         clock: measures what the agent uses.
         stats: counts and times for the report.
+        reply: answers the turn that was taken last (see `Reply`); the channel's own method, since every turn
+            comes this way.
         wants: the phases that the agent wants to be asked in; the others are answered for it.
         disqualified: why the seat is disqualified, or `None`.
         reason_detail: details of that for the agent's author.
@@ -127,6 +140,7 @@ class Seat:
         "now",
         "number",
         "reason_detail",
+        "reply",
         "stats",
         "stderr_tail",
         "task",
@@ -146,6 +160,7 @@ class Seat:
         self.now: NowNs = keeper.now
         self._referee = referee
         self._channel = TurnChannel(self)
+        self.reply: Reply = self._channel.reply
         self.clock = TurnClock(number, control, keeper, self.fire)
         self.budget: Budget = self.clock.budget
         self.timer: ElapsedTimer = self.clock.timer
@@ -171,7 +186,7 @@ class Seat:
         return self.clock.cpu_clock
 
     @cpu_clock.setter
-    def cpu_clock(self, cpu_clock: NowNs) -> None:
+    def cpu_clock(self, cpu_clock: NowNs | None) -> None:
         self.clock.cpu_clock = cpu_clock
 
     def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
@@ -221,14 +236,6 @@ class Seat:
         timer.late = envelope.late
         return envelope
 
-    def reply(self, action: Any = None, number: int | None = None) -> None:
-        """Answer the turn that was taken last, or the one with this number.
-
-        Never blocks, and never raises for a reply that comes too late: such a reply is dropped and
-        counted. The world may move on inside this call.
-        """
-        self._channel.reply(action, number)
-
     async def _wait(self) -> Envelope:
         """Wait for a turn; meanwhile no time of the agent is used."""
         channel, clock = self._channel, self.clock
@@ -259,6 +266,7 @@ class Seat:
                 self.fire(now_ns)  # it came too late for this one; that may post the next
             if channel.waiting is not None:
                 clock.pause(now_ns, channel.waiting.number)
+                return
         clock.reset()
 
     def _end_overrun(self) -> None:
@@ -356,7 +364,6 @@ class Seat:
             self.stats.skipped += 1
         if clock.phase != envelope.phase or self.is_metered:
             self._set_limits(envelope.phase)
-        clock.forget_used()
         if self._is_asking:
             clock.reset()
         elif not clock.is_overrun:

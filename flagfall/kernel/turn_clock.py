@@ -102,6 +102,7 @@ class TurnClock(Deadline):
     Attributes:
         budget: what is left of the time control.
         is_flat: the limits never change, and nothing need be charged.
+        is_overrun: the agent is busy with a turn that was aborted.
         phase: what the agent was asked last.
         limit_ns: how long that may take before it is late.
         started_ns: when the clock of the turn started; `None` while it does not run.
@@ -142,6 +143,7 @@ class TurnClock(Deadline):
         "feels_loop",
         "grace",
         "is_flat",
+        "is_overrun",
         "limit_ns",
         "load_seen_ns",
         "not_lost_ns",
@@ -179,6 +181,7 @@ class TurnClock(Deadline):
         self._busy_hard_ns = NEVER_NS
         # The hard limit of a turn that was aborted, while the agent is busy with it.
         self._overrun_hard_ns: int | None = None
+        self.is_overrun = False
 
     # The limits.
 
@@ -242,22 +245,20 @@ class TurnClock(Deadline):
 
     def pause(self, now_ns: int, number: int) -> None:
         """Stop the clock of a turn that was not taken yet, and remember what was used of it."""
-        if self.started_ns is not None:
-            self._used_ns = self.spent(now_ns, number)[0]
+        used_ns = 0 if self.started_ns is None else self.spent(now_ns, number)[0]
+        self.reset()
+        self._used_ns = used_ns
 
     def reset(self) -> None:
-        """Stop: the agent waits for a turn, so none of its time is used."""
-        self.started_ns = None
-        self.end_busy()
+        """Stop: the agent waits for a turn, of which nothing is used."""
+        self.started_ns = self.busy_since_ns = None
+        self.due_ns = NEVER_NS
+        self._used_ns = 0
 
     def end_busy(self) -> None:
         """End the span for which the agent is busy; nothing is due."""
         self.busy_since_ns = None
         self.due_ns = NEVER_NS
-
-    def forget_used(self) -> None:
-        """Begin anew: nothing was used of the next turn."""
-        self._used_ns = 0
 
     def rest(self, *, is_running: bool) -> None:
         """End being busy with an old turn: the hard limit counts from the newer one, if that runs."""
@@ -270,19 +271,16 @@ class TurnClock(Deadline):
         self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
         self.put_off(self.started_ns + self._first_ns)
 
-    @property
-    def is_overrun(self) -> bool:
-        """Return whether the agent is busy with a turn that was aborted."""
-        return self._overrun_hard_ns is not None
-
     def overrun(self) -> None:
         """Go on after the abort of a turn: only its hard limit counts, until `end_overrun`."""
         self._overrun_hard_ns, self.started_ns = self._current_hard_ns, None
+        self.is_overrun = True
 
     def end_overrun(self) -> None:
         """End being busy with a turn that was aborted; whatever is asked next has its full time."""
         self._overrun_hard_ns = None
-        self.end_busy()
+        self.is_overrun = False
+        self.reset()
 
     def put_off(self, due_ns: int) -> None:
         """Fire at this moment, unless something else comes before."""

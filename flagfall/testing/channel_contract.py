@@ -43,7 +43,7 @@ class TurnChannelLike(Protocol):
     async def receive(self) -> Envelope:
         """Take the newest envelope; wait until there is one."""
 
-    def reply(self, value: Any = None, number: int | None = None) -> None:
+    def reply(self, action: Any = None, number: int | None = None) -> None:
         """Answer the envelope that was taken last."""
 
     def __aiter__(self) -> Self: ...

@@ -65,7 +65,7 @@ def test_an_agent_in_a_sandbox_sees_what_it_is_shown(call, folder):
     assert refused.code == 2
     assert f"the sandbox shows only {folder}/shown.py: add --show {folder}/inner" in refused.err
     seat = call(*words, "--show", "inner").data()["matches"][0]["seats"][0]
-    assert seat["fell"] is None
+    assert seat["disqualified"] is None
     folder.chmod(0o755)
     refused = call(*words, "--show", ".", "--journal", "match.jsonl")
     assert refused.code == 2
@@ -83,7 +83,7 @@ def test_limits_hold_in_a_match(call, folder):
     (folder / "hungry.py").write_text("def act(observation):\n    return len(b'x' * 500_000_000) and 32\n")
     words = ["run", "-t", "micro1", "-a", "hungry.py:act", "--steps", "2", "--json"]
     seat = call(*words, "--limits", "memory=300MB").data()["matches"][0]["seats"][0]
-    assert seat["fell"] == "crashed"
+    assert seat["disqualified"] == "crashed"
     assert "MemoryError" in seat["detail"]
 
 

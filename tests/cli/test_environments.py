@@ -126,10 +126,10 @@ def test_connect_four_is_played_recorded_and_verified(call):
 
 
 @pytest.mark.parametrize(
-    ("control", "fell", "last"),
+    ("control", "disqualified", "last"),
     [("act=40ms/1s", None, "late"), ("act=40ms/45ms", "late", "absent"), ("act=100ms", None, "on time")],
 )
-def test_a_slow_seat_costs_what_the_time_control_says(call, control, fell, last):
+def test_a_slow_seat_costs_what_the_time_control_says(call, control, disqualified, last):
     ended = call(
         f"run {FOUR} --agent players.py:lowest --agent players.py:slow --clock virtual --journal j --json",
         "--time-control",
@@ -137,7 +137,7 @@ def test_a_slow_seat_costs_what_the_time_control_says(call, control, fell, last)
     )
     assert ended.code == 0
     (match,) = ended.data()["matches"]
-    assert [seat["fell"] for seat in match["seats"]] == [None, fell]
+    assert [seat["disqualified"] for seat in match["seats"]] == [None, disqualified]
     slow = [event for event in read_journal("j") if type(event) is TurnPlayed and event.seat == 1]
     assert slow[-1].verdict == last
     assert {turn.action for turn in slow if turn.verdict != "on time"} <= {None}, "the lowest legal action"

@@ -132,7 +132,7 @@ def test_a_match_of_other_tasks_cannot_be_verified_here(call, folder):
     run(task, "random", steps=10, journal=folder / "mine.jsonl")
     ended = call("verify mine.jsonl")
     assert ended.code == 2
-    assert "cannot be built again from its names" in ended.err
+    assert "the tasks of the match cannot be created here" in ended.err
     assert "unknown task 'mine'" in ended.err
 
 

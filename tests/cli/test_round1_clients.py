@@ -95,7 +95,7 @@ def check(matches: list[Any], number: int = 1) -> None:
     assert [match["turns"] for match in matches] == [TURNS] * number
     for match in matches:
         (seat,) = match["seats"]
-        assert (seat["fell"], seat["illegal"], seat["dropped"], seat["late"]) == (None, 0, 0, 0), seat
+        assert (seat["disqualified"], seat["illegal"], seat["dropped"], seat["late"]) == (None, 0, 0, 0), seat
 
 
 def test_the_python_learner_in_byte_mode(own_network: list[str], folder: Path):

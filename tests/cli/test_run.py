@@ -115,7 +115,7 @@ def test_data_has_everything_in_plain_numbers(call):
     assert (match["match"], match["seed"], match["journal"]) == (0, 0, "run.jsonl")
     assert (match["reason"], match["turns"]) == ("steps", 30)
     (seat,) = match["seats"]
-    assert (seat["agent"], seat["fell"], seat["turns"]) == ("repeating", None, 30)
+    assert (seat["agent"], seat["disqualified"], seat["turns"]) == ("repeating", None, 30)
     assert 0 < seat["think_mean_ns"] <= seat["think_max_ns"]
     assert match["tasks"][0]["task"] == "micro1"
 
@@ -223,9 +223,9 @@ def test_an_agent_that_crashes_is_a_result(call, host):
     ended = call("run -t micro1 -a bots.py:Crash random --steps 20 --host", host)
     assert (ended.code, ended.err) == (0, "")
     first, second = rows(ended.out, "match")
-    assert first[:5] == ["0", "Crash", "fell:", "crashed", "4"]
+    assert first[:5] == ["0", "Crash", "disqualified:", "crashed", "4"]
     assert second[:3] == ["1", "random", "steps"]
-    assert "Crash fell in match 0: crashed" in ended.out
+    assert "Crash was disqualified in match 0: crashed" in ended.out
     assert "ValueError: enough \\x1b[31m of this" in ended.out
 
 
@@ -233,7 +233,7 @@ def test_an_agent_that_is_wrong_is_counted(call):
     seat = call("run -t micro1 -a bots.py:Wrong --host task --steps 7 --json").data()["matches"][0]["seats"][
         0
     ]
-    assert (seat["illegal"], seat["fell"]) == (7, None)
+    assert (seat["illegal"], seat["disqualified"]) == (7, None)
 
 
 def test_an_agent_that_is_late_is_counted_unless_there_is_no_timeout(call):

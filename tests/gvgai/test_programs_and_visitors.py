@@ -26,8 +26,8 @@ from flagfall.gvgai.server import TrackServer
 from flagfall.kernel.channels.lines import LineError
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.state_json import StateWriter
-from flagfall.tasks.vgdl.views.state_observation import Observer
 from flagfall.timing import MS, TimeControl
 from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game

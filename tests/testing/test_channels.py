@@ -50,20 +50,20 @@ class ForgetsTheFirst(TurnChannel):
 
 
 class PlaysStale(TurnChannel):
-    def reply(self, value: Any = None, number: int | None = None) -> None:
+    def reply(self, action: Any = None, number: int | None = None) -> None:
         self.open = self.taken
-        super().reply(value, number)
+        super().reply(action, number)
 
 
 class IgnoresNumbers(TurnChannel):
-    def reply(self, value: Any = None, number: int | None = None) -> None:  # noqa: ARG002 - the fault
-        super().reply(value)
+    def reply(self, action: Any = None, number: int | None = None) -> None:  # noqa: ARG002 - the fault
+        super().reply(action)
 
 
 class AnswersTwice(TurnChannel):
-    def reply(self, value: Any = None, number: int | None = None) -> None:
+    def reply(self, action: Any = None, number: int | None = None) -> None:
         taken = self.taken
-        super().reply(value, number)
+        super().reply(action, number)
         self.taken = taken
 
 

@@ -27,16 +27,16 @@ def check_agent(
     show: Annotated[list[str] | None, _List] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
-    """Examine an agent, and print how fast it is, whether it lasts, whether it plays by the rules.
+    """Examine an agent, and report its speed, its stability, and whether it keeps to the rules.
 
-    It is started several times, plays a long game, tasks again and again, twice the same match, and one that
-    ends in the middle. The exit code is 1 where it failed a question.
+    The agent is started several times: for a long game, for repeated tasks, for the same match twice, and for
+    a match that is cut off. The exit code is 1 if it failed a check.
 
     Args:
         spec: The agent: a sample, `file.py:Name`, `package.module:Name`, or `cmd:PROGRAM`.
-        task: Ids of the tasks that it plays; by default `micro1` and `micro4`.
+        task: Ids of the tasks to play; by default `micro1` and `micro4`.
         time_control: As for `flagfall run`.
-        host: Where it runs.
+        host: Where the agent runs.
         isolation: As for `flagfall run`.
         limits: As for `flagfall run`.
         pass_env: As for `flagfall run`.
@@ -72,7 +72,7 @@ def check_agent(
         found = [{"question": mark.question, "found": mark.found, "passed": mark.passed} for mark in marks]
         print_json({"agent": spec, "passed": passed, "marks": found})
         return 0 if passed else _FAILED
-    rows = table("the agent", "found", "passed")
+    rows = table("check", "result", "passed")
     for mark in marks:
         first, *_ = sanitize_terminal(mark.found).splitlines()
         rows.add_row(mark.question, first, {True: "yes", False: "NO", None: ""}[mark.passed])

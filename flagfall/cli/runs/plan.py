@@ -1,9 +1,9 @@
-"""What `flagfall run` is going to play, with everything checked that can be checked before.
+"""Plan of `flagfall run`: the matches to be played, validated before the first one.
 
-Tasks for one player make a *series*: a match for each agent, and all of that again for each repeat. Tasks
-for several players take the agents as their seats. All agents of a repeat face the same seed: the first
-repeat has the seed that was given, so each match of a series can be played alone, and repeat `r` has
-`derive_seed(seed, "repeat", r)`.
+With tasks for one player, several agents make a *series*: one match for each agent, repeated `--matches`
+times. With tasks for several players, the agents take the seats. All matches of a repeat have the same seed:
+that of `--seed` in the first repeat, so each of its matches can be played alone, and
+`derive_seed(seed, "repeat", r)` in repeat `r`.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 @attrs.frozen
 class PlannedMatch:
-    """One match to be played.
+    """A match to be played.
 
     Attributes:
-        number: from 0.
+        number: index of the match, from 0.
         hosts: one for each seat.
-        seed: its root seed.
-        journal: the file to record it in.
-        results: the file to leave its figures in.
+        seed: the root seed of the match.
+        journal: the file to record it in, or `None`.
+        results: the file for its statistics, or `None`.
     """
 
     number: int
@@ -73,18 +73,18 @@ class PlannedMatch:
 
 @attrs.frozen
 class RunPlan:
-    """All of it.
+    """Validated plan of a run.
 
     Attributes:
-        tasks: the ids of the tasks, or what makes them.
-        scheduler: the text of the task scheduler, if one was asked for and `tasks` does not say it.
+        tasks: the ids of the tasks, or the setup that creates them.
+        scheduler: the text of the task scheduler; `None` for the default or if the setup defines it.
         control: the time control of every seat.
-        steps: turns of each match, at most.
-        tick_ns: the pace; `None` for lock-step.
-        virtual: whether time is virtual.
-        hosts: where each agent runs, by the text that names it.
+        steps: limit of turns for each match.
+        tick_ns: real-time pace in nanoseconds; `None` for lock-step.
+        virtual: whether the virtual clock is used.
+        hosts: the host of each agent, by the text that names the agent.
         matches: in the order in which they are played.
-        isolation: how agents in processes are kept apart.
+        isolation: isolation of agents in processes.
     """
 
     tasks: tuple[str, ...] | TaskSetup
@@ -99,7 +99,7 @@ class RunPlan:
 
     @property
     def in_processes(self) -> list[str]:
-        """The agents of the user's own that run in processes, as they were named."""
+        """Texts of the user's own Python agents that run in processes."""
         return [
             spec
             for spec, host in self.hosts.items()
@@ -108,7 +108,7 @@ class RunPlan:
 
     @property
     def has_human(self) -> bool:
-        """Whether somebody plays at the terminal."""
+        """True if a human plays at the terminal."""
         return any(is_human(spec) for spec in self.hosts)
 
 
@@ -133,10 +133,30 @@ def make_plan(
     learner_command: str | None = None,
     joining: Joining | None = None,
 ) -> RunPlan:
-    """Check what was asked for and lay it out. Agents that run in this process are imported.
+    """Validate the options of `flagfall run`, and return the plan. Agents of this process are imported.
+
+    Args:
+        tasks: the texts of `--task`; each may hold several ids.
+        agents: the texts that name the agents.
+        config: the text of `--config`.
+        options: settings of byte tasks.
+        scheduler: the text of `--scheduler`.
+        steps: limit of turns for each match.
+        seed: the root seed.
+        time_control: the text of a time control; `None` for the default.
+        clock: the clock of the matches.
+        host: where agents run; `None` for the default of each agent.
+        isolation: isolation of agents in processes.
+        journal: the file to record in; numbered in a series.
+        results: the file for the statistics; numbered in a series.
+        repeats: number of times that all matches are played.
+        tick: the text of a duration, for real-time pace.
+        timed: `False` removes all time limits.
+        learner_command: the command that starts a learner of round 1.
+        joining: conditions for agents that connect over a network.
 
     Raises:
-        UsageError: something cannot be.
+        UsageError: an option or a combination of options is invalid.
     """
     ids = tuple(part for text in tasks for part in split_texts(text))
     if not agents:
@@ -156,8 +176,8 @@ def make_plan(
     count = len(seatings) * repeats
     if endless and count > 1:
         raise UsageError(
-            f"the scheduler {scheduler or config!r} goes on until it is stopped, so only the first of"
-            f" {count} matches would be played: add --steps"
+            f"the scheduler {scheduler or config!r} never ends, so only the first of {count} matches would be"
+            " played: add --steps"
         )
     hosts = _hosts(agents, host, isolation, learner_command, joining, virtual=clock == "virtual")
     _refuse_crowd(agents, seatings)
@@ -182,9 +202,9 @@ def make_plan(
     if results is not None and results == journal:
         raise UsageError(f"--results {results}: the journal has this name already")
     _refuse_showing_records(agents, isolation, matches)
-    told = ids if setup is None else setup
+    played = ids if setup is None else setup
     policy = None if setup else scheduler
-    return RunPlan(told, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
+    return RunPlan(played, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
 
 
 def _at_least_one(option: str, value: int | None) -> None:
@@ -198,23 +218,23 @@ def _tick(text: str) -> int:
     except UsageError as error:
         raise UsageError(f"--tick {error}") from None
     if tick_ns == 0:
-        raise UsageError("--tick 0: a tick takes some time; leave --tick out for lock-step pace")
+        raise UsageError("--tick 0: a tick must be longer than 0; leave --tick out for lock-step pace")
     return tick_ns
 
 
 def _seatings(agents: int, players: int) -> list[tuple[int, ...]]:
-    """Which agents sit together: all at once, or each alone."""
+    """Return the agents of each match: all of them, or one at a time."""
     if agents == players:
         return [tuple(range(agents))]
     if players == 1:
         return [(agent,) for agent in range(agents)]
-    raise UsageError(f"the tasks seat {players} agents, and {agents} are given: one --agent for each seat")
+    raise UsageError(f"the tasks seat {players} agents, but {agents} are given: name one --agent per seat")
 
 
 def _refuse_showing_records(
     agents: Sequence[str], isolation: Isolation, matches: Sequence[PlannedMatch]
 ) -> None:
-    """Refuse sandboxes that show journals or results, which have the seed of a match."""
+    """Refuse sandboxes in which a journal or a results file is visible, as those hold the seed."""
     if isolation.kind != "sandbox":
         return
     shown = [*isolation.readable, *(path for spec in agents for path in code_of(spec))]
@@ -225,10 +245,10 @@ def _refuse_showing_records(
 
 
 def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> None:
-    """A human takes the whole terminal."""
+    """Refuse matches of a human with other agents, as a human needs the whole terminal."""
     for seating in seatings:
         if len(seating) > 1 and any(is_human(agents[number]) for number in seating):
-            raise UsageError("--agent: a human plays alone in a match: there is one terminal")
+            raise UsageError("--agent: a human needs the whole terminal: leave the other agents out")
 
 
 def _hosts(
@@ -242,8 +262,8 @@ def _hosts(
 ) -> dict[str, AgentHost]:
     if virtual and kind not in {None, "task"}:
         raise UsageError(
-            f"--clock virtual takes only agents in the event loop, and --host {kind} lives in real time:"
-            " leave --host out, or take --clock wall"
+            f"--clock virtual needs agents in the event loop, but --host {kind} runs in real time:"
+            " leave --host out, or use --clock wall"
         )
     if isolation != USUAL_ISOLATION and (virtual or kind in {"task", "thread"}):
         raise UsageError(
@@ -251,12 +271,12 @@ def _hosts(
         )
     if joining is not None and not any(is_network(spec) or is_remote(spec) for spec in specs):
         raise UsageError(
-            "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents who connect:"
+            "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents that connect:"
             " name one, such as --agent tcp://127.0.0.1:7777"
         )
     if joining is not None and (joining.certificate or joining.reconnect) and not any(map(is_network, specs)):
         raise UsageError(
-            "--agent-cert, --agent-key and --agent-reconnect are not for learners over ZeroMQ: leave them out"
+            "--agent-cert, --agent-key and --agent-reconnect do not apply to ZeroMQ: leave them out"
         )
     distinct = list(dict.fromkeys(specs))
     names = Counter(agent_name(spec) for spec in distinct)
@@ -275,11 +295,11 @@ def _hosts(
 
 
 def _check_journal(path: Path) -> None:
-    """Whether the journal can be written, and whether what it replaces is a journal."""
+    """Check that a journal can be written, and that a file which it replaces is a journal."""
     Journal.check(path)
     if not path.is_file():
         return
     with path.open("rb") as file:
         start = file.read(len(_MATCH_START))
     if start and start != _MATCH_START and not start.startswith(_ZSTD_MAGIC):
-        raise UsageError(f"journal {path}: the file exists and is no journal; it is not overwritten")
+        raise UsageError(f"journal {path}: the file exists and is not a journal; it is not overwritten")

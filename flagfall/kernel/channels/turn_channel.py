@@ -173,7 +173,7 @@ class TurnChannel:
             await wait_task_rescheduled(self._forget_receiver)
         return self.receive_nowait()
 
-    def reply(self, value: Any = None, number: int | None = None) -> None:
+    def reply(self, action: Any = None, number: int | None = None) -> None:
         """Answer the envelope that was taken last, if it has this number; any number with `None`.
 
         Never blocks and never raises: a reply that comes too late or answers nothing is handed over as that.
@@ -186,9 +186,9 @@ class TurnChannel:
         self.last_answered = taken.number
         if taken is self.open:
             self.open = None
-            self._handler.answered(taken, value)
+            self._handler.answered(taken, action)
         else:
-            self._handler.answered_stale(taken, value)
+            self._handler.answered_stale(taken, action)
 
     def _wake_receiver(self) -> None:
         receiver, self._receiver = self._receiver, None

@@ -22,7 +22,8 @@ from flagfall.agents.spec import (
     track_client_command,
 )
 from flagfall.agents.zmq.messages import is_remote
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.converter import structure
+from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, default_policy, is_endless, seats_of
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
@@ -33,7 +34,7 @@ from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.timing import TimeControl
 from flagfall.tournament.plan.model import AgentEntry, TaskEntry
-from flagfall.tournament.plan.schema import SaidAgent, SaidPlan, SaidTask, Texts, structure
+from flagfall.tournament.plan.schema import SaidAgent, SaidPlan, SaidTask
 
 MAX_NAME: Final = 80
 """Characters of a name: it stands in every table."""
@@ -44,7 +45,7 @@ _TRACK_OPTIONS: Final = ("rules", "training", "games", "rounds")
 _PLAIN: Final = SaidTask()
 
 
-def read_agents(said: Any, usual: SaidPlan, folder: Path, mistakes: Mistakes) -> tuple[AgentEntry, ...]:
+def read_agents(said: Any, usual: SaidPlan, folder: Path, mistakes: Problems) -> tuple[AgentEntry, ...]:
     """All agents without mistakes.
 
     Args:
@@ -77,7 +78,7 @@ def names_said(said: Any) -> list[str]:
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
-def _tables(said: Any, what: str, mistakes: Mistakes) -> list[Any]:
+def _tables(said: Any, what: str, mistakes: Problems) -> list[Any]:
     if isinstance(said, list) and said:
         return said
     mistakes.add((what,), f"name at least one, under a line [[{what}]]")
@@ -143,7 +144,7 @@ def read_tasks(
     usual: SaidPlan,
     agents: Sequence[str],
     folder: Path,
-    mistakes: Mistakes,
+    mistakes: Problems,
     seats: Mapping[str, int] | None = None,
 ) -> tuple[TaskEntry, ...]:
     """Return all tasks without mistakes.
@@ -186,11 +187,11 @@ def _split(said: SaidTask) -> Iterator[SaidTask]:
     if said.each is not None and said.task is None:
         for task in said.each:
             name = task if said.name is None else f"{said.name} {task}"
-            yield attrs.evolve(said, each=None, task=Texts((task,)), name=name)
+            yield attrs.evolve(said, each=None, task=(task,), name=name)
     elif said.track is not None and len(said.track) > 1:
         for game in said.track:
             name = f"track {game}" if said.name is None else f"{said.name} {game}"
-            yield attrs.evolve(said, track=Texts((game,)), name=name)
+            yield attrs.evolve(said, track=(game,), name=name)
     else:
         yield said
 
