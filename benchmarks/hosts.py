@@ -22,8 +22,8 @@ from benchmarks.kernel import OneTask
 from benchmarks.matches import CONTROL, journals, no_sinks
 from benchmarks.measure import Row, percentile, show
 from flagfall.agents.hosts.command import CommandHost
-from flagfall.agents.hosts.network import parse_network
 from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import Isolation, IsolationKind
 from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import UsageError
@@ -112,7 +112,7 @@ def _over_tcp(turns: int) -> list[float]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"tcp://127.0.0.1:{port}"
-    host = parse_network(url)
+    host = host_agent(url)
     words = [sys.executable, "-m", "flagfall", "agent", "serve", AGENT, "--connect", url]
     with subprocess.Popen(words) as agent:
         try:

@@ -228,7 +228,7 @@ BAD = {
     RUN + "-t micro1 --results r -o r": "--results r: the journal has this name already",
     RUN + "-t micro1 --learner-port 5577": "need exactly one --agent zmq",
     "run -t micro1 -a zmq zmq --learner-port 5577": "need exactly one --agent zmq",
-    "run -t micro1 -a zmq:5577 --clock virtual": "a remote learner is a process, and lives in real time",
+    "run -t micro1 -a zmq:5577 --clock virtual": "an agent that connects is a process of its own",
     "run -t micro1 -a human-lin": "unknown human player 'human-lin'; nearest: human-line",
     "run -t micro1 -a human-line --host process": "a human plays in the event loop",
     "results no.jsonl": "no such file: no.jsonl",
@@ -237,7 +237,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("line", BAD)
-def test_what_cannot_be_is_refused_before_anything_happens(call, folder, line):
+def test_wrong_options_are_refused_before_anything_happens(call, folder, line):
     written(folder, "mine.py", PYTHON)
     written(folder, "bad.toml", "a = ")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -247,7 +247,7 @@ def test_what_cannot_be_is_refused_before_anything_happens(call, folder, line):
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-def test_the_figures_of_a_journal_that_is_cut_off_are_told_with_its_fault(call, folder):
+def test_statistics_of_a_journal_that_is_cut_off_are_printed_with_its_fault(call, folder):
     assert call("run -t micro1 -a random --steps 3000 --clock virtual -o run.jsonl -q").code == 0
     text = (folder / "run.jsonl").read_bytes()
     (folder / "run.jsonl").write_bytes(text[: len(text) // 2])

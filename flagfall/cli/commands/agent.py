@@ -45,8 +45,8 @@ def serve(
         matches: Number of matches to play, one after the other.
     """
     from flagfall.agents.registry import load_agent
-    from flagfall.agents.wire.admission import Joining
-    from flagfall.agents.wire.client import Invitation, play_as_guest
+    from flagfall.agents.wire.admission import JoinPolicy
+    from flagfall.agents.wire.client import ServerAddress, connect_and_play
     from flagfall.agents.wire.worker import serve as serve_wire
     from flagfall.agents.wire.worker import take_standard_streams
     from flagfall.timing.durations import S, parse_duration
@@ -57,9 +57,9 @@ def serve(
         return int(serve_wire(*take_standard_streams(), lambda _name: load_agent(spec)) is not None)
     if matches < 1:
         raise UsageError(f"--matches {matches}: write a whole number, at least 1")
-    invitation = Invitation.parse(
+    server = ServerAddress.parse(
         connect,
-        token="" if token_file is None else Joining.read_token(token_file),
+        token="" if token_file is None else JoinPolicy.read_token(token_file),
         authority=ca,
         wait_seconds=parse_duration(wait) / S,
         reconnect=reconnect,
@@ -68,7 +68,7 @@ def serve(
     code = 0
     for left in reversed(range(matches)):
         try:
-            failed = play_as_guest(invitation, lambda: loaded)
+            failed = connect_and_play(server, lambda: loaded)
         except HostFault as error:  # this match is lost; the next one may succeed
             if not left:
                 raise

@@ -11,10 +11,11 @@ from cyclopts import Parameter
 
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
-    from flagfall.agents.wire.admission import Joining
+    from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.cli.runs.session import RunSession
 
 _List = Parameter(consume_multiple=True, negative="")
@@ -33,7 +34,7 @@ def run(
     time_control: str | None = None,
     no_timeout: Annotated[bool, _Flag] = False,
     clock: Literal["wall", "virtual"] = "wall",
-    host: Literal["task", "thread", "process"] | None = None,
+    host: LocalHostKind | None = None,
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
     pass_env: Annotated[list[str] | None, _List] = None,
@@ -131,14 +132,14 @@ def run(
         config=config,
         options=TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes),
         learner_command=learner_cmd,
-        joining=_joining(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
+        join_policy=_joining(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
         scheduler=scheduler,
         steps=steps,
         seed=seed,
         time_control=time_control,
         clock=clock,
         host=host,
-        isolation=Isolation.told(isolation, limits, pass_env, show),
+        isolation=Isolation.from_options(isolation, limits, pass_env, show),
         journal=journal,
         results=results,
         repeats=matches,
@@ -178,14 +179,14 @@ def _print_advisory(isolation: Isolation) -> None:
 
 def _joining(
     token_file: Path | None, certificate: Path | None, key: Path | None, *, reconnect: bool
-) -> Joining | None:
+) -> JoinPolicy | None:
     """Return the conditions for connecting agents; `None` if no option sets one."""
     if token_file is certificate is key is None and not reconnect:
         return None
-    from flagfall.agents.wire.admission import Joining
+    from flagfall.agents.wire.admission import JoinPolicy
 
-    token = "" if token_file is None else Joining.read_token(token_file)
-    return Joining(token, certificate, key, reconnect)
+    token = "" if token_file is None else JoinPolicy.read_token(token_file)
+    return JoinPolicy(token, certificate, key, reconnect)
 
 
 def _agents(agents: list[str], port: int | None, address: str | None, command: str | None) -> list[str]:

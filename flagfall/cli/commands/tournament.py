@@ -118,8 +118,7 @@ def _check_agents(plan: Plan, *private: Path) -> None:
     Raises:
         UsageError: an agent cannot be imported, or would see one of these files.
     """
-    from flagfall.agents.registry import is_sample
-    from flagfall.agents.spec import is_foreign
+    from flagfall.agents.spec import AgentSpec
     from flagfall.cli.runs.preflight import check_now
     from flagfall.tournament.run.api import refuse_showing
 
@@ -127,7 +126,7 @@ def _check_agents(plan: Plan, *private: Path) -> None:
     by_isolation: dict[str, list[str]] = {}
     kinds = {}
     for agent in plan.agents:
-        if not (is_sample(agent.spec) or is_foreign(agent.spec)):
+        if AgentSpec.parse(agent.spec).scheme == "python":
             kinds[repr(agent.isolation)] = agent.isolation
             by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
     for kind, specs in by_isolation.items():

@@ -95,8 +95,8 @@ def _from_config(source: str) -> Callable[[MatchStarted], Any]:
 def _rebuild(file: Path, header: MatchStarted, *, trust: bool) -> Any:
     """Return the task scheduler of a match whose tasks were named by ids or a configuration file."""
     from flagfall.errors import UsageError
-    from flagfall.playing import rebuild
     from flagfall.tasks.adapters.imports import UntrustedImportError
+    from flagfall.tasks.building import rebuild
 
     try:
         return rebuild(header, trust=trust)

@@ -15,26 +15,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.visible import code_of, refuse_private
-from flagfall.agents.registry import agent_name, is_human, is_sample
-from flagfall.agents.spec import is_foreign, is_network
-from flagfall.agents.zmq.messages import is_remote
+from flagfall.agents.spec import NETWORK, REMOTE, AgentSpec
 from flagfall.cli.runs.results_file import check_results
 from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import MAX_SEED, derive_seed
-from flagfall.playing import (
-    DEFAULT_TIME_CONTROL,
-    HostKind,
-    TaskSetup,
-    host_agent,
-    is_endless,
-    seats_of,
-)
+from flagfall.playing import DEFAULT_TIME_CONTROL
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.series_names import series_path
 from flagfall.tasks.adapters.env_spec import split_texts
+from flagfall.tasks.building import TaskSetup, is_endless, seats_of
 from flagfall.timing import TimeControl
 from flagfall.timing.control import UNTIMED
 from flagfall.timing.durations import parse_duration
@@ -43,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from flagfall.agents.wire.admission import Joining
-    from flagfall.kernel.hosting import AgentHost
+    from flagfall.agents.wire.admission import JoinPolicy
+    from flagfall.kernel.hosting import AgentHost, LocalHostKind
 
 NO_OPTIONS: Final = TaskOptions()
 
@@ -95,7 +88,7 @@ class RunPlan:
     virtual: bool
     hosts: Mapping[str, AgentHost]
     matches: tuple[PlannedMatch, ...]
-    isolation: Isolation = USUAL_ISOLATION
+    isolation: Isolation = DEFAULT_ISOLATION
 
     @property
     def in_processes(self) -> list[str]:
@@ -103,13 +96,13 @@ class RunPlan:
         return [
             spec
             for spec, host in self.hosts.items()
-            if host.kind == "process" and not is_sample(spec) and not is_foreign(spec)
+            if host.kind == "process" and AgentSpec.parse(spec).scheme == "python"
         ]
 
     @property
     def has_human(self) -> bool:
         """True if a human plays at the terminal."""
-        return any(is_human(spec) for spec in self.hosts)
+        return any(_is_human(spec) for spec in self.hosts)
 
 
 def make_plan(
@@ -123,15 +116,15 @@ def make_plan(
     seed: int = 0,
     time_control: str | None = None,
     clock: Literal["wall", "virtual"] = "wall",
-    host: HostKind | None = None,
-    isolation: Isolation = USUAL_ISOLATION,
+    host: LocalHostKind | None = None,
+    isolation: Isolation = DEFAULT_ISOLATION,
     journal: Path | None = None,
     results: Path | None = None,
     repeats: int = 1,
     tick: str | None = None,
     timed: bool = True,
     learner_command: str | None = None,
-    joining: Joining | None = None,
+    join_policy: JoinPolicy | None = None,
 ) -> RunPlan:
     """Validate the options of `flagfall run`, and return the plan. Agents of this process are imported.
 
@@ -153,7 +146,7 @@ def make_plan(
         tick: the text of a duration, for real-time pace.
         timed: `False` removes all time limits.
         learner_command: the command that starts a learner of round 1.
-        joining: conditions for agents that connect over a network.
+        join_policy: conditions for agents that connect over a network.
 
     Raises:
         UsageError: an option or a combination of options is invalid.
@@ -179,7 +172,7 @@ def make_plan(
             f"the scheduler {scheduler or config!r} never ends, so only the first of {count} matches would be"
             " played: add --steps"
         )
-    hosts = _hosts(agents, host, isolation, learner_command, joining, virtual=clock == "virtual")
+    hosts = _hosts(agents, host, isolation, learner_command, join_policy, virtual=clock == "virtual")
     _refuse_crowd(agents, seatings)
     seeds = [seed, *(derive_seed(seed, "repeat", number) for number in range(1, repeats))]
     matches = tuple(
@@ -247,16 +240,16 @@ def _refuse_showing_records(
 def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> None:
     """Refuse matches of a human with other agents, as a human needs the whole terminal."""
     for seating in seatings:
-        if len(seating) > 1 and any(is_human(agents[number]) for number in seating):
+        if len(seating) > 1 and any(_is_human(agents[number]) for number in seating):
             raise UsageError("--agent: a human needs the whole terminal: leave the other agents out")
 
 
 def _hosts(
     specs: Sequence[str],
-    kind: HostKind | None,
+    kind: LocalHostKind | None,
     isolation: Isolation,
     learner_command: str | None,
-    joining: Joining | None,
+    join_policy: JoinPolicy | None,
     *,
     virtual: bool,
 ) -> dict[str, AgentHost]:
@@ -265,33 +258,36 @@ def _hosts(
             f"--clock virtual needs agents in the event loop, but --host {kind} runs in real time:"
             " leave --host out, or use --clock wall"
         )
-    if isolation != USUAL_ISOLATION and (virtual or kind in {"task", "thread"}):
+    if isolation != DEFAULT_ISOLATION and (virtual or kind in {"task", "thread"}):
         raise UsageError(
             "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock out"
         )
-    if joining is not None and not any(is_network(spec) or is_remote(spec) for spec in specs):
+    parsed = {spec: AgentSpec.parse(spec) for spec in specs}
+    schemes = {spec.scheme for spec in parsed.values()}
+    if join_policy is not None and not schemes & REMOTE:
         raise UsageError(
             "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents that connect:"
             " name one, such as --agent tcp://127.0.0.1:7777"
         )
-    if joining is not None and (joining.certificate or joining.reconnect) and not any(map(is_network, specs)):
+    if (
+        join_policy is not None
+        and (join_policy.certificate or join_policy.reconnect)
+        and not schemes & NETWORK
+    ):
         raise UsageError(
             "--agent-cert, --agent-key and --agent-reconnect do not apply to ZeroMQ: leave them out"
         )
-    distinct = list(dict.fromkeys(specs))
-    names = Counter(agent_name(spec) for spec in distinct)
-    made: dict[str, AgentHost] = {}
-    for spec in distinct:
-        short = agent_name(spec)
-        name = short if names[short] == 1 else spec
-        if learner_command is not None and is_remote(spec) and not virtual:
-            from flagfall.agents.zmq.host import parse_remote
+    names = Counter(spec.name for spec in parsed.values())
+    hosts: dict[str, AgentHost] = {}
+    for text, spec in parsed.items():
+        name = spec.name if names[spec.name] == 1 else text
+        asked = "task" if virtual else kind
+        hosts[text] = host_agent(text, asked, name, isolation, join_policy, learner_command)
+    return hosts
 
-            token = "" if joining is None else joining.token
-            made[spec] = parse_remote(spec, learner_command, name, token)
-        else:
-            made[spec] = host_agent(spec, "task" if virtual else kind, name, isolation, joining)
-    return made
+
+def _is_human(text: str) -> bool:
+    return AgentSpec.parse(text).scheme == "human"
 
 
 def _check_journal(path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from flagfall.agents.hosts.process import WORKER
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.process.supervised import open_guarded
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+from flagfall.agents.process.supervised import open_supervised
 from flagfall.agents.process.visible import code_of_spec
 from flagfall.errors import UsageError
 
@@ -24,7 +24,7 @@ CHECK_SECONDS: Final = 60.0
 
 
 async def check_agents(
-    specs: Iterable[str], isolation: Isolation = USUAL_ISOLATION, seconds: float = CHECK_SECONDS
+    specs: Iterable[str], isolation: Isolation = DEFAULT_ISOLATION, seconds: float = CHECK_SECONDS
 ) -> None:
     """Import each agent in a process of its own, as many at a time as there are processors.
 
@@ -73,19 +73,19 @@ def check_now(specs: Iterable[str], isolation: Isolation) -> None:
 async def _check(spec: str, isolation: Isolation, seconds: float) -> str:
     """Return the fault of an agent, or an empty text."""
     null = subprocess.DEVNULL
-    guarded = await open_guarded(
+    supervised = await open_supervised(
         [*WORKER, "--check", spec], isolation, shown=code_of_spec(spec), stdin=null, stdout=null
     )
     code: int | None = None
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(guarded.keep_tail)
-            await guarded.has_ended(seconds)
-            code = guarded.process.returncode
+            nursery.start_soon(supervised.read_stderr)
+            await supervised.wait_for_exit(seconds)
+            code = supervised.process.returncode
             nursery.cancel_scope.cancel()
     finally:
-        await guarded.end()
-    return _fault(spec, seconds, code, "\n".join(filter(None, (guarded.said, guarded.hint()))))
+        await supervised.end()
+    return _fault(spec, seconds, code, "\n".join(filter(None, (supervised.stderr_tail, supervised.hint()))))
 
 
 def _fault(spec: str, seconds: float, code: int | None, stderr_tail: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from flagfall.agents.connections.admission import open_series
+from flagfall.agents.connections.listening import open_series
 from flagfall.cli.console.interrupts import Interrupts, interruptible
 from flagfall.cli.console.progress import Progress, show_progress
 from flagfall.cli.runs.results_file import write_results

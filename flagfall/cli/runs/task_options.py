@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.agents.registry import load_module
+from flagfall.agents.code_loader import load_module
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
-from flagfall.playing import TaskSetup, default_policy
+from flagfall.tasks.building import TaskSetup, default_scheduler_text
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import Config, change_config, config_of, load_config
 from flagfall.tasks.task import TaskSampler
@@ -145,7 +145,7 @@ def choose_tasks(
         if not ids or not (settings or any(task_id in COMMAI_CATALOG for task_id in ids)):
             return None
         return config_of(
-            ids, policy or default_policy(steps), settings, name=_option_names(settings) or "--task"
+            ids, policy or default_scheduler_text(steps), settings, name=_option_names(settings) or "--task"
         )
     if ids or policy is not None:
         given = "--task" if ids else "--scheduler"
