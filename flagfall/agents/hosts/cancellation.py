@@ -5,8 +5,8 @@ started. An agent that catches it and goes on would keep its match from ending, 
 itself. So each of its tasks is driven by a guard that counts the cancellations it ignores, and abandons it in
 the end.
 
-Trio has no public way to replace a task's coroutine: `coro` and `_next_send_fn` of a task, and the scopes that
-it is in, are used here and nowhere else.
+Trio has no public way to replace a task's coroutine: `coro` and `_next_send_fn` of a task, and the scopes
+that it is in, are used here and nowhere else.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _is_cancelled(answer: Any) -> bool:
 
 
 def _has_children() -> bool:
-    """Return true if tasks run below the current one: they must end first, since they wake it at their end."""
+    """Return true if tasks run below the current one: they must end first, and wake it then."""
     return any(nursery.child_tasks for nursery in current_task().child_nurseries)
 
 

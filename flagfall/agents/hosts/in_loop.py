@@ -1,7 +1,7 @@
 """Host of an agent in the event loop itself: the fastest host, for trusted agents.
 
-An agent here shares the loop with the match and the other agents. One that blocks can be disqualified, but not
-stopped; the others are not charged for it. One that ignores its cancellation is abandoned.
+An agent here shares the loop with the match and the other agents. One that blocks can be disqualified, but
+not stopped; the others are not charged for it. One that ignores its cancellation is abandoned.
 """
 
 from __future__ import annotations
