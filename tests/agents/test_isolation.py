@@ -66,7 +66,7 @@ async def ran(
         nursery.cancel_scope.cancel()
     code_ = running.process.returncode
     await running.end()
-    return code_, running.said
+    return code_, running.stderr_tail
 
 
 def is_there(pid: int) -> bool:
@@ -349,7 +349,7 @@ async def test_exit_codes_and_signals_are_the_commands_own():
     assert await running.wait_for_exit(20)
     await running.end()
     assert running.process.returncode == 127
-    assert "/no/such/program cannot be started" in running.said
+    assert "/no/such/program cannot be started" in running.stderr_tail
 
 
 async def test_a_folder_that_was_made_unreadable_is_removed():
@@ -401,7 +401,7 @@ async def test_an_agent_cannot_outlive_its_limit_by_what_it_does_to_its_supervis
     async with trio.open_nursery() as nursery:
         nursery.start_soon(running.read_stderr)
         with trio.fail_after(60):
-            while "done" not in running.said:  # noqa: ASYNC110 - no event tells
+            while "done" not in running.stderr_tail:  # noqa: ASYNC110 - no event tells
                 await trio.sleep(0.01)
         below = [running._report.pid()]
         below += supervisor.descendants(below[0])

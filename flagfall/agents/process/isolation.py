@@ -78,7 +78,7 @@ class Isolation:
                 raise UsageError(f"the environment variable {name!r}, to be passed to an agent, is not set")
 
     @classmethod
-    def told(
+    def from_options(
         cls,
         kind: IsolationKind | None,
         limits: str | None,
