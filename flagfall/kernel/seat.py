@@ -186,7 +186,7 @@ class Seat:
         return self.clock.cpu_clock
 
     @cpu_clock.setter
-    def cpu_clock(self, cpu_clock: NowNs) -> None:
+    def cpu_clock(self, cpu_clock: NowNs | None) -> None:
         self.clock.cpu_clock = cpu_clock
 
     def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:

@@ -274,12 +274,12 @@ def test_a_slow_human_misses_turns_and_is_never_out():
 
             @nursery.start_soon
             async def types() -> None:
-                await trio.sleep(0.16)
+                await trio.sleep(0.8)
                 os.write(into, b"x\n")
-                await trio.sleep(0.16)
+                await trio.sleep(0.8)
                 os.write(into, b"QUIT\n")
 
-            played = await sitting.play(Teacher("abcdefghijklmnop"), control="act=50ms/60ms")
+            played = await sitting.play(Teacher("abcdefghijklmnop"), control="act=200ms/500ms")
         os.close(fd)
         os.close(into)
         return played, sitting.shown.getvalue()

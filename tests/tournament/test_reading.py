@@ -178,11 +178,11 @@ falls = -1
     found = mistakes_of(text, folder=tmp_path)
     expected = [
         "line 1: sed: unknown name 'sed'; nearest: seed",
-        "line 2: repeats: 0 is no whole number, from 1 to 100000",
+        "line 2: repeats: expected a whole number from 1 to 100000, got 0",
         "line 3: format.kind: unknown format 'swis'; nearest: swiss",
         "line 5: agents[0]: unknown agent 'randm'; nearest: random; or write module:Name, file.py:Name or",
         f"line 7: agents[1]: no such agent file: {tmp_path}/bott.py; nearest: bot.py",
-        "line 12: agents[2].host: 'proces' is unknown; nearest: process",
+        "line 12: agents[2].host: unknown value 'proces'; nearest: process",
         "line 15: agents[4]: there are two agents 'silent': give one of them another name",
         "line 17: agents[5]: 'human': a human plays one match at a time, with `flagfall run`",
         "line 19: tasks[0]: unknown task 'mikro1'; nearest: micro1",
@@ -190,7 +190,7 @@ falls = -1
         "line 24: tasks[1].time_control: time control, column 5: '4x'",
         "line 27: tasks[2].agents: unknown agent 'silentt'; nearest: silent",
         "line 25: tasks[2]: micro2: its scheduler goes on until it is stopped: say how many steps",
-        "line 30: stop.falls: -1 is no whole number, at least 1",
+        "line 30: stop.falls: expected a whole number of at least 1, got -1",
     ]
     for told in expected:
         assert any(line.startswith(told) for line in found), told
@@ -220,10 +220,13 @@ def test_a_mistake_makes_no_others():
     [
         ("", "agents: name at least one, under a line [[agents]]"),
         ("agents = 3", "agents: name at least one"),
-        (f"agents = [3]\n{SMALL.replace(AGENTS, '')}", "agents[0]: 3 should be a table"),
+        (
+            f"agents = [3]\n{SMALL.replace(AGENTS, '')}",
+            "agents[0]: expected a table of names and values, got 3",
+        ),
         (f"format = 3\n{SMALL}", "unknown format 3; it should be a text"),
         (f"format = {{rounds = 3}}\n{SMALL}", "format.kind: is missing; known: benchmark, round-robin"),
-        (f'format = "gauntlet"\n{SMALL}', "champions: is missing"),
+        (f'format = "gauntlet"\n{SMALL}', "champions: required, but missing"),
         (
             f'format = {{kind="gauntlet", champions=["rndom"]}}\n{SMALL}',
             "unknown agent 'rndom'; nearest: random",
@@ -238,24 +241,27 @@ def test_a_mistake_makes_no_others():
         (f'format = "round-robin"\n{SMALL}'.replace('[[agents]]\nspec = "silent"', ""), "needs two agents"),
         (f"stop = {{sprt = {{elo0 = 5, elo1 = 5}}}}\n{SMALL}", "elo0 (5) has to be below elo1 (5)"),
         (f"stop = {{sprt = {{alpha = 0.5}}}}\n{SMALL}", "0.5 is no error rate"),
-        (f"stop = {{sprt = {{alpha = nan}}}}\n{SMALL}", "nan is no number"),
+        (f"stop = {{sprt = {{alpha = nan}}}}\n{SMALL}", "expected a number, got nan"),
         (
             f'stop = {{sprt = {{agents = ["random"]}}}}\n{SMALL}',
             "between two agents, who are all of the plan",
         ),
-        (f"name = 3\n{SMALL}", "name: 3 is no text"),
-        (f'jobs = "3"\n{SMALL}', "jobs: '3' is no whole number"),
-        (f'stop = {{sprt = {{elo0 = "3"}}}}\n{SMALL}', "elo0: '3' is no number"),
-        (f"output = {{journals = 1}}\n{SMALL}", "journals: 1 is neither true nor false"),
-        (f'format = {{kind = "knockout", replays = 1.0}}\n{SMALL}', "replays: 1.0 is no whole number"),
+        (f"name = 3\n{SMALL}", "name: expected a text in quotes, got 3"),
+        (f'jobs = "3"\n{SMALL}', "jobs: expected a whole number of at least 1, got '3'"),
+        (f'stop = {{sprt = {{elo0 = "3"}}}}\n{SMALL}', "elo0: expected a number, got '3'"),
+        (f"output = {{journals = 1}}\n{SMALL}", "journals: expected true or false, got 1"),
+        (
+            f'format = {{kind = "knockout", replays = 1.0}}\n{SMALL}',
+            "replays: expected a whole number from 0 to 100000, got 1.0",
+        ),
         (f"stop = {{sprt = {{}}, falls = 2}}\n{SMALL}", "a test needs both agents to its end"),
         (f"seeds = [1, 1]\n{SMALL}", "each only once"),
         (f"seeds = [1, 2]\nrepeats = 3\n{SMALL}", "3 repeats and 2 seeds"),
         (f'anchor = "rndm"\n{SMALL}', "unknown agent 'rndm'; nearest: random"),
         (f'clock = "virtual"\nhost = "process"\n{SMALL}', "lives in real time"),
         (f'host = "task"\nlimits = "memory=1GB"\n{SMALL}', "are for agents in processes"),
-        (f'output = {{tables = "csv"}}\n{SMALL}', "'csv' should be a list"),
-        (f'output = {{tables = ["cvs"]}}\n{SMALL}', "'cvs' is unknown; nearest: csv"),
+        (f'output = {{tables = "csv"}}\n{SMALL}', "expected a list, got 'csv'"),
+        (f'output = {{tables = ["cvs"]}}\n{SMALL}', "unknown value 'cvs'; nearest: csv"),
         (f"{SMALL}[[agents]]\nspec = 'zmq:5556'", "let flagfall start it, as cmd:PROGRAM"),
         (f"{SMALL}[[agents]]\nspec = 'random'\nname = 'a\\u0007'".replace("'", '"'), "is no name"),
         (f"{SMALL}[[agents]]\nspec = 'cmd:./no/bot'", "there is no program './no/bot' to run"),
@@ -275,7 +281,7 @@ def test_a_mistake_makes_no_others():
         ),
         (f"{SMALL}[[tasks]]\ntask = 'micro1'", "there are two tasks 'micro1'"),
         (f"{SMALL}agents = ['random', 'random']", "somebody is named twice"),
-        ("a = [", "no TOML"),
+        ("a = [", "invalid TOML"),
     ],
 )
 def test_what_cannot_be_is_told_with_the_mend(text, told):

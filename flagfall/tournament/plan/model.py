@@ -18,14 +18,19 @@ __all__ = [
 ]
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import attrs
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+from flagfall.configfile.converter import Bounds
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.seeding import derive_seed
-from flagfall.playing import HostKind, TaskSetup
+from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
+
+MAX_REPEATS: Final = 100_000
+"""Repeats, rounds and replays: standings walk through them all, which takes some seconds for this many."""
 
 
 @attrs.frozen(kw_only=True)
@@ -41,8 +46,8 @@ class AgentEntry:
 
     name: str
     spec: str
-    host: HostKind | None = None
-    isolation: Isolation = USUAL_ISOLATION
+    host: LocalHostKind | None = None
+    isolation: Isolation = DEFAULT_ISOLATION
 
 
 @attrs.frozen(kw_only=True)
@@ -104,7 +109,7 @@ class Swiss:
         rounds: how many; `None` for as many as a knockout would have.
     """
 
-    rounds: int | None = None
+    rounds: Annotated[int, Bounds(0, MAX_REPEATS)] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -116,7 +121,7 @@ class Knockout:
             who stands first in the plan goes on.
     """
 
-    replays: int = 3
+    replays: Annotated[int, Bounds(0, MAX_REPEATS)] = 3
 
 
 Format: TypeAlias = Benchmark | RoundRobin | Gauntlet | Swiss | Knockout

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flagfall.agents.spec import is_track_client
-from flagfall.configfile.problems import Mistakes
-from flagfall.configfile.toml_positions import Places
+from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
+from flagfall.configfile.converter import structure
+from flagfall.configfile.files import read_text, read_toml
+from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
-from flagfall.tasks.configs.files import read_text, read_toml
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
 from flagfall.tournament.plan.entries import names_said, read_agents, read_tasks
@@ -35,7 +35,7 @@ from flagfall.tournament.plan.model import (
     Swiss,
     TaskEntry,
 )
-from flagfall.tournament.plan.schema import FORMATS, SaidPlan, SaidSprt, SaidStop, structure
+from flagfall.tournament.plan.schema import FORMATS, SaidPlan, SaidSprt, SaidStop
 
 PLANS: Final[Mapping[str, Path]] = MappingProxyType(
     {path.stem: path for path in sorted((Path(__file__).parent / "shipped").glob("*.toml"))}
@@ -90,8 +90,8 @@ def parse_plan(
     Raises:
         UsageError: something is wrong with it; the message has all that is.
     """
-    data = read_toml(text, Mistakes(name))
-    mistakes = Mistakes(name, Places(text).line)
+    document = read_toml(text, name)
+    data, mistakes = document.data, document.problems
     tables = {key: data.pop(key) for key in _TABLES if key in data}
     top = structure(data, SaidPlan, (), mistakes, also=_TABLES)
     usual = top or SaidPlan()
@@ -113,7 +113,7 @@ def parse_plan(
         mistakes.add(("repeats",), f"{usual.repeats} repeats and {len(usual.seeds)} seeds: leave one out")
     if usual.seeds is not None and not 0 < len(set(usual.seeds)) == len(usual.seeds):
         mistakes.add(("seeds",), "write one seed for each repeat, and each only once")
-    mistakes.raise_any()
+    mistakes.raise_if_any()
     assert made is not None
     assert form is not None
     plan = Plan(
@@ -136,15 +136,15 @@ def parse_plan(
             ("repeats",),
             f"{count} matches are more than {MAX_MATCHES}: take fewer repeats, or set stop.matches",
         )
-        mistakes.raise_any()
+        mistakes.raise_if_any()
     return plan
 
 
 def _check_track_clients(
-    agents: tuple[AgentEntry, ...], tasks: tuple[TaskEntry, ...], mistakes: Mistakes
+    agents: tuple[AgentEntry, ...], tasks: tuple[TaskEntry, ...], mistakes: Problems
 ) -> None:
     """Note the tasks that a client of GVGAI's learning track is to play and cannot."""
-    clients = {agent.name for agent in agents if is_track_client(agent.spec)}
+    clients = {agent.name for agent in agents if AgentSpec.parse(agent.spec).scheme in TRACK_CLIENTS}
     for task in tasks:
         for name in sorted(clients.intersection(task.agents)):
             if not isinstance(task.tasks, TrackSetup):
@@ -156,7 +156,7 @@ def _check_track_clients(
 
 
 def _read_format(
-    said: Any, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Mistakes
+    said: Any, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Problems
 ) -> Format | None:
     """The format: its name, or a table with its name as `kind`."""
     table = dict(said) if isinstance(said, dict) else {"kind": said}
@@ -181,7 +181,7 @@ def _read_format(
     return form
 
 
-def _check_champions(champions: tuple[str, ...], names: list[str], mistakes: Mistakes) -> None:
+def _check_champions(champions: tuple[str, ...], names: list[str], mistakes: Problems) -> None:
     for champion in champions:
         if champion not in names:
             mistakes.unknown(("format", "champions"), "agent", champion, names)
@@ -191,7 +191,7 @@ def _check_champions(champions: tuple[str, ...], names: list[str], mistakes: Mis
         mistakes.add(("format", "champions"), "name some of the agents, and not all")
 
 
-def _check_all_play(kind: str, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Mistakes) -> None:
+def _check_all_play(kind: str, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Problems) -> None:
     for task in tasks:
         if task.seats > _PAIR:
             mistakes.add(
@@ -206,7 +206,7 @@ def _read_stop(
     names: list[str],
     tasks: tuple[TaskEntry, ...],
     form: Format | None,
-    mistakes: Mistakes,
+    mistakes: Problems,
 ) -> Stop:
     table = dict(said) if isinstance(said, dict) else said
     test = table.pop("sprt", None) if isinstance(table, dict) else None
@@ -224,7 +224,7 @@ def _read_stop(
 
 
 def _read_sprt(
-    said: Any, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Mistakes
+    said: Any, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Problems
 ) -> SprtRule | None:
     place = ("stop", "sprt")
     test = structure(said, SaidSprt, place, mistakes)
