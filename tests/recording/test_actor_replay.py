@@ -69,7 +69,7 @@ async def stubborn(turns: Any) -> None:
 
 
 def scheduler(body: Any, players: int = 1, *, continuous: bool = False) -> ListScheduler:
-    tasks = [ActorTask(body, players, continuous=continuous)]
+    tasks: list[CountTask] = [ActorTask(body, players, continuous=continuous)]
     if players == 1:
         tasks = [CountTask(2, continuous=continuous), *tasks, CountTask(2, continuous=continuous)]
     return ListScheduler(tasks)
