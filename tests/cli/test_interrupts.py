@@ -16,8 +16,7 @@ import pytest
 
 from flagfall.events import MatchEnded
 from flagfall.recording.journal.writer import read_journal
-
-from .conftest import Ended
+from tests.command_line import Ended
 
 pytestmark = pytest.mark.slow
 
