@@ -1,17 +1,24 @@
-"""Plays a seat with an agent: the loop that is the same in the event loop, a thread and a process."""
+"""The agent loop: plays a seat with an agent, in the event loop, a thread or a process."""
 
 from __future__ import annotations
 
-__all__ = ["play_seat", "settled"]
+__all__ = ["play_seat", "resolve"]
 
 import inspect
 from typing import Any
 
-from flagfall.agents.agent import AgentSeat, PlayedAgent
+from flagfall.agents.agent import AdaptedAgent, AgentSeat
+from flagfall.kernel.tracebacks import hide_frames
+
+hide_frames(__file__)
 
 
-async def play_seat(agent: PlayedAgent, seat: AgentSeat) -> None:
+async def play_seat(agent: AdaptedAgent, seat: AgentSeat) -> None:
     """Answer every turn until there are no more.
+
+    Args:
+        agent: the agent.
+        seat: its seat.
 
     Raises:
         trio.EndOfChannel: the match is over (from the seat).
@@ -26,15 +33,19 @@ async def play_seat(agent: PlayedAgent, seat: AgentSeat) -> None:
             if envelope.phase == "act":
                 reply(await answer(envelope), envelope.number)
             else:
-                reply(await settled(agent.phases[envelope.phase](envelope)), envelope.number)
+                reply(await resolve(agent.phases[envelope.phase](envelope)), envelope.number)
     while True:
         envelope = await turn()
         if envelope.phase == "act":
             reply(answer(envelope), envelope.number)
         else:
-            reply(await settled(agent.phases[envelope.phase](envelope)), envelope.number)
+            reply(await resolve(agent.phases[envelope.phase](envelope)), envelope.number)
 
 
-async def settled(value: Any) -> Any:
-    """What a method gave, awaited if it is to be."""
+async def resolve(value: Any) -> Any:
+    """Return a value, after waiting for it if it is awaitable.
+
+    Args:
+        value: as a method returned it.
+    """
     return await value if inspect.isawaitable(value) else value

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.contest import Contest
+    from flagfall.kernel.hosting import LocalHostKind
     from flagfall.kernel.sinks import Sink
-    from flagfall.playing import HostKind
     from flagfall.tasks.vgdl.learning_track import TrackRules
 
 
@@ -98,7 +98,7 @@ async def play_series(
     times: TrackTimes,
     contest: Contest,
     *,
-    host: HostKind | None = None,
+    host: LocalHostKind | None = None,
     isolation: Isolation | None = None,
     sinks: Callable[[Fixture], Sequence[Sink]] = lambda _fixture: (),
     stop: trio.Event | None = None,

@@ -43,7 +43,7 @@ from flagfall.kernel.roles import SchedulerRole, TaskRole
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seating import Seating
 from flagfall.kernel.seeding import derive_seed
-from flagfall.kernel.sinks import Sink, WritingSink
+from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
 from flagfall.kernel.spaces import spaces_of
 from flagfall.timing import TimeControl, Timekeeper
 
@@ -94,7 +94,7 @@ class Environment:
         self._fault: HostFault | UsageError | None = None
         self._task_stats: dict[str, TaskStats] = {}
         self._task_id = ""
-        self._writers = [sink for sink in setup.sinks if isinstance(sink, WritingSink)]
+        self._writers = [sink for sink in setup.sinks if is_writing_sink(sink)]
         seats, tick_ns = len(setup.hosts), setup.tick_ns
         self._dispatcher = EventDispatcher(
             setup.sinks, self._origin_ns, solo=seats == 1, paced=tick_ns is not None

@@ -16,10 +16,11 @@ import pytest
 from gymnasium import spaces
 
 from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.samples.language_model import KEY, MODEL, URL, Endpoint, LanguageModel
 from flagfall.errors import UsageError
-from flagfall.playing import host_agent, play
+from flagfall.playing import play
 from tests.fakes import CountTask, Played, play_here
 
 SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test

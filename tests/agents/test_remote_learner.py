@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.zmq.host import MAX_DROPPED, RemoteLearnerHost, _Talk, is_remote, parse_remote
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.zmq.host import MAX_DROPPED, RemoteLearnerHost, _LearnerSession
 from flagfall.agents.zmq.messages import BadReply, read_reply, reward_text, token_text
-from flagfall.agents.zmq.pair_socket import LearnerLink
+from flagfall.agents.zmq.pair_socket import LearnerConnection
 from flagfall.agents.zmq.zmtp import message
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded
@@ -212,7 +213,7 @@ async def test_a_whole_micro_task_is_played_as_a_function_plays_it(learner: Lear
 
 async def test_a_learner_that_somebody_else_starts_can_come_first(learner: Learner):
     command = [*shlex.split(learner("say(b'hello'); go_on()")), str(learner.port)]
-    host = parse_remote(f"zmq://127.0.0.1:{learner.port}")
+    host = RemoteLearnerHost(learner.port)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(trio.run_process, command, check=False))
         match = await played(Spelling(), host)
@@ -274,8 +275,8 @@ def test_nobody_but_the_task_pays_for_what_is_no_byte(observation: Any):
         ([b""], "0 characters: b''"),
         ([b"ab"], "2 characters: b'ab'"),
         (["\u0101".encode()], r"code 257: b'\xc4\x81'"),
-        ([b"\xe9"], r"no UTF-8: b'\xe9'"),
-        ([b"\xed\xa0\x80"], r"no UTF-8: b'\xed\xa0\x80'"),
+        ([b"\xe9"], r"not UTF-8: b'\xe9'"),
+        ([b"\xed\xa0\x80"], r"not UTF-8: b'\xed\xa0\x80'"),
         ([b"a", b"b"], "2 frames: b'a'"),
         ([b"x" * 1000], "1000 characters: " + repr(b"x" * 40) + "..."),
     ],
@@ -372,10 +373,10 @@ class EndlessHost:
 
     async def run(self, seat: Any, _briefing: Any) -> None:
         start = await seat.turn()
-        link = LearnerLink(self.connection, -1)  # type: ignore[arg-type]  # it has all that is used
-        link.stayed = True
-        talk = _Talk(seat, start.number)
-        await talk.come_up(link, None)
+        link = LearnerConnection(self.connection, -1)  # type: ignore[arg-type]  # it has all that is used
+        link.was_kept = True
+        talk = _LearnerSession(seat, start.number)
+        await talk.start(link, None)
         await talk.answer_turns(link)
 
 
@@ -389,7 +390,7 @@ def test_what_is_read_of_a_flood_is_bounded_for_each_turn():
 
 
 def test_commands_without_end_are_read_once_at_a_time():
-    link = LearnerLink(Endless(b"\x04\x00"), -1)  # type: ignore[arg-type]
+    link = LearnerConnection(Endless(b"\x04\x00"), -1)  # type: ignore[arg-type]
     assert [link.receive_nowait() for _ in range(3)] == [None] * 3
 
 
@@ -594,12 +595,11 @@ async def test_a_program_that_is_none_is_the_learners_fault(port: int, tmp_path:
 
 
 def test_texts_for_the_command_line(port: int):
-    assert all(map(is_remote, ["zmq", "zmq:5556", "zmq://127.0.0.1:5556"]))
-    assert not any(map(is_remote, ["random", "zmq.bots:Bot", "zmqbot.py:Bot"]))
     for text in (f"zmq:{port}", f"zmq://localhost:{port}", f"zmq://*:{port}"):
-        host = parse_remote(text)
-        assert (host.name, host.kind) == (f"zmq:{port}", "process")
-    assert parse_remote(f"zmq:{port}", command="true", name="R. Daneel").name == "R. Daneel"
+        host = host_agent(text)
+        assert (host.name, host.kind) == (text, "remote")
+    started = host_agent(f"zmq:{port}", name="R. Daneel", learner_command="true")
+    assert (started.name, started.kind) == ("R. Daneel", "process")
 
 
 @pytest.mark.parametrize(
@@ -613,9 +613,8 @@ def test_texts_for_the_command_line(port: int):
         "zmq:-1",
         "zmq:\u0661",
         "zmq://host.invalid:5556",
-        "x:1",
     ],
 )
 def test_texts_that_mean_no_remote_learner(text: str):
     with pytest.raises(UsageError):
-        parse_remote(text)
+        host_agent(text)

@@ -21,8 +21,8 @@ from flagfall.events import TurnPlayed
 from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.gvgai.server import Session, TrackServer
 from flagfall.kernel.outcomes import SeatReport
-from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.timing import MS, TimeControl

@@ -174,7 +174,7 @@ def test_ctrl_c_ends_what_is_played_and_says_how_to_go_on(tmp_path: Path) -> Non
     runner.send_signal(signal.SIGINT)
     told, complaints = runner.communicate(timeout=60)
     assert runner.returncode == 130, complaints
-    assert "ending the matches that are being played; Ctrl-C again to cancel at once" in complaints
+    assert "ending after the running matches; Ctrl-C again to cancel at once" in complaints
     assert "Standings so far" in told
     (line,) = [line for line in told.splitlines() if line.startswith("go on:")]
     words = shlex.split(line.removeprefix("go on:"))

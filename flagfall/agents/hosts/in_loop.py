@@ -1,7 +1,7 @@
-"""An agent in the event loop itself: the fastest host, for agents that one trusts.
+"""Host of an agent in the event loop itself: the fastest host, for trusted agents.
 
-An agent here shares the loop with everybody. One that blocks can be convicted, not stopped; the others
-are not charged for it. One that ignores its cancellation is let go of.
+An agent here shares the loop with the match and the other agents. One that blocks can be disqualified, but
+not stopped; the others are not charged for it. One that ignores its cancellation is abandoned.
 """
 
 from __future__ import annotations
@@ -10,24 +10,26 @@ __all__ = ["LoopHost"]
 
 from collections.abc import Coroutine
 from contextlib import nullcontext
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import trio
 
-from flagfall.agents.agent import PlayedAgent, adapt
-from flagfall.agents.hosts.cancellation import Leash, drive, unshield
-from flagfall.agents.loop import play_seat, settled
+from flagfall.agents.agent import AdaptedAgent, adapt
+from flagfall.agents.hosts.cancellation import CancellationGuard, guard, unshield
+from flagfall.agents.loop import play_seat, resolve
 from flagfall.errors import AgentFault, UsageError
-from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
-from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing.cpu_clock import counting_steps
 
-CLOSE_SECONDS: Final = 0.5
-"""What `close` of an agent may take."""
+hide_frames(__file__)
 
-LET_GO_SECONDS: Final = 0.5
-"""How long a cancelled agent may shield itself before the shields are taken away."""
+CLOSE_SECONDS: Final = 0.5
+"""The longest time of an agent's `close`."""
+
+SHIELD_SECONDS: Final = 0.5
+"""How long a cancelled agent may shield itself before its shields are removed."""
 
 _AGAIN_SECONDS: Final = 0.001
 
@@ -40,15 +42,20 @@ class LoopHost:
         name: for tables and records.
     """
 
-    kind: Literal["task"] = "task"
+    kind: HostKind = "task"
 
     def __init__(self, agent: Any, name: str) -> None:
         self.name = name
         self._agent = agent
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        played = _Played()
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
+
+        Args:
+            seat: the seat to play.
+            briefing: what the agent may know.
+        """
+        played = _AgentTask()
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(played.run, self._play(seat, briefing), seat, name=f"agent {self.name}")
@@ -77,12 +84,12 @@ class LoopHost:
             finally:
                 with trio.move_on_after(CLOSE_SECONDS) as scope:
                     scope.shield = True
-                    await settled(agent.close())
+                    await resolve(agent.close())
 
-    async def _start(self, seat: Seat, briefing: Briefing) -> PlayedAgent:
+    async def _start(self, seat: Seat, briefing: Briefing) -> AdaptedAgent:
         try:
             agent = adapt(self._agent, seat.timer)
-            await settled(agent.start(briefing))
+            await resolve(agent.start(briefing))
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
         seat.wants = agent.wants
@@ -90,8 +97,8 @@ class LoopHost:
         return agent
 
 
-class _Played:
-    """An agent's task, and how to be rid of it."""
+class _AgentTask:
+    """The task of an agent, and its forced end."""
 
     def __init__(self) -> None:
         self.over = trio.Event()
@@ -101,10 +108,10 @@ class _Played:
     async def run(self, agent: Coroutine[Any, Any, None], seat: Seat) -> None:
         self._task = trio.lowlevel.current_task()
         try:
-            await drive(agent, seat)
+            await guard(agent, seat)
         except trio.Cancelled:
             raise
-        except UsageError as error:  # from the agent's own code: nobody asked us for anything
+        except UsageError as error:  # from the agent's own code, not from the user's options
             self.error = AgentFault("crashed", agent_traceback(error))
         except BaseException as error:  # noqa: BLE001 - the host raises it
             self.error = error
@@ -112,13 +119,15 @@ class _Played:
             self.over.set()
 
     async def end(self) -> None:
-        """Give the cancelled agent a moment; then take away what it shields itself with."""
+        """Give the cancelled agent a short time; then remove the shields of its cancel scopes."""
         if self._task is not None:
-            Leash(self._task).take()
+            CancellationGuard(self._task).wrap_tasks()
         with trio.CancelScope(shield=True):
-            with trio.move_on_after(LET_GO_SECONDS):
+            with trio.move_on_after(SHIELD_SECONDS):
                 await self.over.wait()
             while not self.over.is_set() and self._task is not None:
-                unshield(self._task)  # again and again: it may put up new ones, as often as its leash allows
+                unshield(
+                    self._task
+                )  # repeatedly: it may open new shielded scopes, within the limits of its guard
                 with trio.move_on_after(_AGAIN_SECONDS):
                     await self.over.wait()

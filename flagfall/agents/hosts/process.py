@@ -1,7 +1,7 @@
-"""An agent in a process of its own: it can be stopped, whatever it does.
+"""Host of a Python agent in a process of its own, which can be stopped whatever it does.
 
-Its parent is a guardian (`flagfall.agents.process.supervisor`), which ends it with all that it started. What
-else keeps it apart, `flagfall.agents.process.isolation` tells.
+Its parent is a supervisor (`flagfall.agents.process.supervisor`), which ends it with all that it started. Its
+isolation is described in `flagfall.agents.process.isolation`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ __all__ = ["WORKER", "ProcessHost"]
 
 import sys
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from flagfall.agents.hosts.subprocess_session import play_by_wire
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.subprocess_session import play_in_subprocess
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
-from flagfall.kernel.hosting import Briefing
+from flagfall.agents.spec import AgentSpec
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
 
 
@@ -24,34 +25,33 @@ class ProcessHost:
     """Runs a Python agent in a process.
 
     Args:
-        spec: `module:Name` or `file.py:Name`, see `flagfall.agents.registry`.
+        spec: the name of a sample, `module:Name` or `file.py:Name`, see `flagfall.agents.spec`.
         name: for tables and records.
-        isolation: how the process is kept apart.
+        isolation: the isolation of the process.
 
     Raises:
-        UsageError: a sandbox is asked for, and there can be none here, or it could not read the agent.
+        UsageError: a sandbox is asked for that cannot be made here, or could not read the agent.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "process"
 
-    def __init__(self, spec: str, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
+    def __init__(self, spec: str, name: str, isolation: Isolation = DEFAULT_ISOLATION) -> None:
         self.name = name
-        self._spec = _absolute(spec)
+        self._spec = AgentSpec.parse(spec).in_folder(Path.cwd()).text  # a sandbox has another working folder
         self._isolation = isolation
         self._shown = code_of_spec(self._spec) if isolation.kind == "sandbox" else ()
         if isolation.kind == "sandbox":
             check_sandbox_for([*self._shown, *isolation.readable])
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_by_wire(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
+
+        Args:
+            seat: the seat to play.
+            briefing: what the agent may know.
+        """
+        await play_in_subprocess(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
 
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")
-"""The program that plays a Python agent; `--check SPEC` only loads one."""
-
-
-def _absolute(spec: str) -> str:
-    """The spec with the whole path of a file: a sandbox may stand elsewhere."""
-    place, colon, name = spec.rpartition(":")
-    return f"{Path(place).absolute()}{colon}{name}" if place.endswith(".py") else spec
+"""The program that plays a Python agent; with `--check SPEC` it only loads one."""

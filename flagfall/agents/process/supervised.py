@@ -1,8 +1,15 @@
-"""A process of an agent as its host has it: under a guardian, its standard error kept, ended for good."""
+"""The host's handle of an agent's process: started under a supervisor, read, ended for good."""
 
 from __future__ import annotations
 
-__all__ = ["LAST_WORDS_SECONDS", "STDERR_BYTES", "Guarded", "open_guarded", "play_guarded", "supervise"]
+__all__ = [
+    "EXIT_GRACE_SECONDS",
+    "STDERR_BYTES",
+    "SupervisedProcess",
+    "open_supervised",
+    "run_supervised",
+    "supervise",
+]
 
 import os
 import resource
@@ -27,25 +34,25 @@ from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandbo
 from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.agents.process.visible import show_hint
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
+from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NowNs, process_cpu_clock
 from flagfall.timing.durations import S
 
-LAST_WORDS_SECONDS: Final = 0.1
-"""How long a process that broke down has to end by itself, so that its exit code is its own."""
+EXIT_GRACE_SECONDS: Final = 0.1
+"""Grace period of a process that broke down to end by itself, so that its exit code is its own."""
 
 STDERR_BYTES: Final = 8 * 1024
-"""How much of what an agent wrote to its standard error is kept, the newest."""
+"""How much of an agent's standard error is kept: its end."""
 
 FREE_STDERR_BYTES: Final = 1024**2
-"""So much is read as fast as it comes. Who writes more is read `READ_BYTES` every `STDERR_PAUSE_SECONDS`,
-some 13 MB a second: a flood would take the event loop for itself."""
+"""How much of an agent's standard error is read as fast as it comes. After that `READ_BYTES` are read every
+`STDERR_PAUSE_SECONDS`, some 13 MB a second, or a flood would occupy the event loop."""
 
 STDERR_PAUSE_SECONDS: Final = 0.005
 
 _REST_READS: Final = 16
-"""A pipe holds one of these, or sixteen where somebody made it as large as Linux allows."""
+"""Reads that empty a pipe: one by default, sixteen for a pipe as large as Linux allows."""
 
 _AGAIN_SECONDS: Final = 0.005
 
@@ -64,26 +71,28 @@ _RESOURCES: Final = {
 }
 
 
-async def open_guarded(
+async def open_supervised(
     command: Sequence[str],
     isolation: Isolation,
     *,
     shown: Sequence[str] = (),
     stdin: int = subprocess.PIPE,
     stdout: int = subprocess.PIPE,
-) -> Guarded:
-    """Start a program under a guardian.
+) -> SupervisedProcess:
+    """Start a program under a supervisor.
 
     Args:
         command: the program and its arguments.
-        isolation: how it is kept apart.
-        shown: what it can read in a sandbox besides the system, this Python and `isolation.readable`.
+        isolation: the isolation of its process.
+        shown: files and folders that it can read in a sandbox besides the system, this Python and
+            `isolation.readable`.
         stdin: as for `subprocess.Popen`.
-        stdout: likewise.
+        stdout: as for `subprocess.Popen`.
 
     Raises:
         UsageError: a sandbox is asked for, and there can be none; or this is not Linux.
-        HostFault: no more processes, descriptors, memory or room for a folder: no agent pays for that.
+        HostFault: no more processes, descriptors, memory or room for a folder. No agent is disqualified for
+            that.
     """
     _need_linux()
     limits = isolation.limits
@@ -121,48 +130,50 @@ async def open_guarded(
             report.close_writing()
         if sandbox:
             sandbox.close()
-    return Guarded(process, folder, group, report, tuple(shown) if sandbox else ())
+    return SupervisedProcess(process, folder, group, report, tuple(shown) if sandbox else ())
 
 
-async def play_guarded(
+async def run_supervised(
     command: Sequence[str],
     isolation: Isolation,
     seat: Seat,
-    play: Callable[[Guarded, BytePipe], Awaitable[None]],
+    play: Callable[[SupervisedProcess, PipeStream], Awaitable[None]],
     *,
     shown: Sequence[str] = (),
 ) -> None:
-    """Start a program, play with it, and see to it that it is gone afterwards.
+    """Start a program, play with it, and end it with all that it started.
 
     Args:
-        command: as for `open_guarded`.
-        isolation: likewise.
-        seat: where it sits; gets what it wrote to its standard error.
-        play: is given the program, and its standard input and output as one pipe.
-        shown: as for `open_guarded`.
+        command: as for `open_supervised`.
+        isolation: as for `open_supervised`.
+        seat: the seat of the agent; receives the end of its standard error.
+        play: plays the match; called with the process, and its standard input and output as one stream.
+        shown: as for `open_supervised`.
 
     Raises:
-        AgentFault: as `play` raised it, with what the program said last.
-        HostFault: as `play` raised it, or the program could not be started.
+        AgentFault: as `play` raised it, with the end of what the program wrote to its standard error.
+        HostFault: as `play` raised it; or the program could not be started.
         UsageError: a sandbox is asked for, and there can be none.
     """
-    guarded = await open_guarded(command, isolation, shown=shown)
+    supervised = await open_supervised(command, isolation, shown=shown)
 
     async def play_over_pipe(stack: ExitStack) -> None:
-        pipe = guarded.take_pipe()
+        pipe = supervised.take_pipe()
         stack.callback(pipe.close)
-        await play(guarded, pipe)
+        await play(supervised, pipe)
 
-    await supervise(guarded, seat, play_over_pipe)
+    await supervise(supervised, seat, play_over_pipe)
 
 
-async def supervise(guarded: Guarded, seat: Seat, play: Callable[[ExitStack], Awaitable[None]]) -> None:
+async def supervise(
+    supervised: SupervisedProcess, seat: Seat, play: Callable[[ExitStack], Awaitable[None]]
+) -> None:
     """Play with a program that was started, and end it afterwards with all that it started.
 
     Args:
-        guarded: the program.
-        seat: its seat; gets what the program wrote to its standard error.
-        play: is given a stack for what is to be closed before the program is ended.
+        supervised: the program.
+        seat: its seat; receives the end of its standard error.
+        play: plays the match; called with a stack for what is to be closed before the program is ended.
 
     Raises:
         AgentFault: as `play` raised it, with what the program wrote last.
@@ -172,20 +183,20 @@ async def supervise(guarded: Guarded, seat: Seat, play: Callable[[ExitStack], Aw
     try:
         with ExitStack() as stack:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(guarded.keep_tail)
-                nursery.start_soon(guarded.follow)
+                nursery.start_soon(supervised.read_stderr)
+                nursery.start_soon(supervised.follow)
                 try:
                     await play(stack)
                 except (AgentFault, HostFault) as caught:
                     fault = caught
                     if isinstance(caught, AgentFault) and caught.reason != "garbage":
-                        await guarded.has_ended(LAST_WORDS_SECONDS)
+                        await supervised.wait_for_exit(EXIT_GRACE_SECONDS)
                 nursery.cancel_scope.cancel()
     finally:
-        await guarded.end()
-        seat.stderr_tail = guarded.said
+        await supervised.end()
+        seat.stderr_tail = supervised.stderr_tail
     if isinstance(fault, AgentFault):
-        raise guarded.with_last_words(fault) from fault
+        raise supervised.with_stderr_tail(fault) from fault
     if fault is not None:
         raise fault
 
@@ -199,7 +210,7 @@ def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxe
     most = {what: value for name, what in _RESOURCES.items() if (value := getattr(limits, name)) is not None}
     if limits.cpu is not None:
         most[resource.RLIMIT_CPU] = limits.cpu // S
-    said: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "folder": folder,
         "cgroup": group,
         "limits": ",".join(f"{what}:{value}" for what, value in most.items()),
@@ -211,7 +222,7 @@ def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxe
         "memory_files": ":".join(MEMORY_FILES) if sandbox else "",
         "filter": "" if sandbox else _filter(limits).hex(),
     }
-    return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in said.items() if value)]
+    return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in settings.items() if value)]
 
 
 def _filter(limits: Limits) -> bytes:
@@ -230,24 +241,24 @@ def _remove(folder: str, group: Path | None) -> None:
         supervisor.remove_folder(folder)
     end = time.monotonic() + supervisor.KILL_SECONDS
     while group is not None and group.exists() and time.monotonic() < end:
-        with suppress(OSError):  # those who were killed are a moment in it
+        with suppress(OSError):  # killed processes stay in it for a moment
             group.rmdir()
             return
         time.sleep(_AGAIN_SECONDS)
 
 
-class Guarded:
-    """A program that runs under a guardian.
+class SupervisedProcess:
+    """A program that runs under a supervisor.
 
     Args:
-        process: the guardian; it ends when the program has ended, and as that did.
-        folder: the private folder; empty where it has none.
-        group: the control group, where it has one.
-        report: tells which process the guardian started.
-        shown: its own code, where a sandbox shows no more.
+        process: the supervisor; it ends when the program has ended, and with the same status.
+        folder: the private folder; empty if it has none.
+        group: the control group, if it has one.
+        report: reports which process the supervisor started.
+        shown: the files of its own code in a sandbox.
 
     Attributes:
-        process: as given.
+        process: as in the arguments.
     """
 
     def __init__(
@@ -265,18 +276,18 @@ class Guarded:
         self._shown = shown
         self._tail = bytearray()
 
-    def take_pipe(self) -> BytePipe:
-        """Its standard input and output as one pipe; the streams of `process` are given up for it."""
+    def take_pipe(self) -> PipeStream:
+        """Return its standard input and output as one stream; the streams of `process` are closed."""
         process = self.process
         assert isinstance(process.stdin, trio.lowlevel.FdStream)
         assert isinstance(process.stdout, trio.lowlevel.FdStream)
-        pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+        pipe = PipeStream(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
         process.stdin.close()
         process.stdout.close()
         return pipe
 
-    async def keep_tail(self) -> None:
-        """Read what it writes to its standard error, and keep the newest of it."""
+    async def read_stderr(self) -> None:
+        """Read its standard error, and keep the end of it."""
         assert self.process.stderr is not None
         read = 0
         async for chunk in self.process.stderr:
@@ -286,12 +297,12 @@ class Guarded:
                 await trio.sleep(STDERR_PAUSE_SECONDS)
 
     async def follow(self) -> None:
-        """Kill the agent when its supervisor has ended before it: its limits would hold no more."""
+        """Kill the agent if its supervisor ends before it: its limits would not be enforced any more."""
         await self.process.wait()
         await self._end_agent()
 
     async def _end_agent(self) -> None:
-        if self._report.pid():  # it has outlived its supervisor, which must be the agent's doing
+        if self._report.pid():  # it has outlived its supervisor, so it must have killed it
             await trio.to_thread.run_sync(self._report.kill_agent)
 
     def _keep(self, chunk: bytes | bytearray) -> None:
@@ -299,31 +310,37 @@ class Guarded:
         del self._tail[:-STDERR_BYTES]
 
     def cpu_clock(self) -> NowNs:
-        """The CPU time of the program and of all that it started.
+        """Return a clock of the CPU time of the program and of all processes that it started.
 
-        Without a control group what ended between two looks is not in it.
+        Without a control group, processes that start and end between two readings are not counted.
         """
-        if self._group is not None and (self._group / "cgroup.procs").read_text():  # it could move there
+        if (
+            self._group is not None and (self._group / "cgroup.procs").read_text()
+        ):  # the agent could move there
             return usage_clock(self._group)
         return _family_clock(self.process.pid)
 
-    async def has_ended(self, seconds: float) -> bool:
-        """Wait for its end, no longer than that."""
+    async def wait_for_exit(self, seconds: float) -> bool:
+        """Wait for its end; return true if it has ended.
+
+        Args:
+            seconds: the longest time to wait.
+        """
         with trio.move_on_after(seconds):
             await self.process.wait()
         return self.process.returncode is not None
 
     async def end(self) -> None:
-        """See to it that it is gone, with all that it started and left; not to be cancelled."""
+        """End it with all that it started, and remove what it left; cannot be cancelled."""
         process = self.process
         with trio.CancelScope(shield=True):
             try:
                 if process.returncode is None:
                     _signal(process.pid, signal.SIGTERM)
-                    if not await self.has_ended(SUPERVISOR_SECONDS):
+                    if not await self.wait_for_exit(SUPERVISOR_SECONDS):
                         await trio.to_thread.run_sync(kill_below, process.pid, self._group)
                         _signal(process.pid, signal.SIGCONT)
-                        await self.has_ended(_PATIENCE_SECONDS)
+                        await self.wait_for_exit(_PATIENCE_SECONDS)
                 await self._end_by_force()
             finally:
                 self._report.close()
@@ -332,7 +349,7 @@ class Guarded:
                     await process.stderr.aclose()
 
     async def _end_by_force(self) -> None:
-        """Do what is left where the supervisor could not do it: it was killed, or stopped for good."""
+        """Do what the supervisor should have done, if that was killed or stopped."""
         if self._group is not None and self._group.exists():
             with suppress(OSError):
                 (self._group / "cgroup.kill").write_text("1")
@@ -344,7 +361,7 @@ class Guarded:
             await trio.to_thread.run_sync(_remove, self._folder, self._group)
 
     def _take_rest(self, stderr: trio.abc.ReceiveStream) -> None:
-        """What is in the pipe when the process is gone, without waiting for those who may hold it open."""
+        """Read the rest of the pipe of an ended process, without waiting for others that hold it open."""
         assert isinstance(stderr, trio.lowlevel.FdStream)
         with suppress(OSError):  # BlockingIOError: there is no more
             for _ in range(_REST_READS):
@@ -353,24 +370,28 @@ class Guarded:
                 self._keep(chunk)
 
     @property
-    def said(self) -> str:
-        """The newest of what it wrote to its standard error."""
+    def stderr_tail(self) -> str:
+        """The end of its standard error."""
         return self._tail.decode(errors="replace").strip()
 
-    def with_last_words(self, fault: AgentFault) -> AgentFault:
-        """The fault with what the process said last."""
+    def with_stderr_tail(self, fault: AgentFault) -> AgentFault:
+        """Return a fault with the exit code and the end of the standard error of the process.
+
+        Args:
+            fault: the fault of the agent.
+        """
         code = self.process.returncode
         ended = "" if code is None else f" (exit code {code})"
-        lines = [fault.detail + ended, self.said, self.hint(fault.detail)]
+        lines = [fault.detail + ended, self.stderr_tail, self.hint(fault.detail)]
         return AgentFault(fault.reason, "\n".join(filter(None, lines)))
 
     def hint(self, detail: str = "") -> str:
-        """Return a line on what its sandbox should show, where it missed a file; else nothing.
+        """Return a line on what its sandbox should show, if a file was missing there; else nothing.
 
         Args:
-            detail: what it said of its failure, besides what it wrote to its standard error.
+            detail: the detail of the fault, besides what it wrote to its standard error.
         """
-        return show_hint(f"{self.said}\n{detail}", self._shown) if self._shown else ""
+        return show_hint(f"{self.stderr_tail}\n{detail}", self._shown) if self._shown else ""
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.samples.registry import SAMPLES
-from flagfall.agents.spec import COMMAND, is_command
+from flagfall.agents.spec import STARTED_PROGRAMS, AgentSpec
 from flagfall.errors import UsageError
 
 MAX_COPIED_BYTES: Final = 64 * 1024**2
@@ -44,21 +43,29 @@ def code_of_spec(spec: str) -> tuple[str, ...]:
     """Return the file of an agent, or the folder of its package; nothing for an agent of flagfall's own.
 
     Args:
-        spec: see `flagfall.agents.registry`. One that names no code has none, and fails when it is loaded.
+        spec: see `flagfall.agents.spec`. A module that is not found has no files; loading it fails later.
+
+    Raises:
+        UsageError: the text names no agent.
     """
-    place = spec.rpartition(":")[0]
-    if spec in SAMPLES or not place:
+    parsed = AgentSpec.parse(spec)
+    if parsed.scheme != "python":
         return ()
-    if place.endswith(".py"):
-        return (str(Path(place).absolute()),)
-    found = importlib.machinery.PathFinder.find_spec(place.partition(".")[0], [str(Path.cwd()), *sys.path])
+    if parsed.is_file:
+        return (str(Path(parsed.target).absolute()),)
+    package = parsed.target.partition(".")[0]
+    found = importlib.machinery.PathFinder.find_spec(package, [str(Path.cwd()), *sys.path])
     if found is None:
         return ()
     return tuple(found.submodule_search_locations or ([found.origin] if found.origin else ()))
 
 
 def code_of_command(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the files among the words of a command: the program, its script, its data."""
+    """Return the files among the words of a command: the program, its script, its data.
+
+    Args:
+        words: the command.
+    """
     return tuple(str(Path(word).absolute()) for word in words if Path(word).is_file())
 
 
@@ -84,10 +91,14 @@ def code_of(spec: str) -> tuple[str, ...]:
     """Return the files and folders with the code of any agent that is started here.
 
     Args:
-        spec: as for `code_of_spec`, or `cmd:PROGRAM` with its arguments.
+        spec: see `flagfall.agents.spec`.
+
+    Raises:
+        UsageError: the text names no agent, or a program that does not exist.
     """
-    if is_command(spec):
-        return code_of_command(split_command(spec.removeprefix(COMMAND)))
+    parsed = AgentSpec.parse(spec)
+    if parsed.scheme in STARTED_PROGRAMS:
+        return code_of_command(split_command(parsed.target))
     return code_of_spec(spec)
 
 
@@ -112,13 +123,21 @@ def refuse_private(shown: Iterable[str], private: Path) -> None:
 
 
 def is_copied(path: str) -> bool:
-    """Return whether a file is copied for an agent of another user: a plain one that only its owner reads."""
+    """Return true for a plain file that only its owner can read: it is copied for an agent of another user.
+
+    Args:
+        path: of the file.
+    """
     mode = os.lstat(path).st_mode if os.path.lexists(path) else 0
     return stat.S_ISREG(mode) and not is_public(path)
 
 
 def is_public(path: str) -> bool:
-    """Return whether users other than the owner can read a file, or list and enter a folder."""
+    """Return true if users other than the owner can read a file, or list and enter a folder.
+
+    Args:
+        path: of the file or folder.
+    """
     mode = os.stat(path).st_mode  # noqa: PTH116 - it takes half the time
     wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
     return mode & wanted == wanted
@@ -144,15 +163,15 @@ def refuse_unreadable(shown: Iterable[str], user: int) -> None:
             )
 
 
-def show_hint(said: str, shown: Sequence[str]) -> str:
+def show_hint(output: str, shown: Sequence[str]) -> str:
     """Return one line on what to show, where an agent looked for a file that only its sandbox lacks.
 
     Args:
-        said: the end of what the agent wrote to its standard error.
+        output: the end of what the agent wrote to its standard error.
         shown: its own code.
     """
     for pattern in _HINTS:
-        for name in reversed(pattern.findall(said)):
+        for name in reversed(pattern.findall(output)):
             if found := _find_beside(name, shown):
                 return f"the sandbox shows only {' and '.join(shown)}: add --show {found}"
     return ""
