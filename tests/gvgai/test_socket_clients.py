@@ -35,9 +35,11 @@ from flagfall.playing import host_agent, rebuild
 from flagfall.recording.verify import verify
 from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchSpec
-from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
+from flagfall.tournament.run.engine import Attempt
+from flagfall.tournament.run.match import play_attempt
 from flagfall.tournament.store import Store
 from tests.gvgai.clients import Client, free_port
 from tests.gvgai.games import write_game

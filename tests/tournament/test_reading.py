@@ -11,10 +11,14 @@ from flagfall.tasks.configs.config import Config
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS, S
+from flagfall.tournament.formats.gauntlet import Gauntlet
+from flagfall.tournament.formats.knockout import Knockout
+from flagfall.tournament.formats.round_robin import RoundRobin
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.plan.model import Gauntlet, Knockout, RoundRobin, SprtRule, Swiss
+from flagfall.tournament.formats.swiss import Swiss
+from flagfall.tournament.model import SprtRule
 from flagfall.tournament.plan.parser import PLANS, load_plan, parse_plan
-from flagfall.tournament.plan.schema import SaidAgent, SaidPlan, SaidSprt, SaidStop, SaidTask
+from flagfall.tournament.plan.schema import AgentTable, PlanTable, SprtTable, StopTable, TaskTable
 
 AGENTS = """
 [[agents]]
@@ -231,17 +235,20 @@ def test_a_mistake_makes_no_others():
         (f'format = {{kind="gauntlet", champions=["random", "silent"]}}\n{SMALL}', "some of the agents"),
         (f'format = {{kind="gauntlet", champions=["random", "random"]}}\n{SMALL}', "named twice"),
         (f'format = {{kind="swiss", rounds=0}}\n{SMALL}', "0 rounds"),
-        (f'format = "swiss"\nstop = {{matches = 3}}\n{SMALL}', "leave it out in this format"),
+        (f'format = "swiss"\nstop = {{matches = 3}}\n{SMALL}', "a partial round has no ranking"),
         (f'format = "knockout"\n{SMALL}agents = ["random"]', "every agent plays every task"),
-        (f'format = "knockout"\nstop = {{falls = 3}}\n{SMALL}', "who falls is out anyway"),
-        (f'format = "knockout"\nstop = {{sprt = {{}}}}\n{SMALL}', "take a round-robin"),
-        (f'format = "round-robin"\n{SMALL}'.replace('[[agents]]\nspec = "silent"', ""), "needs two agents"),
+        (f'format = "knockout"\nstop = {{falls = 3}}\n{SMALL}', "a disqualified agent loses its encounter"),
+        (f'format = "knockout"\nstop = {{sprt = {{}}}}\n{SMALL}', "use a round-robin"),
+        (
+            f'format = "round-robin"\n{SMALL}'.replace('[[agents]]\nspec = "silent"', ""),
+            "needs at least two agents",
+        ),
         (f"stop = {{sprt = {{elo0 = 5, elo1 = 5}}}}\n{SMALL}", "elo0 (5) has to be below elo1 (5)"),
-        (f"stop = {{sprt = {{alpha = 0.5}}}}\n{SMALL}", "0.5 is no error rate"),
+        (f"stop = {{sprt = {{alpha = 0.5}}}}\n{SMALL}", "0.5 is not an error rate"),
         (f"stop = {{sprt = {{alpha = nan}}}}\n{SMALL}", "nan is no number"),
         (
             f'stop = {{sprt = {{agents = ["random"]}}}}\n{SMALL}',
-            "between two agents, who are all of the plan",
+            "between two agents, which must be all agents of the plan",
         ),
         (f"name = 3\n{SMALL}", "name: 3 is no text"),
         (f'jobs = "3"\n{SMALL}', "jobs: '3' is no whole number"),
@@ -252,33 +259,36 @@ def test_a_mistake_makes_no_others():
         (f"seeds = [1, 1]\n{SMALL}", "each only once"),
         (f"seeds = [1, 2]\nrepeats = 3\n{SMALL}", "3 repeats and 2 seeds"),
         (f'anchor = "rndm"\n{SMALL}', "unknown agent 'rndm'; nearest: random"),
-        (f'clock = "virtual"\nhost = "process"\n{SMALL}', "lives in real time"),
-        (f'host = "task"\nlimits = "memory=1GB"\n{SMALL}', "are for agents in processes"),
+        (f'clock = "virtual"\nhost = "process"\n{SMALL}', "runs in real time"),
+        (f'host = "task"\nlimits = "memory=1GB"\n{SMALL}', "apply only to agents in processes"),
         (f'output = {{tables = "csv"}}\n{SMALL}', "'csv' should be a list"),
         (f'output = {{tables = ["cvs"]}}\n{SMALL}', "'cvs' is unknown; nearest: csv"),
         (f"{SMALL}[[agents]]\nspec = 'zmq:5556'", "let flagfall start it, as cmd:PROGRAM"),
-        (f"{SMALL}[[agents]]\nspec = 'random'\nname = 'a\\u0007'".replace("'", '"'), "is no name"),
+        (f"{SMALL}[[agents]]\nspec = 'random'\nname = 'a\\u0007'".replace("'", '"'), "is not a valid name"),
         (f"{SMALL}[[agents]]\nspec = 'cmd:./no/bot'", "there is no program './no/bot' to run"),
-        (f"{AGENTS}[[tasks]]\nsteps = 3", "it says nothing; write one of task, each, config, track"),
-        (f"{AGENTS}[[tasks]]\ntask = 'micro1'\ntrack = 'causeway'", "it says task and track"),
-        (f"{AGENTS}[[tasks]]\ntrack = 'causeway'\nsteps = 3", "steps means nothing together with track"),
+        (
+            f"{AGENTS}[[tasks]]\nsteps = 3",
+            "nothing to play is given: write exactly one of task, each, config, track",
+        ),
+        (f"{AGENTS}[[tasks]]\ntask = 'micro1'\ntrack = 'causeway'", "task and track are given"),
+        (f"{AGENTS}[[tasks]]\ntrack = 'causeway'\nsteps = 3", "steps does not apply to track"),
         (f"{AGENTS}[[tasks]]\ntrack = 'causway'", "nearest: causeway"),
-        (f"{AGENTS}[[tasks]]\ntask = 'micro1'\nrounds = 3", "rounds means nothing together with task"),
+        (f"{AGENTS}[[tasks]]\ntask = 'micro1'\nrounds = 3", "rounds does not apply to task"),
         (
             f"{AGENTS}[[tasks]]\ntask = 'micro1'\nepisodes = 3\nscheduler = 'random'",
-            "episodes means a scheduler",
+            "episodes sets the scheduler",
         ),
         (f"{AGENTS}[[tasks]]\nconfig = 'nothing'", "unknown configuration 'nothing'"),
         (
             f"{AGENTS}[[tasks]]\nconfig = 'challenge'\nbit_mode = true\nsteps = 3",
-            "config says bit_mode itself",
+            "config sets bit_mode itself",
         ),
         (f"{SMALL}[[tasks]]\ntask = 'micro1'", "there are two tasks 'micro1'"),
-        (f"{SMALL}agents = ['random', 'random']", "somebody is named twice"),
+        (f"{SMALL}agents = ['random', 'random']", "an agent is named twice"),
         ("a = [", "no TOML"),
     ],
 )
-def test_what_cannot_be_is_told_with_the_mend(text, told):
+def test_a_problem_is_reported_with_its_fix(text, told):
     assert any(told in line for line in mistakes_of(text)), mistakes_of(text)
 
 
@@ -299,7 +309,7 @@ def test_names_of_plans_and_files(tmp_path):
 
 
 KEYS = sorted(
-    {key for kind in (SaidAgent, SaidPlan, SaidSprt, SaidStop, SaidTask) for key in kind.__annotations__}
+    {key for kind in (AgentTable, PlanTable, SprtTable, StopTable, TaskTable) for key in kind.__annotations__}
 )
 VALUES = (
     *(

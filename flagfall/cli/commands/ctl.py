@@ -34,7 +34,7 @@ def ctl(
         json: Print the state as one JSON object.
     """
     from flagfall.cli.console.output import harmless, number, print_json, print_table, table
-    from flagfall.tournament.run.control_client import ask_run
+    from flagfall.tournament.run.control_client import send_command
 
     if (wish in _NEEDS) != (value is not None):
         raise UsageError(
@@ -45,7 +45,7 @@ def ctl(
         request["match"] = value
     elif wish == "jobs":
         request["jobs"] = _count(value or "")
-    state = ask_run(folder, request)
+    state = send_command(folder, request)
     if json:
         print_json(state)
         return

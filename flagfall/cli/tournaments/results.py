@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flagfall.cli.console.output import harmless, print_json, print_table, table
 from flagfall.cli.tournaments.standings import print_standings
 from flagfall.errors import HostFault, UsageError
-from flagfall.tournament.exports import FORMATS, agent_rows, export, match_rows
+from flagfall.tournament.exports import FILE_FORMATS, agent_rows, export, match_rows
 from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from flagfall.tournament.exports import Row
+    from flagfall.tournament.exports import ExportRow
     from flagfall.tournament.records import MatchRecord
 
 
@@ -29,7 +29,8 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
     Args:
         folder: of the tournament.
         output: the file.
-        form: `table`, or one of `flagfall.tournament.exports.FORMATS`; by default what the file's name says.
+        form: `table`, or one of `flagfall.tournament.exports.FILE_FORMATS`; by default the extension of
+            `output`.
         matches: a row for each seat of each match.
 
     Raises:
@@ -66,12 +67,12 @@ def _form_of(output: Path | None) -> str:
     if output is None:
         return "table"
     form = output.suffix.removeprefix(".")
-    if form not in FORMATS:
-        raise UsageError(f"{output}: end it in {', '.join(f'.{name}' for name in FORMATS)}")
+    if form not in FILE_FORMATS:
+        raise UsageError(f"{output}: end it in {', '.join(f'.{name}' for name in FILE_FORMATS)}")
     return form
 
 
-def _show_rows(rows: Sequence[Row], output: Path | None, form: str) -> None:
+def _show_rows(rows: Sequence[ExportRow], output: Path | None, form: str) -> None:
     if form == "table":
         shown = table(*(rows[0] if rows else ()))
         for row in rows:

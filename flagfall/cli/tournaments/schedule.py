@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from flagfall.tournament.plan.model import Plan, TaskEntry
+    from flagfall.tournament.model import PlannedTask, TournamentPlan
     from flagfall.tournament.records import MatchRecord, MatchSpec
 
 START_NS: Final = 400_000_000
@@ -23,7 +23,7 @@ SHOWN: Final = 1000
 """Matches of a schedule that are printed: laying out a table of more takes minutes."""
 
 
-def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
+def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None:
     """Print the matches that are known beforehand, and an estimate of the time that those take that are left.
 
     Args:
@@ -55,7 +55,7 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
     print(f"{used} at a time; {_estimate(plan, left, known, records, used)}")
 
 
-def _played(plan: Plan, folder: Path) -> dict[str, MatchRecord]:
+def _played(plan: TournamentPlan, folder: Path) -> dict[str, MatchRecord]:
     """The records of a tournament that was begun with this plan, if one was."""
     from flagfall.tournament.plan.fingerprint import changes, plan_facts
     from flagfall.tournament.store import Store, holds_tournament
@@ -73,7 +73,7 @@ def _played(plan: Plan, folder: Path) -> dict[str, MatchRecord]:
 
 
 def _estimate(
-    plan: Plan,
+    plan: TournamentPlan,
     left: Sequence[MatchSpec],
     known: Iterable[MatchSpec],
     records: Mapping[str, MatchRecord],
@@ -100,7 +100,7 @@ def _estimate(
     return f"from {duration(least)} to {duration(most)}, where every agent takes all of its time"
 
 
-def _longest_ns(task: TaskEntry) -> int | None:
+def _longest_ns(task: PlannedTask) -> int | None:
     """What the turns of a match may take at most; `None` where nothing bounds that."""
     control = task.control
     turn_ns = control.act_hard if control.late == "nil" else control.act

@@ -1,15 +1,14 @@
-"""The tables of a plan as they stand in the file, and how cattrs reads them: nothing is guessed."""
+"""Schema of a plan file, and the strict cattrs converter for it."""
 
 from __future__ import annotations
 
-__all__ = ["FORMATS", "SaidAgent", "SaidPlan", "SaidSprt", "SaidStop", "SaidTask", "structure"]
+__all__ = ["AgentTable", "PlanTable", "SprtTable", "StopTable", "TaskTable", "structure"]
 
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, Literal, NewType, TypeVar, cast, get_args, get_origin
 
 import attrs
@@ -22,7 +21,7 @@ from flagfall.errors import UsageError, nearest
 from flagfall.playing import HostKind
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
-from flagfall.tournament.plan.model import MAX_SEED, Benchmark, Gauntlet, Knockout, RoundRobin, Swiss
+from flagfall.tournament.model import MAX_SEED, Scoring
 
 _T = TypeVar("_T")
 
@@ -36,20 +35,9 @@ Texts = NewType("Texts", tuple[str, ...])
 MAX_REPEATS: Final = 100_000
 """Repeats, rounds and replays: standings walk through them all, which takes some seconds for this many."""
 
-FORMATS: Final[Mapping[str, type[Any]]] = MappingProxyType(
-    {
-        "benchmark": Benchmark,
-        "round-robin": RoundRobin,
-        "gauntlet": Gauntlet,
-        "swiss": Swiss,
-        "knockout": Knockout,
-    }
-)
-"""What `format` may be, and what else may stand in its table: the fields of that class."""
-
 
 @attrs.frozen(kw_only=True)
-class SaidAgent:
+class AgentTable:
     """A table of `agents`; what is not said is as the plan says it for all."""
 
     spec: str
@@ -62,7 +50,7 @@ class SaidAgent:
 
 
 @attrs.frozen(kw_only=True)
-class SaidTask:
+class TaskTable:
     """A table of `tasks`. One of `task`, `each`, `config`, `track` says what is played."""
 
     name: str | None = None
@@ -89,7 +77,7 @@ class SaidTask:
 
 
 @attrs.frozen(kw_only=True)
-class SaidSprt:
+class SprtTable:
     """The table `stop.sprt`."""
 
     agents: Texts | None = None
@@ -100,7 +88,7 @@ class SaidSprt:
 
 
 @attrs.frozen(kw_only=True)
-class SaidStop:
+class StopTable:
     """The table `stop`, without the tables in it."""
 
     matches: Count | None = None
@@ -108,7 +96,7 @@ class SaidStop:
 
 
 @attrs.frozen(kw_only=True)
-class SaidPlan:
+class PlanTable:
     """The top of a plan, without the tables in it."""
 
     name: str | None = None
@@ -123,6 +111,7 @@ class SaidPlan:
     pass_env: Texts | None = None
     show: Texts | None = None
     anchor: str | None = None
+    scoring: Scoring = "ratings"
     jobs: Count | None = None
 
 
