@@ -51,7 +51,7 @@ async def _session(game: str, seconds: float, journal: Path | None) -> dict[str,
     assert result is not None
     assert result.reason == "finished", result.seats[0].detail
     told: dict[str, Any] = json.loads(client.stdout)
-    return told | {"late": result.seats[0].tally.late}
+    return told | {"late": result.seats[0].stats.late}
 
 
 def track(scale: int) -> Iterator[Row]:

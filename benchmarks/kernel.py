@@ -27,7 +27,8 @@ from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.grace import GRACE_NS
 from flagfall.kernel.match import play_match
-from flagfall.kernel.roles import Outcome, Sink, StepResult
+from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.kernel.sinks import Sink
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping

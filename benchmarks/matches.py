@@ -15,10 +15,11 @@ import trio
 from benchmarks.measure import Row, beside
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.samples.basic import RandomAgent
-from flagfall.kernel.hosting import Briefing
-from flagfall.kernel.match import AgentHost, play_match
-from flagfall.kernel.roles import SchedulerRole, Sink
+from flagfall.kernel.hosting import AgentHost, Briefing
+from flagfall.kernel.match import play_match
+from flagfall.kernel.roles import SchedulerRole
 from flagfall.kernel.script import run_plain
+from flagfall.kernel.sinks import Sink
 from flagfall.recording.journal.writer import Journal
 from flagfall.timing import TimeControl
 

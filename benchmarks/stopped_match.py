@@ -17,7 +17,8 @@ from benchmarks.kernel import OneTask
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
-from flagfall.kernel.match import AgentHost, play_match
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
 from flagfall.timing import TimeControl
 
 NAPPING = "import time\ndef nap(observation):\n    time.sleep(0.01)\n    return 0\n"
@@ -77,7 +78,7 @@ async def _play(agent: str, control: str) -> None:
             )
             nursery.cancel_scope.cancel()
     (seat,) = result.seats
-    sys.stdout.write(f"{seat.tally.late} {int(seat.fell is not None)} {seat.tally.turns}\n")
+    sys.stdout.write(f"{seat.stats.late} {int(seat.disqualified is not None)} {seat.stats.turns}\n")
 
 
 def main(agent: str, control: str) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from flagfall.errors import FlagfallError as FlagfallError
     from flagfall.errors import HostFault as HostFault
     from flagfall.errors import UsageError as UsageError
-    from flagfall.kernel.match import MatchResult as MatchResult
+    from flagfall.kernel.outcomes import MatchResult as MatchResult
     from flagfall.playing import play as play
     from flagfall.playing import run as run
     from flagfall.tasks import Outcome as Outcome

@@ -2,11 +2,11 @@
 
 They are msgspec structs rather than attrs classes because one of them is made on every turn: making and
 encoding one takes a fifth of the time (`python -m benchmarks kernel` shows what a journal costs).
-A sink (`flagfall.kernel.roles.Sink`) gets them in the order of this life cycle:
+A sink (`flagfall.kernel.sinks.Sink`) gets them in the order of this life cycle:
 
     MatchStarted  SeatReady*  ( TaskStarted  TurnPlayed*  TaskEnded )*  MatchEnded
 
-with ReplyDropped, SeatFell and StallSeen wherever they happen.
+with ReplyDropped, SeatDisqualified and StallSeen wherever they happen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = [
     "MatchEnded",
     "MatchStarted",
     "ReplyDropped",
-    "SeatFell",
+    "SeatDisqualified",
     "SeatReady",
     "StallSeen",
     "TaskEnded",
@@ -34,23 +34,24 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of a journal's records. A reader takes older ones, and refuses a newer one.
 
-1: an event a line. 2: plain turns stand together (`TurnsPlayed`).
+1: an event a line. 2: plain turns stand together (`TurnsPlayed`). 3: a seat is `disqualified`; the event was
+`fell` before, and the verdict `fallen`.
 """
 
 ON_TIME: Final = "on time"
 """The usual verdict. One object for all: a default is left out of a record only where it is this very one."""
 
-Verdict: TypeAlias = Literal["on time", "late", "overrun", "illegal", "fallen", "absent"]
+Verdict: TypeAlias = Literal["on time", "late", "overrun", "illegal", "disqualified", "absent"]
 """What became of a turn.
 
 - `on time`: the seat's own action was played.
 - `late`: the NIL action was played, because no answer was there in time.
 - `overrun`: the action that aborts the episode was played, because the answer took longer than `act_abort`.
 - `illegal`: the NIL action was played, because the answer is not in the action space.
-- `fallen`: this turn put the seat out; the NIL action was played.
+- `disqualified`: this turn put the seat out; the NIL action was played.
 - `absent`: the seat was out already; the NIL action was played.
 """
 
@@ -121,7 +122,7 @@ class SeatReady(Event, frozen=True, tag="ready"):
     Attributes:
         seat: the number of the seat.
         spent_ns: how long it took.
-        host: where the agent runs: `task`, `thread` or `process`.
+        host: where the agent runs: `task`, `thread`, `process` or `remote` (`flagfall.kernel.hosting`).
     """
 
     seat: Whole
@@ -214,7 +215,7 @@ class ReplyDropped(Event, frozen=True, tag="dropped"):
     why: Literal["stale", "double", "unasked"]
 
 
-class SeatFell(Event, frozen=True, tag="fell"):
+class SeatDisqualified(Event, frozen=True, tag="disqualified"):
     """A seat is out for the rest of the match.
 
     Attributes:
@@ -250,7 +251,7 @@ class TaskEnded(Event, frozen=True, tag="end"):
         result: `True`, `False`, or `None` where it judges nothing or was cut short.
         reward: the sum of the rewards it paid.
         steps: the number of its steps.
-        ended: `finished`, `truncated`, `time` or `cut`; see `flagfall.kernel.roles.Outcome`.
+        ended: `finished`, `truncated`, `time` or `cut`; see `flagfall.kernel.outcomes.Outcome`.
         metrics: what the task told of itself.
         answers: what each seat answered to the result, by seat number: a task scheduler may go by it.
     """

@@ -36,9 +36,12 @@ from flagfall.agents.registry import agent_name, is_human, is_sample, load_agent
 from flagfall.agents.spec import is_command, is_foreign, is_network, is_track_client
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted
-from flagfall.kernel.match import AgentHost, MatchResult, play_match
-from flagfall.kernel.roles import SchedulerRole, Sink
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import MatchResult
+from flagfall.kernel.roles import SchedulerRole
+from flagfall.kernel.safe_values import safe_repr
+from flagfall.kernel.sinks import Sink
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
@@ -248,7 +251,7 @@ def _refuse_python(config: str) -> None:
     with suppress(ValueError, RecursionError):
         said = json.loads(config)
         if isinstance(said, dict) and "python" in said:
-            source = said["python"] if isinstance(said["python"], str) else text_of(said["python"])
+            source = said["python"] if isinstance(said["python"], str) else safe_repr(said["python"])
             raise UsageError(f"its tasks were made by {source}, which must be given to make them again")
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import trio
 
 from flagfall.agents.hosts.in_loop import LoopHost
-from flagfall.events import ReplyDropped, SeatFell, TurnPlayed
-from flagfall.kernel.match import AgentHost, MatchResult, play_match
-from flagfall.kernel.roles import Outcome, StepResult
+from flagfall.events import ReplyDropped, SeatDisqualified, TurnPlayed
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import MatchResult, Outcome, StepResult
 from flagfall.timing import TimeControl, VirtualClock
 
 NIL = -1
@@ -111,7 +112,7 @@ class InTurnTask(TogetherTask):
         return {self.players[self.order[min(turn, len(self.order) - 1)]]: turn}
 
 
-class RunTask(CountTask):
+class ActorTask(CountTask):
     """Runs in an actor of its own."""
 
     id = "runs"
@@ -121,8 +122,8 @@ class RunTask(CountTask):
         self.players = tuple(f"player_{i}" for i in range(players))
         self._body = body
 
-    async def run(self, stage: Any) -> None:
-        await self._body(stage)
+    async def run(self, referee: Any) -> None:
+        await self._body(referee)
 
 
 class ListScheduler:
@@ -201,8 +202,8 @@ class Played:
         return [e for e in self.events if isinstance(e, ReplyDropped)]
 
     @property
-    def fell(self) -> list[SeatFell]:
-        return [e for e in self.events if isinstance(e, SeatFell)]
+    def disqualified(self) -> list[SeatDisqualified]:
+        return [e for e in self.events if isinstance(e, SeatDisqualified)]
 
     @property
     def reason(self) -> str:
@@ -215,9 +216,9 @@ class Played:
     def actions(self, seat: int = 0) -> list[Any]:
         return [t.action for t in self.turns if t.seat == seat]
 
-    def tally(self, seat: int = 0) -> Any:
+    def stats(self, seat: int = 0) -> Any:
         assert self.result is not None
-        return self.result.seats[seat].tally
+        return self.result.seats[seat].stats
 
 
 def play(tasks: Any, *agents: Any, **options: Any) -> Played:

@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "module_aliases": set(),
     "events": set(),
     "timing": {"errors", "events"},
-    "kernel.channels": {"errors", "events"},
+    "kernel.channels": {"errors", "events", "timing"},
     "kernel": BASE,
     "configfile": {"errors", "kernel.channels"},
     "tasks": BASE | {"configfile"},

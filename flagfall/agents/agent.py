@@ -26,7 +26,7 @@ import attrs
 from flagfall.agents.round1.learner import is_round1_learner, learner_answer
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.timing import ElapsedTimer
 
 Answer: TypeAlias = Callable[[Envelope], Any]

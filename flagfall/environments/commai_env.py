@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from flagfall.environments.gymnasium_env import TaskEnv
 from flagfall.errors import UsageError
-from flagfall.kernel.roles import SchedulerRole, StepResult
+from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.roles import SchedulerRole
 from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask

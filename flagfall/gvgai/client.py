@@ -33,13 +33,14 @@ from flagfall.gvgai.protocol.keywords import (
     choice_word,
 )
 from flagfall.gvgai.protocol.state_decoder import Arrived, read_state
-from flagfall.kernel.channels.envelope import Envelope, Phase
+from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.lines import LineError
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.tasks.vgdl.learning_track import END_OF_ROUND
 from flagfall.timing import NEVER_NS, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
+from flagfall.timing.phases import Phase
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.views.state_observation import StateObservation

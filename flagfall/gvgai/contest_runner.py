@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.contest import Contest
-    from flagfall.kernel.roles import Sink
+    from flagfall.kernel.sinks import Sink
     from flagfall.playing import HostKind
     from flagfall.tasks.vgdl.learning_track import TrackRules
 

@@ -15,7 +15,7 @@ from flagfall.agents.loop import settled
 if TYPE_CHECKING:
     from flagfall.agents.agent import PlayedAgent
     from flagfall.kernel.channels.envelope import Envelope
-    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.seat import Seat
 
 _NS = 1_000_000_000

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["ConnectedHost", "ProgramHost"]
+__all__ = ["ConnectedHost", "ProgramHost", "control_of_client"]
 
 import socket
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+import attrs
 import trio
 
 from flagfall.agents.command_line import split_command
@@ -18,9 +19,20 @@ from flagfall.gvgai.server_session import GOODBYE_SECONDS, Talk
 from flagfall.kernel.channels.pipes import BytePipe, TcpPipe
 
 if TYPE_CHECKING:
-    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.learning_track import Track
+    from flagfall.timing import TimeControl
+
+
+def control_of_client(control: TimeControl) -> TimeControl:
+    """Return the time control for a client of the original.
+
+    Where a turn can abort the level (`act_abort`), the rules are those of the published program. There the
+    client keeps `act`: it begins to measure when it has read the state, and says `ACTION_NIL` by itself. The
+    server plays the action that arrives. So every answer that comes before `act_abort` is played here.
+    """
+    return control if control.act_abort is None else attrs.evolve(control, act=control.act_abort)
 
 
 class ConnectedHost:

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, SeatReady, TaskEnded
+from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, SeatReady, TaskEnded
 from flagfall.gvgai.game_numbers import game_number
 from flagfall.gvgai.track_statistics import WON
 from flagfall.tasks.vgdl.learning_track import TRAINING, VALIDATION, TrackRules
@@ -74,7 +74,7 @@ class OriginalOutput:
             self._add(self._game)
         elif isinstance(event, SeatReady):
             self._enter("First Phase of Training", len(self._rules.training))
-        elif isinstance(event, SeatFell):
+        elif isinstance(event, SeatDisqualified):
             self._fell = True
         elif isinstance(event, TaskEnded):
             self._end(event)

@@ -6,10 +6,10 @@ __all__ = [
     "PlayedTrack",
     "TrackTimes",
     "agent_label",
+    "control_for",
     "host_track_client",
     "play_track",
     "seat_agent",
-    "with_loading_time",
 ]
 
 from importlib.metadata import version
@@ -25,10 +25,12 @@ from flagfall.agents.spec import PROGRAM, foreign_name, is_track_client, track_c
 from flagfall.errors import UsageError
 from flagfall.gvgai.clients.host import ClientHost, ready
 from flagfall.gvgai.fixed_delay_host import PonderingHost
-from flagfall.gvgai.hosts import ProgramHost
+from flagfall.gvgai.hosts import ProgramHost, control_of_client
 from flagfall.gvgai.sample_players import PLAYERS
 from flagfall.gvgai.track_statistics import TrackFigures, TrackSink
-from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.playing import HostKind, host_agent
 from flagfall.recording.journal.writer import Journal
 from flagfall.timing import TimeControl, VirtualClock
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from flagfall.kernel.roles import Sink
+    from flagfall.kernel.sinks import Sink
     from flagfall.tasks.vgdl.learning_track import Track, TrackRules
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
@@ -142,7 +144,7 @@ async def play_track(
         result = await play_match(
             track,
             [seated],
-            control=with_loading_time(seated, times.control),
+            control=control_for(seated, times.control),
             seed=seed,
             sinks=[*recorder, sink, *sinks],
             stop=stop,
@@ -151,8 +153,14 @@ async def play_track(
     return PlayedTrack(name, setup.game, seed, journal, result, sink.figures)
 
 
-def with_loading_time(host: AgentHost, control: TimeControl) -> TimeControl:
-    """Return the control, with time for an interpreter to come up where the agent is a program of its own."""
+def control_for(host: AgentHost, control: TimeControl) -> TimeControl:
+    """Return the time control of a host's match.
+
+    A program of its own has time for an interpreter to come up; a client of the original measures itself (see
+    `control_of_client`).
+    """
+    if isinstance(host, ClientHost | ProgramHost):
+        control = control_of_client(control)
     if host.kind != "process" or control.start is None:
         return control
     return attrs.evolve(control, start=control.start + COMING_UP_NS)

@@ -12,7 +12,7 @@ from flagfall.gvgai.state_decorator import sees_states
 from flagfall.tasks.vgdl.views.state_observation import AVATARS, STATIC, Observation, StateObservation
 
 if TYPE_CHECKING:
-    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.hosting import Briefing
 
 TRAINING_LEVELS: Final = 3
 

@@ -14,9 +14,10 @@ import trio
 
 from flagfall.agents.connections.addresses import LOOPBACK, checked_port
 from flagfall.errors import HostFault, UsageError
-from flagfall.gvgai.hosts import ConnectedHost
+from flagfall.gvgai.hosts import ConnectedHost, control_of_client
 from flagfall.gvgai.track_statistics import TrackSink
-from flagfall.kernel.match import MatchResult, play_match
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.series_names import numbered
@@ -24,7 +25,7 @@ from flagfall.recording.series_names import numbered
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flagfall.kernel.roles import Sink
+    from flagfall.kernel.sinks import Sink
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
     from flagfall.timing import TimeControl
 
@@ -108,7 +109,7 @@ class TrackServer:
             checked_port(port)
         self.sessions: list[Session] = []
         self._setup = setup
-        self._control = control
+        self._control = control_of_client(control)
         self._port = port
         self._address = address
         self._limit = sessions

@@ -15,8 +15,8 @@ from typing import Any, Final
 import attrs
 
 from flagfall.errors import UsageError
-from flagfall.events import MAX_WHOLE, Event, SeatFell, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.kernel.safe_values import text_of
+from flagfall.events import MAX_WHOLE, Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.vgdl.learning_track import TRAINING
 
 MAX_TRAINING_GAMES: Final = 10_000
@@ -213,7 +213,7 @@ class TrackSink:
         self._phases: dict[str, Sums] = {}
         self._levels: dict[tuple[str, int], Sums] = {}
         self._curve = _Curve()
-        self._fell: SeatFell | None = None
+        self._fell: SeatDisqualified | None = None
         self._begun_ns = 0
         self._clear()
 
@@ -229,7 +229,7 @@ class TrackSink:
             self._clear()
         elif isinstance(event, TaskEnded):
             self._end(event)
-        elif isinstance(event, SeatFell):
+        elif isinstance(event, SeatDisqualified):
             self._fell = event
 
     def plain_turn(
@@ -300,7 +300,7 @@ def _metric(event: TaskEnded, name: str, kind: type | tuple[type, ...], default:
     sound = isinstance(value, kind)
     if not sound or (kind is not str and not -MAX_WHOLE <= value <= MAX_WHOLE):
         raise UsageError(
-            f"task {event.index}: its metric {name} is {text_of(value)}, which no level of a track has"
+            f"task {event.index}: its metric {name} is {safe_repr(value)}, which no level of a track has"
         )
     return value
 

@@ -8,20 +8,20 @@ nothing to order; plain turns are held back then for sinks that take many at a t
 
 from __future__ import annotations
 
-__all__ = ["HELD_TURNS", "HELD_VALUES", "Incident", "Records"]
+__all__ = ["HELD_TURNS", "HELD_VALUES", "EventDispatcher", "Incident"]
 
 from collections.abc import Callable
 from operator import sub
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from flagfall.events import Event, ReplyDropped, SeatFell, StallSeen, TurnPlayed, TurnsPlayed
-from flagfall.kernel.roles import Sink, TurnsSink
+from flagfall.events import Event, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, TurnsPlayed
+from flagfall.kernel.sinks import BatchSink, Sink
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Incident: TypeAlias = ReplyDropped | SeatFell | StallSeen
+Incident: TypeAlias = ReplyDropped | SeatDisqualified | StallSeen
 
 HELD_TURNS: Final = 256
 """So many plain turns are held back at most. To pass them on and to write them takes some 20 us, most of it
@@ -30,10 +30,10 @@ for code that has grown cold; with 64 at a time it costs a turn 0.1 us more."""
 _FIELDS: Final = 5
 
 HELD_VALUES: Final = HELD_TURNS * _FIELDS
-"""The length at which `Records.held` must be handed over."""
+"""The length at which `EventDispatcher.held` must be handed over."""
 
 
-class Records:
+class EventDispatcher:
     """Gives the events of one match to its sinks, in order.
 
     Args:
@@ -58,14 +58,14 @@ class Records:
         self._origin_ns = origin_ns
         self._solo = solo
         self._sinks = tuple(sinks)
-        takers = [sink for sink in sinks if solo and not paced and isinstance(sink, TurnsSink)]
-        self._takers = tuple(sink.take_turns for sink in takers)
+        takers = [sink for sink in sinks if solo and not paced and isinstance(sink, BatchSink)]
+        self._takers = tuple(sink.write_batch for sink in takers)
         self._watchers = tuple(sink for sink in sinks if not any(sink is taker for taker in takers))
         self.watched = bool(self._watchers)
         self.held: list[Any] | None = [] if takers else None
         self.first_held = 0
         for taker in takers:
-            taker.may_ask(self.hand_over)
+            taker.set_flush(self.hand_over)
         self._turn: dict[int, TurnPlayed] = {}
         self._incidents: list[Incident] = []
 

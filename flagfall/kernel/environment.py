@@ -9,7 +9,8 @@ from typing import Any
 
 import trio
 
-from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
+from flagfall.kernel.outcomes import Outcome
+from flagfall.kernel.roles import SchedulerRole, TaskRole
 
 
 async def schedule(

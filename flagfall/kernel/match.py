@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AgentHost", "Briefing", "MatchResult", "SeatReport", "TaskTally", "WritingSink", "play_match"]
+__all__ = ["play_match"]
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,30 +25,25 @@ from flagfall.events import (
 )
 from flagfall.kernel.channels import open_handoff_channel
 from flagfall.kernel.environment import schedule
-from flagfall.kernel.hosting import (
-    AgentHost,
-    Briefing,
-    MatchResult,
-    SeatReport,
-    TaskTally,
-    WritingSink,
-)
-from flagfall.kernel.referee import Stage
+from flagfall.kernel.hosting import AgentHost, Briefing
+from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats
+from flagfall.kernel.referee import Referee
 from flagfall.kernel.requests import (
-    Choose,
-    CutShort,
     EndOfMatch,
-    Expired,
-    Handover,
-    Notice,
+    MatchCut,
+    NextTask,
     Pause,
+    PhaseRequest,
+    RunTask,
     Stop,
-    TimeUp,
+    TaskExpired,
+    TaskTimeout,
 )
-from flagfall.kernel.roles import Outcome, SchedulerRole, Sink, TaskRole
+from flagfall.kernel.roles import SchedulerRole, TaskRole
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.sinks import Sink, WritingSink
 from flagfall.kernel.spaces import spaces_of
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper, timekeeping
@@ -125,12 +120,12 @@ class _Environment:
         self._keeper = keeper
         self._sinks = sinks
         self._fault: HostFault | UsageError | None = None
-        self._tallies: dict[str, TaskTally] = {}
+        self._tallies: dict[str, TaskStats] = {}
         self._task_id = ""
         self._agents_left = len(hosts)
         self._agents_gone = trio.Event()
         self._scopes: dict[int, trio.CancelScope] = {}
-        self._stage = Stage(len(hosts), control, keeper, sinks, tick_ns, steps)
+        self._stage = Referee(len(hosts), control, keeper, sinks, tick_ns, steps)
         self._stage.abandon = self._abandon
         self._stage.records.sink_failed = self._sink_failed
         self._stage.catch_up = self._drain
@@ -322,8 +317,8 @@ class _Environment:
         try:
             while True:
                 if type(request) is tuple:
-                    request = await stage.pump(script.send, request)
-                elif isinstance(request, Choose):
+                    request = await stage.play_turns(script.send, request)
+                elif isinstance(request, NextTask):
                     task = await self._next_task(request, outcomes, assignments)
                     if isinstance(task, Stop):
                         return task.reason, 0
@@ -334,8 +329,8 @@ class _Environment:
                 elif isinstance(request, Pause):
                     await self._drain()
                     request = request.request
-                elif isinstance(request, Expired):
-                    request = script.throw(TimeUp)
+                elif isinstance(request, TaskExpired):
+                    request = script.throw(TaskTimeout)
                 else:
                     request = await self._answer(script, request)
                 if isinstance(request, Stop):
@@ -344,10 +339,10 @@ class _Environment:
         finally:
             script.close()
 
-    async def _answer(self, script: Any, request: Notice | Handover) -> Any:
-        if isinstance(request, Handover):
+    async def _answer(self, script: Any, request: PhaseRequest | RunTask) -> Any:
+        if isinstance(request, RunTask):
             return script.send(await self._hand_over(request))
-        answers = await self._stage.notify(request)
+        answers = await self._stage.ask_all(request)
         return answers if isinstance(answers, Stop) else script.send(answers)
 
     async def _start_seats(self) -> Mapping[int, Any] | Stop:
@@ -357,11 +352,11 @@ class _Environment:
             if any(host.kind == "process" for host in self._hosts):
                 with suppress(Exception):  # whoever needs them is told
                     spaces_of(tasks[0], 0)  # what describing them imports is no agent's time
-        answers = await self._stage.notify(Notice("start"))
+        answers = await self._stage.ask_all(PhaseRequest("start"))
         if not isinstance(answers, Stop):
             for seat, host in zip(self._stage.seats, self._hosts, strict=True):
                 if seat.out is None:
-                    self._tell(SeatReady, seat.number, seat.tally.start_ns, host.kind)
+                    self._tell(SeatReady, seat.number, seat.stats.start_ns, host.kind)
         return answers
 
     def _task_failed(self, error: Exception) -> None:
@@ -372,7 +367,7 @@ class _Environment:
 
     async def _next_task(
         self,
-        request: Choose,
+        request: NextTask,
         outcomes: trio.abc.SendChannel[Outcome | None],
         assignments: trio.abc.ReceiveChannel[TaskRole | None],
     ) -> TaskRole | Stop | None:
@@ -393,7 +388,7 @@ class _Environment:
             self._task_id = task.id
             if len(task.players) != len(self._hosts):
                 raise UsageError(f"it seats {len(task.players)} agents, and {len(self._hosts)} are here")
-            self._stage.give_to(task)
+            self._stage.set_task(task)
             self._show(task)
             self._tell(TaskStarted, task.id, request.index, request.seed)
         return task
@@ -405,8 +400,8 @@ class _Environment:
     def _note(self, outcome: Outcome) -> Outcome:
         """Book and record how a task went; gives it with its time."""
         outcome = attrs.evolve(outcome, at_ns=self._keeper.now() - self._stage.origin_ns)
-        tally = self._tallies.setdefault(outcome.task, TaskTally(outcome.task))
-        tally.add(outcome)
+        stats = self._tallies.setdefault(outcome.task, TaskStats(outcome.task))
+        stats.add(outcome)
         ended = TaskEnded(
             outcome.at_ns,
             outcome.task,
@@ -421,10 +416,10 @@ class _Environment:
         self._stage.records.tell(ended)
         return outcome
 
-    async def _hand_over(self, request: Handover) -> tuple[int, float, str, Any]:
+    async def _hand_over(self, request: RunTask) -> tuple[int, float, str, Any]:
         """Run a task that waits for real things; gives its steps, its rewards, how it ended, what it owes."""
         stage = self._stage
-        steps, before = stage.turns, sum(seat.tally.reward for seat in stage.seats)
+        steps, before = stage.turns, sum(seat.stats.reward for seat in stage.seats)
         ended = "finished"
         stage.owed = request.owed
         try:
@@ -433,7 +428,7 @@ class _Environment:
             if not _is_end_of_match(error):
                 raise
             ended = "cut"
-        earned = sum(seat.tally.reward for seat in stage.seats) - before
+        earned = sum(seat.stats.reward for seat in stage.seats) - before
         still_owed = stage.owed
         if not still_owed:
             earned -= sum(request.owed.values()) if isinstance(request.owed, Mapping) else request.owed
@@ -443,16 +438,16 @@ class _Environment:
     def _cut_short(self, script: Any) -> None:
         """The match ends in the middle of a task: book what was played of it."""
         try:
-            request = script.throw(CutShort)
-        except CutShort:
+            request = script.throw(MatchCut)
+        except MatchCut:
             return
-        if isinstance(request, Choose) and request.outcome is not None:
+        if isinstance(request, NextTask) and request.outcome is not None:
             self._note(request.outcome)
 
     async def _last_words(self, owed: Any) -> None:
         """Tell the agents the reward for their last action, for which no observation follows."""
         if owed:
-            await self._stage.notify(Notice("result", None, owed))
+            await self._stage.ask_all(PhaseRequest("result", None, owed))
 
     async def _drain(self) -> None:
         for sink in self._writing_sinks():
@@ -464,7 +459,7 @@ class _Environment:
             reason=reason,
             turns=self._stage.turns,
             seats=tuple(
-                SeatReport(host.name, seat.out, seat.out_detail, seat.tally, seat.said)
+                SeatReport(host.name, seat.out, seat.reason_detail, seat.stats, seat.stderr_tail)
                 for seat, host in zip(self._stage.seats, self._hosts, strict=True)
             ),
             tasks=tuple(self._tallies.values()),

@@ -1,28 +1,83 @@
-"""Results of a match, by seat."""
+"""Results: of a step, of a task, of a seat and of a match. Values that nothing here computes."""
 
 from __future__ import annotations
 
-__all__ = ["SeatTally"]
+__all__ = ["MatchResult", "Outcome", "SeatReport", "SeatStats", "StepResult", "TaskStats"]
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import attrs
 
 
+class StepResult(NamedTuple):
+    """Result of one step of a task; unpacks like a Gymnasium step.
+
+    Attributes:
+        observation: the next observation; `None` where the task is over and shows nothing more.
+            A task of several players gives a mapping from player to observation.
+        reward: the reward for the action just taken (a mapping from player for several players).
+        terminated: the task reached an end of its own.
+        truncated: the task was cut short by a limit on its steps or its time.
+        info: further values; never shown to an agent by the kernel.
+    """
+
+    observation: Any
+    reward: Any = 0
+    terminated: bool = False
+    truncated: bool = False
+    info: Mapping[str, Any] = {}
+
+    @property
+    def done(self) -> bool:
+        """Return whether the episode is over, either way: AllenAct's third value."""
+        return self.terminated or self.truncated
+
+
+@attrs.frozen
+class Outcome:
+    """Result of one instance of a task, as a task scheduler receives it.
+
+    Attributes:
+        task: the id of the task.
+        index: zero-based index of the instance within the match.
+        result: `True` solved, `False` failed, `None` where the task judges nothing or was cut short.
+        reward: the sum of the rewards it paid (over all players).
+        steps: the number of its steps.
+        ended: `finished`, `truncated` (by the task's own limit), `time` (its `play_until_ns` had come) or
+            `cut` (the match ended first).
+        metrics: the value of `Task.metrics` at the end.
+        answers: the answer of each seat to the result, by seat number; empty where seats were not asked.
+        at_ns: time of the end, in nanoseconds since the match began; 0 where there is no clock.
+    """
+
+    task: str
+    index: int
+    result: bool | None
+    reward: float
+    steps: int
+    ended: Literal["finished", "truncated", "time", "cut"] = "finished"
+    metrics: Mapping[str, Any] = attrs.Factory(dict)
+    answers: Mapping[int, Any] = attrs.Factory(dict)
+    at_ns: int = 0
+
+
 @attrs.define(eq=False)
-class SeatTally:
+class SeatStats:
     """Counts and times of a seat in a match, in nanoseconds.
 
     Attributes:
         reward: the sum of the rewards that it was paid.
         turns: the turns that were judged.
-        late: turns for which it was late (the one that put it out included).
+        late: turns for which it was late (the one that disqualified it included).
         illegal: turns answered with something outside the action space.
-        absent: turns played for it after it was out.
+        absent: turns played for it after it was disqualified.
         dropped: replies that answered no open turn.
         skipped: turns that it never took, because a newer one was there first.
         think_ns: all the time that it was charged for turns.
         think_max_ns: the most that it was charged for one turn.
-        credit_ns: time that the host lost while it had a turn; not charged.
-        start_ns: how long it took to come up.
+        credit_ns: time that the host lost while the seat had a turn; not charged.
+        start_ns: time from the beginning to its answer to `start`.
     """
 
     reward: float = 0
@@ -36,3 +91,70 @@ class SeatTally:
     think_max_ns: int = 0
     credit_ns: int = 0
     start_ns: int = 0
+
+
+@attrs.define
+class TaskStats:
+    """Counts over all instances of one task in a match.
+
+    Attributes:
+        task: its id.
+        played: instances that ended.
+        solved: with result `True`.
+        failed: with result `False`.
+        steps: in all.
+        reward: in all.
+    """
+
+    task: str
+    played: int = 0
+    solved: int = 0
+    failed: int = 0
+    steps: int = 0
+    reward: float = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one more instance."""
+        self.played += outcome.ended != "cut"
+        self.solved += outcome.result is True
+        self.failed += outcome.result is False
+        self.steps += outcome.steps
+        self.reward += outcome.reward
+
+
+@attrs.frozen
+class SeatReport:
+    """Result of a seat.
+
+    Attributes:
+        agent: the agent's name.
+        disqualified: why the seat was disqualified, or `None`.
+        detail: details of that for the agent's author.
+        stats: counts and times.
+        stderr_tail: the end of its standard error, where its host has one of its own.
+    """
+
+    agent: str
+    disqualified: str | None
+    detail: str
+    stats: SeatStats
+    stderr_tail: str = ""
+
+
+@attrs.frozen
+class MatchResult:
+    """Result of a match.
+
+    Attributes:
+        reason: why the match ended; see `flagfall.events.MatchEnded`.
+        turns: the number of turns that were played.
+        seats: one report for each seat.
+        tasks: counts for each task that was played, in the order of their first instance.
+        elapsed_ns: from the first event to the last.
+    """
+
+    reason: str
+    turns: int
+    seats: tuple[SeatReport, ...]
+    tasks: tuple[TaskStats, ...]
+    elapsed_ns: int

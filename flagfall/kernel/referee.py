@@ -1,21 +1,14 @@
-"""The stage: the task's end of the wire, and the referee between it and the seats.
+"""The referee between a task and its seats: what completes a turn also moves the world on.
 
-A turn goes out to the seats and comes back as actions. Whatever completes the turn (the last reply, a
-deadline, a tick) also moves the world on, there and then, in the context where it happened: a
-synchronous task needs no event loop, so no switch to another actor is spent on it. That makes one turn
-cost at most one switch, and usually none. A task that waits for real things runs in an actor of its own
-and parks in `exchange` instead.
-
-Rule 1: whoever completes a turn moves the world; an error in the world never reaches the agent that
-    happened to do so. It goes to the environment, which ends the match.
-Rule 2: with several seats, records of one turn come in seat order, whoever was first; a reply that
-    was dropped is recorded when time has moved on. So the journal does not depend on the order in
-    which the loop runs its tasks.
+Rule 1: an error in the world never reaches the agent whose reply completed the turn. It goes to the
+    environment, which ends the match.
+Rule 2: with several seats, records of one turn come in seat order; a dropped reply is recorded when time has
+    moved on. So the journal does not depend on the order in which the loop runs its tasks.
 """
 
 from __future__ import annotations
 
-__all__ = ["Stage"]
+__all__ = ["Referee"]
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,22 +16,34 @@ from typing import TYPE_CHECKING, Any, Literal
 from outcome import Error, Outcome, Value
 from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wait_task_rescheduled
 
-from flagfall.events import ON_TIME, ReplyDropped, SeatFell, StallSeen, TurnPlayed, Verdict
+from flagfall.events import ON_TIME, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.bounds import MAX_DETAIL_CHARS, MAX_DROPPED_RECORDS
-from flagfall.kernel.channels.envelope import Envelope, Late, Phase
-from flagfall.kernel.dispatcher import HELD_VALUES, Records
-from flagfall.kernel.requests import Actions, EndOfMatch, Expired, Notice, Offer, Pause, Request, Stop, added
-from flagfall.kernel.safe_values import recordable, text_of
+from flagfall.kernel.channels.envelope import Envelope, LateNotice
+from flagfall.kernel.dispatcher import HELD_VALUES, EventDispatcher
+from flagfall.kernel.requests import (
+    Actions,
+    EndOfMatch,
+    Pause,
+    PendingAction,
+    PhaseRequest,
+    Request,
+    Stop,
+    TaskExpired,
+    added,
+)
+from flagfall.kernel.safe_values import safe_repr, to_recordable
 from flagfall.kernel.seat import Seat
-from flagfall.kernel.task_rules import Rules
-from flagfall.timing import NEVER_NS, Appointment
+from flagfall.kernel.task_rules import TaskRules
+from flagfall.timing import NEVER_NS, Deadline
+from flagfall.timing.phases import Phase
 
 if TYPE_CHECKING:
-    from flagfall.kernel.roles import Sink, TaskRole
+    from flagfall.kernel.roles import TaskRole
+    from flagfall.kernel.sinks import Sink
     from flagfall.timing import TimeControl, Timekeeper
 
 
-class Stage(Appointment):
+class Referee(Deadline):
     """One match's exchanges with its seats.
 
     Args:
@@ -81,19 +86,19 @@ class Stage(Appointment):
         self.play_until_ns, self.result_until_ns = NEVER_NS, 0
         self._solo, self._in_play = agents == 1, agents
         self._keeper, self._now = keeper, keeper.now
-        records = Records(sinks, self.origin_ns, solo=self._solo, paced=tick_ns is not None)
+        records = EventDispatcher(sinks, self.origin_ns, solo=self._solo, paced=tick_ns is not None)
         self.records, self._held = records, records.held
         self._looked_at, self._watched = records.looked_at, records.watched
         self._tick_ns, self._steps = tick_ns, NEVER_NS if steps is None else steps
-        self._rules = Rules()
+        self._rules = TaskRules()
         # The open request.
         self._notices = self._waiting = self._first_turn = 0
         self._observation: Any = None
         self._reward: Any = 0
         self._asked: list[Seat] = []
         self._answers: dict[int, Any] = {}
-        self._offers: dict[int, Offer] = {}
-        self._late: dict[int, Late] = {}
+        self._offers: dict[int, PendingAction] = {}
+        self._late: dict[int, LateNotice] = {}
         # What happens when it is complete.
         self._settled: Callable[[], None] = self._turn_over if self._solo else self._all_settled
         self._then: Callable[[], None] = self._hand_answers
@@ -105,15 +110,15 @@ class Stage(Appointment):
 
     # The environment's side.
 
-    def give_to(self, task: TaskRole) -> None:
+    def set_task(self, task: TaskRole) -> None:
         """From now on the turns belong to this task."""
-        self._rules = Rules.of(task)
+        self._rules = TaskRules.of(task)
         self._offers.clear()
         self._first_turn = self.turns
         self.play_until_ns = self.origin_ns + getattr(task, "play_until_ns", NEVER_NS)
         self.result_until_ns = self.origin_ns + getattr(task, "result_until_ns", 0)
 
-    async def exchange(self, observation: Any, reward: Any = 0) -> Actions:
+    async def ask(self, observation: Any, reward: Any = 0) -> Actions:
         """One turn: show the observation, and wait for the actions that are to be played.
 
         With several players the arguments and the result are mappings from player; only the players
@@ -134,7 +139,7 @@ class Stage(Appointment):
             raise EndOfMatch(result)
         return result
 
-    async def pump(self, send: Callable[[Actions], Request], request: Request) -> Request:
+    async def play_turns(self, send: Callable[[Actions], Request], request: Request) -> Request:
         """Play turns with a script until it asks for something else.
 
         Args:
@@ -143,7 +148,7 @@ class Stage(Appointment):
 
         Returns:
             The script's next request that is no turn, or a `Stop`, or a `Pause` with the turn to go on
-            with, or `Expired`. Whatever the script raises is raised.
+            with, or `TaskExpired`. Whatever the script raises is raised.
         """
         self._then = self._advance
         self._send = send
@@ -151,7 +156,7 @@ class Stage(Appointment):
         self._open_turn(*request)
         return await self._until_handed()
 
-    async def notify(self, notice: Notice) -> dict[int, Any] | Stop:
+    async def ask_all(self, notice: PhaseRequest) -> dict[int, Any] | Stop:
         """Ask all seats that want to be asked in this phase; returns their answers by seat number."""
         if self.stopped is not None:
             return self.stopped
@@ -160,7 +165,7 @@ class Stage(Appointment):
         self._observation, self._reward = notice.observation, notice.reward
         phase = notice.phase
         for seat in self.seats:
-            seat.tally.reward += self._shown_to(seat)[1]
+            seat.stats.reward += self._shown_to(seat)[1]
         asked = [s for s in self.seats if s.out is None and (phase == "start" or phase in s.wants)]
         self._ask(asked, -self._notices, phase)
         answers: dict[int, Any] | Stop = await self._until_handed()
@@ -174,7 +179,7 @@ class Stage(Appointment):
         self._hand(Value(self.stopped))
 
     def pause(self) -> None:
-        """Let `pump` return before the next turn is opened, so that no clock runs meanwhile."""
+        """Let `play_turns` return before the next turn is opened, so that no clock runs meanwhile."""
         self._paused = True
 
     async def _until_handed(self) -> Any:
@@ -214,7 +219,7 @@ class Stage(Appointment):
         if self._solo:
             self._waiting = 1
             seat = self.seats[0]
-            seat.tally.reward += reward
+            seat.stats.reward += reward
             late = self._late.pop(0, None) if self._late else None
             now_ns = self._now()
             if self._tick_ns is not None:
@@ -232,7 +237,7 @@ class Stage(Appointment):
                 return
             self._pumped = False
         for player, paid in reward.items() if isinstance(reward, Mapping) else ():
-            self.seats[self._rules.players.index(player)].tally.reward += paid
+            self.seats[self._rules.players.index(player)].stats.reward += paid
         self._ask(asked, self.turns, "act")
 
     def _ask(self, asked: list[Seat], number: int, phase: Phase) -> None:
@@ -252,7 +257,7 @@ class Stage(Appointment):
             self._complete(phase)
         for seat in asked:
             if seat.out is not None and phase == "act":
-                seat.tally.absent += 1
+                seat.stats.absent += 1
                 self._settle(seat, self._rules.nil, "absent", now_ns)
 
     def _shown_to(self, seat: Seat) -> tuple[Any, Any]:
@@ -270,11 +275,11 @@ class Stage(Appointment):
         credit_ns: int,
         verdict: Verdict,
     ) -> None:
-        """A seat answered what is open; `verdict` is the clock's, `on time`, `late` or `fallen`."""
+        """A seat answered what is open; `verdict` is the clock's, `on time`, `late` or `disqualified`."""
         if envelope.phase != "act":
             self._noted(seat, envelope.phase, action, spent_ns, verdict)
         elif self._tick_ns is not None:
-            self._offers[seat.number] = Offer(action, envelope.number, now_ns, spent_ns, credit_ns)
+            self._offers[seat.number] = PendingAction(action, envelope.number, now_ns, spent_ns, credit_ns)
         elif verdict == ON_TIME:
             if self._rules.legal(seat.number, action):
                 self._settle(seat, action, ON_TIME, now_ns, spent_ns, credit_ns)
@@ -291,7 +296,7 @@ class Stage(Appointment):
         """A seat answered what is not open any more. At real-time pace it is the newest it has to say."""
         if self.paced(envelope.phase) and envelope.number >= self._first_turn:
             spent_ns = now_ns - seat.timer.started_ns
-            self._offers[seat.number] = Offer(action, envelope.number, now_ns, spent_ns, 0)
+            self._offers[seat.number] = PendingAction(action, envelope.number, now_ns, spent_ns, 0)
         else:
             self.dropped(seat, envelope.number, "stale")
 
@@ -301,8 +306,8 @@ class Stage(Appointment):
 
     def dropped(self, seat: Seat, number: int, why: Literal["stale", "double", "unasked"]) -> None:
         """A seat said something that answers no open turn."""
-        seat.tally.dropped += 1
-        if seat.tally.dropped <= MAX_DROPPED_RECORDS:
+        seat.stats.dropped += 1
+        if seat.stats.dropped <= MAX_DROPPED_RECORDS:
             self.records.note(ReplyDropped(self._now() - self.origin_ns, seat.number, number, why))
 
     @property
@@ -323,8 +328,8 @@ class Stage(Appointment):
     ) -> None:
         now_ns = self._now()
         by_ns = max(0, spent_ns - seat.limit_ns)
-        seat.tally.late += 1
-        self._late[seat.number] = Late(self.turns, verdict, action, by_ns)
+        seat.stats.late += 1
+        self._late[seat.number] = LateNotice(self.turns, verdict, action, by_ns)
         self._settle(seat, action, verdict, now_ns, spent_ns, credit_ns)
 
     def fell(self, seat: Seat, reason: str, detail: str = "") -> None:
@@ -337,11 +342,11 @@ class Stage(Appointment):
                 reason, detail = absent.reason, absent.detail
         now_ns = self._now()
         seat.out = reason
-        seat.out_detail = detail[-MAX_DETAIL_CHARS:]
+        seat.reason_detail = detail[-MAX_DETAIL_CHARS:]
         self._in_play -= 1
         if reason == "late":
-            seat.tally.late += 1
-        self.records.note(SeatFell(now_ns - self.origin_ns, seat.number, reason, seat.out_detail))
+            seat.stats.late += 1
+        self.records.note(SeatDisqualified(now_ns - self.origin_ns, seat.number, reason, seat.reason_detail))
         owed = self._owes(seat)
         before = seat.fell_before(now_ns, reason)
         seat.close()
@@ -349,7 +354,7 @@ class Stage(Appointment):
         if owed == "act" and before:
             self._fell_before(seat, now_ns)
         elif owed == "act":
-            self._settle(seat, self._rules.nil, "fallen", now_ns)
+            self._settle(seat, self._rules.nil, "disqualified", now_ns)
         elif owed is not None:
             self._waiting -= 1
             if self._waiting == 0:
@@ -360,7 +365,7 @@ class Stage(Appointment):
         if not self._in_play:
             self.stop("seats")
             return
-        seat.tally.absent += 1
+        seat.stats.absent += 1
         self._settle(seat, self._rules.nil, "absent", now_ns)
 
     def _owes(self, seat: Seat) -> Phase | None:
@@ -380,16 +385,16 @@ class Stage(Appointment):
             return
         seat.budget.charge(phase, spent_ns)
         if phase == "start":
-            seat.tally.start_ns = spent_ns
-        self._answers[seat.number] = recordable(answer)
+            seat.stats.start_ns = spent_ns
+        self._answers[seat.number] = to_recordable(answer)
         self._waiting -= 1
         if self._waiting == 0:
             self._complete(phase)
 
     def _refuse(self, seat: Seat, action: Any, now_ns: int, spent_ns: int, credit_ns: int) -> None:
-        seat.tally.illegal += 1
-        self._late[seat.number] = Late(self.turns, "illegal", self._rules.nil)
-        refused = text_of(action) if self._looked_at else None
+        seat.stats.illegal += 1
+        self._late[seat.number] = LateNotice(self.turns, "illegal", self._rules.nil)
+        refused = safe_repr(action) if self._looked_at else None
         self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns, refused=refused)
 
     def _settle(
@@ -404,11 +409,11 @@ class Stage(Appointment):
         refused: str | None = None,
     ) -> None:
         """This is what is played for the seat in this turn."""
-        tally = seat.tally
-        tally.turns += 1
-        tally.think_ns += spent_ns
-        if spent_ns > tally.think_max_ns:  # noqa: PLR1730 - a call of max costs five comparisons
-            tally.think_max_ns = spent_ns
+        stats = seat.stats
+        stats.turns += 1
+        stats.think_ns += spent_ns
+        if spent_ns > stats.think_max_ns:  # noqa: PLR1730 - a call of max costs five comparisons
+            stats.think_max_ns = spent_ns
         if not seat.flat:
             seat.budget.charge("act", spent_ns)
         if credit_ns:
@@ -434,7 +439,7 @@ class Stage(Appointment):
             self._settled()
 
     def _note_credit(self, seat: Seat, now_ns: int, credit_ns: int) -> None:
-        seat.tally.credit_ns += credit_ns
+        seat.stats.credit_ns += credit_ns
         number = next((other.number for other in self.seats if other is self._keeper.ledger.last), None)
         self.records.note(StallSeen(now_ns - self.origin_ns, credit_ns, number))
 
@@ -472,7 +477,7 @@ class Stage(Appointment):
             if type(request) is not tuple:
                 self._hand(Value(request))
             elif self.play_until_ns < NEVER_NS and self._now() >= self.play_until_ns:
-                self._hand(Value(Expired()))
+                self._hand(Value(TaskExpired()))
             elif self._paused:
                 self._paused = False
                 self._hand(Value(Pause(request)))
@@ -494,7 +499,7 @@ class Stage(Appointment):
         tick_ns = self._tick_ns or 0
         planned_ns = self.due_ns + tick_ns if self.due_ns < NEVER_NS else now_ns + tick_ns
         self.due_ns = planned_ns if planned_ns > now_ns else now_ns + tick_ns
-        self._keeper.agenda.arm(self)
+        self._keeper.deadlines.arm(self)
 
     def fire(self, now_ns: int) -> None:
         """A tick: the newest action that came before it is played, or NIL."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 __all__ = [
     "Actions",
-    "Choose",
-    "CutShort",
     "EndOfMatch",
-    "Expired",
-    "Handover",
-    "Notice",
-    "Offer",
+    "MatchCut",
+    "NextTask",
     "Pause",
+    "PendingAction",
+    "PhaseRequest",
     "Request",
+    "RunTask",
     "Stop",
-    "TimeUp",
+    "TaskExpired",
+    "TaskTimeout",
     "added",
 ]
 
@@ -24,8 +24,9 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from flagfall.errors import FlagfallError
-from flagfall.kernel.channels.envelope import Phase
-from flagfall.kernel.roles import Outcome, TaskRole
+from flagfall.kernel.outcomes import Outcome
+from flagfall.kernel.roles import TaskRole
+from flagfall.timing.phases import Phase
 
 Actions: TypeAlias = Any
 """One action, or a mapping from player to action where a task has several players."""
@@ -35,7 +36,7 @@ Request: TypeAlias = Any
 
 
 @attrs.frozen
-class Choose:
+class NextTask:
     """Asks for the next task; is sent it, or `None` when the match is over.
 
     Attributes:
@@ -52,28 +53,28 @@ class Choose:
 
 
 @attrs.frozen
-class Handover:
+class RunTask:
     """Asks to run a task in an actor of its own; is sent the number of steps and the reward paid."""
 
     task: TaskRole
     owed: Any
 
 
-class CutShort(Exception):
+class MatchCut(Exception):
     """Thrown into the script when the match ends in the middle of a task."""
 
 
-class TimeUp(Exception):
+class TaskTimeout(Exception):
     """Thrown into the script when the time of a task is up, and the match goes on."""
 
 
 @attrs.frozen
-class Expired:
+class TaskExpired:
     """The time of the task is up; its next turn is not opened."""
 
 
 @attrs.frozen
-class Notice:
+class PhaseRequest:
     """A request outside the turns: every seat is asked, and answers or runs out of time.
 
     Attributes:
@@ -122,7 +123,7 @@ def added(paid: Any, owed: Any) -> Any:
 
 
 @attrs.frozen
-class Offer:
+class PendingAction:
     """At real-time pace: the newest that an agent said, for the next tick."""
 
     action: Any

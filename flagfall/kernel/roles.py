@@ -5,88 +5,14 @@ Everything here is a value or a contract; this file knows no clock, no channel a
 
 from __future__ import annotations
 
-__all__ = ["Outcome", "Player", "SchedulerRole", "Sink", "StepResult", "TaskRole", "TurnsSink"]
+__all__ = ["Player", "SchedulerRole", "TaskRole"]
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-import attrs
-
-from flagfall.events import Event, TurnsPlayed
+from flagfall.kernel.outcomes import Outcome, StepResult
 
 Player: TypeAlias = str
-Sink: TypeAlias = Callable[[Event], None]
-"""Takes every event of a match, in order. It is called inside a turn: it must not block."""
-
-
-@runtime_checkable
-class TurnsSink(Protocol):
-    """A sink that takes plain turns many at a time: an event of each would cost more than all else about it.
-
-    Everything else it is called with, in its order. Plain turns are held back until there are
-    `flagfall.kernel.dispatcher.HELD_TURNS` of them, or another event comes.
-    """
-
-    def __call__(self, event: Event) -> None:
-        """Take one event; never blocks."""
-
-    def take_turns(self, turns: TurnsPlayed) -> None:
-        """Take plain turns; never blocks."""
-
-    def may_ask(self, hand_over: Callable[[], None]) -> None:
-        """The match begins; `hand_over` gives at once what turns are held back, if any are."""
-
-
-class StepResult(NamedTuple):
-    """What one step of a task gives back; unpacks like a Gymnasium step.
-
-    Attributes:
-        observation: what the agent sees next; `None` where the task is over and shows nothing more.
-            A task of several players gives a mapping from player to observation.
-        reward: the reward for the action just taken (a mapping from player for several players).
-        terminated: the task reached an end of its own.
-        truncated: the task was cut short by a limit on its steps or its time.
-        info: whatever else the task tells; never shown to an agent by the kernel.
-    """
-
-    observation: Any
-    reward: Any = 0
-    terminated: bool = False
-    truncated: bool = False
-    info: Mapping[str, Any] = {}
-
-    @property
-    def done(self) -> bool:
-        """Whether the episode is over, either way: AllenAct's third value."""
-        return self.terminated or self.truncated
-
-
-@attrs.frozen
-class Outcome:
-    """How one task went, as a task scheduler is told it.
-
-    Attributes:
-        task: the id of the task.
-        index: the how-manieth task of the match this was, from 0.
-        result: `True` solved, `False` failed, `None` where the task judges nothing or was cut short.
-        reward: the sum of the rewards it paid (over all players).
-        steps: the number of its steps.
-        ended: `finished`, `truncated` (by the task's own limit), `time` (its `play_until_ns` had come) or
-            `cut` (the match ended first).
-        metrics: what `Task.metrics` said at the end.
-        answers: what each seat answered to the result, by seat number; empty where it was not asked.
-        at_ns: when that was, in nanoseconds since the match began; 0 where there is no clock.
-    """
-
-    task: str
-    index: int
-    result: bool | None
-    reward: float
-    steps: int
-    ended: Literal["finished", "truncated", "time", "cut"] = "finished"
-    metrics: Mapping[str, Any] = attrs.Factory(dict)
-    answers: Mapping[int, Any] = attrs.Factory(dict)
-    at_ns: int = 0
 
 
 @runtime_checkable

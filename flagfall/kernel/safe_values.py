@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_ANSWER_BYTES", "MAX_CHARS", "recordable", "text_of"]
+__all__ = ["MAX_ANSWER_BYTES", "MAX_CHARS", "safe_repr", "to_recordable"]
 
 from reprlib import Repr
 from typing import Any, Final
@@ -44,7 +44,7 @@ class _Brief(Repr):
 _brief = _Brief()
 
 
-def text_of(said: Any) -> str:
+def safe_repr(said: Any) -> str:
     """What it was, in no more than `MAX_CHARS` characters."""
     try:
         text = _brief.repr(said)
@@ -53,15 +53,15 @@ def text_of(said: Any) -> str:
     return text[:MAX_CHARS].encode("utf-8", "backslashreplace").decode()
 
 
-def recordable(answer: Any) -> Any:
+def to_recordable(answer: Any) -> Any:
     """An answer as its record gives it back, so that whoever decides by it does so again in every rerun.
 
-    What JSON has no words for, and what is longer than `MAX_ANSWER_BYTES`, is `text_of` itself.
+    What JSON has no words for, and what is longer than `MAX_ANSWER_BYTES`, is `safe_repr` itself.
     """
     if answer is None:
         return None
     try:
         text = _encode(answer)
-        return msgspec.json.decode(text) if len(text) <= MAX_ANSWER_BYTES else text_of(answer)
+        return msgspec.json.decode(text) if len(text) <= MAX_ANSWER_BYTES else safe_repr(answer)
     except (ValueError, TypeError, OverflowError, RecursionError):
-        return text_of(answer)
+        return safe_repr(answer)

@@ -17,8 +17,9 @@ from typing import Any
 import attrs
 
 from flagfall.errors import HostFault
-from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
-from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
+from flagfall.kernel.outcomes import Outcome
+from flagfall.kernel.requests import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout
+from flagfall.kernel.roles import SchedulerRole, TaskRole
 from flagfall.kernel.seeding import derive_seed
 
 
@@ -33,7 +34,7 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901, PLR0912
     index = 0
     while True:
         task_seed = derive_seed(seed, "task", index)
-        task: TaskRole | None = yield Choose(outcome, index, task_seed, owed)
+        task: TaskRole | None = yield NextTask(outcome, index, task_seed, owed)
         if task is None:
             return
         observation = task.reset(task_seed)
@@ -41,9 +42,9 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901, PLR0912
         reward = owed
         try:
             if not task.continuous:
-                yield Notice("init", observation)
+                yield PhaseRequest("init", observation)
             if getattr(task, "run", None) is not None:
-                steps, earned, ended, reward = yield Handover(task, owed)
+                steps, earned, ended, reward = yield RunTask(task, owed)
                 observation = None
             else:
                 step = task.step
@@ -57,9 +58,9 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901, PLR0912
                     if terminated or truncated:
                         ended = "finished" if terminated else "truncated"
                         break
-        except TimeUp:
+        except TaskTimeout:
             ended = "time"
-        except CutShort:
+        except MatchCut:
             ended = "cut"
         outcome = Outcome(
             task=task.id,
@@ -75,9 +76,9 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901, PLR0912
             owed = reward if ended != "cut" else 0
         elif ended != "cut":
             try:
-                answers = yield Notice("result", observation, reward)
+                answers = yield PhaseRequest("result", observation, reward)
                 outcome = attrs.evolve(outcome, answers=answers or {})
-            except CutShort:
+            except MatchCut:
                 pass
         index += 1
 
@@ -116,7 +117,7 @@ def run_plain(
             action = act(*request)
             turns += 1
             request = send(action)
-        if isinstance(request, Choose):
+        if isinstance(request, NextTask):
             if request.outcome is not None:
                 scheduler.report(request.outcome)
                 if report is not None:

@@ -5,7 +5,7 @@ Rule 1: a turn's clock starts when the agent takes the turn, or when it is poste
 Rule 2: a turn is judged by the clock when the reply is there, or when its time has come. Exactly on the
     deadline is late.
 Rule 3: a reply belongs to the envelope it answers. If that is not open any more, it is dropped.
-Rule 4: an agent busy with one envelope up to the hard limit is out.
+Rule 4: an agent busy with one envelope up to its hard limit is out, whatever it is asked meanwhile.
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
     then busy with an old turn: the clock of whatever it is asked next starts when it takes that.
 Rule 6: a turn is reckoned without what others lost it. If it seems late on a host that stalled meanwhile, the
@@ -31,8 +31,8 @@ from flagfall.kernel.bounds import (
     UNDER_WAY_NS,
 )
 from flagfall.kernel.grace import GRACE_NS, Grace
-from flagfall.kernel.outcomes import SeatTally
-from flagfall.timing import NEVER_NS, Appointment, Budget, ElapsedTimer, TimeControl
+from flagfall.kernel.outcomes import SeatStats
+from flagfall.timing import NEVER_NS, Budget, Deadline, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
 from flagfall.timing.stalls import STALL_NS
 
@@ -40,13 +40,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flagfall.errors import AgentFault
-    from flagfall.kernel.channels.envelope import Envelope, Phase
-    from flagfall.kernel.referee import Stage
+    from flagfall.kernel.channels.envelope import Envelope
+    from flagfall.kernel.referee import Referee
     from flagfall.kernel.roles import TaskRole
     from flagfall.timing import NowNs, Timekeeper
+    from flagfall.timing.phases import Phase
 
 
-class Seat(Appointment):
+class Seat(Deadline):
     """The agent's end of the wire.
 
     An agent that is a full actor gets it as `run(seat)`:
@@ -59,8 +60,8 @@ class Seat(Appointment):
         timer: the clock of the turn that the agent has.
         wants: the phases that the agent wants to be asked in; the others are answered for it.
         out: why the seat is out, or `None`.
-        out_detail: what to show the agent's author of that.
-        said: the newest of what the agent wrote to its standard error; set by a host that has it.
+        reason_detail: what to show the agent's author of that.
+        stderr_tail: the newest of what the agent wrote to its standard error; set by a host that has it.
         closed: there will be no more turns for it.
         phase: what it was asked last.
         limit_ns: how long that may take before it is late.
@@ -79,14 +80,15 @@ class Seat(Appointment):
 
     __slots__ = (
         "_abort_ns",
-        "_agenda",
         "_answered",
         "_asking",
         "_burst",
         "_busy_cpu_ns",
+        "_busy_hard_ns",
         "_busy_mark_ns",
         "_busy_since_ns",
         "_cpu_ns",
+        "_deadlines",
         "_grace",
         "_hard_ns",
         "_keeper",
@@ -116,26 +118,26 @@ class Seat(Appointment):
         "now",
         "number",
         "out",
-        "out_detail",
         "phase",
-        "said",
-        "tally",
+        "reason_detail",
+        "stats",
+        "stderr_tail",
         "task",
         "timer",
         "wants",
     )
 
-    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, stage: Stage) -> None:
+    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, stage: Referee) -> None:
         super().__init__(rank=number)
         self.number = number
         self.budget = Budget(control)
         self.flat = self.budget.flat
         self.timer = ElapsedTimer(keeper.now)
-        self.tally = SeatTally()
+        self.stats = SeatStats()
         self.wants: frozenset[str] = frozenset({"act"})
         self.out: str | None = None
-        self.out_detail = ""
-        self.said = ""
+        self.reason_detail = ""
+        self.stderr_tail = ""
         self.task: TaskRole | None = None
         self.not_lost_ns = self.load_seen_ns = 0
         self.feels_loop = True
@@ -145,7 +147,7 @@ class Seat(Appointment):
         self._stage = stage
         self._keeper = keeper
         self._now = self.now = keeper.now
-        self._agenda = keeper.agenda
+        self._deadlines = keeper.deadlines
         self._ledger = keeper.ledger
         # What was asked: newest not yet taken; being worked on; not yet judged; number answered last.
         self._posted: Envelope | None = None
@@ -159,6 +161,7 @@ class Seat(Appointment):
         self.closed = False
         self._busy_since_ns: int | None = None
         self._busy_mark_ns = self._busy_cpu_ns = 0
+        self._busy_hard_ns = NEVER_NS  # perhaps that of an earlier phase
         # The clock of the open envelope. `_quick_due_ns`: before it a reply is on time, no questions asked.
         self.phase: Phase | None = None
         self.limit_ns = self._hard_ns = self._quick_ns = self._abort_ns = NEVER_NS
@@ -319,14 +322,14 @@ class Seat(Appointment):
         if self._busy_since_ns is None:
             self._busy_since_ns = now_ns
             self._busy_mark_ns = mark_ns
-            self._busy_cpu_ns = self._cpu_ns
+            self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
             due_ns = now_ns + self._quick_ns
         else:
-            due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._hard_ns)
+            due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._busy_hard_ns)
         self.due_ns = due_ns
         self._quick_due_ns = due_ns if self.flat and self.cpu_clock is None else 0
         if due_ns < self.armed_ns:
-            self._agenda.arm(self)
+            self._deadlines.arm(self)
 
     def _lost_before(self, now_ns: int) -> int:
         """What of the step that runs will be booked as lost, though it was over when the clock started."""
@@ -385,11 +388,11 @@ class Seat(Appointment):
         if not is_late(spent_ns, self.limit_ns + grace_ns):
             return ON_TIME
         busy_ns = spent_ns if since_ns == self._started_ns else self._busy(now_ns, since_ns)[0]
-        if is_late(busy_ns, self._hard_ns + grace_ns):
-            return "fallen"
+        if is_late(busy_ns, self._busy_hard_ns + grace_ns):
+            return "disqualified"
         if not is_late(spent_ns, self._abort_ns + grace_ns):
             return "late"
-        return "overrun" if self._stage.abortable else "fallen"
+        return "overrun" if self._stage.abortable else "disqualified"
 
     def _may_lie_unheard(self, now_ns: int, credit_ns: int) -> bool:
         """Return whether the host stalled in the open turn and may hear an answer later than it came."""
@@ -405,12 +408,12 @@ class Seat(Appointment):
             self.due_ns = NEVER_NS
             return
         self._busy_since_ns, self._busy_mark_ns = self._started_ns, self._mark_ns
-        self._busy_cpu_ns = self._cpu_ns
+        self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
         self._arm(self._started_ns + self._quick_ns)
 
     def _arm(self, due_ns: int) -> None:
         self.due_ns = due_ns
-        self._agenda.arm(self)
+        self._deadlines.arm(self)
 
     def fire(self, now_ns: int) -> None:
         """The time of the open turn has come, or that of the hard limit, or so it seemed."""
@@ -420,7 +423,7 @@ class Seat(Appointment):
             self._arm(now_ns + UNDER_WAY_NS)
             return
         busy_ns, credit_ns = self._busy(now_ns, self._busy_since_ns)
-        hard_ns = self._hard_ns if self._overran_hard_ns is None else self._overran_hard_ns
+        hard_ns = self._busy_hard_ns if self._overran_hard_ns is None else self._overran_hard_ns
         left_ns = hard_left_ns = hard_ns - busy_ns
         aborts = self._abort_ns < NEVER_NS
         spent_ns = 0
@@ -458,7 +461,7 @@ class Seat(Appointment):
     def post(self, envelope: Envelope, now_ns: int) -> None:
         """Ask the agent; whatever it was asked before and has not taken is forgotten."""
         if self._posted is not None:
-            self.tally.skipped += 1
+            self.stats.skipped += 1
         self._posted = self._open = envelope
         if self.phase != envelope.phase or not self.flat:
             self._set_limits(envelope.phase)
@@ -489,7 +492,7 @@ class Seat(Appointment):
         """What is open was judged: it is not shown any more, and an answer to it is an old one."""
         if self._posted is not None:
             self._posted = None
-            self.tally.skipped += 1
+            self.stats.skipped += 1
         self._open = None
 
     def withdraw(self) -> None:

@@ -6,12 +6,24 @@ changes nothing for the others.
 
 from __future__ import annotations
 
-__all__ = ["derive_seed"]
+__all__ = ["MAX_SEED", "derive_seed"]
 
 from hashlib import blake2b
+from typing import Final
+
+MAX_SEED: Final = 2**63 - 1
+"""The largest value of `derive_seed`, and the largest that a journal can hold."""
 
 
 def derive_seed(root: int, *path: str | int) -> int:
-    """A seed from 0 to 2**63 - 1 for what `path` names, such as `("task", 7)`, under a root seed."""
+    """Return the seed of one part of a match.
+
+    Args:
+        root: the root seed of the match.
+        path: the name of the part, such as `"task", 7`.
+
+    Returns:
+        A whole number from 0 to `MAX_SEED`.
+    """
     name = "/".join(str(part) for part in (root, *path))
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Rules"]
+__all__ = ["TaskRules"]
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Rules:
+class TaskRules:
     """The rules of one task; without arguments those before the first, when nothing is played.
 
     Attributes:
@@ -30,7 +30,7 @@ class Rules:
     _is_legal_for: Callable[[Player, Any], bool] | None = None
 
     @classmethod
-    def of(cls, task: TaskRole) -> Rules:
+    def of(cls, task: TaskRole) -> TaskRules:
         """The rules of this task."""
         judge = getattr(task, "is_legal_for", None)
         return cls(

@@ -21,7 +21,7 @@ from flagfall.events import (
     MatchEnded,
     MatchStarted,
     ReplyDropped,
-    SeatFell,
+    SeatDisqualified,
     SeatReady,
     StallSeen,
     TaskEnded,
@@ -171,8 +171,10 @@ class LogSink:
     def _tell_drop(self, event: ReplyDropped) -> None:
         self._warn("reply dropped", event.seat, turn=event.turn, why=event.why)
 
-    def _tell_fall(self, event: SeatFell) -> None:
-        self._log.warning("seat fell", seat=event.seat, reason=event.reason, detail=writable(event.detail))
+    def _tell_fall(self, event: SeatDisqualified) -> None:
+        self._log.warning(
+            "seat disqualified", seat=event.seat, reason=event.reason, detail=writable(event.detail)
+        )
 
     def _tell_stall(self, event: StallSeen) -> None:
         self._warn("stall", -1 if event.seat is None else event.seat, lost_ms=event.lost_ns / 1e6)
@@ -196,7 +198,7 @@ _TELL: Final[Mapping[type[Event], Callable[[LogSink, Any], None]]] = {
     TaskStarted: LogSink._tell_start,  # noqa: SLF001
     TaskEnded: LogSink._tell_end,  # noqa: SLF001
     ReplyDropped: LogSink._tell_drop,  # noqa: SLF001
-    SeatFell: LogSink._tell_fall,  # noqa: SLF001
+    SeatDisqualified: LogSink._tell_fall,  # noqa: SLF001
     StallSeen: LogSink._tell_stall,  # noqa: SLF001
     MatchEnded: LogSink._tell_over,  # noqa: SLF001
 }

@@ -25,17 +25,17 @@ from flagfall.events import (
     MatchEnded,
     MatchStarted,
     ReplyDropped,
-    SeatFell,
+    SeatDisqualified,
     SeatReady,
     StallSeen,
     TaskEnded,
     TaskStarted,
     TurnPlayed,
 )
-from flagfall.kernel.requests import Choose, CutShort, Handover, Notice, TimeUp
+from flagfall.kernel.requests import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
-from flagfall.kernel.task_rules import Rules
+from flagfall.kernel.task_rules import TaskRules
 from flagfall.recording.journal.digests import Digest, digest_of
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS
@@ -95,7 +95,7 @@ class Rerun:
         self._request: Any = next(self._script)
         # The task that is recorded to run, and the steps that it has taken here.
         self._task: TaskRole | None = None
-        self._rules = Rules()
+        self._rules = TaskRules()
         self._steps = 0
         # The turn in hand: seats whose record is to come, with what they are shown; what they played.
         self._due: list[tuple[int, Any, Any]] = []
@@ -131,7 +131,7 @@ class Rerun:
             raise Different(f"{_name(event)} before the match began", "at least 0 ns", f"{at_ns} ns")
         if type(event) is MatchEnded:
             earliest_ns = self._latest_ns
-        elif isinstance(event, SeatFell | ReplyDropped | StallSeen):
+        elif isinstance(event, SeatDisqualified | ReplyDropped | StallSeen):
             earliest_ns = 0
         else:
             lane = event.seat if type(event) is TurnPlayed and not self._solo else -1
@@ -179,7 +179,7 @@ class Rerun:
         if event.answers is not None and (self._header.tick_ns is None or event.answers >= event.turn):
             raise Different("turn that was answered", "this one", str(event.answers), seat)
         if event.verdict != "on time":
-            if event.verdict == "fallen":
+            if event.verdict == "disqualified":
                 self._out.add(seat)
             overrun = event.verdict == "overrun"
             if overrun and self._rules.abort is None:
@@ -200,7 +200,7 @@ class Rerun:
             raise Different(f"record of turn {self.turn}", f"one for seat {self._due[0][0]}", "none")
         if self._played:
             self._step()
-        while isinstance(self._request, Notice):
+        while isinstance(self._request, PhaseRequest):
             self._send(answers or {})
         # A turn in which nobody is asked leaves no record.
         while type(self._request) is tuple and not self._solo and not self._request[0]:
@@ -220,7 +220,7 @@ class Rerun:
             self._request = self._script.send(what)
         except Exception as error:
             raise Different("the task", "as recorded", f"now it raises {error!r}") from error
-        if isinstance(self._request, Handover):
+        if isinstance(self._request, RunTask):
             raise NotRepeatable(f"task {self._playing().id} waits for real things (it has an `async run`)")
 
     def _playing(self) -> TaskRole:
@@ -240,7 +240,7 @@ class Rerun:
         _same("number of the task", self._request.index, event.index)
         _same("seed of the task", self._request.seed, event.seed)
         _same("number of seats", len(task.players), self._seats)
-        self._task, self._rules, self._steps = task, Rules.of(task), 0
+        self._task, self._rules, self._steps = task, TaskRules.of(task), 0
         self.tasks += 1
         follow_rules = getattr(task, "follow_rules", None)
         why = follow_rules(self._header.rules) if follow_rules is not None else None
@@ -269,7 +269,7 @@ class Rerun:
             if event.ended == "time":
                 self._time_up(event)
             self._move_on(getattr(event, "answers", None))
-        if not isinstance(self._request, Choose) or self._request.outcome is None:
+        if not isinstance(self._request, NextTask) or self._request.outcome is None:
             raise Different("what comes next", _described(self._request), f"the end of task {task.id}")
         outcome = self._request.outcome
         for field in ("task", "index", "result", "reward", "steps", "ended", "metrics"):
@@ -284,9 +284,9 @@ class Rerun:
         if self._played and event.steps == self._steps + 1:
             self._step()
         self._played = {}
-        if not isinstance(self._request, tuple | Notice) or self._due:
+        if not isinstance(self._request, tuple | PhaseRequest) or self._due:
             raise Different("what comes next", _described(self._request), "the task is cut short")
-        self._request = self._script.throw(CutShort)
+        self._request = self._script.throw(MatchCut)
 
     def _time_up(self, event: TaskEnded) -> None:
         """The clock ended the task, in place of its next turn."""
@@ -298,7 +298,7 @@ class Rerun:
             raise Different("what comes next", _described(self._request), f"the time of task {task.id} is up")
         if event.at_ns < until_ns:
             raise Different(f"end of task {task.id} by time", f"at {until_ns} ns", f"at {event.at_ns} ns")
-        self._request = self._script.throw(TimeUp)
+        self._request = self._script.throw(TaskTimeout)
 
     # The match.
 
@@ -334,7 +334,7 @@ class Rerun:
             raise Different("start of a seat", "once, before the first task", "another", event.seat)
         self._ready.add(event.seat)
 
-    def _take_fall(self, event: SeatFell) -> None:
+    def _take_fall(self, event: SeatDisqualified) -> None:
         self._check_seat(event.seat)
         if event.seat in self._said_out:
             raise Different("fall of a seat", "once", "again", event.seat)
@@ -367,7 +367,7 @@ _TAKE: Final[Mapping[type[Event], Callable[[Rerun, Any], None]]] = {
     TaskStarted: Rerun._take_start,  # noqa: SLF001
     TurnPlayed: Rerun._take_turn,  # noqa: SLF001
     ReplyDropped: Rerun._take_drop,  # noqa: SLF001
-    SeatFell: Rerun._take_fall,  # noqa: SLF001
+    SeatDisqualified: Rerun._take_fall,  # noqa: SLF001
     StallSeen: Rerun._take_stall,  # noqa: SLF001
     TaskEnded: Rerun._take_end,  # noqa: SLF001
     MatchEnded: Rerun._take_over,  # noqa: SLF001
@@ -427,6 +427,6 @@ def _described(request: Any) -> str:
     """What the re-execution is about to do."""
     if type(request) is tuple:
         return "a turn"
-    if isinstance(request, Choose) and request.outcome is not None:
+    if isinstance(request, NextTask) and request.outcome is not None:
         return f"the end of task {request.outcome.task}, or the next task"
-    return "the start of a task" if isinstance(request, Choose) else f"the {request.phase} of a task"
+    return "the start of a task" if isinstance(request, NextTask) else f"the {request.phase} of a task"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, Reward, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.safe_values import safe_repr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -77,7 +77,7 @@ def _character(value: Any, event: TurnPlayed, what: str) -> str:
     if type(value) is not int or not 0 <= value <= 255:  # noqa: PLR2004 - a byte
         raise UsageError(
             f"turn {event.turn}: a transcript is of byte tasks, and this {what} is no whole number from 0"
-            f" to 255: {text_of(value)}"
+            f" to 255: {safe_repr(value)}"
         )
     return chr(value)
 

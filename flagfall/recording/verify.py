@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from flagfall.events import Event, MatchStarted, TurnPlayed
+from flagfall.events import SCHEMA, Event, MatchStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.recording.journal.reader import Batch, batches, check_schema
@@ -123,6 +123,7 @@ class _Verifier:
         self._difference: Difference | None = None
         self._not_repeatable: str | None = None
         self._seen: int | None = None
+        self._schema = SCHEMA
 
     def run(self) -> Verification:
         try:
@@ -153,7 +154,7 @@ class _Verifier:
         turn = self._turn()
         seal = f" ({batch.what})" if batch.state == "damaged" else ""
         try:
-            for event in decode_events(text):
+            for event in decode_events(text, self._schema):
                 turn = self._turn() if type(event) is TurnPlayed else self._seen
                 self._take(event, line, text, batch)
         except CodecError as error:
@@ -181,6 +182,7 @@ class _Verifier:
             check_schema(self._path, text)
         if type(event) is not MatchStarted:
             raise Different("what a journal begins with", "the header of a match", type(event).__name__)
+        self._schema = event.schema
         try:
             self._scheduler = self._rebuild(event)
             self._rerun = Rerun(event, self._scheduler)

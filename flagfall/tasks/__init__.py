@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flagfall.kernel.roles import Outcome as Outcome
-from flagfall.kernel.roles import StepResult as StepResult
+from flagfall.kernel.outcomes import Outcome as Outcome
+from flagfall.kernel.outcomes import StepResult as StepResult
 from flagfall.tasks.sensors import Sensor as Sensor
 from flagfall.tasks.sensors import SensorSuite as SensorSuite
 from flagfall.tasks.task import Task as Task

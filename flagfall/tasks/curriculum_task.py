@@ -8,8 +8,9 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from flagfall.errors import UsageError
-from flagfall.kernel.requests import Choose, Notice
-from flagfall.kernel.roles import Outcome, SchedulerRole, StepResult
+from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.kernel.requests import NextTask, PhaseRequest
+from flagfall.kernel.roles import SchedulerRole
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
 from flagfall.tasks.task import Task
@@ -96,10 +97,10 @@ class StreamTask(Task):
         paid = 0
         while type(self._request) is not tuple:
             request = self._request
-            if isinstance(request, Notice):  # nobody here answers it
+            if isinstance(request, PhaseRequest):  # nobody here answers it
                 paid += request.reward
                 self._request = self._script.send(None)
-            elif not isinstance(request, Choose):
+            elif not isinstance(request, NextTask):
                 raise UsageError(f"{self.id}: {self._task.id} waits for real things, which takes a match")
             elif self._choose(request.outcome):
                 self._request = self._script.send(self._task)

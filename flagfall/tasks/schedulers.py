@@ -28,7 +28,7 @@ from flagfall.tasks.task import Task, TaskSampler
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from flagfall.kernel.roles import Outcome
+    from flagfall.kernel.outcomes import Outcome
 
 SUCCESS_THRESHOLD: Final = 2
 """Successes after which a task counts as learned."""

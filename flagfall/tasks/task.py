@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from flagfall.kernel.roles import Outcome, StepResult
+from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.tasks.sensors import Sensor, SensorSuite
 
 if TYPE_CHECKING:

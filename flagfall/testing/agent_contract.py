@@ -26,7 +26,9 @@ from flagfall.agents.registry import load_agent
 from flagfall.errors import UsageError
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.channels.arrays import msgpack_encoder
-from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.tasks.task import Task
@@ -117,9 +119,11 @@ def plays_to_the_end(trial: _Trial) -> None:
         result, events = trial.play(seed)
         assert result is not None, f"plays_to_the_end: the match was not over after {PATIENCE_S:.0f} s"
         for number, seat in enumerate(result.seats):
-            assert seat.fell is None, f"plays_to_the_end: seat {number} is out: {seat.fell}\n{seat.detail}"
-            assert seat.tally.dropped == 0, (
-                f"plays_to_the_end: seat {number} gave {seat.tally.dropped} replies that answer nothing"
+            assert seat.disqualified is None, (
+                f"plays_to_the_end: seat {number} is out: {seat.disqualified}\n{seat.detail}"
+            )
+            assert seat.stats.dropped == 0, (
+                f"plays_to_the_end: seat {number} gave {seat.stats.dropped} replies that answer nothing"
             )
         for event in events:
             if isinstance(event, TurnPlayed):

@@ -18,7 +18,9 @@ import attrs
 import trio
 
 from flagfall.events import Event, ReplyDropped, SeatReady, TurnPlayed
-from flagfall.kernel.match import AgentHost, MatchResult, play_match
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.timing import MS, TimeControl
@@ -80,8 +82,8 @@ class _Match:
         """Why it was not played to its end by everybody; empty where it was."""
         if self.result is None:
             return f"not over after {PATIENCE_S:g} s"
-        out = [seat for seat in self.result.seats if seat.fell is not None]
-        return f"out: {out[0].fell}\n{out[0].detail}".strip() if out else ""
+        out = [seat for seat in self.result.seats if seat.disqualified is not None]
+        return f"out: {out[0].disqualified}\n{out[0].detail}".strip() if out else ""
 
 
 @attrs.frozen

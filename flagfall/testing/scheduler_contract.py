@@ -17,7 +17,8 @@ from typing import Any, Final, TypeAlias
 
 import trio
 
-from flagfall.kernel.roles import Outcome, SchedulerRole, TaskRole
+from flagfall.kernel.outcomes import Outcome
+from flagfall.kernel.roles import SchedulerRole, TaskRole
 
 MakeScheduler: TypeAlias = Callable[[], SchedulerRole]
 

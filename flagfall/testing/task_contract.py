@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 
 from flagfall.kernel.channels.arrays import msgpack_encoder
-from flagfall.kernel.roles import StepResult, TaskRole
+from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.roles import TaskRole
 
 MakeTask: TypeAlias = Callable[[], TaskRole]
 Trace: TypeAlias = list[bytes]

@@ -9,8 +9,8 @@ from flagfall.timing.clocks import process_cpu_clock as process_cpu_clock
 from flagfall.timing.clocks import time_source as time_source
 from flagfall.timing.control import PRESETS as PRESETS
 from flagfall.timing.control import TimeControl as TimeControl
-from flagfall.timing.deadlines import Agenda as Agenda
-from flagfall.timing.deadlines import Appointment as Appointment
+from flagfall.timing.deadlines import Deadline as Deadline
+from flagfall.timing.deadlines import DeadlineQueue as DeadlineQueue
 from flagfall.timing.durations import MS as MS
 from flagfall.timing.durations import NEVER_NS as NEVER_NS
 from flagfall.timing.durations import S as S

@@ -6,9 +6,9 @@ Rule 2: this file does not know what time it is. It is told what was spent.
 
 from __future__ import annotations
 
-__all__ = ["Budget", "Phase", "is_late"]
+__all__ = ["Budget", "is_late"]
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -16,9 +16,7 @@ from flagfall.timing.durations import NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.timing.control import TimeControl
-
-Phase: TypeAlias = Literal["start", "init", "act", "result"]
-"""What a seat may be doing: coming up, beginning a task, playing a turn, hearing a result."""
+    from flagfall.timing.phases import Phase
 
 
 def is_late(spent_ns: int, limit_ns: int) -> bool:

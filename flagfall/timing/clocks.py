@@ -20,7 +20,7 @@ import trio
 from trio.lowlevel import current_clock
 
 from flagfall.errors import UsageError
-from flagfall.timing.deadlines import Agenda
+from flagfall.timing.deadlines import DeadlineQueue
 from flagfall.timing.durations import NEVER_NS
 
 NowNs: TypeAlias = Callable[[], int]
@@ -32,7 +32,7 @@ _NS = 1_000_000_000
 class VirtualClock(trio.abc.Clock):
     """A clock for `trio.run(..., clock=VirtualClock())` on which waiting takes no time.
 
-    It knows the agenda of the loop, so waking one sleeper costs one pass of trio's loop, not a
+    It knows the deadlines of the loop, so waking one sleeper costs one pass of trio's loop, not a
     cancel scope and an idle pass as with `trio.testing.MockClock`. It wakes one appointment at a
     time: what falls due at one moment happens in the order in which it was arranged.
 
@@ -40,7 +40,7 @@ class VirtualClock(trio.abc.Clock):
     """
 
     def __init__(self) -> None:
-        self.agenda = Agenda()
+        self.deadlines = DeadlineQueue()
         self.now_ns = 0
         self._seconds = 0.0
         self._held = 0
@@ -69,7 +69,7 @@ class VirtualClock(trio.abc.Clock):
         """Called by trio when nobody can run: jump to what is due next (trio's contract)."""
         if self._held:
             return inf
-        due_ns = self.agenda.next_due_ns()
+        due_ns = self.deadlines.next_due_ns()
         if deadline == inf and due_ns == NEVER_NS:
             return inf
         # Equal to the nanosecond is equal, whatever rounding trio's float has behind it: then those who
@@ -79,7 +79,7 @@ class VirtualClock(trio.abc.Clock):
             self._advance(max(self.now_ns, at_ns), deadline)
             return 0
         self._advance(due_ns, due_ns / _NS)
-        entry = self.agenda.pop_due(due_ns)
+        entry = self.deadlines.pop_due(due_ns)
         if entry is not None:
             entry.fire(due_ns)
         return 0

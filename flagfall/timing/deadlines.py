@@ -10,7 +10,7 @@ Rule 2: this file knows neither clock nor event loop; the owner says what time i
 
 from __future__ import annotations
 
-__all__ = ["Agenda", "Appointment"]
+__all__ = ["Deadline", "DeadlineQueue"]
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -18,12 +18,12 @@ from heapq import heappop, heappush
 from flagfall.timing.durations import NEVER_NS
 
 
-class Appointment:
+class Deadline:
     """Something that wants to be called when its time has come.
 
     Attributes:
-        due_ns: the true time; whoever sets it to an earlier one than `armed_ns` calls `Agenda.arm`.
-        armed_ns: where it stands in the agenda; `NEVER_NS` while it does not.
+        due_ns: the true time; whoever sets it to an earlier one than `armed_ns` calls `DeadlineQueue.arm`.
+        armed_ns: where it stands in the deadlines; `NEVER_NS` while it does not.
         rank: of appointments at one time, the lower comes first; so what happens at one moment does not
             depend on the order in which a loop ran the tasks that made them.
     """
@@ -36,11 +36,11 @@ class Appointment:
         self.armed_ns = NEVER_NS
 
     def fire(self, now_ns: int) -> None:
-        """Its time has come; it stands in the agenda no more."""
+        """Its time has come; it stands in the deadlines no more."""
         raise NotImplementedError
 
 
-class Agenda:
+class DeadlineQueue:
     """The appointments of one event loop, earliest first; equal times by rank, then in the order of arming.
 
     Args:
@@ -50,11 +50,11 @@ class Agenda:
     __slots__ = ("_heap", "_on_earlier", "_ticket")
 
     def __init__(self, on_earlier: Callable[[int], None] | None = None) -> None:
-        self._heap: list[tuple[int, int, int, Appointment]] = []
+        self._heap: list[tuple[int, int, int, Deadline]] = []
         self._ticket = 0
         self._on_earlier = on_earlier
 
-    def arm(self, entry: Appointment) -> None:
+    def arm(self, entry: Deadline) -> None:
         """See to it that `entry` fires at its `due_ns`, unless that is moved on before."""
         due_ns = entry.due_ns
         if due_ns >= entry.armed_ns:
@@ -63,7 +63,7 @@ class Agenda:
         if self._on_earlier is not None and self._heap[0][3] is entry:
             self._on_earlier(due_ns)
 
-    def _push(self, due_ns: int, entry: Appointment) -> None:
+    def _push(self, due_ns: int, entry: Deadline) -> None:
         self._ticket += 1
         entry.armed_ns = due_ns
         heappush(self._heap, (due_ns, entry.rank, self._ticket, entry))
@@ -82,7 +82,7 @@ class Agenda:
                     self._push(entry.due_ns, entry)
         return NEVER_NS
 
-    def pop_due(self, now_ns: int) -> Appointment | None:
+    def pop_due(self, now_ns: int) -> Deadline | None:
         """Take out the earliest appointment whose time has come, if there is one."""
         if self.next_due_ns() > now_ns:
             return None

@@ -19,7 +19,7 @@ class ElapsedTimer:
         started_ns: when the turn's clock started.
         limit_ns: how long the turn may take; `NEVER_NS` for no limit.
         late: what was said of the last turn that was late or illegal, given once, with the turn
-            after it; else `None` (see `flagfall.kernel.channels.envelope.Late`).
+            after it; else `None` (see `flagfall.kernel.channels.envelope.LateNotice`).
     """
 
     __slots__ = ("_now", "late", "limit_ns", "started_ns")

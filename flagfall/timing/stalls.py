@@ -14,7 +14,7 @@ between them) is divided, where it was long, by the host's own counters (`flagfa
 
 from __future__ import annotations
 
-__all__ = ["NO_COST", "STALL_NS", "Ledger", "StallWatch", "StepCost"]
+__all__ = ["NO_COST", "STALL_NS", "StallLedger", "StallMonitor", "StepCost"]
 
 from collections import deque
 from typing import Final, NamedTuple, Protocol
@@ -37,7 +37,7 @@ _RECENT_STALLS: Final = 64
 (each takes 2 ms)."""
 
 
-class Culprit(Protocol):
+class Blockable(Protocol):
     """An agent, as the ledger sees it."""
 
     not_lost_ns: int
@@ -71,7 +71,7 @@ class StepCost(NamedTuple):
 NO_COST: Final = StepCost()
 
 
-class Ledger:
+class StallLedger:
     """The time that the loop could not run, in all and by culprit.
 
     Attributes:
@@ -87,11 +87,11 @@ class Ledger:
     def __init__(self) -> None:
         self.lost_ns = self.load_ns = self.load_ended_ns = self.load_floor_ns = 0
         self.step_began_ns = NEVER_NS
-        self.last: Culprit | None = None
-        self._owners: dict[trio.lowlevel.Task, Culprit] = {}
-        self._recent: deque[tuple[int, int, Culprit | None]] = deque(maxlen=_RECENT_STALLS)
+        self.last: Blockable | None = None
+        self._owners: dict[trio.lowlevel.Task, Blockable] = {}
+        self._recent: deque[tuple[int, int, Blockable | None]] = deque(maxlen=_RECENT_STALLS)
 
-    def register(self, task: trio.lowlevel.Task, culprit: Culprit) -> None:
+    def register(self, task: trio.lowlevel.Task, culprit: Blockable) -> None:
         """Blame the steps of `task`, and of tasks started below it, on `culprit`."""
         self._owners[task] = culprit
 
@@ -99,7 +99,7 @@ class Ledger:
         """The task has ended."""
         self._owners.pop(task, None)
 
-    def owner_of(self, task: trio.lowlevel.Task | None) -> Culprit | None:
+    def owner_of(self, task: trio.lowlevel.Task | None) -> Blockable | None:
         """Whose task this is, or was started from."""
         while task is not None:
             if (owner := self._owners.get(task)) is not None:
@@ -108,7 +108,7 @@ class Ledger:
             task = nursery.parent_task if nursery is not None else None
         return None
 
-    def book(self, lost_ns: int, culprit: Culprit | None, now_ns: int, *, stopped: bool = False) -> None:
+    def book(self, lost_ns: int, culprit: Blockable | None, now_ns: int, *, stopped: bool = False) -> None:
         """Enter a stall that is over now.
 
         Args:
@@ -129,7 +129,7 @@ class Ledger:
             if not owner.feels_loop:
                 owner.not_lost_ns += lost_ns
 
-    def lost_between(self, began_ns: int, ended_ns: int, culprit: Culprit) -> int:
+    def lost_between(self, began_ns: int, ended_ns: int, culprit: Blockable) -> int:
         """Return what an agent with times of its own lost in a span that is not long ago.
 
         Args:
@@ -149,7 +149,7 @@ class Ledger:
         self.load_ended_ns = now_ns
         self.last = None
 
-    def credit_load(self, culprit: Culprit) -> None:
+    def credit_load(self, culprit: Blockable) -> None:
         """Credit an agent whose task runs with the delays that it has waited for in its turn."""
         held_up_ns = self.load_ns - max(culprit.load_seen_ns, self.load_floor_ns)
         if held_up_ns > 0 and culprit.feels_loop and self.load_ended_ns > culprit.clock_began_ns:
@@ -157,7 +157,7 @@ class Ledger:
         culprit.load_seen_ns = max(culprit.load_seen_ns, self.load_ns)
 
 
-class StallWatch(trio.abc.Instrument):
+class StallMonitor(trio.abc.Instrument):
     """Instrument that watches every step and every wait of a loop, and enters the long ones in a ledger.
 
     Args:
@@ -166,7 +166,7 @@ class StallWatch(trio.abc.Instrument):
         meter: says what the host took.
     """
 
-    def __init__(self, now: NowNs, ledger: Ledger, meter: HostMeter) -> None:
+    def __init__(self, now: NowNs, ledger: StallLedger, meter: HostMeter) -> None:
         self._now = now
         self._ledger = ledger
         self._meter = meter
@@ -232,7 +232,7 @@ class StallWatch(trio.abc.Instrument):
         load_ns = min(span_ns - stopped_ns, load_ns)
         return (load_ns if load_ns > STALL_NS else 0), stopped_ns
 
-    def _enter(self, lost_ns: int, culprit: Culprit | None, load_ns: int, now_ns: int) -> None:
+    def _enter(self, lost_ns: int, culprit: Blockable | None, load_ns: int, now_ns: int) -> None:
         if load_ns:
             self._ledger.book_load(load_ns, now_ns)
             self._is_loaded = True

@@ -17,10 +17,10 @@ import trio
 from trio.lowlevel import Abort, RunVar, current_clock, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.timing.clocks import NowNs, VirtualClock, time_source
-from flagfall.timing.deadlines import Agenda, Appointment
+from flagfall.timing.deadlines import Deadline, DeadlineQueue
 from flagfall.timing.durations import NEVER_NS
 from flagfall.timing.host_meter import HostMeter
-from flagfall.timing.stalls import NO_COST, Ledger, StallWatch, StepCost
+from flagfall.timing.stalls import NO_COST, StallLedger, StallMonitor, StepCost
 
 _NS = 1_000_000_000
 
@@ -30,7 +30,7 @@ class Timekeeper:
 
     Attributes:
         now: the loop's time in nanoseconds.
-        agenda: what falls due when.
+        deadlines: what falls due when.
         ledger: the time that the loop could not run; stays empty on the virtual clock.
         virtual: whether time is virtual.
     """
@@ -38,15 +38,17 @@ class Timekeeper:
     def __init__(self) -> None:
         clock = current_clock()
         self.now: NowNs = time_source()
-        self.ledger = Ledger()
+        self.ledger = StallLedger()
         self.virtual = isinstance(clock, VirtualClock)
         self._clock = clock
         self._users = 0
         self._keeping = False
-        self._watch: StallWatch | None = None
+        self._watch: StallMonitor | None = None
         self._scope = trio.CancelScope()
         self._wake_ns = NEVER_NS
-        self.agenda = clock.agenda if isinstance(clock, VirtualClock) else Agenda(self._wake_earlier)
+        self.deadlines = (
+            clock.deadlines if isinstance(clock, VirtualClock) else DeadlineQueue(self._wake_earlier)
+        )
 
     def cost_of_this_step(self, now_ns: int) -> StepCost:
         """Return the division of the step that runs now into the task's own doing and the host's."""
@@ -60,7 +62,7 @@ class Timekeeper:
         """One more match uses it."""
         self._users += 1
         if self._users == 1 and not self.virtual:
-            self._watch = StallWatch(self.now, self.ledger, HostMeter(self.now()))
+            self._watch = StallMonitor(self.now, self.ledger, HostMeter(self.now()))
             trio.lowlevel.add_instrument(self._watch)
             if not self._keeping:  # it may not have noticed yet that the match before was over
                 self._keeping = True
@@ -86,14 +88,14 @@ class Timekeeper:
 
     async def _keep(self) -> None:
         while self._users:
-            due_ns = self.agenda.next_due_ns()
+            due_ns = self.deadlines.next_due_ns()
             self._wake_ns = due_ns
             deadline = self._trio_time(due_ns) if due_ns < NEVER_NS else float("inf")
             with trio.CancelScope(deadline=deadline) as self._scope:
                 await trio.sleep_forever()
             # Whatever becomes due while this runs waits for the next pass: others may run in between.
             now_ns = self.now()
-            while (entry := self.agenda.pop_due(now_ns)) is not None:
+            while (entry := self.deadlines.pop_due(now_ns)) is not None:
                 entry.fire(now_ns)
         self._keeping = False
 
@@ -116,7 +118,7 @@ async def timekeeping() -> AsyncIterator[Timekeeper]:
         keeper.leave()
 
 
-class _Sleeper(Appointment):
+class _Sleeper(Deadline):
     __slots__ = ("_task",)
 
     def __init__(self, due_ns: int) -> None:
@@ -141,5 +143,5 @@ async def sleep_until_ns(keeper: Timekeeper, due_ns: int) -> None:
         await trio.lowlevel.checkpoint()
         return
     sleeper = _Sleeper(due_ns)
-    keeper.agenda.arm(sleeper)
+    keeper.deadlines.arm(sleeper)
     await wait_task_rescheduled(sleeper.abort)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 __all__ = [
-    "MAX_SEED",
     "Format",
     "Output",
     "PlannedAgent",
@@ -27,9 +26,6 @@ from flagfall.kernel.seeding import derive_seed
 from flagfall.playing import HostKind, TaskSetup
 from flagfall.timing import TimeControl
 from flagfall.tournament.records import MatchSpec, Records
-
-MAX_SEED: Final = 2**63 - 1
-"""The largest value that `derive_seed` returns and a journal can hold."""
 
 OMIT_DEFAULT: Final[Mapping[str, Any]] = {"omit_default": True}
 """Metadata of fields that stored plans of earlier versions do not have: at its default, such a field is

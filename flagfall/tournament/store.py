@@ -28,10 +28,11 @@ import attrs
 import msgspec
 
 from flagfall.errors import HostFault, UsageError
+from flagfall.kernel.seeding import MAX_SEED
 from flagfall.tournament.checking import misfit
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
 from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK, PLAN, RUNNING
-from flagfall.tournament.model import MAX_SEED, TournamentPlan
+from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord

@@ -67,7 +67,7 @@ def test_of_what_is_not_described_there_is_none():
 )
 def test_the_random_sample_plays_whatever_says_what_it_takes(task: str):
     result = run(make_task(task), RandomAgent, clock="virtual", steps=60)
-    assert result.seats[0].tally.illegal == 0
+    assert result.seats[0].stats.illegal == 0
 
 
 def test_the_random_sample_plays_even_where_a_mask_allows_nothing():

@@ -17,7 +17,7 @@ from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.spec import foreign_name, is_foreign
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import TurnPlayed
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.playing import host_agent, play
 from tests.fakes import CountTask, ListScheduler, play_here
 
@@ -58,14 +58,14 @@ async def test_samples_say_back_what_they_hear(sample: str):
     assert len(played) == 60
     assert [turn.action for turn in played] == [turn.observation for turn in played]
     assert {turn.verdict for turn in played} == {"on time"}
-    assert result.seats[0].fell is None
+    assert result.seats[0].disqualified is None
     assert result.seats[0].agent == foreign_name(sample)
 
 
 async def test_samples_play_games_too(sample: str):
     result = await play("vgdl:cinders#0", sample, steps=20, time_control=CONTROL)
-    assert (result.turns, result.seats[0].fell) == (20, None)
-    assert (result.seats[0].tally.illegal, result.seats[0].tally.late) == (0, 0)
+    assert (result.turns, result.seats[0].disqualified) == (20, None)
+    assert (result.seats[0].stats.illegal, result.seats[0].stats.late) == (0, 0)
 
 
 def test_samples_are_short():
@@ -87,20 +87,20 @@ def test_samples_are_short():
 )
 async def test_ways_to_break_the_rules(way: str, reason: str, said: str):
     played = await play_here(CountTask(3), bad(way), control=CONTROL)
-    assert [fall.reason for fall in played.fell] == [reason]
-    assert said in played.fell[0].detail
+    assert [fall.reason for fall in played.disqualified] == [reason]
+    assert said in played.disqualified[0].detail
 
 
 @pytest.mark.parametrize("way", ["speaks first", "carriage returns", "all phases"])
 async def test_what_does_no_harm(way: str):
     played = await play_here(CountTask(3), bad(way), control=CONTROL)
-    assert played.fell == []
+    assert played.disqualified == []
     assert played.actions() == [0, 1, 2]
 
 
 async def test_an_action_that_the_task_does_not_take_is_illegal():
     result = await play("micro1", bad("texts for numbers"), steps=3, time_control=CONTROL)
-    assert (result.seats[0].tally.illegal, result.seats[0].fell) == (3, None)
+    assert (result.seats[0].stats.illegal, result.seats[0].disqualified) == (3, None)
 
 
 async def test_actions_may_be_arrays():
@@ -145,7 +145,7 @@ async def test_an_agent_is_told_of_other_spaces_when_they_come():
 
     tasks = ListScheduler([Other(2), Other(2), Another(2)])
     played = await play_here(tasks, bad("counts spaces"), control=CONTROL)
-    assert (played.actions(), played.fell) == ([7, 7, 7, 7, 9, 9], [])
+    assert (played.actions(), played.disqualified) == ([7, 7, 7, 7, 9, 9], [])
 
 
 @pytest.mark.parametrize(

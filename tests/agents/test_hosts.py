@@ -72,7 +72,7 @@ async def test_agents_of_every_kind(kind: str, name: str):
     played = await play_here(CountTask(5), host(kind, name), control=CONTROL)
     assert played.reason == "finished"
     assert played.actions() == [0, 1, 2, 3, 4]
-    assert played.fell == []
+    assert played.disqualified == []
     ready = next(e for e in played.events if isinstance(e, SeatReady))
     assert ready.host == kind
     assert ready.spent_ns > 0
@@ -110,7 +110,7 @@ async def test_late_answers_are_stale_and_the_agent_is_told(kind: str):
     assert played.actions()[-1] in {3, NIL}
     assert 1 not in played.actions()
     assert {d.why for d in played.dropped} == {"stale"}
-    played = await play_here(CountTask(6), host(kind, "Told"), control="start=20s act=70ms/20s")
+    played = await play_here(CountTask(12), host(kind, "Told"), control="start=20s act=70ms/20s")
     assert played.actions()[:2] == [41, NIL]
     assert 50 in played.actions()
 
@@ -120,9 +120,9 @@ async def test_late_answers_are_stale_and_the_agent_is_told(kind: str):
 async def test_exceptions_are_told_with_the_agents_traceback(kind: str, where: str):
     played = await play_here(CountTask(1), host(kind, f"RaisesIn{where}"), control=CONTROL)
     assert played.reason == ("finished" if where == "Close" else "seats")
-    assert [f.reason for f in played.fell] == ["not started" if where == "Start" else "crashed"]
-    assert f"boom in {where.lower()}" in played.fell[0].detail
-    assert "some_agents.py" in played.fell[0].detail
+    assert [f.reason for f in played.disqualified] == ["not started" if where == "Start" else "crashed"]
+    assert f"boom in {where.lower()}" in played.disqualified[0].detail
+    assert "some_agents.py" in played.disqualified[0].detail
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,8 +132,8 @@ async def test_exceptions_are_told_with_the_agents_traceback(kind: str, where: s
 )
 async def test_ways_to_go(kind: str, name: str, reason: str, said: str):
     played = await play_here(TogetherTask(2, 3), host(kind, name), Sleeper(0.001), control=CONTROL)
-    assert [(f.seat, f.reason) for f in played.fell] == [(0, reason)]
-    assert said in played.fell[0].detail
+    assert [(f.seat, f.reason) for f in played.disqualified] == [(0, reason)]
+    assert said in played.disqualified[0].detail
     assert played.reason == "finished"
     assert played.verdicts(1) == ["on time"] * 3
 
@@ -154,8 +154,8 @@ async def test_ways_to_go(kind: str, name: str, reason: str, said: str):
 async def test_ways_for_a_process_to_go(name: str, reason: str, said: str):
     began = time.perf_counter()
     played = await play_here(CountTask(3), host("process", name), control=CONTROL)
-    assert (played.reason, played.fell[0].reason) == ("seats", reason)
-    assert said in played.fell[0].detail
+    assert (played.reason, played.disqualified[0].reason) == ("seats", reason)
+    assert said in played.disqualified[0].detail
     assert time.perf_counter() - began < 5
 
 
@@ -180,9 +180,9 @@ async def ended_within_ms(name: str, control: str) -> float:
     """How long after the hard limit the match was over, with the process gone."""
     played = await play_here(CountTask(30), host("process", name), control=control)
     assert played.reason == "seats"
-    assert played.fell[0].reason == "late"
+    assert played.disqualified[0].reason == "late"
     assert played.result is not None
-    return (played.result.elapsed_ns - played.fell[0].at_ns) / MS
+    return (played.result.elapsed_ns - played.disqualified[0].at_ns) / MS
 
 
 @pytest.mark.parametrize("name", ["spins", "spins_with_a_child", "ignores_terminate", "sleeps"])
@@ -194,7 +194,7 @@ async def test_a_process_is_stopped_with_its_children(name: str):
 
 async def test_a_process_that_never_starts_is_out_in_time():
     played = await play_here(CountTask(3), host("process", "NeverStarts"), control="start=1s")
-    assert (played.reason, played.fell[0].reason) == ("seats", "late")
+    assert (played.reason, played.disqualified[0].reason) == ("seats", "late")
 
 
 async def test_on_the_cpu_clock_a_process_is_charged_for_computing_only():
@@ -206,8 +206,8 @@ async def test_on_the_cpu_clock_a_process_is_charged_for_computing_only():
     played = await play_here(
         CountTask(4), host("process", "sleeps"), control="start=20s act=20ms late=out clock=cpu"
     )
-    assert played.fell[0].reason == "late"
-    assert played.fell[0].at_ns - played.events[2].at_ns < 1000 * MS
+    assert played.disqualified[0].reason == "late"
+    assert played.disqualified[0].at_ns - played.events[2].at_ns < 1000 * MS
     played = await play_here(CountTask(3), host("thread", "naps"), control=control)
     assert played.verdicts() == ["on time"] * 3
 
@@ -225,8 +225,8 @@ async def test_an_agent_that_cannot_be_loaded_is_told_why(tmp_path: Path):
     (tmp_path / "bot.py").write_text("import nothing_of_the_kind\n")
     for spec in (f"{tmp_path / 'bot.py'}:act", f"{tmp_path / 'none.py'}:act", "no_such_module:act"):
         played = await play_here(CountTask(3), ProcessHost(spec, "bot"), control=CONTROL)
-        assert played.fell[0].reason == "not started"
-        assert played.fell[0].detail
+        assert played.disqualified[0].reason == "not started"
+        assert played.disqualified[0].detail
 
 
 async def test_a_thread_that_never_comes_back_is_left_behind():
@@ -239,7 +239,7 @@ async def test_a_thread_that_never_comes_back_is_left_behind():
     played = await play_here(
         CountTask(30), ThreadHost(stuck, "slow to die"), control="start=20s act=10ms/50ms"
     )
-    assert (played.reason, played.fell[0].reason) == ("seats", "late")
+    assert (played.reason, played.disqualified[0].reason) == ("seats", "late")
     release.set()
 
 
@@ -278,5 +278,5 @@ async def test_killing_the_agents_process_from_outside():
     async with trio.open_nursery() as nursery:
         nursery.start_soon(murder, children())
         played = await play_here(CountTask(10**6), host("process", "naps"), control=CONTROL)
-    assert (played.reason, played.fell[0].reason) == ("seats", "gone")
-    assert "-9" in played.fell[0].detail
+    assert (played.reason, played.disqualified[0].reason) == ("seats", "gone")
+    assert "-9" in played.disqualified[0].detail

@@ -202,14 +202,14 @@ def test_quit_and_the_end_of_the_input_end_the_match_cleanly(typed):
     text, played = sit(ImmediateHuman, Teacher("ab"), typed)
     assert played.reason == "stopped"
     assert said(played) == "x"
-    assert not played.fell
+    assert not played.disqualified
     assert text.endswith(shown("ab", "x", "", "0", 1))
 
 
 def test_without_a_way_to_end_the_match_the_human_leaves_the_seat():
     _text, played = sit(ImmediateHuman, Teacher("ab"), "x\nQUIT\n", stop=None)
     assert played.reason == "seats"
-    assert [fall.reason for fall in played.fell] == ["gone"]
+    assert [fall.reason for fall in played.disqualified] == ["gone"]
 
 
 def test_a_human_sits_down_anew_for_each_match():
@@ -236,8 +236,8 @@ def test_a_task_that_shows_no_bytes_says_so():
             return "seven"
 
     _text, played = sit(ImmediateHuman, Numbers("a"), "x\n")
-    assert played.fell[0].reason == "crashed"
-    assert "'seven'" in played.fell[0].detail
+    assert played.disqualified[0].reason == "crashed"
+    assert "'seven'" in played.disqualified[0].detail
 
 
 # Time.
@@ -285,7 +285,7 @@ def test_a_slow_human_misses_turns_and_is_never_out():
 
     played, text = trio.run(main)
     assert played.reason == "stopped"
-    assert not played.fell
+    assert not played.disqualified
     verdicts = played.verdicts()
     answered = verdicts.index("on time")
     assert answered >= 2
@@ -315,7 +315,7 @@ def test_the_end_of_the_match_reaches_a_human_who_is_asked():
 
     played, took = trio.run(main)
     assert played.reason == "stopped"
-    assert not played.fell
+    assert not played.disqualified
     assert took < 0.5
 
 

@@ -302,9 +302,9 @@ async def test_what_it_wrote_is_kept_with_the_match_though_it_did_not_fall(tmp_p
         "    sys.stderr.flush()\n    return observation\n"
     )
     played = await play_here(CountTask(3), ProcessHost(f"{tmp_path}/bot.py:act", "bot"), control=CONTROL)
-    assert played.fell == []
+    assert played.disqualified == []
     assert played.result is not None
-    assert played.result.seats[0].said.splitlines() == ["thought 0", "thought 1", "thought 2"]
+    assert played.result.seats[0].stderr_tail.splitlines() == ["thought 0", "thought 1", "thought 2"]
 
 
 async def test_of_a_flood_the_newest_is_kept():
@@ -414,7 +414,7 @@ async def test_an_agent_whose_supervisor_is_killed_does_not_play_on(tmp_path: Pa
         + "\n        signal.pause()\n    return observation\n"
     )
     played = await play_here(CountTask(3), ProcessHost(f"{tmp_path}/bot.py:act", "bot"), control=CONTROL)
-    assert [fall.reason for fall in played.fell] == ["gone"]
+    assert [fall.reason for fall in played.disqualified] == ["gone"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may trace every process")

@@ -67,7 +67,7 @@ class OftenLate(LangRoomSolver):
 def test_it_knows_where_it_is_when_it_was_late():
     task = make_task("langroom:length=2000")
     result = run(task, OftenLate, clock="virtual", time_control="act=1s/5s")
-    assert result.seats[0].tally.late == 400
+    assert result.seats[0].stats.late == 400
     told = task.metrics()
     assert told["questions"] > 50
     assert told["answered"] > 0.6 * told["questions"]  # the others came too late
@@ -93,7 +93,7 @@ def test_the_random_one_moves_and_talks_in_a_room():
     task = make_task("langroom")
     actions: list[dict[str, int]] = []
     result = run(task, RandomAgent, clock="virtual", sinks=[lambda event: note(event, actions)])
-    assert result.seats[0].tally.illegal == 0
+    assert result.seats[0].stats.illegal == 0
     assert {action["move"] for action in actions} == set(range(5))
     assert {action["talk"] for action in actions} == set(range(15))
 

@@ -165,7 +165,7 @@ async def choose(server: Any, steps: int = 2, control: str = PATIENT) -> Played:
 async def test_a_game_with_numbered_actions(server: Any):
     running = server(completes({"action": 3}))
     played = await choose(running)
-    assert (played.actions(), played.fell) == ([3, 3], [])
+    assert (played.actions(), played.disqualified) == ([3, 3], [])
     assert running.keys == [f"Bearer {SECRET}"] * 2
     (first, second) = running.asked
     assert first["path"] == "/v1/chat/completions"
@@ -179,8 +179,8 @@ async def test_a_game_with_numbered_actions(server: Any):
 async def test_a_byte_task(server: Any):
     running = server(completes({"say": "hello."}), completes({"say": ""}))
     result = await play("micro4", agent(running), steps=120, time_control=PATIENT)
-    assert result.seats[0].fell is None
-    assert (result.seats[0].tally.illegal, result.seats[0].tally.late) == (0, 0)
+    assert result.seats[0].disqualified is None
+    assert (result.seats[0].stats.illegal, result.seats[0].stats.late) == (0, 0)
     assert len(running.asked) > 1
     assert "> hello." in running.asked[1]["messages"][1]["content"]
 
@@ -190,7 +190,7 @@ async def test_the_environment_tells_it(server: Any, monkeypatch: pytest.MonkeyP
     for name, value in ((URL, running.url + "/"), (MODEL, "large"), (KEY, f" {SECRET}\n")):
         monkeypatch.setenv(name, value)
     result = await play("micro4", "llm", steps=150, time_control=PATIENT)
-    assert result.seats[0].fell is None
+    assert result.seats[0].disqualified is None
     assert running.asked[0]["model"] == "large"
     assert running.asked[0]["path"] == "/v1/chat/completions"
     assert running.keys[0] == f"Bearer {SECRET}"
@@ -203,9 +203,9 @@ async def test_in_a_process_it_gets_what_is_passed_on(server: Any, monkeypatch: 
     spec = "flagfall.agents.samples.language_model:LanguageModel"
     passed = host_agent(spec, isolation=Isolation(env=(URL, MODEL, KEY)))
     played = await play_here(Choice(2), passed, control=PATIENT)
-    assert (played.actions(), played.fell) == ([3, 3], [])
+    assert (played.actions(), played.disqualified) == ([3, 3], [])
     played = await play_here(Choice(2), host_agent(spec), control=PATIENT)
-    assert f"set {URL}" in played.fell[0].detail
+    assert f"set {URL}" in played.disqualified[0].detail
 
 
 async def test_without_a_key_none_is_shown(server: Any):
@@ -236,7 +236,7 @@ async def test_without_a_key_none_is_shown(server: Any):
 async def test_trouble_that_passes(server: Any, trouble: Answer):
     running = server(trouble, completes({"action": 3}))
     played = await choose(running, 1)
-    assert (played.actions(), played.fell) == ([3], [])
+    assert (played.actions(), played.disqualified) == ([3], [])
     assert len(running.asked) == 2
 
 
@@ -259,7 +259,7 @@ async def test_trouble_that_passes(server: Any, trouble: Answer):
 async def test_an_answer_that_is_none_is_told_why_and_asked_again(server: Any, answer: str):
     running = server(completes(answer), completes({"action": 3}))
     played = await choose(running, 1)
-    assert (played.actions(), played.fell) == ([3], [])
+    assert (played.actions(), played.disqualified) == ([3], [])
     assert "could not be played" in running.asked[1]["messages"][1]["content"]
 
 
@@ -267,7 +267,7 @@ async def test_an_answer_that_is_none_is_told_why_and_asked_again(server: Any, a
 async def test_a_text_that_cannot_be_said(server: Any, answer: Any):
     running = server(completes(answer), completes({"say": "ok."}))
     result = await play("micro4", agent(running), steps=150, time_control=PATIENT)
-    assert (result.seats[0].fell, result.seats[0].tally.illegal) == (None, 0)
+    assert (result.seats[0].disqualified, result.seats[0].stats.illegal) == (None, 0)
     assert "could not be played" in running.asked[1]["messages"][1]["content"]
 
 
@@ -277,7 +277,7 @@ async def test_a_text_that_cannot_be_said(server: Any, answer: Any):
 @pytest.mark.parametrize("trouble", [slow, drips, tired, status(500), completes("no"), hangs_up])
 async def test_nothing_is_played_in_time_where_no_answer_comes(server: Any, trouble: Answer):
     played = await choose(server(trouble), 1, CONTROL)
-    assert (played.actions(), played.verdicts(), played.fell) == ([1], ["on time"], [])
+    assert (played.actions(), played.verdicts(), played.disqualified) == ([1], ["on time"], [])
 
 
 async def test_nobody_is_there(server: Any):
@@ -287,7 +287,7 @@ async def test_nobody_is_there(server: Any):
         Choice(1), LoopHost(LanguageModel("http://127.0.0.1:9/v1"), "model"), control=CONTROL
     )
     assert unused.model == ""
-    assert (played.actions(), played.verdicts(), played.fell) == ([1], ["on time"], [])
+    assert (played.actions(), played.verdicts(), played.disqualified) == ([1], ["on time"], [])
 
 
 # It keeps its key.
@@ -301,7 +301,7 @@ async def test_an_endpoint_that_refuses_ends_it_and_nothing_shows_the_key(
     journal = tmp_path / "run.jsonl"
     host = agent(running)
     result = await play("micro4", host, steps=200, time_control=PATIENT, journal=journal)
-    assert result.seats[0].fell == "crashed"
+    assert result.seats[0].disqualified == "crashed"
     assert "HTTP status 401" in result.seats[0].detail
     texts = [journal.read_text(), repr(result), repr(host._agent), repr(host._agent._endpoint), caplog.text]
     assert not any(SECRET in text for text in texts)
@@ -326,5 +326,5 @@ async def test_a_game_that_it_cannot_play(server: Any):
         agent(server(tired)),
         control=CONTROL,
     )
-    assert played.fell[0].reason == "crashed"
-    assert "actions have numbers" in played.fell[0].detail
+    assert played.disqualified[0].reason == "crashed"
+    assert "actions have numbers" in played.disqualified[0].detail

@@ -17,7 +17,7 @@ from flagfall.agents.learner.turn_taking import Ear, TurnRule, fit
 from flagfall.agents.samples.basic import RandomAgent
 from flagfall.cli import main
 from flagfall.cli.commands.curriculum import teach
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.tasks.catalog import make_task, task_ids
 
 SEEDS = range(3)

@@ -94,9 +94,9 @@ async def play(task: Any, host: Any, *others: Any, control: str = CONTROL) -> Pl
 
 
 def fall(match: Played) -> tuple[str, str]:
-    (fell,) = match.fell
+    (fell,) = match.disqualified
     assert match.result is not None
-    assert (match.result.seats[0].fell, match.result.seats[0].detail) == (fell.reason, fell.detail)
+    assert (match.result.seats[0].disqualified, match.result.seats[0].detail) == (fell.reason, fell.detail)
     return fell.reason, fell.detail
 
 
@@ -116,7 +116,7 @@ async def test_a_client_that_only_greets_keeps_no_learner_out(clients: Clients, 
         nursery.start_soon(come, nursery)
         match = await play(CountTask(3), RemoteLearnerHost(clients.port))
         nursery.cancel_scope.cancel()
-    assert (match.actions(), match.fell) == ([7, 7, 7], [])
+    assert (match.actions(), match.disqualified) == ([7, 7, 7], [])
 
 
 async def test_the_learner_is_who_says_the_token(clients: Clients):
@@ -135,7 +135,7 @@ async def test_the_learner_is_who_says_the_token(clients: Clients):
         )
         match = await play(CountTask(3), host)
         nursery.cancel_scope.cancel()
-    assert (match.actions(), match.fell) == ([8, 8, 8], [])
+    assert (match.actions(), match.disqualified) == ([8, 8, 8], [])
     assert "sesame" not in repr(host)
 
 
@@ -181,8 +181,8 @@ async def test_a_leftover_client_does_not_take_the_seat_of_the_next_match(client
         second = await play(CountTask(3), host)
         nursery.cancel_scope.cancel()
     assert first.actions() == [7, 7, NIL]
-    assert [fell.reason for fell in first.fell] == ["late"]
-    assert (second.actions(), second.fell) == ([7, 7, 7], [])
+    assert [fell.reason for fell in first.disqualified] == ["late"]
+    assert (second.actions(), second.disqualified) == ([7, 7, 7], [])
 
 
 async def test_what_a_client_of_an_earlier_match_says_is_no_answer(clients: Clients):
@@ -197,7 +197,7 @@ async def test_what_a_client_of_an_earlier_match_says_is_no_answer(clients: Clie
         second = await play(CountTask(3), host)
         nursery.cancel_scope.cancel()
     assert first.actions() == [7, NIL]
-    assert (second.actions(), second.fell, second.dropped) == ([7, 7, 7], [], [])
+    assert (second.actions(), second.disqualified, second.dropped) == ([7, 7, 7], [], [])
 
 
 async def series(clients: Clients, behaviour: str) -> list[Played]:
@@ -215,7 +215,7 @@ async def series(clients: Clients, behaviour: str) -> list[Played]:
 async def test_a_learner_that_stays_connected_plays_a_series(clients: Clients, tmp_path: Path):
     """It says `hello` once, as the learners of round 1 do; each of its messages has its place."""
     matches = await series(clients, PLAY)
-    assert [match.fell for match in matches] == [[], [], []]
+    assert [match.disqualified for match in matches] == [[], [], []]
     assert [match.actions() for match in matches] == [[7, 7]] * 3
     assert (tmp_path / "client1.py.heard").read_text().splitlines() == [
         "0 0",
@@ -235,14 +235,14 @@ async def test_the_last_reward_of_a_series_is_sent_when_it_is_over(clients: Clie
     async with trio.open_nursery() as nursery:
         await clients.start(nursery, behaviour)
         async with open_series([host]):
-            assert (await play(CountTask(2), host)).fell == []
+            assert (await play(CountTask(2), host)).disqualified == []
     assert last.read_bytes() == b"7"
 
 
 async def test_a_learner_that_connects_anew_for_each_match_plays_a_series(clients: Clients):
     once = "pair = connect(); pair.send(b'hello'); turn(pair); turn(pair); pair.close()"
     matches = await series(clients, f"for _ in range(3): {once}")
-    assert [match.fell for match in matches] == [[], [], []]
+    assert [match.disqualified for match in matches] == [[], [], []]
     assert [match.actions() for match in matches] == [[7, 7]] * 3
 
 
@@ -260,7 +260,7 @@ async def test_a_program_of_a_series_is_started_for_each_match(clients: Clients,
             while not door.admission.has_waiting():  # noqa: ASYNC110 - there is no event
                 await trio.sleep(0.01)
             match = await play(CountTask(2), host)
-            assert (match.actions(), match.fell) == ([7, 7], [])
+            assert (match.actions(), match.disqualified) == ([7, 7], [])
         nursery.cancel_scope.cancel()
 
 

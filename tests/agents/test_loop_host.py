@@ -91,8 +91,8 @@ def test_agents_of_every_kind_are_asked_alike():
 def test_what_is_no_agent_does_not_start():
     for agent in (object(), 5, None):
         played = play(CountTask(1), LoopHost(agent, "none"))
-        assert (played.reason, played.fell[0].reason) == ("seats", "not started")
-        assert "is not an agent" in played.fell[0].detail
+        assert (played.reason, played.disqualified[0].reason) == ("seats", "not started")
+        assert "is not an agent" in played.disqualified[0].detail
 
 
 SWALLOWING = """
@@ -201,7 +201,7 @@ def test_a_traceback_begins_with_the_agents_own_code(where: str):
         def act(self, _observation: int) -> int:
             raise ValueError("boom") from KeyError("why")
 
-    detail = play(CountTask(1), Broken).fell[0].detail
+    detail = play(CountTask(1), Broken).disqualified[0].detail
     assert detail.rstrip().endswith("ValueError: boom")
     frames = [line for line in detail.splitlines() if line.lstrip().startswith("File")]
     assert [Path(__file__).name in frame for frame in frames] == [True]
@@ -213,7 +213,7 @@ def test_a_traceback_of_an_agent_that_cannot_be_called_is_not_empty():
         def act(self, *, observation: int) -> int:
             return observation
 
-    detail = play(CountTask(1), Takes).fell[0].detail
+    detail = play(CountTask(1), Takes).disqualified[0].detail
     assert "File" in detail
     assert "TypeError" in detail
 
@@ -223,5 +223,5 @@ def test_an_agents_own_usage_error_is_a_crash_and_not_the_callers():
         raise UsageError("asked for nonsense")
 
     played = play(CountTask(1), act)
-    assert played.fell[0].reason == "crashed"
-    assert "asked for nonsense" in played.fell[0].detail
+    assert played.disqualified[0].reason == "crashed"
+    assert "asked for nonsense" in played.disqualified[0].detail

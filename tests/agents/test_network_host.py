@@ -193,7 +193,7 @@ async def test_agents_of_every_kind_over_every_line(
     invitation = invited(scheme, port, certificates["authority"], token=TOKEN)
     played = await match(CountTask(6), host, partial(guest, invitation, agent))
     assert played.actions() == [0, 1, 2, 3, 4, 5]
-    assert played.fell == []
+    assert played.disqualified == []
     assert played.verdicts(0) == ["on time"] * 6
 
 
@@ -222,8 +222,10 @@ async def test_a_host_that_proves_to_be_somebody_else_is_not_played_at(
             refused.append(str(error))
 
     played = await match(CountTask(2), host, client, control="start=1500ms act=100ms/200ms")
-    assert [fall.reason for fall in played.fell] == ["not connected"]  # it came, and went without a word
-    assert "refused or lost" in played.fell[0].detail
+    assert [fall.reason for fall in played.disqualified] == [
+        "not connected"
+    ]  # it came, and went without a word
+    assert "refused or lost" in played.disqualified[0].detail
     assert "certificate" in refused[0].lower()
 
 
@@ -246,7 +248,7 @@ async def test_a_wrong_token_is_refused_and_the_right_one_plays(port: int):
         await right.play()
 
     played = await match(CountTask(3), hosted("tcp", port, token=TOKEN), client)
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 async def test_one_agent_a_seat(port: int):
@@ -259,7 +261,7 @@ async def test_one_agent_a_seat(port: int):
         await first.play()
 
     played = await match(CountTask(3), hosted("tcp", port), client)
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 @pytest.mark.parametrize(
@@ -282,7 +284,7 @@ async def test_who_says_no_join_takes_nobodys_place(port: int, noise: bytes):
         await agent.play()
 
     played = await match(CountTask(3), hosted("tcp", port), client)
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 async def test_those_who_say_nothing_are_not_waited_for(port: int, monkeypatch: pytest.MonkeyPatch):
@@ -301,7 +303,7 @@ async def test_those_who_say_nothing_are_not_waited_for(port: int, monkeypatch: 
         await agent.play()
 
     played = await match(CountTask(3), hosted("tcp", port), client)
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 STALLS = {
@@ -326,7 +328,7 @@ async def test_silent_strangers_keep_no_agent_out(scheme: str, port: int, certif
 
     host = hosted(scheme, port, certificates["host"], token=TOKEN)
     played = await match(CountTask(3), host, client)
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 async def test_a_flood_of_wrong_tokens_keeps_no_agent_out(port: int):
@@ -342,7 +344,7 @@ async def test_a_flood_of_wrong_tokens_keeps_no_agent_out(port: int):
         assert await guest(invited("tcp", port, token=TOKEN), echo) is None
 
     played = await match(CountTask(3), hosted("tcp", port, token=TOKEN), client, flood, flood)
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 async def test_an_agent_that_left_before_it_was_ready_costs_nobody_the_seat(port: int):
@@ -355,7 +357,7 @@ async def test_an_agent_that_left_before_it_was_ready_costs_nobody_the_seat(port
         await second.play()
 
     played = await match(CountTask(3), hosted("tcp", port), client)
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 # Faults of the agent.
@@ -376,8 +378,8 @@ async def test_the_report_says_why_a_seat_stayed_empty(port: int):
         host = hosted("tcp", port, token=TOKEN)
         played = await match(CountTask(3), host, *clients, control="start=200ms act=100ms/200ms")
         assert played.result is not None
-        (report,), (fell,) = played.result.seats, played.fell
-        assert (report.fell, report.detail) == (fell.reason, fell.detail)
+        (report,), (fell,) = played.result.seats, played.disqualified
+        assert (report.disqualified, report.detail) == (fell.reason, fell.detail)
         verdicts.append((fell.reason, fell.detail.replace(f"tcp://127.0.0.1:{port}", "HERE")))
     silence = (
         "a client connected to HERE and sent nothing, or no complete handshake; connections of that kind: 1"
@@ -400,7 +402,7 @@ async def test_a_line_that_is_lost(port: int):
 
     played = await match(CountTask(5), hosted("tcp", port), client)
     assert played.actions()[:2] == [0, 1]
-    assert [fall.reason for fall in played.fell] == ["gone"]
+    assert [fall.reason for fall in played.disqualified] == ["gone"]
 
 
 async def _flood(line: Line) -> None:
@@ -438,8 +440,8 @@ async def test_an_agent_that_breaks_the_rules_is_out(
 
     host = hosted("tcp", port, max_message_bytes=2_000)
     played = await match(TogetherTask(2, 3), host, client, others=(Sleeper(0.001),))
-    assert [(fall.seat, fall.reason) for fall in played.fell] == [(0, "garbage")]
-    assert said in played.fell[0].detail
+    assert [(fall.seat, fall.reason) for fall in played.disqualified] == [(0, "garbage")]
+    assert said in played.disqualified[0].detail
     assert played.verdicts(1) == ["on time"] * 3
 
 
@@ -462,7 +464,7 @@ async def test_an_agent_that_does_not_read_holds_nobody_up(port: int):
         others=(Sleeper(0.001),),
         control="start=20s act=100ms/300ms",
     )
-    assert [(fall.seat, fall.reason) for fall in played.fell] == [(0, "late")]
+    assert [(fall.seat, fall.reason) for fall in played.disqualified] == [(0, "late")]
     assert len(played.verdicts(1)) == 4
 
 
@@ -485,7 +487,7 @@ async def test_an_agent_may_come_back_while_it_has_time(port: int):
         await second.play()
 
     played = await match(CountTask(4), hosted("tcp", port, token=TOKEN, reconnect=True), client)
-    assert (played.actions(), played.fell) == ([0, 7, 2, 3], [])
+    assert (played.actions(), played.disqualified) == ([0, 7, 2, 3], [])
 
 
 async def test_a_line_that_only_seems_to_be_there_is_replaced(port: int):
@@ -500,7 +502,7 @@ async def test_a_line_that_only_seems_to_be_there_is_replaced(port: int):
         await second.play()
 
     played = await match(CountTask(3), hosted("tcp", port, token=TOKEN, reconnect=True), client)
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 async def test_an_agent_that_does_not_come_back_in_time_is_late(port: int):
@@ -513,7 +515,7 @@ async def test_an_agent_that_does_not_come_back_in_time_is_late(port: int):
     host = hosted("tcp", port, token=TOKEN, reconnect=True)
     played = await match(CountTask(50), host, client, control="start=20s act=50ms/200ms")
     assert played.actions()[:2] == [0, NIL]
-    assert [fall.reason for fall in played.fell] == ["late"]
+    assert [fall.reason for fall in played.disqualified] == ["late"]
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "ws"])
@@ -554,7 +556,7 @@ async def test_an_agent_of_the_kit_does_not_notice_that_its_line_was_cut(scheme:
         partial(trio.serve_tcp, carry, middle, host="127.0.0.1"),
         partial(guest, invitation, note),
     )
-    assert played.fell == []
+    assert played.disqualified == []
     assert played.actions() == list(range(60))
     assert seen == list(range(60))  # it was asked everything once
     assert next(cuts, None) is None  # all were made
@@ -567,7 +569,7 @@ async def test_an_agent_that_comes_between_two_matches_plays_the_next_one(port: 
     host = hosted("tcp", port)
     quick = "start=100ms act=100ms/200ms"
     async with open_series([host, host]):
-        assert [fall.reason for fall in (await match(CountTask(2), host, control=quick)).fell] == [
+        assert [fall.reason for fall in (await match(CountTask(2), host, control=quick)).disqualified] == [
             "not connected"
         ]
         gone = await Line.joined(port)
@@ -581,7 +583,7 @@ async def test_an_agent_that_comes_between_two_matches_plays_the_next_one(port: 
 
         played = await match(CountTask(3), host, client)
         waits.close()
-    assert (played.actions(), played.fell) == ([0, 1, 2], [])
+    assert (played.actions(), played.disqualified) == ([0, 1, 2], [])
 
 
 async def test_an_agent_that_comes_back_to_a_match_that_is_over_does_not_play_the_next(port: int):
@@ -613,8 +615,8 @@ async def test_an_agent_that_comes_back_to_a_match_that_is_over_does_not_play_th
     async with open_series([host]):
         first = await match(CountTask(50), host, Loses(), control="start=20s act=50ms/200ms")
         second = await match(CountTask(3), host, returns)
-    assert [fall.reason for fall in first.fell] == ["late"]
-    assert (second.actions(), second.fell) == ([0, 1, 2], [])
+    assert [fall.reason for fall in first.disqualified] == ["late"]
+    assert (second.actions(), second.disqualified) == ([0, 1, 2], [])
     assert errors == ["over"]
     assert matches[0] != matches[1]
 
@@ -643,8 +645,8 @@ async def test_a_seat_that_is_taken_is_tried_again(port: int):
         second = await play_here(CountTask(4), host, control=CONTROL)
     while Line.opened:
         Line.opened.pop().close()
-    assert (first.actions(), first.fell) == ([0, 1, 2], [])
-    assert (second.actions(), second.fell) == ([0, 1, 2, 3], [])
+    assert (first.actions(), first.disqualified) == ([0, 1, 2], [])
+    assert (second.actions(), second.disqualified) == ([0, 1, 2, 3], [])
     assert failed == [None]
 
 
@@ -680,7 +682,7 @@ async def test_a_page_in_a_browser_may_not_connect_without_a_token(port: int):
 
     played = await match(CountTask(2), hosted("ws", port), client)
     assert answers[0].startswith(b"HTTP/1.1 403")
-    assert (played.actions(), played.fell) == ([5, 5], [])
+    assert (played.actions(), played.disqualified) == ([5, 5], [])
 
 
 async def test_a_client_that_closes_is_answered_and_gone(port: int):
@@ -696,7 +698,7 @@ async def test_a_client_that_closes_is_answered_and_gone(port: int):
         answers.append(await pipe.read())
 
     played = await match(TogetherTask(2, 3), hosted("ws", port), client, others=(Sleeper(0.01),))
-    assert [fall.reason for fall in played.fell] == ["gone"]
+    assert [fall.reason for fall in played.disqualified] == ["gone"]
     assert answers == [b"\x88\x02\x03\xe8"]
 
 
@@ -704,6 +706,7 @@ async def test_a_client_that_closes_is_answered_and_gone(port: int):
     ("frames", "said"),
     [
         (b"\x89\x80\x00\x00\x00\x00" * (MAX_PINGS + 5), "flood"),
+        (b"\x8a\x80\x00\x00\x00\x00" * (MAX_PINGS + 5), "flood"),
         (b"\x82\x81\x00\x00\x00\x00{", "not text"),
         (b"\x81\xff\x00\x00\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00" + b"x" * 70_000, "2000 is the limit"),
         (b"\x81\x82\x00\x00\x00\x00\xff\xff", ""),
@@ -722,8 +725,8 @@ async def test_frames_that_break_the_rules(port: int, frames: bytes, said: str):
         await trio.sleep_forever()
 
     played = await match(CountTask(2), hosted("ws", port, max_message_bytes=2_000), client)
-    assert [fall.reason for fall in played.fell] in (["garbage"], ["gone"])
-    assert said in played.fell[0].detail
+    assert [fall.reason for fall in played.disqualified] in (["garbage"], ["gone"])
+    assert said in played.disqualified[0].detail
 
 
 async def test_a_client_is_told_when_the_other_end_is_no_websocket(port: int):

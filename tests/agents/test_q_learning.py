@@ -9,7 +9,7 @@ import pytest
 from flagfall.agents.samples.basic import RandomAgent
 from flagfall.agents.samples.q_learning import GAME_ACTIONS, QLearningAgent
 from flagfall.events import TaskEnded
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.playing import run
 
 WAY = """\

@@ -11,7 +11,7 @@ from flagfall.kernel.spaces import Spaces
 def test_samples_play_any_task_with_numbered_actions_legally(task, agent):
     result = run(task, agent, steps=200, clock="virtual")
     assert result.turns == 200
-    assert result.seats[0].tally.illegal == 0
+    assert result.seats[0].stats.illegal == 0
 
 
 @pytest.mark.parametrize(

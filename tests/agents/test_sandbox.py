@@ -300,7 +300,7 @@ async def test_in_a_sandbox_an_agent_sees_its_own_file_and_little_else(tmp_path:
     played = await play_here(
         CountTask(len(tries)), ProcessHost(spec, "bot", Isolation("sandbox")), control=CONTROL
     )
-    assert played.fell == []
+    assert played.disqualified == []
     assert played.actions() == [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]
 
 
@@ -339,9 +339,9 @@ async def test_an_agent_learns_nothing_of_the_seed_of_its_match(tmp_path: Path):
         control=CONTROL,
         seed=seed,
     )
-    assert played.fell == []
+    assert played.disqualified == []
     assert played.result is not None
-    said = played.result.seats[0].said
+    said = played.result.seats[0].stderr_tail
     assert "cmdline" in said
     assert str(seed) not in said
 
@@ -352,11 +352,12 @@ async def test_what_is_missing_in_a_sandbox_is_named_with_its_option(tmp_path: P
     spec = f"{tmp_path}/bot.py:act"
     played = await play_here(CountTask(1), ProcessHost(spec, "bot", Isolation("sandbox")), control=CONTROL)
     assert (
-        f"the sandbox shows only {tmp_path}/bot.py: add --show {tmp_path}/helpers.py" in played.fell[0].detail
+        f"the sandbox shows only {tmp_path}/bot.py: add --show {tmp_path}/helpers.py"
+        in played.disqualified[0].detail
     )
     helped = Isolation("sandbox", readable=(f"{tmp_path}/helpers.py",))
     played = await play_here(CountTask(1), ProcessHost(spec, "bot", helped), control=CONTROL)
-    assert played.fell == []
+    assert played.disqualified == []
 
 
 async def test_more_can_be_shown_in_a_sandbox(tmp_path: Path):

@@ -31,7 +31,7 @@ from flagfall.agents.wire.messages import (
 )
 from flagfall.errors import AgentFault
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.kernel.channels.envelope import Late
+from flagfall.kernel.channels.envelope import LateNotice
 from flagfall.kernel.spaces import Spaces
 
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
@@ -52,7 +52,7 @@ TO_AGENT: list[ToAgent] = [
     ),
     Hello(1, 0, 1, 0, "none"),
     Ask(0, "act", [1, {"x": None}], 0.5, 1_000_000),
-    Ask(-1, "result", "text", -1, None, Late(4, "late", 32, 12), Spaces({}, {}, None)),
+    Ask(-1, "result", "text", -1, None, LateNotice(4, "late", 32, 12), Spaces({}, {}, None)),
     Bye(),
     Refused("token", "it is wrong"),
 ]
@@ -210,5 +210,5 @@ def test_what_claims_to_be_large_takes_no_memory(claim: bytes):
 def test_an_ask_is_the_kernels_envelope():
     asked = TO_AGENT[3]
     assert isinstance(asked, Ask)
-    assert asked.envelope.late == Late(4, "late", 32, 12)
+    assert asked.envelope.late == LateNotice(4, "late", 32, 12)
     assert Ask(0, "act", 1, 0, None, UNSET).envelope.late is None

@@ -13,7 +13,9 @@ from typing import Any
 import attrs
 import pytest
 
+from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.cli import main
+from flagfall.errors import UsageError
 
 BOTS = '''
 import time
@@ -101,3 +103,12 @@ def program() -> Callable[..., Ended]:
         return Ended(done.returncode, done.stdout, done.stderr)
 
     return program
+
+
+@pytest.fixture
+def bubblewrap() -> None:
+    """Skip where there can be no sandboxes."""
+    try:
+        check_sandbox()
+    except UsageError as error:
+        pytest.skip(str(error))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from flagfall.agents.process.sandbox import check_sandbox
-from flagfall.errors import UsageError
-
 
 def test_an_agent_that_passes_its_examination(call):
     ended = call("check-agent", "bots.py:Echo", "--task", "micro1")
@@ -51,14 +48,6 @@ def test_what_cannot_be(call, words: list[str], said: str):
     assert ended.code == 2
     assert said in ended.err
     assert ended.out == ""
-
-
-@pytest.fixture
-def bubblewrap() -> None:
-    try:
-        check_sandbox()
-    except UsageError as error:
-        pytest.skip(str(error))
 
 
 @pytest.mark.usefixtures("bubblewrap")
@@ -108,3 +97,17 @@ def test_the_matrix_as_a_table_and_as_data(call):
     assert {row["place"] for row in data["rows"]} == {"task"}
     assert all(row["as_expected"] for row in data["rows"])
     assert {data["limits"][kind]["cpu"] for kind in ("process", "sandbox")} == {"kernel"}
+
+
+def test_agents_of_the_matrix_are_chosen_by_a_text(call):
+    words = ["check-host", "--place", "task", "--json"]
+    data = call(*words, "--only", "RAISES in act", "--only", "late_by_a").data()
+    assert [row["agent"] for row in data["rows"]] == ["late_by_a_little", "late_by_a_lot", "RaisesInAct"]
+    refused = call("check-host", "--only", "memroy")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "flagfall: --only memroy: no agent has this in its name or description; nearest: eats_memory\n"
+    )
+    refused = call(*words, "--only", "segfaults")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no agent in a task has this" in refused.err

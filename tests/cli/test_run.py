@@ -10,7 +10,7 @@ from gymnasium.spaces import Discrete
 
 from flagfall import run
 from flagfall.events import MatchStarted
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import read_journal
 from flagfall.tasks import catalog
@@ -78,7 +78,7 @@ def test_a_match_prints_how_the_agent_and_the_tasks_went(call):
     ended = call("run --task micro1 micro2 --agent random --seed 1 --clock virtual")
     assert (ended.code, ended.err) == (0, "")
     result = run(["micro1", "micro2"], "random", seed=1, clock="virtual")
-    tally = result.seats[0].tally
+    tally = result.seats[0].stats
     counts = ["2", "0", "2", "0", "0", "0", "0", "0"]
     assert rows(ended.out, "agent") == [
         [

@@ -141,7 +141,7 @@ def test_pictures():
 
 def test_what_cannot_be_says_so():
     with pytest.raises(
-        UsageError, match=r"micro1 is for one player: flagfall\.environments\.task_env\.TaskEnv"
+        UsageError, match=r"micro1 is for one player: flagfall\.environments\.gymnasium_env\.TaskEnv"
     ):
         TaskParallelEnv(make_task("micro1"))
     env = TaskParallelEnv(Auction())

@@ -226,8 +226,8 @@ class Waits(Greets):
 
     id = "waits"
 
-    async def run(self, stage: Any) -> None:
-        await stage.exchange(32)
+    async def run(self, referee: Any) -> None:
+        await referee.ask(32)
 
 
 class Empty(SequentialTaskScheduler):

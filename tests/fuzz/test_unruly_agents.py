@@ -83,7 +83,7 @@ def test_replies_to_turns_not_asked_yet_spoil_no_journal(tmp_path, host, clock, 
         journal=journal,
         time_control="start=20s act=20s",
     )
-    assert result.seats[0].fell is None
+    assert result.seats[0].disqualified is None
     found = verify(journal, rebuild)
     assert found.ok, found
     dropped = [event for event in read_journal(journal) if type(event) is ReplyDropped]

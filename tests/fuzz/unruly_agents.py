@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import trio
 
-from flagfall.kernel.match import MatchResult
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.playing import rebuild, run
 from flagfall.recording.verify import Verification, verify
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flagfall.events import SeatFell, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.events import SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.gvgai.track_statistics import MAX_POINTS, MAX_TRAINING_GAMES, TrackSink
 
 
@@ -75,6 +75,6 @@ def test_games_that_were_cut_and_tasks_of_other_kinds_are_left_out():
 
 def test_fall_is_told():
     sink = trained(1)
-    sink(SeatFell(9, 0, "late", "busy for 1200.0 ms"))
+    sink(SeatDisqualified(9, 0, "late", "busy for 1200.0 ms"))
     assert (sink.figures.disqualified, sink.figures.detail) == ("late", "busy for 1200.0 ms")
     assert sink.figures.as_data()["disqualified"] == "late"

@@ -16,7 +16,7 @@ import pytest
 import trio
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, SeatReady, TaskEnded
+from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, SeatReady, TaskEnded
 from flagfall.gvgai.game_numbers import GAMES, game_file, game_number
 from flagfall.gvgai.original_output import OriginalOutput
 from flagfall.gvgai.play_track import TrackTimes, play_track
@@ -82,7 +82,11 @@ def test_second_phase_is_left_out_where_the_first_one_ended_the_training():
 
 
 def test_disqualified_client_has_the_values_of_the_original():
-    fell = [SeatFell(0, 0, "late"), game("validation", 3, -1, 7.5, 25, "cut"), MatchEnded(S, "seats", 1)]
+    fell = [
+        SeatDisqualified(0, 0, "late"),
+        game("validation", 3, -1, 7.5, 25, "cut"),
+        MatchEnded(S, "seats", 1),
+    ]
     assert printed([*SESSION[:4], *fell])[-3:] == [
         "[VALIDATION] Result (1->win; 0->lose): level:3, Player0:-100, Player0-Score:-1000.0, timesteps:25",
         "[PHASE] End Validation in 2 levels.",

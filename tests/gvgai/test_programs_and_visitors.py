@@ -70,8 +70,8 @@ def test_program_in_a_sandbox_sees_its_own_script(tmp_path):
 def test_first_line_of_a_program_that_greets_is_dropped(tmp_path):
     client = Client(tmp_path, "raw(b'client is up\\n')\nstart()\nplay()")
     track = programmed(tmp_path, client)
-    assert track.result.seats[0].fell is None
-    assert track.result.seats[0].tally.dropped == 1
+    assert track.result.seats[0].disqualified is None
+    assert track.result.seats[0].stats.dropped == 1
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_program_that_fails_is_out_and_gone(tmp_path, behaviour, reason, detail)
     control = "start=20s init=20s act=100ms/500ms result=20s"
     track = programmed(tmp_path, Client(tmp_path, behaviour), control)
     seat = track.result.seats[0]
-    assert seat.fell == reason
+    assert seat.disqualified == reason
     assert detail in seat.detail + track.result.seats[0].detail
 
 
@@ -97,8 +97,8 @@ def test_cpu_time_of_a_program_counts_where_it_is_asked_for(tmp_path):
     client = Client(tmp_path, act + "start()\nplay(act=act)")
     control = "start=20s init=20s act=40ms/10s result=20s clock=cpu"
     track = programmed(tmp_path, client, control)
-    assert track.result.seats[0].fell is None
-    assert track.result.seats[0].tally.late == 0, "who sleeps uses no CPU time"
+    assert track.result.seats[0].disqualified is None
+    assert track.result.seats[0].stats.late == 0, "who sleeps uses no CPU time"
 
 
 @pytest.mark.parametrize("command", ["program:no-such-program at all", "program:", "program:'"])
@@ -256,7 +256,7 @@ def test_client_says_that_it_took_too_long(tmp_path, phases, control, fell):
     assert report.finished, "every client is sent FINISH, in or out"
     result = server.sessions[0].result
     assert result is not None
-    assert result.seats[0].fell == fell
+    assert result.seats[0].disqualified == fell
 
 
 class Broken(Right):
@@ -292,7 +292,7 @@ def test_agent_that_breaks_down_leaves_and_says_why(tmp_path, where):
     assert f"ValueError: lost in {where}" in report.fault
     result = server.sessions[0].result
     assert result is not None
-    assert result.seats[0].fell == "gone"
+    assert result.seats[0].disqualified == "gone"
 
 
 @pytest.mark.parametrize("answer", ["7#3\n8#2", 3.5, None, "END_TRAINING", 2])
@@ -305,7 +305,7 @@ def test_nothing_that_an_agent_says_breaks_the_protocol(tmp_path, answer):
     report, server = visited(tmp_path, Odd(answer, answer, answer))
     assert report.finished
     assert server.sessions[0].result is not None
-    assert server.sessions[0].result.seats[0].tally.dropped == 0
+    assert server.sessions[0].result.seats[0].stats.dropped == 0
 
 
 def test_nobody_there_is_told():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -17,8 +18,9 @@ from PIL import Image
 
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
+from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.gvgai.server import Session, TrackServer
-from flagfall.kernel.match import SeatReport
+from flagfall.kernel.outcomes import SeatReport
 from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
@@ -59,8 +61,8 @@ class Served:
         return self.session.result.seats[0]
 
     @property
-    def fell(self) -> str | None:
-        return self.seat.fell
+    def disqualified(self) -> str | None:
+        return self.seat.disqualified
 
     @property
     def turns(self) -> list[TurnPlayed]:
@@ -81,7 +83,9 @@ def serve(
     **options: Any,
 ) -> Served:
     """Let the clients play; both sides must end by themselves."""
-    setup = TrackSetup(game or write_game(folder), rules, sprites)
+    setup = TrackSetup(game or write_game(folder), rules)
+    if sprites is not None:
+        setup = attrs.evolve(setup, sprites=sprites)
     events: list[Any] = []
     server = TrackServer(
         setup,
@@ -115,7 +119,7 @@ def serve(
 def test_session_has_the_order_of_the_specification(tmp_path):
     client = Client(tmp_path, "start()\nplay(end=lambda n, s: say(n, '0'))")
     served = serve(tmp_path, client, rules=attrs.evolve(FEW, games=3))
-    assert served.fell is None
+    assert served.disqualified is None
     assert served.games == [("t", 0, 1), ("t", 1, 0), ("t", 2, 0), ("v", 3, 1), ("v", 4, 0)]
     expected = ["S 0#START", "C 0#START_DONE"]
     number = 1
@@ -195,7 +199,7 @@ def test_anything_else_is_nil(tmp_path, word):
         tmp_path, f"start()\nplay(act=lambda n, s: say(n, '{word}' if n == 2 else 'ACTION_RIGHT'))"
     )
     served = serve(tmp_path, client)
-    assert served.fell is None
+    assert served.disqualified is None
     assert [state["avatarPosition"] for _, state in client.states[1:4]] == [
         [10.0, 10.0],
         [10.0, 10.0],
@@ -303,16 +307,16 @@ play(stray("ACT", "ACTION_RIGHT"), stray("END", "END_TRAINING"), stray("INIT", "
 """,
     )
     served = serve(tmp_path, client)
-    assert served.fell is None, served.seat.detail
+    assert served.disqualified is None, served.seat.detail
     assert served.games == [("t", 0, 1), ("v", 3, 1), ("v", 4, 0)]
-    assert served.seat.tally.dropped > 0
+    assert served.seat.stats.dropped > 0
 
 
 def test_stray_line_of_the_java_client_after_its_start(tmp_path):
     client = Client(tmp_path, "hear()\nraw(b'0#START_DONE#JSON\\n0#null\\n')\nplay()")
     served = serve(tmp_path, client)
-    assert served.fell is None
-    assert served.seat.tally.dropped == 1
+    assert served.disqualified is None
+    assert served.seat.stats.dropped == 1
 
 
 def test_crlf_and_bytes_that_trickle_in(tmp_path):
@@ -328,7 +332,7 @@ play(lambda n, s: trickle(n, "ACTION_RIGHT"), lambda n, s: trickle(n, "END_TRAIN
      lambda n, s: trickle(n, "INIT_DONE"))
 """,
     )
-    assert serve(tmp_path, client).fell is None
+    assert serve(tmp_path, client).disqualified is None
 
 
 def test_reply_in_two_writes_does_not_wait_for_an_acknowledgement(tmp_path):
@@ -388,7 +392,7 @@ play(faulty("ACT", "ACTION_RIGHT"), faulty("END", "END_TRAINING"), faulty("INIT"
 """,
     )
     served = serve(tmp_path, client)
-    assert served.fell == reason
+    assert served.disqualified == reason
     played = {"START": 0, "INIT": 0, "ACT": 0, "END": 1, "validation": 1}[phase]
     assert len(served.games) == played
     if fault.startswith("half"):
@@ -406,7 +410,7 @@ play(faulty("ACT", "ACTION_RIGHT"), faulty("END", "END_TRAINING"), faulty("INIT"
 )
 def test_client_that_gives_up_is_out(tmp_path, behaviour, games, reason, detail):
     served = serve(tmp_path, Client(tmp_path, behaviour))
-    assert served.fell == reason
+    assert served.disqualified == reason
     assert detail in served.seat.detail
     assert len(served.games) == games
 
@@ -438,7 +442,7 @@ play(act=act, end=lambda n, s: say(n, "END_TRAINING"))
     acts = [state for _, state in client.states if state["phase"] == "ACT"]
     told = [number - 1 for number, state in enumerate(acts) if state["avatarLastAction"] == "ACTION_NIL"]
     assert told == [-1, *late]
-    assert served.seat.tally.dropped == len(late)
+    assert served.seat.stats.dropped == len(late)
 
 
 def test_client_that_comes_to_the_hard_limit_is_out_and_the_others_play_on(tmp_path):
@@ -446,7 +450,7 @@ def test_client_that_comes_to_the_hard_limit_is_out_and_the_others_play_on(tmp_p
     good = Client(tmp_path, "start()\nplay()", "good")
     control = TimeControl.parse("start=20s init=20s act=100ms/700ms result=20s")
     served = serve(tmp_path, sleeper, good, control=control)
-    fallen = [s.result.seats[0].fell for s in served.sessions if s.result is not None]
+    fallen = [s.result.seats[0].disqualified for s in served.sessions if s.result is not None]
     assert sorted(fallen, key=str) == [None, "late"]
 
 
@@ -466,12 +470,45 @@ play(act=slow, end=lambda n, s: say(n, "0"))
 """
     client = Client(tmp_path, behaviour)
     served = serve(tmp_path, client, rules=rules, control=control, journal=tmp_path / "track.jsonl")
-    assert served.fell is None, served.seat.detail
+    assert served.disqualified is None, served.seat.detail
     assert [game[:2] for game in served.games] == [("t", 0), ("t", 1), ("t", 2), *[("v", 3), ("v", 4)] * 2]
     assert served.games[0][2] == -1, "aborted"
     assert client.told[10:12] == ["S 5#ABORT", "C 5#0"], "START, INIT, three ticks, the last of them overlong"
     assert client.told[-1].endswith("#FINISH")
     assert verify(tmp_path / "track.jsonl", rebuild).ok
+
+
+def test_program_of_2017_plays_every_answer_that_comes_before_its_limit(tmp_path):
+    # The original's clients begin to measure when they have read the state: a pause before that is not
+    # theirs, and the action that they send is played.
+    control = TimeControl.parse("gvgai-2017 start=20s init=20s act=40ms/30s act_abort=20s result=20s")
+    rules = attrs.evolve(RULES["gvgai-2017"], games=3, rounds=1)
+    heard = []
+    for name, pause in (("prompt", ""), ("pausing", "time.sleep(0.1 if n % 7 == 4 else 0); ")):
+        act = f"def act(n, s):\n    {pause}say(n, ['ACTION_RIGHT', 'ACTION_LEFT'][n % 5 == 0])\n"
+        client = Client(tmp_path, f"{act}start()\nplay(act=act)", name)
+        journal = tmp_path / f"{name}.jsonl"
+        served = serve(tmp_path, client, rules=rules, control=control, seed=3, journal=journal)
+        assert {turn.verdict for turn in served.turns} == {"on time"}
+        assert verify(journal, rebuild).ok
+        heard.append(client.lines)
+    assert any(line.startswith("S 4#") for line in heard[0])
+    assert heard[0] == heard[1], "the same actions make the same messages"
+
+
+def test_program_of_2017_plays_late_answers_of_a_client_that_is_started_too(tmp_path):
+    control = "gvgai-2017 start=20s init=20s act=40ms/30s act_abort=20s result=20s"
+    times, rules = TrackTimes.of(attrs.evolve(RULES["gvgai-2017"], games=3, rounds=0), control)
+    client = Client(
+        tmp_path, "start()\nplay(act=lambda n, s: (time.sleep(n == 3) or say(n, 'ACTION_RIGHT')))"
+    )
+    agent = f"program:{shlex.join(client.words('pipe'))}"
+    events: list[Any] = []
+    setup = TrackSetup(write_game(tmp_path), rules)
+    played = trio.run(partial(play_track, setup, agent, times, sinks=[events.append]))
+    assert played.result.seats[0].disqualified is None
+    turns = [event for event in events if isinstance(event, TurnPlayed)]
+    assert {(turn.verdict, turn.action) for turn in turns} == {("on time", "RIGHT")}
 
 
 @pytest.mark.parametrize(
@@ -491,7 +528,7 @@ def test_program_of_2017_breaks_off_only_the_round_of_a_client_that_gives_up_in_
         f"once = []\nagain = lambda n, s: say(n, '0')\nstart()\nplay(**dict(end=again) | dict({gives_up}))",
     )
     served = serve(tmp_path, client, rules=rules, journal=tmp_path / "track.jsonl")
-    assert served.fell is None, served.seat.detail
+    assert served.disqualified is None, served.seat.detail
     assert [game[:2] for game in served.games[3:]] == [("v", 3), ("v", 3), ("v", 4)]
     assert client.told[-1].endswith("#FINISH")
     assert verify(tmp_path / "track.jsonl", rebuild).ok
@@ -500,7 +537,7 @@ def test_program_of_2017_breaks_off_only_the_round_of_a_client_that_gives_up_in_
 def test_client_that_is_late_for_good_is_told_finish_after_the_answer_that_it_owes(tmp_path):
     client = Client(tmp_path, "start()\nplay(act=lambda n, s: time.sleep(0.15) or say(n, 'ACTION_NIL'))")
     served = serve(tmp_path, client, control=attrs.evolve(GENEROUS, act=50 * MS, act_hard=100 * MS))
-    assert served.fell == "late"
+    assert served.disqualified == "late"
     assert client.told[-3:] == ["S 2#ACT", "C 2#ACTION_NIL", "S 3#FINISH"]
 
 
@@ -509,12 +546,12 @@ def test_result_that_comes_too_late_disqualifies(tmp_path):
     control = TimeControl.parse("start=20s init=20s act=10s result=300ms")
     rules = attrs.evolve(FEW, training_ns=1 * MS)
     served = serve(tmp_path, client, control=control, rules=rules)
-    assert (served.fell, len(served.games)) == ("late", 1)
+    assert (served.disqualified, len(served.games)) == ("late", 1)
 
 
 def test_client_that_connects_and_says_nothing_is_out(tmp_path):
     served = serve(tmp_path, Client(tmp_path, "hear()\nhear()"), control=TimeControl.parse("start=300ms"))
-    assert served.fell == "late"
+    assert served.disqualified == "late"
 
 
 # Several at once.

@@ -158,8 +158,8 @@ def test_public_java_client_plays_in_a_sandbox(tmp_path, originals):
     if "java" not in originals or not Path(shutil.which("java") or "").resolve().is_relative_to("/usr"):
         pytest.skip("no Java of the system")
     seat = play(tmp_path, originals["java"], PATIENT, Isolation("sandbox")).result.seats[0]
-    assert seat.fell is None, seat.detail
-    assert seat.tally.dropped == 1, "it sends `0#null` after its first reply"
+    assert seat.disqualified is None, seat.detail
+    assert seat.stats.dropped == 1, "it sends `0#null` after its first reply"
 
 
 def test_contest_says_why_a_client_is_out_and_goes_on(tmp_path):
@@ -261,8 +261,8 @@ def test_client_is_started_and_plays(tmp_path, isolation):
         ("v", 3, 1),
         ("v", 4, 0),
     ]
-    assert seat.tally.dropped == 0
-    assert "#FINISH" in seat.said
+    assert seat.stats.dropped == 0
+    assert "#FINISH" in seat.stderr_tail
 
 
 @needs_networks
@@ -290,7 +290,7 @@ play()
                 nursery.start_soon(one, client)
 
     trio.run(both)
-    assert [track.result.seats[0].fell for track in played] == [None, None]
+    assert [track.result.seats[0].disqualified for track in played] == [None, None]
 
 
 @pytest.fixture
@@ -320,7 +320,7 @@ def test_shared_port_serves_one_after_another(tmp_path, shared_port):
             nursery.start_soon(one, second)
 
     trio.run(both)
-    assert [track.result.seats[0].fell for track in played] == [None, None]
+    assert [track.result.seats[0].disqualified for track in played] == [None, None]
 
 
 def test_shared_port_that_stays_taken_is_reported(tmp_path, shared_port, monkeypatch):
@@ -356,7 +356,7 @@ def test_connection_of_another_program_is_turned_away(tmp_path, shared_port):
     track = play(tmp_path, started(client, str(shared_port)), isolation=NO_ISOLATION)
     thread.join()
     assert heard == [b""]
-    assert track.result.seats[0].fell is None
+    assert track.result.seats[0].disqualified is None
 
 
 def test_other_end_of_a_connection_is_found_among_processes():
@@ -390,7 +390,7 @@ SHORT = "init=20s act=100ms/300ms result=20s"
 def test_client_that_fails_is_out(tmp_path, behaviour, reason, detail):
     client = Client(tmp_path, behaviour)
     seat = play(tmp_path, started(client), SHORT).result.seats[0]
-    assert seat.fell == reason
+    assert seat.disqualified == reason
     assert detail in seat.detail
 
 
@@ -400,14 +400,14 @@ def test_client_is_ended_with_what_it_started(tmp_path, isolation):
     child = "os.fork() and time.sleep(60)\nos.setsid()\nstart()\nplay(act=lambda n, s: time.sleep(60))"
     client = Client(tmp_path, child)
     client.log = Path("/dev/null")
-    assert play(tmp_path, started(client), SHORT, isolation).result.seats[0].fell == "late"
+    assert play(tmp_path, started(client), SHORT, isolation).result.seats[0].disqualified == "late"
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_client_that_ends_without_a_connection_is_out(tmp_path, isolation):
     agent = f"gvgai:{shlex.join([sys.executable, '-c', 'import sys; sys.exit(sys.argv)', '{port}'])}"
     seat = play(tmp_path, agent, isolation=isolation).result.seats[0]
-    assert seat.fell == "not started"
+    assert seat.disqualified == "not started"
     assert "the client ended before it connected to port" in seat.detail
     assert "['-c'," in seat.detail, "what it wrote is shown"
 
@@ -416,7 +416,7 @@ def test_client_that_never_connects_is_out(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "CONNECT_SECONDS", 0.3)
     agent = f"gvgai:{shlex.join([sys.executable, '-c', 'import time; time.sleep(60)', '{port}'])}"
     seat = play(tmp_path, agent).result.seats[0]
-    assert seat.fell == "not started"
+    assert seat.disqualified == "not started"
     assert "the client did not connect to port" in seat.detail
 
 
@@ -425,7 +425,7 @@ def test_client_that_connects_and_says_nothing_is_late(tmp_path, monkeypatch):
     monkeypatch.setattr(play_track_module, "COMING_UP_NS", 0)
     client = Client(tmp_path, "time.sleep(60)")
     seat = play(tmp_path, started(client), f"start=500ms {SHORT}").result.seats[0]
-    assert seat.fell == "late"
+    assert seat.disqualified == "late"
 
 
 def test_cpu_time_of_a_client_counts_where_it_is_asked_for(tmp_path):
@@ -433,7 +433,7 @@ def test_cpu_time_of_a_client_counts_where_it_is_asked_for(tmp_path):
     client = Client(tmp_path, act + "start()\nplay(act=act)")
     control = "init=20s act=40ms/10s result=20s clock=cpu"
     seat = play(tmp_path, started(client), control).result.seats[0]
-    assert (seat.fell, seat.tally.late) == (None, 0), "who sleeps uses no CPU time"
+    assert (seat.disqualified, seat.stats.late) == (None, 0), "who sleeps uses no CPU time"
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
@@ -450,8 +450,8 @@ play()
     client = Client(tmp_path, again)
     client.log = Path("/dev/null")
     seat = play(tmp_path, started(client), isolation=isolation).result.seats[0]
-    assert seat.fell is None
-    assert seat.said == "refused"
+    assert seat.disqualified is None
+    assert seat.stderr_tail == "refused"
 
 
 @needs_networks
@@ -469,7 +469,7 @@ play()
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = Client(tmp_path, look.replace("SERVER", str(server.getsockname()[1])))
         seen = [
-            play(tmp_path, started(client), isolation=isolation).result.seats[0].said
+            play(tmp_path, started(client), isolation=isolation).result.seats[0].stderr_tail
             for isolation in (USUAL_ISOLATION, NO_ISOLATION)
         ]
     assert seen == ["not seen", "seen"]
@@ -523,7 +523,7 @@ def test_limits_hold_for_a_client(tmp_path):
     client = Client(tmp_path, "start()\nplay(act=lambda n, s: bytearray(400_000_000))")
     limited = Isolation("process", Limits.parse("memory=200MB"))
     seat = play(tmp_path, started(client), isolation=limited).result.seats[0]
-    assert seat.fell == "gone"
+    assert seat.disqualified == "gone"
     assert "MemoryError" in seat.detail
 
 

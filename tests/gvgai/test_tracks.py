@@ -192,7 +192,7 @@ def test_agent_that_sees_states_plays_the_same_in_a_process(name, tmp_path):
     here, there = (
         trio.run(partial(play_track, setup, agent, times, host=host)) for host in ("task", "process")
     )
-    assert there.result.seats[0].fell is None, there.result.seats[0].detail
+    assert there.result.seats[0].disqualified is None, there.result.seats[0].detail
     told = [[(g.level, g.winner, g.score, g.ticks) for g in track.figures.games] for track in (here, there)]
     assert told[0] == told[1]
     assert [game[0] for game in told[0]] == [0, 1, 2, 1, 3, 4]
@@ -278,7 +278,7 @@ def test_late_by_five_milliseconds_is_nil_in_exactly_those_turns_and_is_told(tmp
     assert all(turn.action == "RIGHT" for turn in turns if turn.verdict == "on time")
     assert agent.told == [number for number in late if number + 1 < len(turns)]
     assert sum(game.late for game in track.figures.games) == len(late)
-    assert track.result.seats[0].fell is None
+    assert track.result.seats[0].disqualified is None
 
 
 class Slow:
@@ -338,7 +338,7 @@ def test_program_of_2017_waits_for_a_tick_up_to_its_limit_and_then_aborts_the_le
     # 45 ms: NIL, and no tick is lost. 50 ms: the level is aborted in this very tick. 2 s: the same.
     agent = Thoughtful(0.01, 0.045, 0.01, 0.05, 2.0)
     track = program(tmp_path, agent)
-    assert track.result.seats[0].fell is None
+    assert track.result.seats[0].disqualified is None
     games = track.figures.games
     assert [(game.level, game.winner, game.ticks) for game in games[:2]] == [(0, -1, 3), (1, -1, 0)]
     assert [game.level for game in games] == [0, 1, 2, 3, 4]
@@ -360,14 +360,14 @@ def test_time_for_a_result_begins_when_the_agent_is_back_from_its_overlong_tick(
         *[0.01] * (5 + 31 + 31), 30.0
     )  # three levels of training, then the first tick of level 3
     track = program(tmp_path, agent)
-    assert track.result.seats[0].fell is None
+    assert track.result.seats[0].disqualified is None
     assert agent.ends[3] == ("NO_WINNER", 0, 1000), "in validation a second, in full"
 
 
 def test_program_of_2017_puts_a_silent_agent_out_after_a_minute(tmp_path):
-    assert program(tmp_path, Thoughtful(59.9)).result.seats[0].fell is None
+    assert program(tmp_path, Thoughtful(59.9)).result.seats[0].disqualified is None
     silent = program(tmp_path, Thoughtful(61.0))
-    assert (silent.result.seats[0].fell, silent.result.elapsed_ns) == ("late", 60 * S)
+    assert (silent.result.seats[0].disqualified, silent.result.elapsed_ns) == ("late", 60 * S)
 
 
 # Rules.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.kernel.channels.envelope import Late
+from flagfall.kernel.channels.envelope import LateNotice
 from flagfall.timing import MS, S
 from tests.fakes import NIL, CountTask, Sleeper, TogetherTask, play
 
@@ -17,10 +17,10 @@ def test_soft_limit_plays_nil_and_tells_the_agent():
     played = play(CountTask(3), agent)
     assert played.verdicts() == ["late", "on time", "on time"]
     assert played.actions() == [NIL, 7, 7]
-    assert agent.lates == [None, Late(0, "late", NIL, 0), None]
+    assert agent.lates == [None, LateNotice(0, "late", NIL, 0), None]
     assert played.turns[0].spent_ns == 40 * MS
     assert played.turns[0].at_ns == 40 * MS
-    assert played.tally().late == 1
+    assert played.stats().late == 1
     assert [d.why for d in played.dropped] == ["stale"]
     assert played.dropped[0].at_ns == 50 * MS
 
@@ -49,18 +49,51 @@ def test_exactly_on_the_deadline_is_late_and_a_nanosecond_before_is_not():
 def test_hard_limit_puts_the_seat_out():
     played = play(CountTask(100), Sleeper(5.0))
     assert played.reason == "seats"
-    assert played.verdicts()[-1] == "fallen"
-    assert played.fell[0].reason == "late"
-    assert played.fell[0].at_ns == 1 * S
+    assert played.verdicts()[-1] == "disqualified"
+    assert played.disqualified[0].reason == "late"
+    assert played.disqualified[0].at_ns == 1 * S
     assert set(played.verdicts()[:-1]) == {"late"}
     assert len(played.turns) == 25  # 24 soft limits of 40 ms fit into the second, and the one that it fell in
 
 
+class Listener(Sleeper):
+    """Sleeps in its turns as told, and wants to be asked in the other phases, too."""
+
+    async def init(self, _observation: Any) -> None:
+        """Answer at once."""
+
+    async def result(self, _observation: Any, _reward: Any) -> None:
+        """Answer at once."""
+
+
+@pytest.mark.parametrize("result", ["", " result=9s"], ids=["no limit", "longer"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_hard_limit_holds_when_the_task_ends_meanwhile(steps: int, result: str):
+    """The agent never returns from a turn; the limit of the phase that follows is not that of this turn."""
+    played = play(CountTask(steps), Listener(1e9), control=f"act=40ms/1s start=1s{result}")
+    assert played.verdicts() == ["late"] * steps
+    assert [(fell.at_ns, fell.reason) for fell in played.disqualified] == [(1 * S, "late")]
+
+
+@pytest.mark.parametrize("clock", ["act=40ms/1s start=1s", "act=40ms/1s start=1s result=100ms"])
+def test_agent_that_returns_before_the_hard_limit_has_the_whole_time_for_the_result(clock: str):
+    played = play([CountTask(1), CountTask(1)], Listener(0.9, 0.01), control=clock)
+    in_time = "result" not in clock  # 900 ms after the task had ended
+    assert (played.disqualified == []) is in_time
+    assert played.verdicts() == (["late", "on time"] if in_time else ["late"])
+
+
+def test_one_turn_may_use_up_the_whole_total():
+    """Each turn that is late meanwhile is booked with its 40 ms; the agent is not charged for them twice."""
+    played = play(CountTask(1000), Sleeper(1e9), control="act=40ms total=1s grace=500ms start=1s")
+    assert [(fell.at_ns, fell.reason) for fell in played.disqualified] == [(1500 * MS, "late")]
+
+
 def test_overrun_puts_the_seat_out_where_the_task_cannot_be_aborted():
     played = play(CountTask(3), Sleeper(0.045, 0.06), control="act=40ms/1s act_abort=50ms")
-    assert played.verdicts() == ["late", "fallen"]
+    assert played.verdicts() == ["late", "disqualified"]
     assert [turn.at_ns for turn in played.turns] == [45 * MS, 95 * MS], "up to 50 ms the task waits"
-    assert played.fell[0].reason == "late"
+    assert played.disqualified[0].reason == "late"
 
 
 def test_overrun_plays_the_action_that_aborts_for_that_seat_alone():
@@ -69,7 +102,7 @@ def test_overrun_plays_the_action_that_aborts_for_that_seat_alone():
     played = play(task, Sleeper(0.07, 0.01), Sleeper(0.01), control="act=40ms/1s act_abort=50ms")
     assert task.taken[0] == {"player_0": 99, "player_1": 7}
     assert [turn.verdict for turn in played.turns if turn.seat == 0] == ["overrun", "on time"]
-    assert played.fell == []
+    assert played.disqualified == []
     second = next(turn for turn in played.turns if (turn.turn, turn.seat) == (1, 0))
     assert (second.at_ns, second.spent_ns) == (80 * MS, 10 * MS), "its clock starts when it is taken"
 
@@ -83,15 +116,15 @@ def test_overrun_does_not_count_at_real_time_pace():
 
 def test_hard_limit_alone_is_enough():
     played = play(CountTask(3), Sleeper(0.1, 0.3), control="act_hard=300ms")
-    assert played.verdicts() == ["on time", "fallen"]
-    assert played.fell[0].at_ns == 400 * MS
+    assert played.verdicts() == ["on time", "disqualified"]
+    assert played.disqualified[0].at_ns == 400 * MS
 
 
 def test_late_out_falls_at_the_soft_limit():
     played = play(CountTask(3), Sleeper(0.04), control="act=40ms late=out")
-    assert played.verdicts() == ["fallen"]
+    assert played.verdicts() == ["disqualified"]
     assert played.reason == "seats"
-    assert played.tally().late == 1
+    assert played.stats().late == 1
 
 
 @pytest.mark.parametrize("phase", ["start", "init", "result"])
@@ -111,8 +144,8 @@ def test_being_late_outside_the_turns_is_being_out(phase: str):
 
     played = play(CountTask(1), Slow(), control="start=100ms init=100ms result=100ms act=1s")
     assert played.reason == "seats"
-    assert [(f.reason, f.at_ns) for f in played.fell] == [("late", 100 * MS)]
-    assert played.tally().late == 1
+    assert [(f.reason, f.at_ns) for f in played.disqualified] == [("late", 100 * MS)]
+    assert played.stats().late == 1
 
 
 def test_just_in_time_outside_the_turns_is_fine():
@@ -133,15 +166,15 @@ def test_just_in_time_outside_the_turns_is_fine():
 def test_bank_runs_out_to_the_nanosecond():
     # 100 ms of bank and 10 ms for each turn: 30+30+30+30 leaves 10+10+10+10 = 100 - 4*20 + ...
     played = play(CountTask(9), Sleeper(0.03), control="act=10ms bank=50ms late=out")
-    assert played.verdicts() == ["on time", "on time", "fallen"]
-    assert played.fell[0].at_ns == 80 * MS  # 30 + 30, and then 10 and the last 10 of the bank
+    assert played.verdicts() == ["on time", "on time", "disqualified"]
+    assert played.disqualified[0].at_ns == 80 * MS  # 30 + 30, and then 10 and the last 10 of the bank
 
 
 def test_increment_is_added_after_each_turn():
     played = play(CountTask(4), Sleeper(0.03), control="bank=31ms+30ms")
     assert played.verdicts() == ["on time"] * 4
     played = play(CountTask(4), Sleeper(0.031), control="bank=32ms+30ms")
-    assert played.verdicts() == ["on time", "fallen"]
+    assert played.verdicts() == ["on time", "disqualified"]
 
 
 def test_bank_with_nil_runs_dry_and_the_agent_goes_on():
@@ -152,8 +185,8 @@ def test_bank_with_nil_runs_dry_and_the_agent_goes_on():
 
 def test_total_and_grace():
     played = play(CountTask(9), Sleeper(0.03), control="total=100ms+5ms act=1s")
-    assert played.verdicts() == ["on time"] * 3 + ["fallen"]
-    assert played.fell[0].at_ns == 105 * MS
+    assert played.verdicts() == ["on time"] * 3 + ["disqualified"]
+    assert played.disqualified[0].at_ns == 105 * MS
 
 
 def test_an_agent_that_never_takes_a_turn_falls():
@@ -163,7 +196,7 @@ def test_an_agent_that_never_takes_a_turn_falls():
 
     played = play(CountTask(100), Never(), control="act=40ms/1s start=1s")
     assert played.reason == "seats"
-    assert played.fell[0].at_ns == 1 * S
+    assert played.disqualified[0].at_ns == 1 * S
 
 
 def test_an_agent_that_asks_for_the_next_turn_without_answering_is_late_for_each():
@@ -189,7 +222,7 @@ def test_asking_without_answering_never_puts_out_one_among_several():
             pass
 
     played = play(TogetherTask(2, 3), mute, Sleeper(0.9), control="act=40ms/100ms late=nil")
-    assert played.fell[0].seat == 1  # the one that sleeps
+    assert played.disqualified[0].seat == 1  # the one that sleeps
     assert played.verdicts(0) == ["late"] * 3
 
 
@@ -200,7 +233,7 @@ def test_an_agent_that_returns_early_is_gone():
 
     played = play(CountTask(5), brief)
     assert played.reason == "seats"
-    assert played.fell[0].reason == "gone"
+    assert played.disqualified[0].reason == "gone"
     assert played.actions() == [1]  # it was gone before it took the second turn
 
 
@@ -213,7 +246,7 @@ def test_an_agent_that_never_starts_falls():
             return observation
 
     played = play(CountTask(5), Stuck())
-    assert (played.reason, played.fell[0].at_ns, played.turns) == ("seats", 1 * S, [])
+    assert (played.reason, played.disqualified[0].at_ns, played.turns) == ("seats", 1 * S, [])
 
 
 def test_judged_turns_are_not_shown():
@@ -222,7 +255,7 @@ def test_judged_turns_are_not_shown():
     # Turn 1 was over for seat 0 before it came back: it must not be shown.
     assert played.verdicts(0)[:2] == ["late", "late"]
     assert 1 not in agent.seen
-    assert played.tally(0).skipped == 1
+    assert played.stats(0).skipped == 1
 
 
 def test_an_agent_with_time_limits_of_its_own_is_left_alone():

@@ -77,7 +77,8 @@ async def events(tasks: Any, *agents: Any, **options: Any) -> list[Any]:
     played = await play_here(tasks, *agents, **options)
     assert played.result is not None
     tallies = [
-        (seat.fell, seat.tally.reward, seat.tally.dropped, seat.tally.late) for seat in played.result.seats
+        (seat.disqualified, seat.stats.reward, seat.stats.dropped, seat.stats.late)
+        for seat in played.result.seats
     ]
     return [*played.events, tallies]
 
@@ -204,4 +205,4 @@ def test_limits_that_several_seats_reach_at_once_fall_in_seat_order():
     seen = same_in_any_order(
         lambda: events(InTurnTask([0, 1, 0, 1, 2], 3), *[busy] * 3, control="act=40ms/80ms")
     )
-    assert [e.seat for e in seen if type(e).__name__ == "SeatFell"][:2] == [0, 1]
+    assert [e.seat for e in seen if type(e).__name__ == "SeatDisqualified"][:2] == [0, 1]

@@ -12,15 +12,15 @@ import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.recording.journal.writer import Journal, read_journal
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import (
+    ActorTask,
     CountTask,
     InTurnTask,
     ListScheduler,
     Played,
-    RunTask,
     Sleeper,
     TogetherTask,
     play,
@@ -154,12 +154,12 @@ def test_a_writer_that_fails_voids_the_match(where: str):
 
 
 def test_a_writer_is_waited_for_even_in_tasks_that_run_by_themselves():
-    async def body(stage: Any) -> None:
+    async def body(referee: Any) -> None:
         for _ in range(10):
-            await stage.exchange(0)
+            await referee.ask(0)
 
     writer = Writer(pause_at=4)
-    assert play(RunTask(body), Sleeper(0.01), sinks=[writer]).reason == "finished"
+    assert play(ActorTask(body), Sleeper(0.01), sinks=[writer]).reason == "finished"
     assert writer.drained >= 2
     assert writer.written
 
@@ -171,7 +171,7 @@ def test_a_task_that_shows_nonsense_does_not_strike_an_agent(shown: Any):
             return super().step(action)._replace(observation=shown, terminated=False)
 
     fault, played = void(Nonsense(2), Sleeper(0.01), Sleeper(0.02))
-    assert played.fell == []
+    assert played.disqualified == []
     assert "together" in str(fault)
 
 
@@ -238,11 +238,11 @@ def test_an_agent_that_raises_loses_its_seat_only(where: str, error: BaseExcepti
     scheduler = ListScheduler([TogetherTask(2, 3)])
     played = play(scheduler, Breaking(where, error), Sleeper(0.01))
     assert played.reason == "finished"
-    assert [f.seat for f in played.fell] == [0]
+    assert [f.seat for f in played.disqualified] == [0]
     assert played.verdicts(1) == ["on time"] * 3
     if not isinstance(error, trio.EndOfChannel):
-        assert type(error).__name__ in played.fell[0].detail
-        assert "_maybe" in played.fell[0].detail
+        assert type(error).__name__ in played.disqualified[0].detail
+        assert "_maybe" in played.disqualified[0].detail
     assert len(scheduler.outcomes) == 1
 
 
@@ -252,7 +252,7 @@ def test_a_cancellation_of_its_own_making_is_a_crash():
 
     played = play(CountTask(3), act)
     assert played.reason == "seats"
-    assert played.fell[0].reason in {"crashed", "gone"}
+    assert played.disqualified[0].reason in {"crashed", "gone"}
 
 
 def test_an_agent_that_breaks_while_it_is_stopped_does_not_break_the_match():
@@ -295,7 +295,7 @@ def test_a_long_run_of_absent_turns_needs_no_stack():
     assert played.reason == "finished"
     assert played.verdicts(1)[-1] == "absent"
     assert len(played.turns) == 3002
-    assert played.tally(1).absent == 2999
+    assert played.stats(1).absent == 2999
 
 
 def test_stopping_ends_the_match_wherever_it_is():
@@ -408,4 +408,4 @@ def test_a_host_that_cannot_play_as_asked_says_so_to_the_caller():
         play(TogetherTask(2), CannotHost(), Sleeper(0.01), into=into)
     assert into.events[-1].reason == "void"
     assert "no such sandbox" in into.events[-1].detail
-    assert into.fell == []
+    assert into.disqualified == []

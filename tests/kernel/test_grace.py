@@ -13,8 +13,8 @@ from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.grace import GRACE_NS, HEARING_PASSES, Grace
 from flagfall.kernel.seat import Seat
 from flagfall.timing import MS, NEVER_NS, TimeControl
-from flagfall.timing.deadlines import Agenda
-from flagfall.timing.stalls import NO_COST, STALL_NS, Ledger, StallWatch
+from flagfall.timing.deadlines import DeadlineQueue
+from flagfall.timing.stalls import NO_COST, STALL_NS, StallLedger, StallMonitor
 
 LIMIT_NS = 40 * MS
 PASS_NS = 1_000
@@ -25,19 +25,19 @@ class ScriptedHost:
 
     def __init__(self, control: str = "act=40ms/20s") -> None:
         self.now_ns = 0
-        self.ledger = Ledger()
+        self.ledger = StallLedger()
         self.verdict: tuple[int, str, int] | None = None
         self.sleeps_after_deadline = 0
         keeper: Any = SimpleNamespace(
             now=lambda: self.now_ns,
-            agenda=Agenda(),
+            deadlines=DeadlineQueue(),
             ledger=self.ledger,
             cost_of_this_step=lambda _now_ns: NO_COST,
         )
         stage: Any = SimpleNamespace(
             paced=lambda _phase: False,
             overdue=lambda _seat, spent_ns, _credit_ns: self.judge("late", spent_ns),
-            fell=lambda _seat, _reason, _detail: self.judge("fallen", 0),
+            fell=lambda _seat, _reason, _detail: self.judge("disqualified", 0),
             answered=lambda *values: self.judge(values[6], values[4]),
             answered_old=lambda *_values: None,
         )
@@ -183,7 +183,7 @@ async def test_a_thread_that_was_given_its_turn_late_is_not_out_before_its_own_t
     host = threaded(8, None, control)
     while host.verdict is None:
         host.wake(0, as_load=True)
-    assert host.verdict[:2] == (48 * MS, "fallen")
+    assert host.verdict[:2] == (48 * MS, "disqualified")
 
 
 async def test_a_thread_that_has_made_no_answer_is_late_at_once():
@@ -253,10 +253,10 @@ class Loop:
 
     def __init__(self) -> None:
         self.now_ns = 0
-        self.ledger = Ledger()
+        self.ledger = StallLedger()
         self.meter = ScriptedMeter()
         meter: Any = self.meter
-        self.watch = StallWatch(lambda: self.now_ns, self.ledger, meter)
+        self.watch = StallMonitor(lambda: self.now_ns, self.ledger, meter)
         self.agents = Agent(), Agent()
         self.tasks: list[Any] = [Task() for _ in self.agents]
         for task, agent in zip(self.tasks, self.agents, strict=True):

@@ -29,7 +29,7 @@ def test_without_an_answer_nil_is_played_and_the_old_answer_counts_later():
     assert [t.answers for t in played.turns][:2] == [None, None]
     # At 25 ms it says what it thought of turn 0, and at 26 ms of turn 2: the newest is played.
     assert played.turns[2].answers is None
-    assert played.tally().skipped == 1
+    assert played.stats().skipped == 1
     assert agent.seen == [0, 2, 3, 4]
 
 
@@ -48,16 +48,16 @@ def test_exactly_on_the_tick_goes_to_the_next():
 def test_the_hard_limit_still_applies():
     played = play(CountTask(50), Sleeper(5.0), tick_ns=10 * MS, control="act_hard=35ms")
     assert played.reason == "seats"
-    assert played.fell[0].at_ns == 35 * MS
+    assert played.disqualified[0].at_ns == 35 * MS
     assert at(played) == [10, 20, 30, 35]
-    assert played.verdicts() == ["late", "late", "late", "fallen"]
+    assert played.verdicts() == ["late", "late", "late", "disqualified"]
 
 
 def test_the_world_keeps_its_rate_when_those_who_act_are_out():
     played = play(
         InTurnTask([0, 1, 1, 1, 0]), Sleeper(0.001), Sleeper(9.0), tick_ns=10 * MS, control="act_hard=5ms"
     )
-    assert played.verdicts(1) == ["fallen", "absent", "absent"]
+    assert played.verdicts(1) == ["disqualified", "absent", "absent"]
     assert sorted(at(played, 0)) == [10, 50]
     assert played.result is not None
     assert played.result.elapsed_ns == 50 * MS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import flagfall
 from flagfall.events import Event, TurnPlayed
-from flagfall.kernel.safe_values import MAX_ANSWER_BYTES, MAX_CHARS, recordable, text_of
+from flagfall.kernel.safe_values import MAX_ANSWER_BYTES, MAX_CHARS, safe_repr, to_recordable
 
 
 class Secretive:
@@ -35,12 +35,12 @@ class Secretive:
     ],
 )
 def test_plain_values_as_they_are_and_others_by_their_type(action, text):
-    assert text_of(action) == text
+    assert safe_repr(action) == text
 
 
 def test_what_is_long_is_cut():
     for action in ("x" * 10**7, b"x" * 10**7, list(range(10**6)), "\ud800" * 1000):
-        assert len(text_of(action).encode()) <= 10 * MAX_CHARS
+        assert len(safe_repr(action).encode()) <= 10 * MAX_CHARS
 
 
 nested = st.recursive(
@@ -51,8 +51,8 @@ nested = st.recursive(
 
 @given(nested)
 def test_no_address_and_no_error(action):
-    text = text_of(action)
-    assert text == text_of(action)
+    text = safe_repr(action)
+    assert text == safe_repr(action)
     if "object" in text:
         assert not re.search(r"at 0x[0-9a-f]+", text)
 
@@ -69,19 +69,19 @@ def test_no_address_and_no_error(action):
         (Secretive(), "<Secretive>"),
         ("\ud800", "'\\ud800'"),
         pytest.param(10**5000, "<unspeakable>", id="many digits"),
-        pytest.param("x" * MAX_ANSWER_BYTES, text_of("x" * MAX_ANSWER_BYTES), id="long"),
+        pytest.param("x" * MAX_ANSWER_BYTES, safe_repr("x" * MAX_ANSWER_BYTES), id="long"),
     ],
 )
 def test_answers_as_a_record_gives_them_back(answer, record):
-    assert recordable(answer) == record
-    assert type(recordable(answer)) is type(record)
+    assert to_recordable(answer) == record
+    assert type(to_recordable(answer)) is type(record)
 
 
 @given(nested)
 def test_every_answer_can_be_recorded_and_stays_what_it_is(answer):
-    once = recordable(answer)
+    once = to_recordable(answer)
     assert json.loads(json.dumps(once)) == once
-    assert recordable(once) == once
+    assert to_recordable(once) == once
 
 
 def test_a_record_says_what_was_refused(tmp_path):

@@ -22,7 +22,7 @@ def test_a_late_answer_is_never_played_for_a_later_turn():
     played = play(CountTask(5), Numbered())
     assert played.actions() == [10, NIL, 12, 13, 14]
     assert [(d.turn, d.why) for d in played.dropped] == [(1, "stale")]
-    assert played.tally().dropped == 1
+    assert played.stats().dropped == 1
 
 
 def test_double_and_unasked_replies_are_told_apart():
@@ -52,7 +52,7 @@ def test_a_flood_of_replies_is_bounded_in_the_records():
     played = play(CountTask(3), run)
     assert played.actions() == [5, 5, 5]
     assert len(played.dropped) == MAX_DROPPED_RECORDS
-    assert played.tally().dropped == 3000
+    assert played.stats().dropped == 3000
 
 
 def test_an_answer_by_number_to_a_turn_not_taken_is_not_played():
@@ -93,13 +93,13 @@ def test_illegal_actions_are_nil_and_told(action: Any):
     assert agent.lates[1].verdict == "illegal"
     assert agent.lates[1].turn == 0
     assert agent.lates[1].played == NIL
-    assert played.tally().illegal == 2
-    assert played.fell == []
+    assert played.stats().illegal == 2
+    assert played.disqualified == []
 
 
 def test_an_illegal_action_among_several_changes_only_its_own():
     played = play(TogetherTask(2, 2), Sleeper(0, say=1), Sleeper(0, say="x"))
     assert played.actions(0) == [1, 1]
     assert played.actions(1) == [NIL, NIL]
-    assert played.tally(0).reward == 2
-    assert played.tally(1).reward == -2
+    assert played.stats(0).reward == 2
+    assert played.stats(1).reward == -2

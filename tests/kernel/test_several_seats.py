@@ -17,7 +17,7 @@ def test_actions_and_rewards_are_kept_apart():
     assert task.taken == [{"player_0": 1, "player_1": 2, "player_2": 3}] * 2
     assert [t.seat for t in played.turns] == [0, 1, 2, 0, 1, 2]
     assert [t.at_ns for t in played.turns[:3]] == [30 * MS, 10 * MS, 20 * MS]
-    assert [played.tally(seat).reward for seat in range(3)] == [2, 4, 6]
+    assert [played.stats(seat).reward for seat in range(3)] == [2, 4, 6]
     assert [t.reward for t in played.turns] == [0, 0, 0, 1, 2, 3]
 
 
@@ -32,19 +32,19 @@ def test_one_late_among_several_does_not_touch_the_others():
 
 def test_one_fallen_is_absent_and_the_others_go_on():
     played = play(TogetherTask(2, 4), Sleeper(0.01, 9.0), Sleeper(0.01), control="act=40ms/60ms")
-    assert played.verdicts(0) == ["on time", "late", "fallen", "absent"]
+    assert played.verdicts(0) == ["on time", "late", "disqualified", "absent"]
     assert played.actions(0) == [7, NIL, NIL, NIL]
     assert played.verdicts(1) == ["on time"] * 4
     assert played.reason == "finished"
-    assert played.tally(0).absent == 1
+    assert played.stats(0).absent == 1
     assert played.result is not None
-    assert [seat.fell for seat in played.result.seats] == ["late", None]
+    assert [seat.disqualified for seat in played.result.seats] == ["late", None]
 
 
 def test_when_all_are_out_the_match_is_over():
     played = play(TogetherTask(2, 9), Sleeper(1.0), Sleeper(2.0), control="act=40ms late=out")
     assert played.reason == "seats"
-    assert {f.seat for f in played.fell} == {0, 1}
+    assert {f.seat for f in played.disqualified} == {0, 1}
     assert len(played.turns) == 2
 
 
@@ -86,7 +86,7 @@ def test_the_last_reward_is_told_and_booked_for_each(last_words: str):
         (2 if last_words == "shown" else None, 1),
         (2 if last_words == "shown" else None, 2),
     ]
-    assert [played.tally(seat).reward for seat in (0, 1)] == [2, 4]
+    assert [played.stats(seat).reward for seat in (0, 1)] == [2, 4]
     assert list(scheduler.outcomes[0].answers.items()) == [(0, "said 1"), (1, "said 2")]
     assert scheduler.outcomes[0].reward == 6
 
@@ -99,7 +99,7 @@ def test_falling_in_start_leaves_the_others():
     played = play(TogetherTask(2, 2), Stuck(0), Sleeper(0.01), control="start=1s act=40ms")
     assert played.reason == "finished"
     assert played.verdicts(0) == ["absent"] * 2
-    assert played.tally(0).absent == 2
+    assert played.stats(0).absent == 2
 
 
 class OwnActionsTask(TogetherTask):

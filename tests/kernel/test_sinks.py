@@ -10,7 +10,7 @@ import pytest
 from flagfall.errors import HostFault
 from flagfall.events import Event, TurnPlayed, TurnsPlayed
 from flagfall.kernel.dispatcher import HELD_TURNS
-from flagfall.kernel.roles import TurnsSink
+from flagfall.kernel.sinks import BatchSink
 from flagfall.timing import MS
 from tests.fakes import CountTask, Sleeper, TogetherTask, play
 
@@ -27,13 +27,13 @@ class Many:
     def __call__(self, event: Event) -> None:
         self.events.append(event)
 
-    def take_turns(self, turns: TurnsPlayed) -> None:
+    def write_batch(self, turns: TurnsPlayed) -> None:
         if self.fails:
             raise ValueError("no more room")
         self.runs.append(turns)
         self.events += turns.events()
 
-    def may_ask(self, hand_over: Callable[[], None]) -> None:
+    def set_flush(self, hand_over: Callable[[], None]) -> None:
         self.hand_over = hand_over
 
     def spans(self) -> list[tuple[int, int]]:
@@ -42,7 +42,7 @@ class Many:
 
 def test_plain_turns_come_together_and_everything_else_alone():
     sink = Many()
-    assert isinstance(sink, TurnsSink)
+    assert isinstance(sink, BatchSink)
     played = play(CountTask(5), Sleeper(0.01, 0.05, 0.01, 0.02), sinks=[sink])
     assert sink.events == played.events
     assert sink.spans() == [(0, 1), (2, 3)]

@@ -19,9 +19,9 @@ from flagfall.events import StallSeen
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.seat import Seat
 from flagfall.timing import MS, TimeControl
-from flagfall.timing.deadlines import Agenda
+from flagfall.timing.deadlines import DeadlineQueue
 from flagfall.timing.host_meter import HostMeter
-from flagfall.timing.stalls import NO_COST, Ledger, StallWatch
+from flagfall.timing.stalls import NO_COST, StallLedger, StallMonitor
 from tests.fakes import CountTask, Played, Sleeper, TogetherTask, play_here
 
 CONTROL = "start=20s act=60ms/20s"
@@ -74,7 +74,7 @@ async def test_what_the_host_loses_is_not_charged(kind: str, agent_file: Any):
     assert played.verdicts() == ["on time"] * 15
     stalls = [e for e in played.events if isinstance(e, StallSeen)]
     if kind != "thread":  # a thread goes on meanwhile, and when it answered is known
-        assert played.tally().credit_ns > 150 * MS
+        assert played.stats().credit_ns > 150 * MS
         assert stalls
     assert all(stall.seat is None for stall in stalls)
     assert max(t.spent_ns for t in played.turns) < 61 * MS
@@ -153,9 +153,9 @@ async def test_waiting_in_the_queue_behind_busy_matches_is_not_charged():
 
 
 def test_the_step_that_runs_is_looked_at_too():
-    ledger = Ledger()
+    ledger = StallLedger()
     meter = HostMeter(time.perf_counter_ns())
-    watch = StallWatch(time.perf_counter_ns, ledger, meter)
+    watch = StallMonitor(time.perf_counter_ns, ledger, meter)
     began_ns = time.perf_counter_ns()
     block(0.02)
     cost = watch.cost_of_this_step(time.perf_counter_ns())
@@ -178,12 +178,15 @@ def judged(
     now_ns = 0
     verdicts: list[tuple[float, str]] = []
     keeper: Any = SimpleNamespace(
-        now=lambda: now_ns, agenda=Agenda(), ledger=Ledger(), cost_of_this_step=lambda _now_ns: NO_COST
+        now=lambda: now_ns,
+        deadlines=DeadlineQueue(),
+        ledger=StallLedger(),
+        cost_of_this_step=lambda _now_ns: NO_COST,
     )
     stage: Any = SimpleNamespace(
         paced=lambda _phase: False,
         overdue=lambda _seat, _spent_ns, _credit_ns: verdicts.append((now_ns / MS, "late")),
-        fell=lambda _seat, _reason, _detail: verdicts.append((now_ns / MS, "fallen")),
+        fell=lambda _seat, _reason, _detail: verdicts.append((now_ns / MS, "disqualified")),
     )
     seat = Seat(0, TimeControl.parse(control), keeper, stage)
     seat.post(Envelope(0, None, 0, phase, None), 0)
@@ -225,7 +228,7 @@ def test_a_turn_has_one_grace_period_and_what_is_lost_in_it_begins_no_other(
 )
 def test_where_lateness_is_the_end_a_stall_does_not_make_it_less(stalls: Any, control: str, phase: str):
     at_ms, verdict = judged(stalls, control, phase)
-    assert verdict == "fallen"
+    assert verdict == "disqualified"
     assert 40 <= at_ms <= judged(stalls)[0]
 
 
@@ -237,7 +240,7 @@ async def main():
     agent = ProcessHost(sys.argv[1], "napping") if len(sys.argv) > 1 else Sleeper(0.01)
     print("go", flush=True)
     played = await play_here(CountTask(60), agent, control="start=20s act=60ms/20s")
-    print(played.verdicts().count("late"), played.tally().credit_ns, flush=True)
+    print(played.verdicts().count("late"), played.stats().credit_ns, flush=True)
 trio.run(main)
 """
 

@@ -58,7 +58,7 @@ async def main():
         print("go", flush=True)
         played = await play_here(CountTask(10**9), agents[sys.argv[1]](), control=sys.argv[2], stop=stop)
         nursery.cancel_scope.cancel()
-    print(played.tally().late, len(played.fell), len(played.turns), flush=True)
+    print(played.stats().late, len(played.disqualified), len(played.turns), flush=True)
 
 trio.run(main)
 """

@@ -8,7 +8,7 @@ import trio
 
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted
 from flagfall.timing import MS
-from tests.fakes import NIL, CountTask, ListScheduler, RunTask, Sleeper, TogetherTask, play
+from tests.fakes import NIL, ActorTask, CountTask, ListScheduler, Sleeper, TogetherTask, play
 
 
 class Recorder(Sleeper):
@@ -27,12 +27,12 @@ class Recorder(Sleeper):
 def test_a_task_that_waits_for_real_things():
     got: list[Any] = []
 
-    async def body(stage: Any) -> None:
+    async def body(referee: Any) -> None:
         for turn in range(3):
             await trio.sleep(0.5)
-            got.append(await stage.exchange(turn, turn))
+            got.append(await referee.ask(turn, turn))
 
-    scheduler = ListScheduler([RunTask(body)])
+    scheduler = ListScheduler([ActorTask(body)])
     agent = Recorder(0.01)
     played = play(scheduler, agent)
     assert got == [7, 7, 7]
@@ -46,12 +46,12 @@ def test_a_task_that_waits_for_real_things():
 def test_an_exchange_that_is_given_up_is_never_answered():
     got: list[Any] = []
 
-    async def body(stage: Any) -> None:
+    async def body(referee: Any) -> None:
         with trio.move_on_after(0.005):
-            got.append(await stage.exchange("first"))
-        got.append(await stage.exchange("second"))
+            got.append(await referee.ask("first"))
+        got.append(await referee.ask("second"))
         with trio.move_on_after(0.005):
-            got.append(await stage.exchange("third"))
+            got.append(await referee.ask("third"))
         await trio.sleep(1)
 
     class Saying:
@@ -59,42 +59,42 @@ def test_an_exchange_that_is_given_up_is_never_answered():
             await trio.sleep(0.01)
             return len(observation)
 
-    played = play(RunTask(body), Saying())
+    played = play(ActorTask(body), Saying())
     assert got == [6]
     assert played.actions() == [6]
     assert [d.why for d in played.dropped] == ["stale", "stale"]
-    assert played.fell == []
+    assert played.disqualified == []
 
 
 def test_an_agent_that_falls_after_a_turn_was_given_up_answers_nothing_later():
     got: list[Any] = []
 
-    async def body(stage: Any) -> None:
+    async def body(referee: Any) -> None:
         shown = dict.fromkeys(("player_0", "player_1"), 0)
         with trio.move_on_after(0.005):
-            await stage.exchange(shown)
+            await referee.ask(shown)
         await trio.sleep(1)  # seat 0 breaks down
-        got.append(await stage.exchange(shown))
+        got.append(await referee.ask(shown))
 
     class Breaks:
         async def act(self, _observation: int) -> int:
             await trio.sleep(0.01)
             raise ValueError
 
-    played = play(RunTask(body, players=2), Breaks(), Sleeper(0.02))
+    played = play(ActorTask(body, players=2), Breaks(), Sleeper(0.02))
     assert got == [{"player_0": NIL, "player_1": 7}]
     assert played.verdicts(0) == ["absent"]
     assert played.verdicts(1) == ["on time"]
 
 
 def test_the_limit_of_steps_ends_a_task_that_runs_by_itself():
-    async def body(stage: Any) -> None:
+    async def body(referee: Any) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(trio.sleep_forever)
             while True:
-                await stage.exchange(0)
+                await referee.ask(0)
 
-    scheduler = ListScheduler([RunTask(body), CountTask(1)])
+    scheduler = ListScheduler([ActorTask(body), CountTask(1)])
     played = play(scheduler, Sleeper(0.01), steps=4)
     assert played.reason == "steps"
     assert len(played.turns) == 4
@@ -105,35 +105,39 @@ def test_the_limit_of_steps_ends_a_task_that_runs_by_itself():
 
 
 def test_a_task_may_wrap_up_when_the_match_ends():
-    async def body(stage: Any) -> None:
+    async def body(referee: Any) -> None:
         try:
             while True:
-                await stage.exchange(0)
+                await referee.ask(0)
         except Exception:  # noqa: BLE001, S110 - such tasks exist
             pass
         await trio.sleep(1)
 
     agent = Recorder(0.01)
-    played = play(ListScheduler([RunTask(body), CountTask(1)]), agent, steps=2)
+    played = play(ListScheduler([ActorTask(body), CountTask(1)]), agent, steps=2)
     assert played.reason == "steps"
     assert agent.heard == [("init", 0)]
     assert sum(isinstance(e, TaskStarted) for e in played.events) == 1
 
 
 def test_what_the_task_before_owes_is_paid_with_the_first_exchange():
-    async def body(stage: Any) -> None:
-        await stage.exchange("a", 1)
-        await stage.exchange("b", 1)
+    async def body(referee: Any) -> None:
+        await referee.ask("a", 1)
+        await referee.ask("b", 1)
 
-    async def silent(_stage: Any) -> None:
+    async def silent(_referee: Any) -> None:
         await trio.sleep(0.1)
 
-    tasks = [CountTask(1, continuous=True), RunTask(silent, continuous=True), RunTask(body, continuous=True)]
+    tasks = [
+        CountTask(1, continuous=True),
+        ActorTask(silent, continuous=True),
+        ActorTask(body, continuous=True),
+    ]
     scheduler = ListScheduler(tasks)
     played = play(scheduler, Sleeper(0.01))
     assert [t.reward for t in played.turns] == [0, 8, 1]
     assert [o.reward for o in scheduler.outcomes] == [7, 0, 2]
-    assert played.tally().reward == 9
+    assert played.stats().reward == 9
 
 
 def test_phases_come_around_tasks_unless_they_are_continuous():
@@ -146,14 +150,14 @@ def test_phases_come_around_tasks_unless_they_are_continuous():
     # The last words: the reward for its last action is told, and counted.
     assert agent.heard == [("result", None, 7)]
     assert [t.reward for t in played.turns] == [0, 7, 7, 7]
-    assert played.tally().reward == 28
+    assert played.stats().reward == 28
     assert played.events[-1] == MatchEnded(40 * MS, "finished", 4, 7)
 
 
 def test_last_words_go_to_each_player_and_need_no_listener():
     played = play(TogetherTask(2, 2, continuous=True), Recorder(0.01), Sleeper(0.01, say=3))
     assert played.reason == "finished"
-    assert [played.tally(seat).reward for seat in (0, 1)] == [14, 6]
+    assert [played.stats(seat).reward for seat in (0, 1)] == [14, 6]
 
 
 def test_steps_cut_the_match_in_the_middle():

@@ -107,7 +107,7 @@ def test_late_turn_before_the_end_is_still_told():
 def test_result_may_be_thought_about_until_the_given_moment(until_ns, takes, falls):
     scheduler = ListScheduler([timed(CountTask(1), result_until_ns=until_ns)])
     played = play(scheduler, Hearer(0.01, over_result=takes), control="act=40ms/1s result=1s")
-    assert [f.reason for f in played.fell] == (["late"] if falls else [])
+    assert [f.reason for f in played.disqualified] == (["late"] if falls else [])
 
 
 def test_agent_sees_how_long_it_has_for_the_result():

@@ -14,7 +14,7 @@ import trio
 
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.kernel.match import play_match
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.recording.journal.format import BATCH_EVENTS
 from flagfall.timing import TimeControl, VirtualClock
 
@@ -136,9 +136,9 @@ class Waiting(Echo):
 
     id = "waiting"
 
-    async def run(self, stage):
+    async def run(self, referee):
         for _ in range(self.length):
-            await stage.exchange(97, 0)
+            await referee.ask(97, 0)
 
 
 class PatientTasks(Tasks):

@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.events import MatchEnded, MatchStarted, SeatFell, TurnPlayed
+from flagfall.events import MatchEnded, MatchStarted, SeatDisqualified, TurnPlayed
 from flagfall.kernel.dispatcher import HELD_TURNS
 from flagfall.recording import Journal, JournalTruncated, read_journal
 from flagfall.recording.journal import file, writer
@@ -227,7 +227,7 @@ def test_a_slow_disk_makes_the_match_wait(lab, tmp_path, monkeypatch):
             )
         statistics = record.statistics()
         assert result.reason == "finished"
-        assert result.seats[0].tally.late == 0
+        assert result.seats[0].stats.late == 0
         assert statistics.pauses > 3
         assert statistics.peak_waiting_bytes < 8_000 + 6_000  # a batch or so
         assert statistics.waiting_bytes == 0
@@ -369,7 +369,7 @@ def test_the_last_words_of_an_agent_may_be_half_a_surrogate_pair(lab, tmp_path):
 
     result = lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo()), crash)
     assert result.reason == "seats"
-    fell = [event for event in read_journal(tmp_path / "j") if type(event) is SeatFell]
+    fell = [event for event in read_journal(tmp_path / "j") if type(event) is SeatDisqualified]
     assert "\\ud83d" in fell[0].detail
 
 

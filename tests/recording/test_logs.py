@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from flagfall.errors import UsageError
-from flagfall.events import MatchEnded, SeatFell, TurnPlayed
+from flagfall.events import MatchEnded, SeatDisqualified, TurnPlayed
 from flagfall.recording.log_sink import MAX_WARNINGS, LogSink, configure_logging
 
 
@@ -67,7 +67,7 @@ def test_a_fall_is_told_with_its_reason(lab):
         raise ValueError("\ud83d")
 
     (record,) = logged(lab, "warning", lab.Echo(), agent=crash)
-    assert (record["event"], record["reason"], record["level"]) == ("seat fell", "crashed", "warning")
+    assert (record["event"], record["reason"], record["level"]) == ("seat disqualified", "crashed", "warning")
     assert "\\ud83d" in record["detail"]
 
 
@@ -104,7 +104,7 @@ def test_a_closed_log_does_not_stop_a_match():
     sink = LogSink()
     stream.close()
     for _ in range(3):
-        sink(SeatFell(0, 0, "late"))
+        sink(SeatDisqualified(0, 0, "late"))
 
 
 def test_a_turn_costs_no_call_where_nobody_looks(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 import flagfall
 from flagfall.events import TurnPlayed
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.playing import rebuild
 from flagfall.recording import read_journal
 from flagfall.recording.journal.digests import MAX_KEPT_BYTES, Digest, kept

@@ -114,7 +114,7 @@ def test_match_and_journal_give_the_same_figures(tmp_path, steps):
         again(event)
     assert again.figures() == figures
     assert figures.time == result.turns == steps
-    assert figures.reward == result.seats[0].tally.reward
+    assert figures.reward == result.seats[0].stats.reward
     assert {task.name: task.reward for task in figures.tasks} == {t.task: t.reward for t in result.tasks}
 
 

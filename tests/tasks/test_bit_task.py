@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.kernel.channels.codecs import bits_to_text, text_to_bits
-from flagfall.kernel.roles import StepResult, TaskRole
+from flagfall.kernel.channels.codecs import SILENCE, bits_to_text, text_to_bits
+from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.bit_task import BitTask
-from flagfall.tasks.commai.byte_task import SILENCE, ByteTask
+from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.conversation import Conversation, ConversationTask, Wire
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.commai.reward_cap import RewardCap

@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from flagfall.errors import UsageError
+from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.roles import TaskRole
-from flagfall.tasks.commai.byte_task import SILENCE
 from flagfall.tasks.commai.conversation import BITS, ConversationTask
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.original.baskets import BASKETS, OBJECTS, owners, properties

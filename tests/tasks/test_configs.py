@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.kernel.roles import Outcome
+from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.catalog import task_ids
 from flagfall.tasks.commai.grid_world import GridWorld

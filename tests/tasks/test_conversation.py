@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pytest
 
+from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.script import run_plain
-from flagfall.tasks.commai.byte_task import SILENCE
 from flagfall.tasks.commai.conversation import BITS, MAX_UNSAID_BYTES, Conversation, ConversationTask, Wire
 from flagfall.tasks.commai.world import WorldSwitch
 from flagfall.tasks.schedulers import SequentialTaskScheduler
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-    from flagfall.kernel.roles import Outcome
+    from flagfall.kernel.outcomes import Outcome
     from flagfall.tasks.commai.byte_task import Script
     from flagfall.tasks.commai.conversation import Play
 

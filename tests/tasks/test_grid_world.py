@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagfall.tasks.commai.byte_task import SILENCE
+from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.catalog import make_catalog
 from flagfall.tasks.commai.grid_world import Entity, GridWorld
 from flagfall.tasks.commai.world import World

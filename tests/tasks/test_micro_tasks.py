@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flagfall.kernel.roles import StepResult, TaskRole
-from flagfall.tasks.commai.byte_task import SILENCE, ByteTask
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.roles import TaskRole
+from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.tasks.commai.micro.characters import (
     CHARACTER_SOURCES,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from flagfall.kernel.roles import StepResult
-from flagfall.tasks.commai.byte_task import SILENCE
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.commai.catalog import CATALOG, make_catalog
 from flagfall.tasks.commai.mini.descriptions import parse
 from flagfall.tasks.commai.mini.examples import MINI_SETS, WarmUp, any_of

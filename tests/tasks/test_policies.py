@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.kernel.roles import Outcome, SchedulerRole, StepResult
+from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.kernel.roles import SchedulerRole
 from flagfall.tasks.scheduler_text import (
     POLICIES,
     ConsecutiveTaskScheduler,

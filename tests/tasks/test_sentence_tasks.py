@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from flagfall.kernel.roles import StepResult
-from flagfall.tasks.commai.byte_task import SILENCE
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES, make_catalog
 from flagfall.tasks.commai.micro.engine import MicroTask
 from flagfall.tasks.commai.micro.limits import Rules

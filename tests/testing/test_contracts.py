@@ -12,7 +12,7 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from flagfall.agents import SAMPLES
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.catalog import make_task, task_ids
 from flagfall.tasks.scheduler_text import POLICIES, parse_policy
 from flagfall.tasks.task import Task

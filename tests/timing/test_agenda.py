@@ -1,14 +1,14 @@
-"""The agenda against a naive model, and how little of its heap a million turns move."""
+"""The deadlines against a naive model, and how little of its heap a million turns move."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.timing import MS, NEVER_NS, Agenda, Appointment
+from flagfall.timing import MS, NEVER_NS, Deadline, DeadlineQueue
 
 
-class Note(Appointment):
+class Note(Deadline):
     def __init__(self, name: int, rank: int = 0) -> None:
         super().__init__(rank)
         self.name = name
@@ -18,55 +18,55 @@ class Note(Appointment):
 
 
 def test_equal_times_come_by_rank_then_in_the_order_of_arming():
-    agenda = Agenda()
+    deadlines = DeadlineQueue()
     notes = [Note(0, 2), Note(1, 1), Note(2, 1), Note(3, 0)]
     for note in notes:
         note.due_ns = 5
-        agenda.arm(note)
-    assert agenda.next_due_ns() == 5
-    popped = [agenda.pop_due(5) for _ in range(5)]
+        deadlines.arm(note)
+    assert deadlines.next_due_ns() == 5
+    popped = [deadlines.pop_due(5) for _ in range(5)]
     assert [n.name if isinstance(n, Note) else None for n in popped] == [3, 1, 2, 0, None]
-    assert agenda.next_due_ns() == NEVER_NS
+    assert deadlines.next_due_ns() == NEVER_NS
 
 
 def test_nothing_fires_before_its_time_nor_when_it_was_moved_on():
-    agenda = Agenda()
+    deadlines = DeadlineQueue()
     note = Note(0)
     note.due_ns = 10
-    agenda.arm(note)
-    assert agenda.pop_due(9) is None
+    deadlines.arm(note)
+    assert deadlines.pop_due(9) is None
     note.due_ns = 20
-    assert agenda.pop_due(10) is None
-    assert agenda.next_due_ns() == 20
+    assert deadlines.pop_due(10) is None
+    assert deadlines.next_due_ns() == 20
     note.due_ns = NEVER_NS
-    assert agenda.pop_due(10**9) is None
+    assert deadlines.pop_due(10**9) is None
 
 
 def test_who_waits_is_told_of_an_earlier_time_only():
     told: list[int] = []
-    agenda = Agenda(told.append)
+    deadlines = DeadlineQueue(told.append)
     for due_ns in (10, 20, 5, 5, 7):
         note = Note(0)
         note.due_ns = due_ns
-        agenda.arm(note)
+        deadlines.arm(note)
     assert told == [10, 5]
 
 
 def test_a_million_turns_move_few_entries():
     """Each turn moves its limit on by 40 ms: one entry is put back every 40 ms, not one a turn."""
-    agenda = Agenda()
+    deadlines = DeadlineQueue()
     note = Note(0)
     now_ns = 0
     for _ in range(1_000_000):
         note.due_ns = now_ns + 40 * MS
         if note.due_ns < note.armed_ns:
-            agenda.arm(note)
+            deadlines.arm(note)
         now_ns += 3_000
-        if agenda._heap[0][0] <= now_ns:
-            assert agenda.pop_due(now_ns) is None
+        if deadlines._heap[0][0] <= now_ns:
+            assert deadlines.pop_due(now_ns) is None
         note.due_ns = NEVER_NS
-    assert agenda._ticket <= 2 * 3_000 * MS // (40 * MS)
-    assert len(agenda._heap) <= 2
+    assert deadlines._ticket <= 2 * 3_000 * MS // (40 * MS)
+    assert len(deadlines._heap) <= 2
 
 
 STEPS = st.lists(
@@ -83,7 +83,7 @@ STEPS = st.lists(
 def test_it_agrees_with_a_naive_model(steps: list[tuple[str, int, int]]):
     """Invariant: whatever is armed and moved, what is popped is what a plain look over all would find."""
     told: list[int] = []
-    agenda = Agenda(told.append)
+    deadlines = DeadlineQueue(told.append)
     notes = [Note(number, rank=number) for number in range(4)]
     now_ns = 0
     for what, number, amount in steps:
@@ -91,7 +91,7 @@ def test_it_agrees_with_a_naive_model(steps: list[tuple[str, int, int]]):
             now_ns += number
             while True:
                 model = min(((n.due_ns, n.rank) for n in notes if n.due_ns <= now_ns), default=None)
-                popped = agenda.pop_due(now_ns)
+                popped = deadlines.pop_due(now_ns)
                 assert (popped and (popped.due_ns, popped.rank)) == model
                 if popped is None:
                     break
@@ -100,6 +100,6 @@ def test_it_agrees_with_a_naive_model(steps: list[tuple[str, int, int]]):
             note = notes[number]
             note.due_ns = now_ns + amount if what == "set" else NEVER_NS
             if note.due_ns < note.armed_ns:
-                agenda.arm(note)
-        assert agenda.next_due_ns() == min(n.due_ns for n in notes)
+                deadlines.arm(note)
+        assert deadlines.next_due_ns() == min(n.due_ns for n in notes)
         assert all(n.armed_ns <= n.due_ns or n.armed_ns == NEVER_NS == n.due_ns for n in notes)

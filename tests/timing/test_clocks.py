@@ -55,7 +55,7 @@ async def test_our_sleep_is_exact_and_leaves_nothing_when_cancelled(virtual_cloc
         with trio.move_on_after(1):
             await sleep_until_ns(keeper, 10 * S)
         await trio.sleep(20)
-        assert virtual_clock.agenda.next_due_ns() == 2**62
+        assert virtual_clock.deadlines.next_due_ns() == 2**62
 
 
 async def test_sleepers_of_both_kinds_wake_in_time_order(virtual_clock: VirtualClock):

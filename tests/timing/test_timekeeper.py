@@ -6,11 +6,11 @@ from typing import Any
 
 import trio
 
-from flagfall.timing import MS, Appointment, sleep_until_ns, timekeeping
+from flagfall.timing import MS, Deadline, sleep_until_ns, timekeeping
 from tests.fakes import CountTask, Sleeper, play_here
 
 
-class Alarm(Appointment):
+class Alarm(Deadline):
     def __init__(self) -> None:
         super().__init__()
         self.fired = trio.Event()
@@ -30,15 +30,15 @@ async def test_it_wakes_for_what_is_armed_later_and_due_earlier():
         late, early = Alarm(), Alarm()
         began_ns = keeper.now()
         late.due_ns = began_ns + 60_000 * MS
-        keeper.agenda.arm(late)
+        keeper.deadlines.arm(late)
         await trio.sleep(0.005)
         early.due_ns = began_ns + 20 * MS
-        keeper.agenda.arm(early)
+        keeper.deadlines.arm(early)
         with trio.fail_after(5):
             await early.fired.wait()
         assert early.at_ns >= began_ns + 20 * MS
         late.due_ns = keeper.now() + MS
-        keeper.agenda.arm(late)
+        keeper.deadlines.arm(late)
         with trio.fail_after(5):
             await late.fired.wait()
 
@@ -71,7 +71,7 @@ async def test_matches_that_overlap_share_one():
         assert tasks_living() == now
         alarm = Alarm()
         alarm.due_ns = one.now() + 5 * MS
-        one.agenda.arm(alarm)
+        one.deadlines.arm(alarm)
         with trio.fail_after(5):
             await alarm.fired.wait()
 
@@ -86,8 +86,8 @@ async def test_turns_hardly_touch_the_heap():
             return super().step(action)
 
     async with timekeeping() as keeper:
-        before = keeper.agenda._ticket
+        before = keeper.deadlines._ticket
         began_ns = keeper.now()
         await play_here(Long(10**9), act, steps=20_000)
         spans = (keeper.now() - began_ns) // (40 * MS) + 1
-        assert keeper.agenda._ticket - before <= 2 * spans + 10
+        assert keeper.deadlines._ticket - before <= 2 * spans + 10

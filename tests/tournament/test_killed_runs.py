@@ -120,7 +120,7 @@ def agents_of(runner: int) -> list[int]:
     return [
         pid
         for pid in descendants(runner)
-        if b"-m\0flagfall.agents" in command(pid) and b"guardian" not in command(pid)
+        if b"-m\0flagfall.agents" in command(pid) and b"supervisor" not in command(pid)
     ]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flagfall.events import Event, SeatFell, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
-from flagfall.kernel.match import MatchResult, SeatReport
-from flagfall.kernel.outcomes import SeatTally
+from flagfall.events import Event, SeatDisqualified, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
+from flagfall.kernel.outcomes import MatchResult, SeatReport, SeatStats
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS
 from flagfall.tournament.records import MatchRecord, MatchSpec
@@ -40,7 +39,7 @@ def watch(*events: Event) -> MatchObserver:
         (late(100, credit_ms=10), stall(100, 10)),
         (late(100), stall(150, 48)),  # it began within NEAR_NS of the verdict
         (stall(58, 30), late(100)),
-        (SeatFell(900 * MS, 0, "late"), stall(901, 20)),
+        (SeatDisqualified(900 * MS, 0, "late"), stall(901, 20)),
     ],
 )
 def test_a_late_turn_that_coincides_with_a_stall_touches_the_match(events: tuple[Event, ...]) -> None:
@@ -56,7 +55,7 @@ def test_a_late_turn_that_coincides_with_a_stall_touches_the_match(events: tuple
         (stall(100, 10, seat=1), late(100, credit_ms=10)),  # the other agent's doing
         (stall(50, 10), late(100)),  # long before the turn began
         (late(100), stall(160, 50)),
-        (SeatFell(900 * MS, 0, "crashed"), stall(900, 20)),
+        (SeatDisqualified(900 * MS, 0, "crashed"), stall(900, 20)),
     ],
 )
 def test_what_does_not_touch_it(events: tuple[Event, ...]) -> None:
@@ -64,7 +63,7 @@ def test_what_does_not_touch_it(events: tuple[Event, ...]) -> None:
 
 
 def record(made: MatchObserver, *, last: int | None = None, seats: int = 2) -> MatchRecord:
-    tally = SeatTally(reward=3, turns=4)
+    tally = SeatStats(reward=3, turns=4)
     reports = tuple(SeatReport(name, None, "", tally) for name in SPEC.entrants[:seats])
     result = MatchResult("finished", 4, reports, (), 7)
     spec = MatchSpec(SPEC.id, SPEC.entrants[:seats], SPEC.task, SPEC.seed)
@@ -88,6 +87,6 @@ def test_only_the_last_instances_count_where_the_task_says_so() -> None:
 
 def test_plain_turns_that_come_together_count_one_by_one() -> None:
     made = MatchObserver(1, CONTROL)
-    made.take_turns(TurnsPlayed(0, [0, 10, 10], [0] * 3, [0] * 3, [0] * 3, [5, 7, 9]))
+    made.write_batch(TurnsPlayed(0, [0, 10, 10], [0] * 3, [0] * 3, [0] * 3, [5, 7, 9]))
     assert record(made, seats=1).seats[0].thinking == ((5, 1), (7, 1), (9, 1))
     assert record(made, seats=1).seats[0].think_p50_ns == 7

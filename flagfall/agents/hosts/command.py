@@ -18,7 +18,7 @@ from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_command
 from flagfall.agents.spec import COMMAND, foreign_name
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import Seat
 
 

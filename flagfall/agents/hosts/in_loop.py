@@ -18,7 +18,7 @@ from flagfall.agents.agent import PlayedAgent, adapt
 from flagfall.agents.hosts.cancellation import Leash, drive, unshield
 from flagfall.agents.loop import play_seat, settled
 from flagfall.errors import AgentFault, UsageError
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing.cpu_clock import counting_steps

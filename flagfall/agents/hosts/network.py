@@ -28,7 +28,7 @@ from flagfall.agents.wire.admission import Door, Joining, Opening
 from flagfall.agents.wire.session import Payloads, WireTalk
 from flagfall.errors import AgentFault, UsageError, nearest
 from flagfall.kernel.channels.pipes import Bytes, PayloadPipe
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing import TimeControl
 

@@ -16,7 +16,7 @@ from flagfall.agents.hosts.subprocess_session import play_by_wire
 from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import Seat
 
 

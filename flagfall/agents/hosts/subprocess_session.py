@@ -12,7 +12,7 @@ from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.supervised import Guarded, play_guarded
 from flagfall.agents.wire.session import CLOSE_SECONDS, Wire, WireTalk
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import Seat
 
 

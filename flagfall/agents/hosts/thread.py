@@ -22,7 +22,7 @@ from flagfall.agents.wire.session import CLOSE_SECONDS, Wire, WireTalk
 from flagfall.agents.wire.worker import TurnTimes, serve
 from flagfall.errors import HostFault
 from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import Seat
 from flagfall.timing.clocks import clock_of
 

@@ -28,7 +28,8 @@ from typing import Final
 
 import attrs
 
-SILENCE: Final = 0x20
+from flagfall.kernel.channels.codecs import SILENCE
+
 TAPE_STEPS: Final = 4_096
 """How many steps a tape keeps: more than a terminal of 200 columns and 70 rows can show."""
 

@@ -22,8 +22,9 @@ from typing import Final
 import attrs
 
 from flagfall.agents.learner.answers import Answers
-from flagfall.agents.learner.turn_taking import SILENCE, Ear
-from flagfall.kernel.match import Briefing
+from flagfall.agents.learner.turn_taking import Ear
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.kernel.hosting import Briefing
 
 _CLOSE_EVERY: Final = 4
 """An answer that is not taken for complete is closed again every so many bytes."""

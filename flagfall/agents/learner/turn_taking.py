@@ -13,7 +13,7 @@ it is must be known *before* the teacher falls silent. The idea:
 
 from __future__ import annotations
 
-__all__ = ["SILENCE", "Ear", "TurnRule", "fit"]
+__all__ = ["Ear", "TurnRule", "fit"]
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,7 @@ from typing import Final
 
 import attrs
 
-SILENCE: Final = 0x20
-"""What a side says that has nothing to say: one space."""
+from flagfall.kernel.channels.codecs import SILENCE
 
 _FULL_STOP: Final = b"."
 

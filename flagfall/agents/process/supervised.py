@@ -183,7 +183,7 @@ async def supervise(guarded: Guarded, seat: Seat, play: Callable[[ExitStack], Aw
                 nursery.cancel_scope.cancel()
     finally:
         await guarded.end()
-        seat.said = guarded.said
+        seat.stderr_tail = guarded.said
     if isinstance(fault, AgentFault):
         raise guarded.with_last_words(fault) from fault
     if fault is not None:

@@ -12,8 +12,8 @@ from flagfall.kernel.channels.codecs import BITS_PER_BYTE, SILENCE, bits_to_text
 class StandardSerializer:
     """Text as bits: UTF-8, each byte most significant bit first; silence is a space."""
 
-    SILENCE_TOKEN: Final = SILENCE
-    SILENCE_ENCODING: Final = text_to_bits(SILENCE)
+    SILENCE_TOKEN: Final = chr(SILENCE)
+    SILENCE_ENCODING: Final = text_to_bits(SILENCE_TOKEN)
 
     def to_binary(self, message: str) -> str:
         """Return a text as characters `0` and `1`."""
@@ -31,8 +31,8 @@ class StandardSerializer:
 class IdentitySerializer:
     """Text as itself."""
 
-    SILENCE_TOKEN: Final = SILENCE
-    SILENCE_ENCODING: Final = SILENCE
+    SILENCE_TOKEN: Final = chr(SILENCE)
+    SILENCE_ENCODING: Final = SILENCE_TOKEN
 
     def to_binary(self, message: str) -> str:
         """Return the text."""

@@ -19,7 +19,7 @@ from flagfall.agents.samples.langroom_solver import (
 from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.samples.q_learning import BYTES, GAME_ACTIONS, QLearningAgent
 from flagfall.agents.samples.space_sampler import any_value
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 
 _SPACE: Final = 0x20
 _PRINTABLE: Final = range(0x20, 0x7F)

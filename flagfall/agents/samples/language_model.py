@@ -24,7 +24,8 @@ import msgspec
 import trio
 
 from flagfall.errors import FlagfallError, UsageError
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.kernel.hosting import Briefing
 from flagfall.timing import MS, NEVER_NS, ElapsedTimer, S
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class LanguageModel:
     # Byte tasks.
 
     async def _converse(self, byte: int, reward: float, timer: ElapsedTimer) -> int:
-        silence = 0x20 if self._nil is None else int(self._nil)
+        silence = SILENCE if self._nil is None else int(self._nil)
         if reward:
             self._heard.append(f"\n[reward {reward:g}]\n")
             self._to_say.clear()

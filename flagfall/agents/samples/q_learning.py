@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from flagfall.kernel.channels.arrays import msgpack_encoder
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 
 GAME_ACTIONS: Final = 6
 """Nothing, left, right, up, down, use: the actions of VGDL games."""

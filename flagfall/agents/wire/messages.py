@@ -58,8 +58,9 @@ from flagfall.kernel.channels.arrays import (
     restore_arrays,
 )
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.kernel.channels.envelope import Envelope, Late, Phase
+from flagfall.kernel.channels.envelope import Envelope, LateNotice
 from flagfall.kernel.spaces import Spaces
+from flagfall.timing.phases import Phase
 
 WIRE_VERSION: Final = 1
 
@@ -119,7 +120,7 @@ class Ask(_Message, frozen=True):
     observation: Any
     reward: Any
     limit_ns: int | None
-    late: Late | UnsetType = UNSET
+    late: LateNotice | UnsetType = UNSET
     spaces: Spaces | UnsetType = UNSET
 
     @property

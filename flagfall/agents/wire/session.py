@@ -32,7 +32,7 @@ from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError
 from flagfall.kernel.channels.lines import LineError
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.spaces import Spaces, spaces_of

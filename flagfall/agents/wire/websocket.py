@@ -2,7 +2,7 @@
 
 Rule 1: a message is taken whole and bounded: neither its length nor the number of its parts has no end.
 Rule 2: no compression: a small message cannot become a large one.
-Rule 3: whoever pings is answered, `MAX_PINGS` times for each message.
+Rule 3: pings are answered; at most `MAX_PINGS` pings and pongs are taken for each message.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from wsproto.events import (
     Event,
     Message,
     Ping,
+    Pong,
     RejectConnection,
     Request,
     TextMessage,
@@ -126,14 +127,15 @@ class WebSocketPayloads:
                 if event.code in _BROKEN:
                     raise FrameError(f"no WebSocket: {event.reason or event.code}")
                 raise trio.EndOfChannel
-            if isinstance(event, Ping):
+            if isinstance(event, Ping | Pong):
                 pings += 1
-                await self._say(event.response())
+                if isinstance(event, Ping):
+                    await self._say(event.response())
             elif isinstance(event, Message):
                 parts += 1
                 whole += self._data_of(event)
             if pings > MAX_PINGS or parts > MAX_PARTS:
-                raise FrameError("a flood of pings, or of pieces of one message")
+                raise FrameError("a flood of pings or pongs, or of pieces of one message")
             if len(whole) > self._max_bytes:
                 raise FrameError(f"a message of {len(whole)} bytes and more; {self._max_bytes} is the limit")
             if isinstance(event, Message) and event.message_finished:

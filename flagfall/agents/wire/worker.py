@@ -42,7 +42,7 @@ from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
 from flagfall.kernel.channels.lines import LineReader
 from flagfall.kernel.channels.pipes import READ_BYTES
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.spaces import has_arrays
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs

@@ -4,7 +4,8 @@ The environment listens as a PAIR socket does; the learner connects, says `hello
 turn a reward and a token, each a message of its own, and answers with a token. `docs/remote.md` has the wire.
 
 Rule: the wire has no numbers of turns, so the order must say what answers what. A turn goes out only when
-    the answer to the one before has come, however late; whatever else has come by then answers nothing.
+    the answer to the one before has come, however late; whatever else has come by then answers nothing, up
+    to `MAX_DROPPED` messages.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 __all__ = ["RemoteLearnerHost", "is_remote", "parse_remote"]
 
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final, Literal
 
@@ -28,7 +29,7 @@ from flagfall.agents.zmq.messages import is_remote, read_reply, reward_text, tok
 from flagfall.agents.zmq.pair_socket import LearnerDoor, LearnerLink, LinkLost
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.match import Briefing
+from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NowNs, TimeControl
@@ -36,8 +37,12 @@ from flagfall.timing import NowNs, TimeControl
 DEFAULT_PORT: Final = 5556
 """The port of round 1, which its example learners connect to."""
 
+MAX_DROPPED: Final = 1_000
+"""Replies that answer nothing and are dropped before a token is sent, at most: as many as a ZeroMQ socket
+queues by default. Reading on would never end where the learner sends as fast as it is read."""
+
 MAX_DROPPED_AT_ONCE: Final = 100
-"""After so many replies that answer nothing the rest of the loop runs; each takes some microseconds."""
+"""After so many of them the rest of the loop runs; each takes some microseconds."""
 
 READ_LAST_SECONDS: Final = 0.05
 """How long a learner that we started has to read its last reward. It cannot know that the match is over, so
@@ -263,8 +268,8 @@ class _Talk:
         if link.owes:
             await link.receive()
             link.owes = False
-        while link.stayed and link.receive_nowait() is not None:
-            await trio.lowlevel.checkpoint()
+        if link.stayed:
+            await _drop_surplus(link, lambda _frames: None)
         if self._is_up:
             return
         self._is_up = True
@@ -313,13 +318,29 @@ class _Talk:
             self._bits = spaces.observation == spaces.action == _BIT
 
     async def _drop_what_answers_nothing(self, link: LearnerLink) -> None:
-        """Before a token is sent, all replies are answers to earlier ones, and those have theirs."""
-        dropped = 0
-        while (frames := link.receive_nowait()) is not None:
-            self._seat.reply(read_reply(frames, bits=self._bits), self._newest)
-            dropped += 1
-            if dropped % MAX_DROPPED_AT_ONCE == 0:
-                await trio.lowlevel.checkpoint()
+        """Drop what has come before the token: it cannot be the reply to it."""
+        await _drop_surplus(
+            link, lambda frames: self._seat.reply(read_reply(frames, bits=self._bits), self._newest)
+        )
+
+
+async def _drop_surplus(link: LearnerLink, drop: Callable[[list[bytes]], None]) -> None:
+    """Take the messages that have come already, `MAX_DROPPED` at most.
+
+    Args:
+        link: to the learner.
+        drop: gets each of them, as its frames.
+
+    Raises:
+        LinkLost: the learner is gone.
+    """
+    for dropped in range(1, MAX_DROPPED + 1):
+        frames = link.receive_nowait()
+        if frames is None:
+            return
+        drop(frames)
+        if dropped % MAX_DROPPED_AT_ONCE == 0:
+            await trio.lowlevel.checkpoint()
 
 
 async def _play_with_program(sitting: _Sitting, command: list[str]) -> None:
@@ -344,7 +365,7 @@ async def _play_with_program(sitting: _Sitting, command: list[str]) -> None:
             nursery.cancel_scope.cancel()
     finally:
         await guarded.end()
-        sitting.seat.said = guarded.said
+        sitting.seat.stderr_tail = guarded.said
     if fault is not None:
         raise guarded.with_last_words(fault) if isinstance(fault, AgentFault) else fault
 

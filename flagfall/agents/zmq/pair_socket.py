@@ -90,19 +90,23 @@ class LearnerLink:
         return frames
 
     def receive_nowait(self) -> list[bytes] | None:
-        """The next message, if there is one.
+        """Return the next message, if one is there; reads once at most.
+
+        One read is longer than any message, so it brings a whole one unless the learner sends something else:
+        commands of the protocol, which a learner may send without end.
 
         Raises:
             LinkLost: there will be none.
         """
-        while (frames := self._next_message()) is None:
-            data = self._pipe.read_nowait()
-            if data is None:
-                return None
-            if not data:
-                raise Disconnected
-            self._peer.feed(data)
-        return frames
+        if (frames := self._next_message()) is not None:
+            return frames
+        data = self._pipe.read_nowait()
+        if data is None:
+            return None
+        if not data:
+            raise Disconnected
+        self._peer.feed(data)
+        return self._next_message()
 
     def _next_message(self) -> list[bytes] | None:
         try:

@@ -25,6 +25,7 @@ def check_host(
         list[Literal["task", "thread", "process", "sandbox"]] | None,
         Parameter(name=["--place", "-p"], consume_multiple=True, negative=""),
     ] = None,
+    only: Annotated[list[str] | None, Parameter(negative="")] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
     """Play every bad agent on every host of this machine, and print what becomes of it.
@@ -37,23 +38,39 @@ def check_host(
     Args:
         place: Where the agents run; by default everywhere that this machine has: in the event loop
             (`task`), in a thread, in a process, in a process in a sandbox.
+        only: Play only the agents whose name or description contains this text, such as `memory`; several
+            times for several texts.
         json: Print one JSON object instead of a table; times in nanoseconds.
     """
-    from flagfall.testing.adversarial.matrix import PLACES, run_matrix
+    from flagfall.testing.adversarial.matrix import PLACES, matrix_rows, run_matrix
 
     places = list(dict.fromkeys(place or PLACES))
+    texts = only or []
+    for text in texts:
+        if not any(matrix_rows(places, [text])):
+            raise UsageError(_no_such_agent(text, places))
     missing = "" if "sandbox" not in places else _no_sandbox()
     if missing and place:
         raise UsageError(missing)
     if missing:
         places.remove("sandbox")
     findings = []
-    for finding in run_matrix(places):
+    total = len(list(matrix_rows(places, texts)))
+    for finding in run_matrix(places, texts):
         findings.append(finding)
         if not json:
-            _tell_progress(len(findings), places)
+            _tell_progress(len(findings), total)
     _show(findings, missing, json=json)
     return 0 if all(finding.as_expected for finding in findings) else _DIFFERS
+
+
+def _no_such_agent(text: str, places: Sequence[Place]) -> str:
+    from flagfall.errors import nearest
+    from flagfall.testing.adversarial.matrix import matrix_rows
+
+    where = f" in a {' or '.join(places)}" if any(matrix_rows(only=[text])) else ""
+    names = dict.fromkeys(row.agent for row, _ in matrix_rows(places))
+    return f"--only {text}: no agent{where} has this in its name or description{nearest(text, names)}"
 
 
 def _no_sandbox() -> str:
@@ -67,13 +84,10 @@ def _no_sandbox() -> str:
     return ""
 
 
-def _tell_progress(done: int, places: Sequence[Place]) -> None:
+def _tell_progress(done: int, total: int) -> None:
     import sys
 
-    from flagfall.testing.adversarial.matrix import matrix_rows
-
     if sys.stderr.isatty():
-        total = len(list(matrix_rows(places)))
         end = "\r" if done < total else "\r\033[K"
         print(f"{done} of {total}", end=end, file=sys.stderr, flush=True)
 

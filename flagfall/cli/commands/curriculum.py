@@ -166,7 +166,7 @@ def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, floa
     import inspect
 
     from flagfall.errors import UsageError
-    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.seeding import derive_seed
 
     reply = getattr(given, "reply", None)

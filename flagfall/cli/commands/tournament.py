@@ -49,8 +49,8 @@ def tournament(
         dry_run: Print the schedule and an estimate, and play nothing.
         quiet: Do not tell how far it is.
     """
+    from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tournament.exports import check_format
-    from flagfall.tournament.model import MAX_SEED
     from flagfall.tournament.plan.parser import PLANS, load_plan
 
     if jobs is not None and jobs < 1:

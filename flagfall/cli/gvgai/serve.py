@@ -136,7 +136,7 @@ def _tell(session: Session) -> None:
     elif session.result is None:
         _say(f"{session.name} has connected")
     else:
-        fell = session.result.seats[0].fell
+        fell = session.result.seats[0].disqualified
         _say(f"{session.name} is through" if fell is None else f"{session.name} is out: {fell}")
 
 

@@ -23,7 +23,7 @@ from flagfall.agents.zmq.messages import is_remote
 from flagfall.cli.runs.results_file import check_results
 from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
 from flagfall.errors import UsageError
-from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.seeding import MAX_SEED, derive_seed
 from flagfall.playing import (
     DEFAULT_TIME_CONTROL,
     HostKind,
@@ -44,12 +44,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flagfall.agents.wire.admission import Joining
-    from flagfall.kernel.match import AgentHost
+    from flagfall.kernel.hosting import AgentHost
 
 NO_OPTIONS: Final = TaskOptions()
-
-MAX_SEED: Final = 2**63 - 1
-"""What `derive_seed` gives at most; also what a journal can hold."""
 
 _MATCH_START: Final = b'{"event":"match"'
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"

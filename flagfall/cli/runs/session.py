@@ -23,7 +23,7 @@ from flagfall.recording.round1_results import ResultsSink
 
 if TYPE_CHECKING:
     from flagfall.cli.runs.plan import Plan, PlannedMatch
-    from flagfall.kernel.roles import Sink
+    from flagfall.kernel.sinks import Sink
 
 
 class Session:

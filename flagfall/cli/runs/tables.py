@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.cli.console.output import duration, harmless, number, print_table, table
-from flagfall.kernel.match import MatchResult, SeatReport, TaskTally
+from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,10 +47,10 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool) -> None:
 
 
 def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
-    tally = seat.tally
+    tally = seat.stats
     return [
         harmless(seat.agent),
-        result.reason if seat.fell is None else f"fell: {seat.fell}",
+        result.reason if seat.disqualified is None else f"fell: {seat.disqualified}",
         number(tally.turns),
         number(tally.reward),
         f"{tally.reward / max(1, tally.turns):.4f}",
@@ -67,18 +67,18 @@ def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
 
 def _mean_think_ns(seat: SeatReport) -> float:
     """Over the turns that it was there for."""
-    return seat.tally.think_ns / max(1, seat.tally.turns - seat.tally.absent)
+    return seat.stats.think_ns / max(1, seat.stats.turns - seat.stats.absent)
 
 
 def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
     """By task, and in a series by agent; matches of one agent together."""
     words = ("task", "agent") if several else ("task",)
     rows = table(*words, numbers=("played", "solved", "failed", "steps", "reward", "per step"))
-    sums: dict[tuple[str, str], TaskTally] = {}
+    sums: dict[tuple[str, str], TaskStats] = {}
     for match in played:
         agents = ", ".join(seat.agent for seat in match.result.seats)
         for task in match.result.tasks:
-            total = sums.setdefault((task.task, agents), TaskTally(task.task))
+            total = sums.setdefault((task.task, agents), TaskStats(task.task))
             for field in ("played", "solved", "failed", "steps", "reward"):
                 setattr(total, field, getattr(total, field) + getattr(task, field))
     order = {task: place for place, task in enumerate(dict.fromkeys(task for task, _ in sums))}
@@ -100,10 +100,10 @@ def print_falls(played: Sequence[PlayedMatch], *, several: bool) -> None:
     """Print what every agent that is out fell over, the end of it."""
     for match in played:
         for seat in match.result.seats:
-            if seat.fell is None:
+            if seat.disqualified is None:
                 continue
             where = f" in match {match.planned.number}" if several else ""
-            print(f"{harmless(seat.agent)} fell{where}: {seat.fell}")
+            print(f"{harmless(seat.agent)} fell{where}: {seat.disqualified}")
             lines = harmless(seat.detail).strip().splitlines()
             if len(lines) > DETAIL_LINES:
                 print(f"    ... ({len(lines) - DETAIL_LINES} lines before)")
@@ -134,10 +134,10 @@ def as_data(match: PlayedMatch) -> dict[str, Any]:
         "seats": [
             {
                 "agent": seat.agent,
-                "fell": seat.fell,
+                "fell": seat.disqualified,
                 "detail": seat.detail,
-                "said": seat.said,
-                **attrs.asdict(seat.tally),
+                "said": seat.stderr_tail,
+                **attrs.asdict(seat.stats),
                 "think_mean_ns": round(_mean_think_ns(seat)),
             }
             for seat in result.seats

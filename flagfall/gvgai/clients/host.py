@@ -35,7 +35,7 @@ from flagfall.gvgai.hosts import ConnectedHost
 from flagfall.timing.durations import S
 
 if TYPE_CHECKING:
-    from flagfall.kernel.match import Briefing
+    from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.learning_track import Track
 

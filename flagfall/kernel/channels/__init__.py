@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from flagfall.kernel.channels.envelope import Envelope as Envelope
-from flagfall.kernel.channels.envelope import Late as Late
-from flagfall.kernel.channels.envelope import Phase as Phase
-from flagfall.kernel.channels.envelope import Reply as Reply
+from flagfall.kernel.channels.envelope import LateNotice as LateNotice
 from flagfall.kernel.channels.handoff import HandoffReceiveChannel as HandoffReceiveChannel
 from flagfall.kernel.channels.handoff import HandoffSendChannel as HandoffSendChannel
 from flagfall.kernel.channels.handoff import open_handoff_channel as open_handoff_channel

@@ -24,8 +24,8 @@ from typing import Final
 
 from flagfall.errors import FlagfallError
 
-SILENCE: Final = " "
-"""What is said when nothing is: the same character on both wires."""
+SILENCE: Final = 0x20
+"""The byte of a side that says nothing: one space."""
 
 BITS_PER_BYTE: Final = 8
 

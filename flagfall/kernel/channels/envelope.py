@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["Envelope", "Late", "Phase", "Reply"]
+__all__ = ["Envelope", "LateNotice"]
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 
 from flagfall.events import Verdict
-
-Phase: TypeAlias = Literal["start", "init", "act", "result"]
-"""What is asked of the agent.
-
-- `start`: come up; the observation is what the agent may know before it plays (`Briefing` fields).
-- `init`: a task begins; the observation is its first.
-- `act`: choose an action.
-- `result`: a task is over; the observation is its last one, the reward its last reward.
-"""
+from flagfall.timing.phases import Phase
 
 
-class Late(Struct, frozen=True):
+class LateNotice(Struct, frozen=True):
     """What an agent is told of a turn that was not its own action.
 
     Attributes:
@@ -52,16 +44,4 @@ class Envelope(Struct, gc=False):
     observation: Any = None
     reward: Any = 0
     phase: Phase = "act"
-    late: Late | None = None
-
-
-class Reply(Struct, frozen=True):
-    """One answer of an agent.
-
-    Attributes:
-        number: the number of the envelope that it answers.
-        action: the action for `act`; whatever the phase asks for else.
-    """
-
-    number: int
-    action: Any = None
+    late: LateNotice | None = None

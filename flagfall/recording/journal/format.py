@@ -1,6 +1,6 @@
 """How a journal stands in its file: an event or many turns a line, and a seal after every batch. Pure.
 
-    {"event":"match","at_ns":0,"schema":2, ...}
+    {"event":"match","at_ns":0,"schema":3, ...}
     {"event":"turns","turn":0,"at_ns":[2031,1977,...],"observation":[97,...],"reward":[0,...],"action":[32,...],
      "spent_ns":[1210,...]}
     {"event":"turn","at_ns":43110274,"turn":61,"observation":98, ... ,"verdict":"late"}
@@ -41,29 +41,33 @@ __all__ = [
 ]
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from flagfall.events import (
+    ON_TIME,
+    SCHEMA,
     Event,
     MatchEnded,
     MatchStarted,
     ReplyDropped,
-    SeatFell,
+    SeatDisqualified,
     SeatReady,
     StallSeen,
     TaskEnded,
     TaskStarted,
     TurnPlayed,
     TurnsPlayed,
+    Verdict,
 )
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.digests import restored, update
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 BATCH_EVENTS: Final = 256
 """A batch ends with the line that makes it so many events: a broken seal names less than twice as many."""
@@ -89,7 +93,38 @@ _AnyEvent: TypeAlias = (
     | TurnPlayed
     | TurnsPlayed
     | ReplyDropped
-    | SeatFell
+    | SeatDisqualified
+    | StallSeen
+    | TaskEnded
+    | MatchEnded
+)
+
+
+_FIRST_WITH_DISQUALIFIED: Final = 3
+"""The first schema with today's words for a disqualified seat."""
+
+_VERDICTS: Final[Mapping[str, Verdict]] = MappingProxyType({"fallen": "disqualified", "on time": ON_TIME})
+"""Verdicts of older schemas that have another word now; `ON_TIME` is one object for all."""
+
+
+class _Fell(SeatDisqualified, frozen=True, tag="fell"):
+    """A disqualified seat in the words of schemas 1 and 2."""
+
+
+class _OldTurn(TurnPlayed, frozen=True, tag="turn", gc=False):
+    """A turn with the verdicts of schemas 1 and 2."""
+
+    verdict: Literal["on time", "late", "overrun", "illegal", "fallen", "absent"] = ON_TIME  # type: ignore[assignment]
+
+
+_OldEvent: TypeAlias = (
+    MatchStarted
+    | SeatReady
+    | TaskStarted
+    | _OldTurn
+    | TurnsPlayed
+    | ReplyDropped
+    | _Fell
     | StallSeen
     | TaskEnded
     | MatchEnded
@@ -102,6 +137,7 @@ class _Schema(msgspec.Struct):
 
 _encoder = json_encoder()
 _decode: Callable[[bytes], Any] = json_decoder(_AnyEvent)
+_decode_old: Callable[[bytes], Any] = json_decoder(_OldEvent)
 _decode_schema: Callable[[bytes], Any] = json_decoder(_Schema)
 
 encode: Final[Callable[[Any], bytes]] = _encoder.encode
@@ -128,14 +164,30 @@ class Sealer:
         return seal
 
 
-def decode_events(line: bytes) -> Sequence[Event]:
-    """The event or the turns in a line; a long observation comes as its `Digest`.
+def decode_events(line: bytes, schema: int = SCHEMA) -> Sequence[Event]:
+    """Return the event or the turns in a line, in today's words; a long observation comes as its `Digest`.
+
+    Args:
+        line: the line.
+        schema: the schema of the journal that it stands in.
 
     Raises:
         CodecError: there is none.
     """
-    found: _AnyEvent = _decode(line)
+    found: Any = _decode(line) if schema >= _FIRST_WITH_DISQUALIFIED else _renewed(_decode_old(line))
     return _expanded(found) if isinstance(found, TurnsPlayed) else [_with_arrays(found)]
+
+
+def _renewed(event: _OldEvent) -> _AnyEvent:
+    """Return an event of an older schema in the words of today's."""
+    if isinstance(event, _Fell):
+        return SeatDisqualified(event.at_ns, event.seat, event.reason, event.detail)
+    if isinstance(event, _OldTurn):
+        values = {field: getattr(event, field) for field in TurnPlayed.__struct_fields__}
+        verdict = values["verdict"]
+        values["verdict"] = _VERDICTS.get(verdict, verdict)
+        return TurnPlayed(**values)
+    return event
 
 
 def _expanded(turns: TurnsPlayed) -> Sequence[Event]:

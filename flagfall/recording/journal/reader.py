@@ -129,8 +129,8 @@ def _sealed(number: int, held: list[bytes], line: bytes, digits: str) -> Batch:
     return Batch(number, tuple(held), "damaged", what)
 
 
-def check_schema(path: Path, line: bytes) -> None:
-    """Refuse a journal by its first line.
+def check_schema(path: Path, line: bytes) -> int:
+    """Return the schema in the first line of a journal, and refuse one that cannot be read.
 
     Raises:
         JournalError: a newer flagfall wrote it, or nothing of the kind did.
@@ -146,6 +146,7 @@ def check_schema(path: Path, line: bytes) -> None:
             None,
             f"a newer flagfall wrote this journal: its schema is {schema}, and this one reads up to {SCHEMA}",
         )
+    return schema
 
 
 def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
@@ -160,13 +161,14 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
     """
     path = Path(path)
     turn: int | None = None
+    schema = SCHEMA
     with closing(batches(path)) as parts:
         for batch in parts:
             if batch.line == 1 and (batch.lines or batch.state != "damaged"):
-                check_schema(path, batch.lines[0] if batch.lines else b"")
+                schema = check_schema(path, batch.lines[0] if batch.lines else b"")
             if batch.state == "damaged":
                 raise JournalError(path, batch.line, turn, f"{batch.what} (a batch begins here)")
-            for event in _events(path, batch, turn):
+            for event in _events(path, batch, turn, schema):
                 if type(event) is TurnPlayed:
                     turn = event.turn
                 yield event
@@ -174,10 +176,10 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
                 raise JournalTruncated(path, batch.line + len(batch.lines), turn, batch.what)
 
 
-def _events(path: Path, batch: Batch, turn: int | None) -> Iterator[Event]:
+def _events(path: Path, batch: Batch, turn: int | None, schema: int) -> Iterator[Event]:
     for line, text in enumerate(batch.lines, batch.line):
         try:
-            events = decode_events(text)
+            events = decode_events(text, schema)
         except CodecError as error:
             raise JournalError(path, line, turn, f"no event: {error}") from None
         for event in events:

@@ -32,7 +32,7 @@ import trio
 from msgspec.structs import replace
 
 from flagfall.errors import HostFault
-from flagfall.events import Event, MatchEnded, MatchStarted, SeatFell, TurnPlayed, TurnsPlayed
+from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, TurnPlayed, TurnsPlayed
 from flagfall.recording.journal.digests import kept
 from flagfall.recording.journal.disk_thread import disk
 from flagfall.recording.journal.file import JournalFile, check_writable, is_compressed
@@ -87,7 +87,7 @@ class JournalStatistics:
 class Journal:
     """A sink that writes a match to a file. For one match.
 
-    It is a `WritingSink` (`flagfall.kernel.match`), and a `TurnsSink` (`flagfall.kernel.roles`).
+    It is a `WritingSink` (`flagfall.kernel.match`), and a `BatchSink` (`flagfall.kernel.roles`).
 
     Args:
         path: the file; it is created, or made empty, when the first event comes. A name that ends in
@@ -151,7 +151,7 @@ class Journal:
         """
         self._add(self._encoded(event), 1)
 
-    def take_turns(self, turns: TurnsPlayed) -> None:
+    def write_batch(self, turns: TurnsPlayed) -> None:
         """Take plain turns; never blocks.
 
         Raises:
@@ -170,7 +170,7 @@ class Journal:
         if type(event) is MatchStarted:
             self._virtual = event.clock == "virtual"
             self._wake.set()
-        elif type(event) is SeatFell or type(event) is MatchEnded:
+        elif type(event) is SeatDisqualified or type(event) is MatchEnded:
             event = replace(event, detail=writable(event.detail))
         try:
             if type(event) is TurnPlayed and type(event.observation) is not int and not self._whole:
@@ -222,8 +222,8 @@ class Journal:
                 self._close_batch(last=True)
         self._wake.set()
 
-    def may_ask(self, hand_over: Callable[[], None]) -> None:
-        """The match begins; see `flagfall.kernel.roles.TurnsSink`."""
+    def set_flush(self, hand_over: Callable[[], None]) -> None:
+        """The match begins; see `flagfall.kernel.roles.BatchSink`."""
         self._hand_over = hand_over
 
     async def drain(self) -> None:

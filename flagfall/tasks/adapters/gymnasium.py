@@ -11,7 +11,7 @@ import gymnasium
 
 from flagfall.errors import UsageError, nearest
 from flagfall.kernel.channels.arrays import json_encoder
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.adapters.action_masks import (
     MASK_KEY,
     has_mask,

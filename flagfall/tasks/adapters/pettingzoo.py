@@ -17,7 +17,7 @@ from gymnasium import spaces
 
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.arrays import json_encoder
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.adapters.action_masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
 from flagfall.tasks.adapters.checks import checked_flag, close_environment, finite_reward
 from flagfall.tasks.adapters.env_spec import parse_text

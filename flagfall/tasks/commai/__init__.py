@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from flagfall.tasks.commai.byte_task import SILENCE as SILENCE
+from flagfall.kernel.channels.codecs import SILENCE as SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask as ByteTask
 from flagfall.tasks.commai.catalog import CATALOG as CATALOG

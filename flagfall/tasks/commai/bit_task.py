@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.errors import UsageError
-from flagfall.kernel.roles import StepResult
-from flagfall.tasks.commai.byte_task import SILENCE, is_whole
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.kernel.outcomes import StepResult
+from flagfall.tasks.commai.byte_task import is_whole
 from flagfall.tasks.commai.conversation import BITS, ConversationTask
 from flagfall.tasks.commai.wrapped_task import WrappedTask
 

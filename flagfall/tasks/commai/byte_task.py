@@ -12,7 +12,7 @@ generator that yields what the teacher says and is sent what the learner answere
 
 from __future__ import annotations
 
-__all__ = ["SILENCE", "ByteTask", "Script", "is_whole"]
+__all__ = ["ByteTask", "Script", "is_whole"]
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable
@@ -21,14 +21,12 @@ from numbers import Integral
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space
-
-SILENCE = 0x20
-"""What a side says that has nothing to say: one space."""
 
 Script: TypeAlias = Generator[int, int, bool | None]
 

@@ -53,7 +53,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.tasks.commai.byte_task import SILENCE, ByteTask, Script
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.commai.scrambling import Scrambler
 from flagfall.tasks.commai.world import World
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flagfall.tasks.commai.wrapped_task import WrappedTask
 
 if TYPE_CHECKING:
-    from flagfall.kernel.roles import StepResult
+    from flagfall.kernel.outcomes import StepResult
     from flagfall.tasks.commai.byte_task import ByteTask
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from flagfall.tasks.task import Task, TaskSampler
 
 if TYPE_CHECKING:
-    from flagfall.kernel.roles import Outcome
+    from flagfall.kernel.outcomes import Outcome
 
 
 @runtime_checkable

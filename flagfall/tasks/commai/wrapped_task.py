@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gymnasium.spaces import Space
 
-    from flagfall.kernel.roles import StepResult
+    from flagfall.kernel.outcomes import StepResult
     from flagfall.tasks.commai.byte_task import ByteTask
 
 

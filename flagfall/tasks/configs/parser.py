@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from flagfall.configfile.problems import Mistakes, Path
 from flagfall.errors import UsageError
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.commai.vocabulary import Words
 from flagfall.tasks.configs.config import Config, TaskEntry
 from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
@@ -197,7 +197,7 @@ def _cap(data: Mapping[str, Any], mistakes: Mistakes) -> float | None:
     most: Any = data.get("max_reward_per_task")
     if most is not None and (type(most) not in {int, float} or not -MAX_SETTING <= most <= MAX_SETTING):
         limits = f"from {-MAX_SETTING} to {MAX_SETTING}"
-        mistakes.add(("max_reward_per_task",), f"{text_of(most)} is not a number, {limits}")
+        mistakes.add(("max_reward_per_task",), f"{safe_repr(most)} is not a number, {limits}")
         return None
     return most  # type: ignore[no-any-return]  # a number, or None
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.kernel.safe_values import text_of
+from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, make_catalog
 from flagfall.tasks.commai.grid_world import GridWorld
@@ -61,7 +61,7 @@ class Setting:
         limits = f"at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
         if right_type and self.most is None and value > most:
             limits = f"at most {most}"
-        return f"{text_of(value)} is not {kind}, {limits}"
+        return f"{safe_repr(value)} is not {kind}, {limits}"
 
 
 MakeTask: TypeAlias = Callable[[Mapping[str, Any], GridWorld | None, Words | None, bool], ByteTask]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.langroom.images import pictures
 from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, Rules

@@ -35,7 +35,8 @@ from flagfall.errors import UsageError, nearest
 from flagfall.timing.durations import MINUTE, NEVER_NS
 
 if TYPE_CHECKING:
-    from flagfall.kernel.roles import Outcome, StepResult, TaskRole
+    from flagfall.kernel.outcomes import Outcome, StepResult
+    from flagfall.kernel.roles import TaskRole
 
 END_OF_ROUND: Final = "END_TRAINING"
 """With this answer to a result an agent gives up the rest of its training."""

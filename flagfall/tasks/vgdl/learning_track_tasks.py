@@ -25,7 +25,7 @@ from flagfall.tasks.vgdl.task_id import TaskId
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flagfall.kernel.roles import StepResult
+    from flagfall.kernel.outcomes import StepResult
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
     from flagfall.tasks.vgdl.engine.state.play import Play
     from flagfall.tasks.vgdl.rendering.tile_set import TileSet

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from gymnasium import spaces
 
-from flagfall.kernel.roles import StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
 from flagfall.tasks.vgdl.engine.game import Game

@@ -31,9 +31,11 @@ from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.limits import Limits
 from flagfall.agents.registry import load_agent
-from flagfall.events import Event, ReplyDropped, SeatFell, TurnPlayed
-from flagfall.kernel.match import AgentHost, play_match
-from flagfall.kernel.roles import Sink, StepResult
+from flagfall.events import Event, ReplyDropped, SeatDisqualified, TurnPlayed
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.match import play_match
+from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.sinks import Sink
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.testing.adversarial.agents import DONE, HOSTS_PORT, OPPONENTS_FILE, REFUSED, TURN
 from flagfall.testing.adversarial.escapes import RECORDS_FOLDER
@@ -94,9 +96,16 @@ class Finding:
         return self.verdict in self.row.verdicts[self.place] and not self.lost and clean
 
 
-def matrix_rows(places: Sequence[Place] = PLACES) -> Iterator[tuple[Row, Place]]:
-    """Every row at every of these places where it applies."""
-    return ((row, place) for row in ROWS for place in places if place in row.verdicts)
+def matrix_rows(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[tuple[Row, Place]]:
+    """Yield every row at every of these places where it applies.
+
+    Args:
+        places: where the agents run.
+        only: texts; a row counts if its name, or what it does, contains one of them. Without any, all count.
+    """
+    for row in ROWS:
+        if not only or any(text.lower() in f"{row.agent} {row.does}".lower() for text in only):
+            yield from ((row, place) for place in places if place in row.verdicts)
 
 
 class _Turns:
@@ -149,7 +158,7 @@ class _FallTime:
         self._fell_at = math.inf
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, SeatFell) and event.seat == 0:
+        if isinstance(event, SeatDisqualified) and event.seat == 0:
             self._fell_at = time.monotonic()
 
     def seconds_ago(self) -> float:
@@ -219,7 +228,7 @@ def _judge(events: Sequence[Event]) -> tuple[str, str, int]:
     began_ns = 0
     verdict, detail, after_ns = "played on", "", 0
     for event in events:
-        if isinstance(event, SeatFell) and event.seat == 0:
+        if isinstance(event, SeatDisqualified) and event.seat == 0:
             return f"out: {event.reason}", event.detail, event.at_ns - began_ns
         if isinstance(event, ReplyDropped) and verdict == "played on":
             verdict = f"dropped: {event.why}"
@@ -321,7 +330,7 @@ async def _what_is_left(before: _Left) -> str:
     return left
 
 
-def run_matrix(places: Sequence[Place] = PLACES) -> Iterator[Finding]:
-    """Play all of it, one after another, each in an event loop of its own."""
-    for row, place in matrix_rows(places):
+def run_matrix(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[Finding]:
+    """Play these rows (see `matrix_rows`) one after another, each in an event loop of its own."""
+    for row, place in matrix_rows(places, only):
         yield trio.run(partial(run_row, row, place))

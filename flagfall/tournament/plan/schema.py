@@ -18,10 +18,11 @@ from flagfall.agents.process.isolation import IsolationKind
 from flagfall.configfile.problems import Mistakes
 from flagfall.configfile.problems import Path as Place
 from flagfall.errors import UsageError, nearest
+from flagfall.kernel.seeding import MAX_SEED
 from flagfall.playing import HostKind
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
-from flagfall.tournament.model import MAX_SEED, Scoring
+from flagfall.tournament.model import Scoring
 
 _T = TypeVar("_T")
 

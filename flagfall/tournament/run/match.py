@@ -15,7 +15,8 @@ import trio
 
 from flagfall.agents.spec import is_track_client
 from flagfall.errors import HostFault
-from flagfall.kernel.match import AgentHost, MatchResult
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.playing import TaskSetup, host_agent, play
 from flagfall.timing import VirtualClock
@@ -101,13 +102,13 @@ class _BuiltSetup:
 async def _play_track_client(entry: PlannedTask, agent: PlannedAgent, **options: Any) -> MatchResult:
     """Play a track, which has one seat, with a client of GVGAI's learning track."""
     from flagfall.gvgai.clients.host import ready  # noqa: PLC0415 - few plans have such clients
-    from flagfall.gvgai.play_track import host_track_client, with_loading_time  # noqa: PLC0415
+    from flagfall.gvgai.play_track import control_for, host_track_client  # noqa: PLC0415
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415
 
     assert isinstance(entry.tasks, TrackSetup)  # checked by the parser of the plan
     track = entry.tasks.build()
     host = host_track_client(agent.spec, track, agent.name, agent.isolation)
-    control = with_loading_time(host, entry.control)
+    control = control_for(host, entry.control)
     async with ready(host):
         return await play(_BuiltSetup(track, entry.tasks), [host], time_control=control, **options)
 

@@ -10,9 +10,8 @@ from typing import Final, Literal
 
 import attrs
 
-from flagfall.events import MAX_WHOLE, Event, SeatFell, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
-from flagfall.kernel.hosting import MatchResult
-from flagfall.kernel.outcomes import SeatTally
+from flagfall.events import MAX_WHOLE, Event, SeatDisqualified, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
+from flagfall.kernel.outcomes import MatchResult, SeatStats
 from flagfall.tasks.vgdl.learning_track import TRAINING
 from flagfall.timing import Budget, TimeControl
 from flagfall.timing.durations import format_duration
@@ -27,12 +26,12 @@ take a few time slices."""
 KEPT: Final = 64
 """Most late turns and stalls that are kept to find those that coincide, which follow each other closely."""
 
-_COUNTERS: Final = frozenset(field.name for field in attrs.fields(SeatTally)).intersection(
+_COUNTERS: Final = frozenset(field.name for field in attrs.fields(SeatStats)).intersection(
     field.name for field in attrs.fields(SeatRecord)
 )
 """Counters of the kernel's statistics of a seat, which a `SeatRecord` has under the same names."""
 
-_LATE: Final = frozenset({"late", "overrun", "fallen"})
+_LATE: Final = frozenset({"late", "overrun", "disqualified"})
 
 
 @attrs.frozen
@@ -90,14 +89,14 @@ class MatchObserver:
             self._take_turn(event)
         elif isinstance(event, StallSeen):
             self._take_stall(event)
-        elif isinstance(event, SeatFell):
+        elif isinstance(event, SeatDisqualified):
             if event.reason in TIME_LOSSES:
                 began_ns = self._seen_ns[event.seat]
                 self._take_late(began_ns, event.at_ns, f"seat {event.seat} fell (late)")
         elif isinstance(event, TaskEnded) and event.ended != "cut":
             self._instances.append(_Instance.of(event))
 
-    def take_turns(self, turns: TurnsPlayed) -> None:
+    def write_batch(self, turns: TurnsPlayed) -> None:
         """Take plain turns, those of a single seat that was on time.
 
         Args:
@@ -107,7 +106,7 @@ class MatchObserver:
             self._charge(0, spent_ns)
         self._seen_ns[0] = turns.at_ns[0] + sum(turns.at_ns[1:])
 
-    def may_ask(self, hand_over: Callable[[], None]) -> None:
+    def set_flush(self, hand_over: Callable[[], None]) -> None:
         """The match begins."""
 
     def _charge(self, seat: int, spent_ns: int) -> None:
@@ -168,8 +167,8 @@ class MatchObserver:
         if last is not None:
             counted = [instance for instance in counted if not instance.training][-last:]
         solved = sum(instance.solved for instance in counted)
-        rewards = [float(seat.tally.reward) for seat in result.seats]
-        fell = [seat.fell for seat in result.seats]
+        rewards = [float(seat.stats.reward) for seat in result.seats]
+        fell = [seat.disqualified for seat in result.seats]
         scores = seat_scores(measure, rewards, fell, solved=solved, tasks=len(counted))
         return MatchRecord(
             id=spec.id,
@@ -192,12 +191,12 @@ class MatchObserver:
             SeatRecord(
                 agent=agent,
                 score=score,
-                fell=report.fell,
+                fell=report.disqualified,
                 think_p50_ns=think.quantile_ns(0.5),
                 think_p99_ns=think.quantile_ns(0.99),
                 over_ns=over_ns,
                 thinking=think.pairs(),
-                **{name: getattr(report.tally, name) for name in _COUNTERS},
+                **{name: getattr(report.stats, name) for name in _COUNTERS},
             )
             for agent, score, report, think, over_ns in zip(
                 agents, scores, result.seats, self._think, self._over_ns, strict=True

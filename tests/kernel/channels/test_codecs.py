@@ -39,7 +39,7 @@ def test_bytes_are_the_characters_up_to_255() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "bits"), [("a", "01100001"), ("é", "1100001110101001"), (SILENCE, "00100000"), ("", "")]
+    ("text", "bits"), [("a", "01100001"), ("é", "1100001110101001"), (chr(SILENCE), "00100000"), ("", "")]
 )
 def test_text_is_said_most_significant_bit_first(text: str, bits: str) -> None:
     assert text_to_bits(text) == bits

@@ -195,7 +195,7 @@ def test_values_of_every_space_go_through_a_match_and_verify(tmp_path: Any, virt
         clock="virtual" if virtual else "wall",
         journal=tmp_path / "j",
     )
-    assert (result.seats[0].tally.illegal, result.seats[0].tally.turns) == (0, 4)
+    assert (result.seats[0].stats.illegal, result.seats[0].stats.turns) == (0, 4)
     assert result.tasks[0].solved == 1
     assert all(action in EVERY_SPACE for action in env.taken)
     again = Everything()
@@ -220,7 +220,7 @@ def test_actions_that_are_none_are_illegal_turns():
     task = GymnasiumTask(Reused())
     for odd in ("1", 1.0, None, [1], 2, float("nan"), object()):
         result = run(task, lambda _seen, odd=odd: odd, clock="virtual")
-        assert result.seats[0].tally.illegal == result.turns == 3
+        assert result.seats[0].stats.illegal == result.turns == 3
 
 
 def test_a_match_by_its_text_can_be_built_again(tmp_path: Any):

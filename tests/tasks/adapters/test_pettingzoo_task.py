@@ -171,7 +171,7 @@ def test_players_have_spaces_of_their_own():
     assert [task.action_space_of(player).n for player in task.players] == [2, 3, 4]  # type: ignore[attr-defined]
     assert [task.is_legal_for(player, 2) for player in task.players] == [False, True, True]
     result = run(task, [lambda _seen: 2] * 3, clock="virtual")
-    assert [seat.tally.illegal for seat in result.seats] == [1, 0, 0]
+    assert [seat.stats.illegal for seat in result.seats] == [1, 0, 0]
 
 
 def test_the_spaces_of_the_task_are_the_first_players_and_any_may_be_asked_about():
@@ -231,7 +231,7 @@ def test_a_match_by_its_text_verifies(tmp_path: Any, text: str):
     agents = [lambda seen: random_mover(seen) if isinstance(seen, dict) else 1] * len(task.players)
     result = run(text, agents, clock="virtual", journal=tmp_path / "j", seed=4)
     assert result.reason == "finished"
-    assert {seat.tally.illegal for seat in result.seats} == {0}
+    assert {seat.stats.illegal for seat in result.seats} == {0}
     found = verify(tmp_path / "j", partial(rebuild, trust=True))
     assert found.ok, found
     assert found.turns == result.turns
@@ -258,8 +258,8 @@ def test_a_slow_seat_plays_the_lowest_legal_action_and_loses_no_seat(tmp_path: A
         journal=tmp_path / "j",
     )
     first, second = result.seats
-    assert (first.fell, first.tally.late) == (None, 0)
-    assert (second.fell, second.tally.late) == (None, second.tally.turns)
+    assert (first.disqualified, first.stats.late) == (None, 0)
+    assert (second.disqualified, second.stats.late) == (None, second.stats.turns)
     late = turns_of(tmp_path / "j", 1)
     assert {turn.verdict for turn in late} == {"late"}
     assert {turn.action for turn in late} == {None}
@@ -273,7 +273,7 @@ def test_where_the_time_control_says_so_a_slow_seat_is_out(tmp_path: Any, contro
     result = run(
         CLASSIC[0], [slow(0.01), slow(0.05)], clock="virtual", time_control=control, journal=tmp_path / "j"
     )
-    assert [seat.fell for seat in result.seats] == [None, "late"]
+    assert [seat.disqualified for seat in result.seats] == [None, "late"]
     verdicts = [turn.verdict for turn in turns_of(tmp_path / "j", 1)]
     assert verdicts[-1] == "absent", "the game goes on against the lowest legal actions"
     assert result.reason == "finished"
@@ -293,7 +293,7 @@ def test_a_move_that_the_mask_forbids_is_illegal(tmp_path: Any):
     stubborn = turns_of(tmp_path / "j", 0)
     full = [turn for turn in stubborn if not turn.observation["action_mask"][0]]
     assert {turn.verdict for turn in full} <= {"illegal"}
-    assert result.seats[0].tally.illegal == len(full)
+    assert result.seats[0].stats.illegal == len(full)
 
 
 def test_the_result_tells_all_how_it_ended(tmp_path: Any):
@@ -313,7 +313,7 @@ def test_the_result_tells_all_how_it_ended(tmp_path: Any):
     result = run(AECTask(Countdown(heap=2)), agents, clock="virtual", journal=tmp_path / "j")
     (end,) = [event for event in read_journal(tmp_path / "j") if type(event) is TaskEnded]
     assert told.keys() == {0, 1, 2}
-    assert [seat.tally.reward for seat in result.seats] == list(end.metrics["rewards"].values())
+    assert [seat.stats.reward for seat in result.seats] == list(end.metrics["rewards"].values())
     assert min(reward for _, reward in told.values()) == -1, "who lost is told so"
 
 

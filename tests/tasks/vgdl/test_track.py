@@ -157,14 +157,14 @@ def test_training_alone():
 def test_once_the_time_is_up_a_second_is_left_for_the_result(takes, falls):
     control = "act=40ms/1s result=1s"
     played = play(track(training_ns=10 * MS), Player(0, over_result=takes), control=control)
-    assert bool(played.fell) is falls
+    assert bool(played.disqualified) is falls
 
 
 def test_before_that_a_result_may_take_all_the_training_there_is():
     scheduler = track(training_ns=20 * S, games=2)
     played = play(scheduler, Player(0, over_result=4.0), control="act=40ms/1s result=1s")
     assert levels(played)[:2] == [("t", 0), ("t", 1)]
-    assert [f.at_ns for f in played.fell] == [9 * S + 120 * MS], "in validation it has a second"
+    assert [f.at_ns for f in played.disqualified] == [9 * S + 120 * MS], "in validation it has a second"
 
 
 def test_ten_minutes_of_training_pass_at_once_on_the_virtual_clock():

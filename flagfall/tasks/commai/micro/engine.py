@@ -18,7 +18,8 @@ from collections.abc import Callable, Generator, Mapping
 from random import Random
 from typing import Any, TypeAlias
 
-from flagfall.tasks.commai.byte_task import SILENCE, ByteTask, Script
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, Progress, Rules
 from flagfall.tasks.commai.micro.questions import QuestionSource
 from flagfall.tasks.rule_revisions import ROUND1, is_first_revision, unknown_revision

@@ -23,7 +23,8 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from flagfall.tasks.commai.byte_task import SILENCE, ByteTask, Script
+from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.rule_revisions import ROUND1, is_first_revision, unknown_revision
 
 if TYPE_CHECKING:

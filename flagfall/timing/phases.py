@@ -1,0 +1,16 @@
+"""The phases in which an agent is asked something."""
+
+from __future__ import annotations
+
+__all__ = ["Phase"]
+
+from typing import Literal, TypeAlias
+
+Phase: TypeAlias = Literal["start", "init", "act", "result"]
+"""What is asked of the agent.
+
+- `start`: load and get ready; the observation is what the agent may know before it plays (`Briefing` fields).
+- `init`: a task begins; the observation is its first.
+- `act`: choose an action.
+- `result`: a task is over; the observation is its last one, the reward its last reward.
+"""
