@@ -232,19 +232,6 @@ class TrackSink:
         elif isinstance(event, SeatDisqualified):
             self._fell = event
 
-    def plain_turn(
-        self,
-        at_ns: int,  # noqa: ARG002 - see `flagfall.kernel.roles.TurnSink`
-        turn: int,  # noqa: ARG002
-        observation: Any,  # noqa: ARG002
-        reward: Any,  # noqa: ARG002
-        action: Any,  # noqa: ARG002
-        spent_ns: int,
-    ) -> None:
-        """Take a turn that was on time."""
-        self._turns += 1
-        self._think_ns += spent_ns
-
     @property
     def figures(self) -> TrackFigures:
         """What it came to so far."""

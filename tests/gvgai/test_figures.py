@@ -14,7 +14,7 @@ def play(sink: TrackSink, number: int, phase: str = "training", **told: Any) -> 
     """A game of two turns, the second late; it ends at `number` ms, with that score."""
     at_ns = number * 1_000_000
     sink(TaskStarted(at_ns - 900_000, "game", number, 0))
-    sink.plain_turn(at_ns, 0, None, 0, "NIL", 10)
+    sink(TurnPlayed(at_ns, 0, None, 0, "NIL", 10, 0, "played"))
     sink(TurnPlayed(at_ns, 1, None, 0, "NIL", 40, 0, "late"))
     metrics = {"phase": phase, "level": number % 3, "winner": number % 2, "score": float(number), "ticks": 7}
     sink(TaskEnded(at_ns, "game", number, None, 0, 2, "finished", metrics | told))

@@ -168,7 +168,7 @@ def test_contest_says_why_a_client_is_out_and_goes_on(tmp_path):
     held = flagfall(tmp_path, "gvgai", "contest", write_game(tmp_path), *agents, *options)
     assert held.returncode == 0
     first, second = held.stderr.splitlines()
-    assert "bot: disqualified: not started: the client ended before it connected to port" in first
+    assert "bot: disqualified: not connected: the client ended before it connected to port" in first
     assert first.endswith("(exit code 125)")
     assert "random: " in second
     assert "won in validation" in second
@@ -407,7 +407,7 @@ def test_client_is_ended_with_what_it_started(tmp_path, isolation):
 def test_client_that_ends_without_a_connection_is_out(tmp_path, isolation):
     agent = f"gvgai:{shlex.join([sys.executable, '-c', 'import sys; sys.exit(sys.argv)', '{port}'])}"
     seat = play(tmp_path, agent, isolation=isolation).result.seats[0]
-    assert seat.disqualified == "not started"
+    assert seat.disqualified == "not connected"
     assert "the client ended before it connected to port" in seat.detail
     assert "['-c'," in seat.detail, "what it wrote is shown"
 
@@ -416,7 +416,7 @@ def test_client_that_never_connects_is_out(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "CONNECT_SECONDS", 0.3)
     agent = f"gvgai:{shlex.join([sys.executable, '-c', 'import time; time.sleep(60)', '{port}'])}"
     seat = play(tmp_path, agent).result.seats[0]
-    assert seat.disqualified == "not started"
+    assert seat.disqualified == "not connected"
     assert "the client did not connect to port" in seat.detail
 
 

@@ -13,8 +13,6 @@ import trio
 
 from flagfall.errors import UsageError
 from flagfall.events import TaskEnded, TurnPlayed
-from flagfall.gvgai.contest import Contest
-from flagfall.gvgai.contest_runner import fixtures, play_series
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
 from flagfall.gvgai.state_decorator import sees_states
 from flagfall.gvgai.track_statistics import TrackSink
@@ -27,6 +25,11 @@ from flagfall.tasks.vgdl.views.state_observation import StateObservation
 from flagfall.testing import check_task
 from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.durations import MINUTE
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.run.contest import MemoryStore, TrackEngine, contest_plan
+from flagfall.tournament.run.runner import Run
+from flagfall.tournament.scoring import rank_tasks, total_points
 from tests.gvgai.games import DRUM, write_game
 
 OWN_GAMES = ["cinders", "windfall", "underdig"]
@@ -297,19 +300,18 @@ def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
     times, rules = TrackTimes.of(rules, think_ns=10 * MS)
     game = write_game(tmp_path)
     slow = f"{__file__}:Slow"
-    contest = Contest(["random", "Slow", "q-learning"])
-    planned = fixtures([game, "cinders"], ["random", slow, "q-learning"], rules)
-    told: list[Any] = []
-    trio.run(
-        partial(play_series, planned, times, contest, tell=lambda fixture, _p: told.append(fixture.name)),
-        clock=VirtualClock(),
-    )
-    assert told == ["random", "Slow", "q-learning"] * 2
-    for ranking in contest.rankings:
+    plan = contest_plan([game, "cinders"], ["random", slow, "q-learning"], times, rules, clock="virtual")
+    engine = TrackEngine(plan, times)
+    stored: list[MatchRecord] = []
+    run = Run(plan, MemoryStore(), engine, 1, stored.append, fault_attempts=1, skip_failed=True)
+    trio.run(run.play, clock=VirtualClock())
+    assert [record.seats[0].agent for record in stored] == ["random", "Slow", "q-learning"] * 2
+    rankings = rank_tasks(plan, list(schedule(plan).played(run.records)))
+    for ranking in rankings:
         out = ranking.placings[-1]
         assert (out.agent, out.disqualified, out.points, out.games) == ("Slow", "late", 0, 0)
         assert {placing.games for placing in ranking.placings[:-1]} == {2}
-    last = contest.standings[-1]
+    last = total_points([agent.name for agent in plan.agents], rankings)[-1]
     assert (last.agent, last.points, last.disqualified) == ("Slow", 0, 2)
 
 
@@ -417,7 +419,7 @@ def test_time_that_never_passes_is_refused(tmp_path):
 )
 def test_mistakes_of_a_contest_are_told_before_it_begins(games, agents, message):
     with pytest.raises(UsageError, match=message):
-        fixtures(games, agents, SHORT)
+        contest_plan(games, agents, TrackTimes.of(SHORT)[0], SHORT)
 
 
 def test_damaged_header_is_told():

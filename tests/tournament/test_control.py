@@ -118,8 +118,8 @@ async def test_lines_that_are_too_long_or_never_end_are_refused(
     async with paused_run(tmp_path):
         for data, eof, why in (
             (b"x" * 1_000_000, True, "4096 bytes"),
-            (b'{"do":"status"', True, "a whole line"),
-            (b"", True, "a whole line"),
+            (b'{"do":"status"', True, "the request is incomplete"),
+            (b"", True, "the request is incomplete"),
             (b'{"do":"sta', False, "within"),
         ):
             answer = await trio.to_thread.run_sync(partial(exchange, tmp_path, data, eof=eof))
@@ -132,7 +132,7 @@ async def test_connections_that_say_nothing_lock_nobody_out(tmp_path: Path) -> N
         silent = [await trio.to_thread.run_sync(connect, tmp_path) for _ in range(200)]
         state = await trio.to_thread.run_sync(send_command, tmp_path, {"do": "status"})
         assert state["played"] == 0
-        # The oldest had to go for it; what is served at a time is bounded.
+        # The oldest is ended for it: the number of connections is bounded.
         told = [talk.recv(1000) for talk in silent[: 200 - MAX_CONNECTIONS]]
         assert all("ask again" in json.loads(line)["error"] for line in told)
         for talk in silent:
@@ -254,7 +254,7 @@ async def test_a_process_below_the_run_is_refused(tmp_path: Path) -> None:
     async with paused_run(tmp_path):
         words = [sys.executable, "-c", CONNECT, str(place_of(tmp_path))]
         done = await trio.run_process(words, capture_stdout=True)
-        assert "processes of agents may not steer" in done.stdout.decode()
+        assert "processes of agents may not control" in done.stdout.decode()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -348,7 +348,7 @@ steps = {steps}
 
 @pytest.mark.parametrize("kill", [False, True], ids=["detached", "supervisor and worker killed"])
 @pytest.mark.parametrize("isolation", ["process", "none"])
-def test_no_process_of_an_agent_steers_the_run(tmp_path: Path, isolation: str, kill: bool) -> None:
+def test_no_process_of_an_agent_controls_the_run(tmp_path: Path, isolation: str, kill: bool) -> None:
     (tmp_path / "bot.py").write_text(textwrap.dedent(AGENT).format(kill=kill))
     (tmp_path / "plan.toml").write_text(AGENT_PLAN.format(isolation=isolation, steps=200, act="20s"))
     runner = program("tournament", tmp_path / "plan.toml", "--out", tmp_path / "out")
@@ -360,7 +360,7 @@ def test_no_process_of_an_agent_steers_the_run(tmp_path: Path, isolation: str, k
         runner.kill()
         runner.communicate()
     heard = json.loads((tmp_path / "heard").read_text())
-    assert heard == {"error": "processes of agents may not steer the run"}
+    assert heard == {"error": "processes of agents may not control the run"}
 
 
 def test_what_outlives_its_supervisor_ends_with_the_match(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ async def test_a_run_warns_of_tight_limits_and_of_too_many_jobs(tmp_path: Path) 
     await run_tournament(plan, tmp_path, jobs=jobs_on(plan) + 1, warn=told.append)
     assert [line.split(":")[0] for line in told] == [
         "task micro1",
-        f"{jobs_on(plan) + 1} matches at a time are more than there are processors for",
+        f"{jobs_on(plan) + 1} matches at the same time are more than there are processors for",
     ]
 
 

@@ -188,7 +188,7 @@ falls = -1
         f"line 7: agents[1]: no such agent file: {tmp_path}/bott.py; nearest: bot.py",
         "line 12: agents[2].host: 'proces' is unknown; nearest: process",
         "line 15: agents[4]: there are two agents 'silent': give one of them another name",
-        "line 17: agents[5]: 'human': a human plays one match at a time, with `flagfall run`",
+        "line 17: agents[5]: 'human': a human can play only single matches, with `flagfall run`",
         "line 19: tasks[0]: unknown task 'mikro1'; nearest: micro1",
         "line 23: tasks[1].stepps: unknown name 'stepps'; nearest: steps",
         "line 24: tasks[1].time_control: time control, column 5: '4x'",
@@ -295,7 +295,7 @@ def test_a_problem_is_reported_with_its_fix(text, told):
 def test_a_game_for_two_needs_two():
     pytest.importorskip("pettingzoo")
     text = f"{AGENTS}[[tasks]]\ntask = 'pettingzoo:classic/tictactoe_v3'\nagents = 'random'"
-    assert "seats 2 agents, and 1 play it: name more" in mistakes_of(text)[0]
+    assert "seats 2 agents, but only 1 play it: name more" in mistakes_of(text)[0]
 
 
 def test_names_of_plans_and_files(tmp_path):

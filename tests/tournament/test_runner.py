@@ -1,4 +1,4 @@
-"""Runs in this process: what is played, what is played again, and who may steer."""
+"""Runs in this process: what is played, what is played again, and who may control a run."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_a_folder_has_one_runner(tmp_path: Path) -> None:
     plan = small_plan(1)
     with (
         open_tournament(plan, tmp_path, resume=False),
-        pytest.raises(UsageError, match=r"is being played in by process \d+"),
+        pytest.raises(UsageError, match=r"is in use by process \d+"),
     ):
         await run_tournament(plan, tmp_path, resume=True)
     await run_tournament(plan, tmp_path, resume=True)
@@ -176,7 +176,7 @@ async def test_a_match_that_always_fails_ends_the_run(tmp_path: Path) -> None:
         assert list(store.played()) == ["r0-m0-g0"]
 
 
-async def test_a_run_is_steered_from_outside(tmp_path: Path) -> None:
+async def test_a_run_is_controlled_from_outside(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 40)  # longer than the path of a socket may be
     plan = small_plan(20)
     runs: list[Run] = []

@@ -2,7 +2,7 @@
 
 | the client | verdict |
 |---|---|
-| ends before it connects, or has not connected in time | `not started` |
+| ends before it connects, or does not connect in time | `not connected` |
 | connects a second time | the connection is refused, and the first one goes on |
 | says nothing, ends, sends what is no reply | as for any client: `late`, `gone`, `garbage` |
 """
@@ -183,10 +183,10 @@ class _Arrival:
             return self._connection
         where = f"port {self._network.port}"
         if self._guarded.process.returncode is not None:
-            raise AgentFault("not started", f"the client ended before it connected to {where}")
+            raise AgentFault("not connected", f"the client ended before it connected to {where}")
         others = f"; connections of other programs: {self._turned_away}" if self._turned_away else ""
         raise AgentFault(
-            "not started", f"the client did not connect to {where} in {self._seconds:g} s{others}"
+            "not connected", f"the client did not connect to {where} in {self._seconds:g} s{others}"
         )
 
     async def _accept(self, listener: socket.socket, scope: trio.CancelScope) -> None:

@@ -163,7 +163,7 @@ async def _play(run: Run, folder: Path, stop: trio.Event | None, warn: Callable[
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_control, run, folder, warn)
         if stop is not None:
-            nursery.start_soon(_stop_when, stop, run)
+            nursery.start_soon(run.stop_when, stop)
         try:
             await run.play()
         except FlagfallError as error:  # the nursery would wrap it in a group
@@ -171,8 +171,3 @@ async def _play(run: Run, folder: Path, stop: trio.Event | None, warn: Callable[
         nursery.cancel_scope.cancel()
     if fault is not None:
         raise fault
-
-
-async def _stop_when(stop: trio.Event, run: Run) -> None:
-    await stop.wait()
-    run.stop()

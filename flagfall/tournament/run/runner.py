@@ -166,6 +166,15 @@ class Run:
         self.stopping = True
         self._changed.set()
 
+    async def stop_when(self, event: trio.Event) -> None:
+        """Call `stop` when an event is set.
+
+        Args:
+            event: to wait for.
+        """
+        await event.wait()
+        self.stop()
+
     def over(self) -> bool:
         """Return whether no match is left to play."""
         return self._schedule.over(self.records)
