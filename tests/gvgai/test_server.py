@@ -70,7 +70,7 @@ class Served:
 
     @property
     def games(self) -> list[tuple[str, int, int]]:
-        return [(game.phase[0], game.level, game.winner) for game in self.session.sink.figures.games]
+        return [(game.phase[0], game.level, game.winner) for game in self.session.sink.statistics.games]
 
 
 def serve(
@@ -565,7 +565,7 @@ def test_several_clients_play_at_once_each_its_own_match(tmp_path):
     assert all(
         session.result is not None and session.result.reason == "finished" for session in served.sessions
     )
-    chosen = {tuple(game.level for game in s.sink.figures.games) for s in served.sessions}
+    chosen = {tuple(game.level for game in s.sink.statistics.games) for s in served.sessions}
     assert len(chosen) > 1, "each draws its levels from a seed of its own"
     for number in range(3):
         assert verify(tmp_path / f"run-{number}.jsonl", rebuild).ok

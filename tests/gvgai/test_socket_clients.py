@@ -181,7 +181,7 @@ def test_contest_says_why_a_client_is_out_and_goes_on(tmp_path):
     ("plan", "message"),
     [
         ("[[tasks]]\ntask = 'micro1'\nsteps = 9", "old is a GVGAI client, which plays tracks only"),
-        ("clock = 'virtual'\n[[tasks]]\ntrack = 'causeway'\ngames = 3", "lives in real time"),
+        ("clock = 'virtual'\n[[tasks]]\ntrack = 'causeway'\ngames = 3", "runs in real time"),
         ("host = 'thread'\n[[tasks]]\ntrack = 'causeway'", "leave host = 'thread' out"),
     ],
 )
@@ -226,7 +226,7 @@ def test_host_that_is_no_process_is_refused(tmp_path, kind):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["gvgai", "contest", "causeway", "--clock", "virtual", "--games", "3"], "lives in real time"),
+        (["gvgai", "contest", "causeway", "--clock", "virtual", "--games", "3"], "runs in real time"),
         (["gvgai", "play-on", "localhost:1"], "cannot be loaded into this one"),
         (["check-agent"], "plays the learning track only"),
         (["run", "--task", "micro1"], "plays the learning track only"),
@@ -256,7 +256,7 @@ def test_client_is_started_and_plays(tmp_path, isolation):
     track = play(tmp_path, started(client), isolation=isolation)
     seat = track.result.seats[0]
     assert track.result.reason == "finished", seat.detail
-    assert [(g.phase[0], g.level, g.winner) for g in track.figures.games] == [
+    assert [(g.phase[0], g.level, g.winner) for g in track.statistics.games] == [
         ("t", 0, 1),
         ("v", 3, 1),
         ("v", 4, 0),

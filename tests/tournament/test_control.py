@@ -134,7 +134,7 @@ async def test_connections_that_say_nothing_lock_nobody_out(tmp_path: Path) -> N
         assert state["played"] == 0
         # The oldest is ended for it: the number of connections is bounded.
         told = [talk.recv(1000) for talk in silent[: 200 - MAX_CONNECTIONS]]
-        assert all("ask again" in json.loads(line)["error"] for line in told)
+        assert all("try again" in json.loads(line)["error"] for line in told)
         for talk in silent:
             talk.close()
 

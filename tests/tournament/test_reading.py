@@ -193,7 +193,7 @@ falls = -1
         "line 23: tasks[1].stepps: unknown name 'stepps'; nearest: steps",
         "line 24: tasks[1].time_control: time control, column 5: '4x'",
         "line 27: tasks[2].agents: unknown agent 'silentt'; nearest: silent",
-        "line 25: tasks[2]: micro2: its scheduler goes on until it is stopped: say how many steps",
+        "line 25: tasks[2]: micro2: its scheduler has no end: set steps",
         "line 30: stop.falls: -1 is no whole number, at least 1",
     ]
     for told in expected:

@@ -13,7 +13,7 @@ _COMMANDS: Final = {
     "contest": ("contest:contest", "Every agent on every game: ranks and points."),
     "serve": ("serve:serve", "Let clients of the original connect and play."),
     "play-on": ("play_on:play_on", "Play at a server of the original."),
-    "results": ("results:results", "Print the figures of a recorded track."),
+    "results": ("results:results", "Print the statistics of a recorded track."),
 }
 
 gvgai = App(

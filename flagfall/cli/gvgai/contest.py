@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from flagfall.cli.gvgai.options import Agents, Flag, Journal, PlayOptions, Seed
 
 if TYPE_CHECKING:
-    from flagfall.gvgai.track_statistics import TrackFigures
+    from flagfall.gvgai.track_statistics import TrackStatistics
     from flagfall.tournament.records import MatchRecord, MatchSpec
     from flagfall.tournament.run.contest import TrackEngine
     from flagfall.tournament.scoring import PointsRow, TaskRanking
@@ -131,8 +131,8 @@ class _Report:
             self.matches.append({**place, "fault": str(fault)})
             line = f"void: {fault}"
         elif played is not None:
-            self.matches.append({**place, **played.figures.as_data()})
-            line = _line(played.figures)
+            self.matches.append({**place, **played.statistics.as_data()})
+            line = _line(played.statistics)
         else:  # the contest was stopped before the match began
             return
         if not self._quiet:
@@ -154,12 +154,12 @@ def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> d
     }
 
 
-def _line(figures: TrackFigures) -> str:
+def _line(statistics: TrackStatistics) -> str:
     """Return the line of progress for a match."""
-    if figures.disqualified:
-        return f"disqualified: {figures.disqualified}{_reason(figures.detail)}"
-    games = figures.of("validation")
-    training = figures.sums("training")
+    if statistics.disqualified:
+        return f"disqualified: {statistics.disqualified}{_reason(statistics.detail)}"
+    games = statistics.of("validation")
+    training = statistics.sums("training")
     return (
         f"{sum(game.won for game in games)} of {len(games)} won in validation"
         f" after {training.games if training else 0} games of training"

@@ -12,8 +12,8 @@ __all__ = [
     "TrackOptions",
     "check_files",
     "check_output",
-    "print_figures",
     "print_now",
+    "print_statistics",
     "write_json",
 ]
 
@@ -30,7 +30,7 @@ from flagfall.timing.durations import parse_duration
 if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.play_track import TrackTimes
-    from flagfall.gvgai.track_statistics import TrackFigures
+    from flagfall.gvgai.track_statistics import TrackStatistics
     from flagfall.tasks.vgdl.learning_track import TrackRules
 
 Rules = Literal["gvgai-document", "gvgai-2017"]
@@ -153,27 +153,27 @@ def print_now(line: str) -> None:
         discard_output()
 
 
-def print_figures(figures: TrackFigures) -> None:
+def print_statistics(statistics: TrackStatistics) -> None:
     """Print a track: by level, by phase, and the curve of the training."""
     from flagfall.cli.console.output import duration, harmless, number, print_table, table
 
     levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
-    for row in figures.levels:
+    for row in statistics.levels:
         values = (row.games, row.wins, row.losses, row.mean_score, row.best, row.mean_ticks)
         levels.add_row(row.phase, str(row.level), *map(number, values))
     print_table(levels)
     phases = table("phase", numbers=("games", "wins", "turns", "late", "illegal", "time", "thinking"))
-    for row in figures.phases:
+    for row in statistics.phases:
         counts = map(number, (row.games, row.wins, row.turns, row.late, row.illegal))
         phases.add_row(row.phase, *counts, duration(row.elapsed_ns), duration(row.think_ns))
     print_table(phases)
     curve = table("training until", numbers=("games", "wins", "mean score", "mean ticks"))
-    for row in figures.curve_in(_CURVE_ROWS):
+    for row in statistics.curve_in(_CURVE_ROWS):
         shown = map(number, (row.games, row.wins, row.mean_score, row.mean_ticks))
         curve.add_row(duration(row.until_ns), *shown)
     print_table(curve)
-    if figures.disqualified:
-        print(f"disqualified: {figures.disqualified}: {harmless(figures.detail).strip()}")
+    if statistics.disqualified:
+        print(f"disqualified: {statistics.disqualified}: {harmless(statistics.detail).strip()}")
 
 
 _BEGINNINGS = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
@@ -181,7 +181,7 @@ _BEGINNINGS = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
 
 
 def check_files(journal: Path | None, results: Path | None) -> None:
-    """See whether figures can be left there, before anything is played for them.
+    """See whether statistics can be left there, before anything is played for them.
 
     Raises:
         UsageError: they cannot, or something else would be lost.

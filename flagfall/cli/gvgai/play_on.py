@@ -40,7 +40,7 @@ def play_on(
     from flagfall.cli.console.output import harmless, print_json
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.errors import UsageError
-    from flagfall.gvgai.client import VisitReport, visit
+    from flagfall.gvgai.client import ClientReport, play_remote
     from flagfall.gvgai.sample_players import PLAYERS
     from flagfall.timing import TimeControl
 
@@ -49,7 +49,7 @@ def play_on(
         raise UsageError(f"{server!r} is no place: write HOST:PORT, such as localhost:8080")
     control = TimeControl.parse(time_control)
     player = PLAYERS[agent] if agent in PLAYERS else load_agent(agent)
-    reports: list[VisitReport] = []
+    reports: list[ClientReport] = []
 
     async def play(stop: trio.Event) -> None:
         async with trio.open_nursery() as nursery:
@@ -59,9 +59,9 @@ def play_on(
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(leave)
-            report = VisitReport()
+            report = ClientReport()
             reports.append(report)
-            await visit(player, host, int(port), control, seed=seed, wait_seconds=wait, report=report)
+            await play_remote(player, host, int(port), control, seed=seed, wait_seconds=wait, report=report)
             nursery.cancel_scope.cancel()
 
     code = run_until_interrupted(play)

@@ -45,10 +45,10 @@ def serve(
         options: What the track may be told.
         seed: Everything random derives from it; the second client's match has a seed of its own.
         journal: Record each match in this file, numbered where there are several.
-        results: Leave all figures in this file, as JSON.
+        results: Leave all statistics in this file, as JSON.
         original_output: Print the lines of the original's server instead of tables; those of several clients
             stand together client by client.
-        json: Print the figures as one JSON object instead of tables.
+        json: Print the statistics as one JSON object instead of tables.
     """
     from functools import partial
 
@@ -56,7 +56,7 @@ def serve(
 
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_figures, print_now, write_json
+    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
     from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
@@ -98,7 +98,7 @@ def serve(
     elif not original_output:
         for session in server.sessions:
             print(f"{session.name}, seed {session.seed}")
-            print_figures(session.sink.figures)
+            print_statistics(session.sink.statistics)
     for session in server.sessions:
         if session.fault is not None:
             raise session.fault
@@ -127,7 +127,7 @@ def _data(session: Session) -> dict[str, object]:
         "client": session.number,
         "seed": session.seed,
         "journal": journal,
-    } | session.sink.figures.as_data()
+    } | session.sink.statistics.as_data()
 
 
 def _tell(session: Session) -> None:

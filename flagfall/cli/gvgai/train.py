@@ -37,15 +37,15 @@ def train(
         options: What the track may be told.
         seed: Everything random derives from it.
         journal: Record the match in this file; `.zst` at its end compresses it.
-        results: Leave all figures in this file, as JSON.
+        results: Leave all statistics in this file, as JSON.
         original_output: Print the lines of the original's server instead of tables.
-        json: Print the figures as one JSON object instead of tables.
+        json: Print the statistics as one JSON object instead of tables.
     """
     import trio
 
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_figures, print_now, write_json
+    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.play_track import PlayedTrack, play_track
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
@@ -76,11 +76,11 @@ def train(
 
     code = run_until_interrupted(play, virtual=options.clock == "virtual")
     for track in played:
-        figures = track.figures
+        statistics = track.statistics
         if results is not None:
-            write_json(results, figures.as_data())
+            write_json(results, statistics.as_data())
         if json:
-            print_json(figures.as_data())
+            print_json(statistics.as_data())
         elif not original_output:
-            print_figures(figures)
+            print_statistics(statistics)
     return code
