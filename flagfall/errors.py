@@ -6,7 +6,7 @@ A late agent is not among them: a verdict is a result of the match, so it is a v
 
 from __future__ import annotations
 
-__all__ = ["AgentFault", "FlagfallError", "HostFault", "UsageError", "nearest"]
+__all__ = ["AgentFault", "FlagfallError", "HostFault", "UsageError", "suggest"]
 
 import difflib
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ MAX_HINTED_CHARS: Final = 200
 """Longer words get no hint: to look for near ones takes time that grows with the square of the length."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known: Iterable[str]) -> str:
     """A hint for an unknown word: `; nearest: a, b`, or all that is known where nothing is near."""
     names = list(known)
     if len(word) > MAX_HINTED_CHARS:

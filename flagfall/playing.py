@@ -6,13 +6,13 @@ __all__ = [
     "HostKind",
     "TaskSetup",
     "build_scheduler",
+    "default_policy",
     "host_agent",
     "is_endless",
     "play",
     "rebuild",
     "run",
     "seats_of",
-    "usual_policy",
 ]
 
 import json
@@ -169,11 +169,11 @@ def build_scheduler(
         return tasks, {"scheduler": type(tasks).__name__}  # type: ignore[return-value]  # it has the role's method
     given = [tasks] if isinstance(tasks, str | Task) else list(tasks)
     made = [make_task(task) if isinstance(task, str) else task for task in given]
-    text = scheduler or usual_policy(steps)
+    text = scheduler or default_policy(steps)
     return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}
 
 
-def usual_policy(steps: int | None) -> str:
+def default_policy(steps: int | None) -> str:
     """The policy where none is named: every task once, or round and round where `steps` says when to stop."""
     return "sequential" if steps is not None else "sequential:1"
 

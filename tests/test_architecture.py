@@ -8,9 +8,10 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "flagfall"
 
-BASE = {"errors", "events", "module_aliases", "timing", "kernel.channels", "kernel"}
+BASE = {"errors", "terminal_text", "events", "module_aliases", "timing", "kernel.channels", "kernel"}
 MAY_IMPORT = {
     "errors": set(),
+    "terminal_text": set(),
     "module_aliases": set(),
     "events": set(),
     "timing": {"errors", "events"},
@@ -30,6 +31,7 @@ MAY_IMPORT = {
 }
 
 PURE = [
+    "terminal_text.py",
     "kernel/requests.py",
     "kernel/roles.py",
     "kernel/script.py",

@@ -18,7 +18,7 @@ from flagfall.agents.agent import adapt
 from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples.basic import SAMPLES
 from flagfall.agents.spec import foreign_name, is_foreign, is_track_client
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
 from flagfall.timing import ElapsedTimer
 
@@ -49,7 +49,7 @@ def make_human(spec: str) -> Human:
     from flagfall.agents.human.player import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
 
     if spec not in HUMANS:
-        raise UsageError(f"unknown human player {spec!r}{nearest(spec, HUMANS)}")
+        raise UsageError(f"unknown human player {spec!r}{suggest(spec, HUMANS)}")
     return HUMANS[spec]()
 
 
@@ -75,14 +75,14 @@ def load_agent(spec: str) -> Any:
         )
     place, colon, name = spec.rpartition(":")
     if not colon or not place or not name:
-        hint = nearest(spec, [*SAMPLES, *_OTHERS])
+        hint = suggest(spec, [*SAMPLES, *_OTHERS])
         raise UsageError(f"unknown agent {spec!r}{hint}; or write module:Name or file.py:Name")
     with module_aliases(LEARNER_MODULES, first=False):
         agent: Any = load_module(place, "agent")
     for part in name.split("."):
         if not hasattr(agent, part):
             public = [n for n in vars(agent) if not n.startswith("_")]
-            raise UsageError(f"{place} has no {name!r}{nearest(part, public)}")
+            raise UsageError(f"{place} has no {name!r}{suggest(part, public)}")
         agent = getattr(agent, part)
     if not inspect.isclass(agent):  # what an instance has, only an instance tells
         try:
@@ -107,7 +107,7 @@ def load_module(place: str, what: str) -> ModuleType:
 
 def _from_file(path: Path, what: str) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"no such {what} file: {path}{nearest(path.name, _neighbours(path))}")
+        raise UsageError(f"no such {what} file: {path}{suggest(path.name, _neighbours(path))}")
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # an agent's helpers stand beside it, as for a program of its own

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices, from the top."""
@@ -52,7 +52,7 @@ class Mistakes:
 
     def unknown(self, path: Path, what: str, word: Any, known: Iterable[str]) -> None:
         """Note a word that means nothing here."""
-        hint = nearest(word, known) if isinstance(word, str) else "; it should be a text"
+        hint = suggest(word, known) if isinstance(word, str) else "; it should be a text"
         if len(hint) > _LONGEST_HINT:  # nothing is near, and all that there is would hide the other mistakes
             hint = ""
         self.add(path, f"unknown {what} {word!r}{hint}")

@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.langroom.batch import Rooms
 from flagfall.tasks.langroom.images import Picture, Pictures, pictures
 from flagfall.tasks.langroom.log_image import Lately, beside_panels, room_as_text
@@ -304,7 +304,7 @@ def _check_count(rooms: Any) -> None:
 
 def _checked_mode(mode: str | None, known: Sequence[str]) -> str | None:
     if mode is not None and mode not in known:
-        raise UsageError(f"render_mode={mode!r}: there is no such mode{nearest(str(mode), known)}")
+        raise UsageError(f"render_mode={mode!r}: there is no such mode{suggest(str(mode), known)}")
     return mode
 
 
@@ -314,5 +314,5 @@ def _checked_autoreset(mode: AutoresetMode | str) -> AutoresetMode:
     except ValueError:
         known = [known.value for known in AutoresetMode]
         raise UsageError(
-            f"autoreset_mode={mode!r}: there is no such mode{nearest(str(mode), known)}"
+            f"autoreset_mode={mode!r}: there is no such mode{suggest(str(mode), known)}"
         ) from None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 import msgspec
 import structlog
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.events import (
     Event,
     MatchEnded,
@@ -57,9 +57,9 @@ def configure_logging(
         UsageError: there is no such style or level.
     """
     if level not in _LEVELS:
-        raise UsageError(f"log level {level!r} is unknown{nearest(level, _LEVELS)}")
+        raise UsageError(f"log level {level!r} is unknown{suggest(level, _LEVELS)}")
     if style not in {"console", "json", None}:
-        raise UsageError(f"log style {style!r} is unknown{nearest(str(style), ('console', 'json'))}")
+        raise UsageError(f"log style {style!r} is unknown{suggest(str(style), ('console', 'json'))}")
     stream = sys.stderr if stream is None else stream
     terminal = stream.isatty()
     for_people = terminal if style is None else style == "console"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["numbered"]
+__all__ = ["series_path"]
 
 from pathlib import Path
 
 
-def numbered(path: Path, number: int, count: int) -> Path:
+def series_path(path: Path, number: int, count: int) -> Path:
     """`run.jsonl.zst` becomes `run-3.jsonl.zst`, where there is more than one.
 
     Args:

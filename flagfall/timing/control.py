@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S, format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class _Reader:
         elif word[0].isdecimal():
             self._take_value("bank" if "+" in word else "act", word, column)
         else:
-            self._refuse(column, f"unknown word {word!r}{nearest(word, [*PRESETS, *_DURATIONS, *_CHOICES])}")
+            self._refuse(column, f"unknown word {word!r}{suggest(word, [*PRESETS, *_DURATIONS, *_CHOICES])}")
 
     def _take_preset(self, name: str, column: int) -> None:
         if self._base or self._fields:
@@ -241,12 +241,12 @@ class _Reader:
         start = column + len(key) + 1
         if key in _CHOICES:
             if value not in _CHOICES[key]:
-                self._refuse(start, f"{key} cannot be {value!r}{nearest(value, _CHOICES[key])}")
+                self._refuse(start, f"{key} cannot be {value!r}{suggest(value, _CHOICES[key])}")
             self._set(key, value, column)
         elif key in _DURATIONS:
             self._take_value(key, value, start)
         else:
-            self._refuse(column, f"unknown key {key!r}{nearest(key, [*_DURATIONS, *_CHOICES])}")
+            self._refuse(column, f"unknown key {key!r}{suggest(key, [*_DURATIONS, *_CHOICES])}")
 
     def _take_value(self, key: str, value: str, column: int) -> None:
         """Take `40ms`, `40ms/1s` or `60s+0.6s`; a companion that is not said is not kept of the preset."""

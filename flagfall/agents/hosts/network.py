@@ -26,7 +26,7 @@ from flagfall.agents.connections.admission import SeriesDoor
 from flagfall.agents.spec import NETWORK, is_network
 from flagfall.agents.wire.admission import Door, Joining, Opening
 from flagfall.agents.wire.session import Payloads, WireTalk
-from flagfall.errors import AgentFault, UsageError, nearest
+from flagfall.errors import AgentFault, UsageError, suggest
 from flagfall.kernel.channels.pipes import Bytes, PayloadPipe
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import Seat
@@ -66,7 +66,7 @@ class NetworkHost:
         name: str | None = None,
     ) -> None:
         if scheme not in NETWORK:
-            raise UsageError(f"unknown scheme {scheme!r}{nearest(scheme, NETWORK)}")
+            raise UsageError(f"unknown scheme {scheme!r}{suggest(scheme, NETWORK)}")
         self._port = checked_port(port)
         self._address = checked_address(address)
         self.name = name or f"{scheme}://{address}:{port}"

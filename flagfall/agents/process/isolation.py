@@ -21,7 +21,7 @@ import attrs
 
 from flagfall.agents.process.limits import UNLIMITED, Limits
 from flagfall.agents.process.visible import shown_paths
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 
 IsolationKind: TypeAlias = Literal["none", "process", "sandbox"]
 
@@ -66,7 +66,7 @@ class Isolation:
 
     def __attrs_post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise UsageError(f"isolation {self.kind!r}{nearest(self.kind, KINDS)}")
+            raise UsageError(f"isolation {self.kind!r}{suggest(self.kind, KINDS)}")
         if self.kind == "none" and self.limits != UNLIMITED:
             raise UsageError("isolation none has no limits: take process or sandbox, or leave the limits out")
         if self.limits.cores and (absent := set(self.limits.cores) - _cores()):

@@ -51,7 +51,7 @@ from flagfall.agents.wire.messages import (
 from flagfall.agents.wire.session import Payloads
 from flagfall.agents.wire.tls import bytes_of, secured
 from flagfall.agents.wire.worker import serve
-from flagfall.errors import AgentFault, HostFault, UsageError, nearest
+from flagfall.errors import AgentFault, HostFault, UsageError, suggest
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.lines import LineError
@@ -113,7 +113,7 @@ class Invitation:
         scheme, found, rest = url.partition("://")
         host, _, port = rest.partition("/")[0].rpartition(":")
         if not found or scheme not in NETWORK:
-            raise UsageError(f"no address of a host: {url!r}{nearest(scheme, NETWORK)}")
+            raise UsageError(f"no address of a host: {url!r}{suggest(scheme, NETWORK)}")
         if not host or not (port.isdecimal() and port.isascii()):
             raise UsageError(f"no address of a host: {url!r}; write such as {scheme}://arena.example:7777")
         return cls(scheme, host.removeprefix("[").removesuffix("]"), int(port), **more)

@@ -46,9 +46,10 @@ def check_agent(
     from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
     from flagfall.agents.registry import is_human
     from flagfall.agents.spec import is_command, is_foreign, is_track_client
-    from flagfall.cli.console.output import harmless, print_json, print_table, table
+    from flagfall.cli.console.output import print_json, print_table, table
     from flagfall.cli.runs.preflight import check_now
     from flagfall.playing import DEFAULT_TIME_CONTROL, host_agent
+    from flagfall.terminal_text import sanitize_terminal
     from flagfall.testing.agent_report import Examinee, examine
     from flagfall.timing import TimeControl
 
@@ -73,10 +74,10 @@ def check_agent(
         return 0 if passed else _FAILED
     rows = table("the agent", "found", "passed")
     for mark in marks:
-        first, *_ = harmless(mark.found).splitlines()
+        first, *_ = sanitize_terminal(mark.found).splitlines()
         rows.add_row(mark.question, first, {True: "yes", False: "NO", None: ""}[mark.passed])
     print_table(rows)
     for mark in marks:
         if "\n" in mark.found:
-            print(f"{mark.question}: {harmless(mark.found)}")
+            print(f"{mark.question}: {sanitize_terminal(mark.found)}")
     return 0 if passed else _FAILED

@@ -65,12 +65,12 @@ def check_host(
 
 
 def _no_such_agent(text: str, places: Sequence[Place]) -> str:
-    from flagfall.errors import nearest
+    from flagfall.errors import suggest
     from flagfall.testing.adversarial.matrix import matrix_rows
 
     where = f" in a {' or '.join(places)}" if any(matrix_rows(only=[text])) else ""
     names = dict.fromkeys(row.agent for row, _ in matrix_rows(places))
-    return f"--only {text}: no agent{where} has this in its name or description{nearest(text, names)}"
+    return f"--only {text}: no agent{where} has this in its name or description{suggest(text, names)}"
 
 
 def _no_sandbox() -> str:

@@ -33,7 +33,8 @@ def ctl(
         value: The match for `cancel`, the number for `jobs`.
         json: Print the state as one JSON object.
     """
-    from flagfall.cli.console.output import harmless, number, print_json, print_table, table
+    from flagfall.cli.console.output import number, print_json, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
     from flagfall.tournament.run.control_client import send_command
 
     if (wish in _NEEDS) != (value is not None):
@@ -52,14 +53,14 @@ def ctl(
     total = "" if state["total"] is None else f" of {number(state['total'])}"
     mode = "stopping" if state["stopping"] else "paused" if state["paused"] else "running"
     print(
-        f"{harmless(state['name'])}: {mode}, {number(state['played'])}{total} matches played,"
+        f"{sanitize_terminal(state['name'])}: {mode}, {number(state['played'])}{total} matches played,"
         f" {state['void']} void attempts, jobs {state['jobs']}"
     )
     rows = table("match", "task", "agents", numbers=("attempt", "for"))
     for match in state["running"]:
-        agents = harmless(", ".join(match["agents"]))
+        agents = sanitize_terminal(", ".join(match["agents"]))
         seconds = f"{match['seconds']:.1f} s"
-        rows.add_row(match["match"], harmless(match["task"]), agents, str(match["attempt"]), seconds)
+        rows.add_row(match["match"], sanitize_terminal(match["task"]), agents, str(match["attempt"]), seconds)
     if state["running"]:
         print_table(rows)
 

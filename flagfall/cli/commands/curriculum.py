@@ -185,7 +185,8 @@ def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, floa
 
 
 def _report(lessons: Sequence[Lesson], *, json: bool) -> None:
-    from flagfall.cli.console.output import harmless, number, print_json, print_table, table
+    from flagfall.cli.console.output import number, print_json, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
 
     if json:
         print_json({"lessons": [attrs.asdict(lesson) for lesson in lessons]})
@@ -199,4 +200,4 @@ def _report(lessons: Sequence[Lesson], *, json: bool) -> None:
     print(f"passed {sum(lesson.passed for lesson in lessons)} of {len(lessons)}")
     for lesson in lessons:
         if lesson.fault:
-            print(f"\n{lesson.task}: the agent {harmless(lesson.fault)}")
+            print(f"\n{lesson.task}: the agent {sanitize_terminal(lesson.fault)}")

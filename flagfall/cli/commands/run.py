@@ -15,7 +15,7 @@ from flagfall.errors import UsageError
 if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
     from flagfall.agents.wire.admission import Joining
-    from flagfall.cli.runs.session import Session
+    from flagfall.cli.runs.session import RunSession
 
 _List = Parameter(consume_multiple=True, negative="")
 _Flag = Parameter(negative="", show_default=False)
@@ -119,7 +119,7 @@ def run(
 
     from flagfall.agents.process.isolation import Isolation
     from flagfall.cli.runs.plan import make_plan
-    from flagfall.cli.runs.session import Session
+    from flagfall.cli.runs.session import RunSession
     from flagfall.cli.runs.task_options import TaskOptions
     from flagfall.timing import VirtualClock
 
@@ -154,7 +154,7 @@ def run(
 
         configure_logging(level=log_level)
     progress = not quiet and log_level is None
-    session = Session(plan, logs=log_level is not None, progress=progress, whole=whole_observations)
+    session = RunSession(plan, logs=log_level is not None, progress=progress, whole=whole_observations)
     try:
         trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
     finally:
@@ -196,7 +196,7 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
 
 
-def _report(session: Session, *, json: bool, quiet: bool) -> None:
+def _report(session: RunSession, *, json: bool, quiet: bool) -> None:
     """Print what was played."""
     from flagfall.cli.console.output import print_json
     from flagfall.cli.runs.tables import as_data, print_falls, print_journals, print_results

@@ -47,8 +47,8 @@ def verify(
         quiet: Print only a difference.
     """
     from flagfall.cli.console.files import reading
-    from flagfall.cli.console.output import one_line
     from flagfall.recording.verify import verify as compare
+    from flagfall.terminal_text import one_line
 
     rebuild = partial(_rebuild, file, trust=trust) if config is None else _from_config(config)
     with reading(file), _progress(file, quiet=quiet) as watch:
@@ -66,12 +66,12 @@ def _progress(file: Path, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Return a callback for the number of turns compared so far; a terminal shows it if that takes long."""
     from rich.console import Console
 
-    from flagfall.cli.console.output import harmless
     from flagfall.cli.console.progress import Progress, show_progress
+    from flagfall.terminal_text import sanitize_terminal
 
     console = Console(stderr=True, highlight=False, markup=False)
     progress = Progress(1, None)
-    progress.begin(0, f"verifying {harmless(str(file))}")
+    progress.begin(0, f"verifying {sanitize_terminal(str(file))}")
     show_at = inf if quiet or not console.is_terminal else monotonic() + SHOW_AFTER_SECONDS
     with ExitStack() as shown:
 
@@ -118,7 +118,7 @@ def _may_ask() -> bool:
 
 def _agreed(question: str) -> bool:
     """Ask the user at the terminal; anything but a yes is a no."""
-    from flagfall.cli.console.output import harmless
+    from flagfall.terminal_text import sanitize_terminal
 
-    print(f"flagfall: {harmless(question)}. Import it? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"flagfall: {sanitize_terminal(question)}. Import it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

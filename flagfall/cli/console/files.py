@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from flagfall.errors import HostFault, UsageError, nearest
+from flagfall.errors import HostFault, UsageError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ def require_file(path: Path) -> None:
     if not path.exists():
         folder = path.parent
         names = [p.name for p in folder.iterdir() if p.is_file()] if folder.is_dir() else []
-        hint = nearest(path.name, names)
+        hint = suggest(path.name, names)
         raise UsageError(f"no such file: {path}{hint if hint.startswith('; nearest') else ''}")
     if not os.access(path, os.R_OK):
         raise UsageError(f"{path} may not be read")
@@ -48,7 +48,7 @@ def reading(path: Path) -> Iterator[None]:
         print(f"flagfall: {path}: interrupted before its end", file=sys.stderr)
         raise
     except UsageError as error:
-        from flagfall.cli.console.output import one_line
+        from flagfall.terminal_text import one_line
 
         raise UsageError(one_line(str(error))) from error
 

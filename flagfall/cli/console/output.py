@@ -1,8 +1,8 @@
-"""How results are shown: tables as wide as they need to be, JSON, and texts of strangers made harmless."""
+"""Output of commands: tables as wide as their content, JSON, numbers and durations for people."""
 
 from __future__ import annotations
 
-__all__ = ["duration", "harmless", "number", "one_line", "print_json", "print_table", "table"]
+__all__ = ["duration", "number", "print_json", "print_table", "table"]
 
 import json
 import sys
@@ -16,9 +16,6 @@ from rich.table import Table
 
 _UNITS: Final = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000))
 _DIGITS: Final = 3
-
-MAX_MESSAGE_CHARS: Final = 1000
-"""The longest message about a file of a stranger: what it holds may have megabytes."""
 
 
 def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
@@ -73,16 +70,3 @@ def duration(ns: float) -> str:
             places = max(0, _DIGITS - len(str(int(value))))
             return f"{value:.{places}f}{unit}"
     return f"{ns:.0f}ns" if ns else "0"
-
-
-def one_line(text: str) -> str:
-    """Return a message about a file of a stranger in one line that no terminal obeys, of bounded length."""
-    lines = "; ".join(line.strip() for line in text.strip().splitlines() if line.strip())
-    shown = harmless(lines)
-    half = MAX_MESSAGE_CHARS // 2  # the beginning names the place, and the end the fix
-    return shown if len(shown) <= MAX_MESSAGE_CHARS else f"{shown[:half]} ... {shown[-half:]}"
-
-
-def harmless(text: str) -> str:
-    """A text of an agent without anything that a terminal would obey."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)

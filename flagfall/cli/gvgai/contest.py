@@ -168,9 +168,9 @@ def _line(statistics: TrackStatistics) -> str:
 
 def _reason(detail: str) -> str:
     """Return the most informative line of a detail: the first one, but the last one of a traceback."""
-    from flagfall.cli.console.output import harmless
+    from flagfall.terminal_text import sanitize_terminal
 
-    lines = harmless(detail).strip().splitlines()
+    lines = sanitize_terminal(detail).strip().splitlines()
     if not lines:
         return ""
     return f": {lines[-1 if lines[0].startswith('Traceback') else 0]}"
@@ -178,7 +178,8 @@ def _reason(detail: str) -> str:
 
 def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> None:
     """Print the ranks on each game, and across games."""
-    from flagfall.cli.console.output import harmless, number, print_table, table
+    from flagfall.cli.console.output import number, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
 
     for ranking in rankings:
         rows = table(
@@ -187,11 +188,14 @@ def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> 
         for placing in ranking.placings:
             counts = (placing.points, placing.wins, placing.games, placing.score, placing.ticks)
             rows.add_row(
-                str(placing.place), harmless(placing.agent), *map(number, counts), placing.disqualified
+                str(placing.place),
+                sanitize_terminal(placing.agent),
+                *map(number, counts),
+                placing.disqualified,
             )
         print_table(rows)
     rows = table("place", "agent", numbers=("points", "wins", "out", "places"), title="all games")
     for row in totals:
         sums = map(number, (row.points, row.wins, row.disqualified))
-        rows.add_row(str(row.place), harmless(row.agent), *sums, " ".join(map(str, row.places)))
+        rows.add_row(str(row.place), sanitize_terminal(row.agent), *sums, " ".join(map(str, row.places)))
     print_table(rows)

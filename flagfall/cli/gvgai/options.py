@@ -155,7 +155,8 @@ def print_now(line: str) -> None:
 
 def print_statistics(statistics: TrackStatistics) -> None:
     """Print a track: by level, by phase, and the curve of the training."""
-    from flagfall.cli.console.output import duration, harmless, number, print_table, table
+    from flagfall.cli.console.output import duration, number, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
 
     levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
     for row in statistics.levels:
@@ -173,7 +174,7 @@ def print_statistics(statistics: TrackStatistics) -> None:
         curve.add_row(duration(row.until_ns), *shown)
     print_table(curve)
     if statistics.disqualified:
-        print(f"disqualified: {statistics.disqualified}: {harmless(statistics.detail).strip()}")
+        print(f"disqualified: {statistics.disqualified}: {sanitize_terminal(statistics.detail).strip()}")
 
 
 _BEGINNINGS = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')

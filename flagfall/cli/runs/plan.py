@@ -8,7 +8,7 @@ repeat has the seed that was given, so each match of a series can be played alon
 
 from __future__ import annotations
 
-__all__ = ["Plan", "PlannedMatch", "make_plan"]
+__all__ = ["PlannedMatch", "RunPlan", "make_plan"]
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal
@@ -33,7 +33,7 @@ from flagfall.playing import (
     seats_of,
 )
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 from flagfall.tasks.adapters.env_spec import split_texts
 from flagfall.timing import TimeControl
 from flagfall.timing.control import UNTIMED
@@ -72,7 +72,7 @@ class PlannedMatch:
 
 
 @attrs.frozen
-class Plan:
+class RunPlan:
     """All of it.
 
     Attributes:
@@ -132,7 +132,7 @@ def make_plan(
     timed: bool = True,
     learner_command: str | None = None,
     joining: Joining | None = None,
-) -> Plan:
+) -> RunPlan:
     """Check what was asked for and lay it out. Agents that run in this process are imported.
 
     Raises:
@@ -167,8 +167,8 @@ def make_plan(
             number=number,
             hosts=tuple(hosts[agents[number]] for number in seating),
             seed=match_seed,
-            journal=None if journal is None else numbered(journal, number, count),
-            results=None if results is None else numbered(results, number, count),
+            journal=None if journal is None else series_path(journal, number, count),
+            results=None if results is None else series_path(results, number, count),
         )
         for number, (match_seed, seating) in enumerate(
             (match_seed, seating) for match_seed in seeds for seating in seatings
@@ -184,7 +184,7 @@ def make_plan(
     _refuse_showing_records(agents, isolation, matches)
     told = ids if setup is None else setup
     policy = None if setup else scheduler
-    return Plan(told, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
+    return RunPlan(told, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
 
 
 def _at_least_one(option: str, value: int | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Session"]
+__all__ = ["RunSession"]
 
 import signal
 import sys
@@ -22,11 +22,11 @@ from flagfall.recording.journal.writer import Journal
 from flagfall.recording.round1_results import ResultsSink
 
 if TYPE_CHECKING:
-    from flagfall.cli.runs.plan import Plan, PlannedMatch
+    from flagfall.cli.runs.plan import PlannedMatch, RunPlan
     from flagfall.kernel.sinks import Sink
 
 
-class Session:
+class RunSession:
     """The state of a run.
 
     Args:
@@ -43,7 +43,7 @@ class Session:
     """
 
     def __init__(
-        self, plan: Plan, *, logs: bool = False, progress: bool = False, whole: bool = False
+        self, plan: RunPlan, *, logs: bool = False, progress: bool = False, whole: bool = False
     ) -> None:
         self.plan = plan
         self.played: list[PlayedMatch] = []

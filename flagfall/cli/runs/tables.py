@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.cli.console.output import duration, harmless, number, print_table, table
+from flagfall.cli.console.output import duration, number, print_table, table
 from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
+from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,7 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool) -> None:
 def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
     tally = seat.stats
     return [
-        harmless(seat.agent),
+        sanitize_terminal(seat.agent),
         result.reason if seat.disqualified is None else f"fell: {seat.disqualified}",
         number(tally.turns),
         number(tally.reward),
@@ -85,7 +86,7 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
     for (task_id, agents), total in sorted(sums.items(), key=lambda item: order[item[0][0]]):
         rows.add_row(
             task_id,
-            *([harmless(agents)] if several else []),
+            *([sanitize_terminal(agents)] if several else []),
             number(total.played),
             number(total.solved),
             number(total.failed),
@@ -103,8 +104,8 @@ def print_falls(played: Sequence[PlayedMatch], *, several: bool) -> None:
             if seat.disqualified is None:
                 continue
             where = f" in match {match.planned.number}" if several else ""
-            print(f"{harmless(seat.agent)} fell{where}: {seat.disqualified}")
-            lines = harmless(seat.detail).strip().splitlines()
+            print(f"{sanitize_terminal(seat.agent)} fell{where}: {seat.disqualified}")
+            lines = sanitize_terminal(seat.detail).strip().splitlines()
             if len(lines) > DETAIL_LINES:
                 print(f"    ... ({len(lines) - DETAIL_LINES} lines before)")
             for line in lines[-DETAIL_LINES:]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.agents.registry import load_module
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
-from flagfall.playing import TaskSetup, usual_policy
+from flagfall.playing import TaskSetup, default_policy
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import Config, change_config, config_of, load_config
 from flagfall.tasks.task import TaskSampler
@@ -119,7 +119,7 @@ def load_setup(source: str) -> Config | PythonSetup:
     create = getattr(module, name, None)
     if not callable(create):
         public = [known for known in vars(module) if not known.startswith("_")]
-        raise UsageError(f"configuration {place} has no function {name!r}{nearest(name, public)}")
+        raise UsageError(f"configuration {place} has no function {name!r}{suggest(name, public)}")
     return PythonSetup(f"{place}:{name}", create)
 
 
@@ -137,7 +137,7 @@ def choose_tasks(
     if config is None:
         if not ids or not (said or any(task_id in COMMAI_CATALOG for task_id in ids)):
             return None
-        return config_of(ids, policy or usual_policy(steps), said, name=_told(said) or "--task")
+        return config_of(ids, policy or default_policy(steps), said, name=_told(said) or "--task")
     if ids or policy is not None:
         given = "--task" if ids else "--scheduler"
         raise UsageError(f"--config says which tasks come in which order: leave {given} out")

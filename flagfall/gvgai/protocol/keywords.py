@@ -63,7 +63,7 @@ def read_action(word: str) -> str:
 
 
 def read_choice(word: str) -> int | str:
-    """Return what an answer to `END` or `ABORT` chooses: a level, `END_OF_ROUND`, or the shortened word itself.
+    """Return the choice of an answer to `END` or `ABORT`: a level, `END_OF_ROUND`, or the shortened word.
 
     Args:
         word: the answer.

@@ -55,7 +55,9 @@ class StateLines:
         self._levels = 0
 
     def init(self, state: StateObservation, *, is_validation: bool) -> str:
-        """Return the state at the beginning of a level: tick 0 in the first one of a session, -1 in the others.
+        """Return the state at the beginning of a level.
+
+        Its tick is 0 in the first level of a session, and -1 in the others.
 
         Args:
             state: observation of the agent.

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from flagfall.configfile.problems import Mistakes
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.commai.vocabulary import Words, load_words, read_words
 from flagfall.tasks.configs.config import Config
 from flagfall.tasks.configs.parser import read_ours, read_round1
@@ -51,7 +51,7 @@ def load_config(source: str | Path) -> Config:
         path = SHIPPED[str(source)]
     elif path.suffix not in _READERS:
         raise UsageError(
-            f"unknown configuration {str(source)!r}{nearest(str(source), SHIPPED)}; or name a file that ends"
+            f"unknown configuration {str(source)!r}{suggest(str(source), SHIPPED)}; or name a file that ends"
             f" in {' or '.join(_READERS)}"
         )
     return parse_config(read_text(path, "configuration"), path.suffix, name=str(path), folder=path.parent)

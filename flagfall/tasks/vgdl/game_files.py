@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 
 LEVELS: Final = 5
 """Levels of each game that comes with flagfall."""
@@ -41,7 +41,7 @@ def game_path(game: str) -> Path:
     if game in game_ids():
         return _GAMES / f"{game}{_END}"
     if not game.endswith(_END):
-        raise UsageError(f"no game {game!r}{nearest(game, game_ids())}; a file's name ends in {_END}")
+        raise UsageError(f"no game {game!r}{suggest(game, game_ids())}; a file's name ends in {_END}")
     path = Path(game)
     if not path.is_file():
         raise UsageError(f"no file {game!r}{_beside(path)}")
@@ -90,4 +90,4 @@ def _beside(path: Path) -> str:
     if not path.parent.is_dir():
         return f"; there is no folder {str(path.parent)!r}"
     names = [other.name for other in path.parent.glob(f"*{_END}")]
-    return nearest(path.name, names) if path.suffix == _END and len(names) <= _MOST_FILES else ""
+    return suggest(path.name, names) if path.suffix == _END and len(names) <= _MOST_FILES else ""

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.timing.durations import MINUTE, NEVER_NS
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class TrackRules:
             UsageError: there are none of that name, or a number that cannot be.
         """
         if name not in RULES:
-            raise UsageError(f"unknown rules {name!r}{nearest(name, RULES)}")
+            raise UsageError(f"unknown rules {name!r}{suggest(name, RULES)}")
         rules = attrs.evolve(
             RULES[name], **{key: value for key, value in changes.items() if value is not None}
         )

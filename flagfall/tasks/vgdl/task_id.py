@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.vgdl.game_files import game_path, level_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
@@ -41,7 +41,7 @@ _OWN_BLOCK: Final = "own"
 
 def _is_observation(_task: TaskId, _field: Any, value: str) -> None:
     if value not in OBSERVATIONS:
-        raise UsageError(f"observation={value}: there is no such observation{nearest(value, OBSERVATIONS)}")
+        raise UsageError(f"observation={value}: there is no such observation{suggest(value, OBSERVATIONS)}")
 
 
 def _is_pixels(_task: TaskId, field: Any, value: int | None) -> None:
@@ -86,7 +86,7 @@ class TaskId:
         for part in parts:
             name, equals, value = part.partition("=")
             if not equals or name not in known:
-                raise UsageError(f"{text}: a game has no option {part!r}{nearest(name, known)}")
+                raise UsageError(f"{text}: a game has no option {part!r}{suggest(name, known)}")
             if name in chosen:
                 raise UsageError(f"{text}: {name} is given twice")
             chosen[name] = int(value) if value.isdecimal() and value.isascii() else value

@@ -23,8 +23,8 @@ from flagfall.agents.spec import (
 )
 from flagfall.agents.zmq.messages import is_remote
 from flagfall.configfile.problems import Mistakes
-from flagfall.errors import UsageError, nearest
-from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, is_endless, seats_of, usual_policy
+from flagfall.errors import UsageError, suggest
+from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, default_policy, is_endless, seats_of
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
@@ -135,14 +135,14 @@ def _spec(spec: str, folder: Path) -> str:
         )
     place, colon, name = spec.rpartition(":")
     if not (colon and place and name):
-        hint = nearest(spec, SAMPLES)
+        hint = suggest(spec, SAMPLES)
         raise UsageError(f"unknown agent {spec!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
     if not place.endswith(".py"):
         return spec
     path = folder / place
     if not path.is_file():
         beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        raise UsageError(f"no such agent file: {path}{nearest(path.name, beside)}")
+        raise UsageError(f"no such agent file: {path}{suggest(path.name, beside)}")
     return f"{path.resolve()}:{name}"
 
 
@@ -282,7 +282,7 @@ def _name_and_tasks(
     name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
     if options or any(task in COMMAI_CATALOG for task in ids):
-        return name, config_of(ids, policy or usual_policy(table.steps), options, name=name), None, None
+        return name, config_of(ids, policy or default_policy(table.steps), options, name=name), None, None
     return name, ids, policy, None
 
 

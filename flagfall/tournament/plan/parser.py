@@ -17,7 +17,7 @@ from typing import Any, Final
 from flagfall.agents.spec import is_track_client
 from flagfall.configfile.problems import Mistakes
 from flagfall.configfile.toml_positions import Places
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.configs.files import read_text, read_toml
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tournament.formats.registry import FORMATS
@@ -59,7 +59,7 @@ def load_plan(source: str | Path, *, seed: int | None = None) -> TournamentPlan:
         path = PLANS[str(source)]
     elif path.suffix != ".toml":
         raise UsageError(
-            f"unknown plan {str(source)!r}{nearest(str(source), PLANS)}; or name a file that ends in .toml"
+            f"unknown plan {str(source)!r}{suggest(str(source), PLANS)}; or name a file that ends in .toml"
         )
     folder = Path() if str(source) in PLANS else path.parent
     return parse_plan(read_text(path, "plan"), name=str(path), folder=folder, title=path.stem, seed=seed)

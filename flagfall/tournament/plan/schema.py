@@ -17,7 +17,7 @@ from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
 from flagfall.agents.process.isolation import IsolationKind
 from flagfall.configfile.problems import Mistakes
 from flagfall.configfile.problems import Path as Place
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.kernel.seeding import MAX_SEED
 from flagfall.playing import HostKind
 from flagfall.timing import TimeControl
@@ -162,7 +162,7 @@ def _span(value: Any, _: Any) -> int:
 def _choice(value: Any, kind: Any) -> Any:
     known = get_args(kind)
     if value not in known:
-        raise UsageError(f"{value!r} is unknown{nearest(str(value), known)}")
+        raise UsageError(f"{value!r} is unknown{suggest(str(value), known)}")
     return value
 
 

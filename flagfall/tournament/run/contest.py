@@ -16,7 +16,7 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, agent_label, play_track
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tournament.formats.benchmark import Benchmark
 from flagfall.tournament.formats.schedule import schedule
@@ -162,7 +162,7 @@ class TrackEngine:
         self._journals: dict[str, Path] = {}
         for number, spec in enumerate(specs if journal is not None else []):
             assert journal is not None
-            self._journals[spec.id] = numbered(journal, number, len(specs))
+            self._journals[spec.id] = series_path(journal, number, len(specs))
             Journal.check(self._journals[spec.id])
 
     async def play(self, attempt: Attempt) -> MatchRecord:

@@ -11,7 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.original.guessing import GUESSING
 from flagfall.tasks.commai.original.navigation import NAVIGATION
@@ -61,7 +61,7 @@ def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[Con
     for task_id in ids:
         plan = _PLANS.get(task_id)
         if plan is None:
-            raise UsageError(f"unknown task {task_id!r}{nearest(task_id, _PLANS)}")
+            raise UsageError(f"unknown task {task_id!r}{suggest(task_id, _PLANS)}")
         tasks.append(plan.task(task_id, shared) if isinstance(plan, WorldPlan) else plan.task(task_id))
     return tasks
 

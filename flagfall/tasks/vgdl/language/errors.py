@@ -7,7 +7,7 @@ __all__ = ["MAX_NOTICES", "CutShortWarning", "GameError", "Notices", "UnknownNam
 from collections.abc import Iterable
 from typing import Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.vgdl.definition import Notice, Place
 
 MAX_NOTICES: Final = 1000
@@ -49,7 +49,7 @@ def _hint(word: str, known: list[str]) -> str:
     """What the word may have meant; nothing where that would take long to find or to read."""
     if len(known) > _MOST_NAMES or len(word) > _LONGEST_NAME:
         return ""
-    hint = nearest(word, [name for name in known if len(name) <= _LONGEST_NAME])
+    hint = suggest(word, [name for name in known if len(name) <= _LONGEST_NAME])
     return hint if len(hint) <= _LONGEST_HINT else ""
 
 
