@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "timing": {"errors", "events"},
     "kernel.channels": {"errors", "events", "timing"},
     "kernel": BASE,
-    "configfile": {"errors", "kernel.channels"},
+    "configfile": {"errors", "kernel.channels", "kernel"},
     "tasks": BASE | {"configfile"},
     "agents": BASE,
     "recording": BASE,
@@ -49,7 +49,7 @@ PURE = [
     "gvgai/protocol/framing.py",
     "gvgai/protocol/keywords.py",
     "recording/transcript.py",
-    "configfile/toml_positions.py",
+    *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "configfile").glob("*.py"))),
     *(f"tournament/{name}.py" for name in ("checking", "records", "standings")),
     *(
         str(path.relative_to(PACKAGE))

@@ -1,1 +1,1 @@
-"""Configuration files: TOML and JSON, with every problem reported by its line."""
+"""TOML and JSON files that people write: reading, conversion to values, and problems with their lines."""

@@ -1,70 +1,78 @@
-"""Where in a text in TOML something stands: `tomllib` reads values, and does not tell where they were.
+"""Lines of the keys of a TOML text, which `tomllib` does not report.
 
-A statement is the fewest lines, from where the last one ended, that `tomllib` reads on their own: a header of
-a table, or a key with its value, over several lines where it has quotes or brackets that are open.
+The text is cut into statements: a statement is the smallest number of lines, counted from the end of the
+previous one, that `tomllib` accepts alone. It is the header of a table, or a key with its value; a value with
+open quotes or brackets takes several lines.
 """
 
 from __future__ import annotations
 
-__all__ = ["Places"]
+__all__ = ["TomlPositions"]
 
 import tomllib
 from typing import Any, Final
 
-from flagfall.configfile.problems import Path
+from flagfall.configfile.problems import KeyPath
 
-_ENDS: Final = ("]", '"""', "'''")
-"""With one of these ends a statement that is not over with its first line."""
+_CLOSERS: Final = ("]", '"""', "'''")
+"""A statement of several lines can only end in a line with one of these."""
 
 
-class Places:
-    """The lines of a text.
+class TomlPositions:
+    """Lines of the keys of a TOML text.
 
     Args:
-        text: TOML that `tomllib` reads.
+        text: TOML that `tomllib` accepts.
     """
 
     def __init__(self, text: str) -> None:
-        self._lines: dict[Path, int] = {}
-        self._lengths: dict[Path, int] = {}
-        self._table: Path = ()
+        self._lines: dict[KeyPath, int] = {}
+        self._lengths: dict[KeyPath, int] = {}  # tables seen so far in each array of tables
+        self._table: KeyPath = ()
         begun, pending = 1, ""
         for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-            goes_on = bool(pending)
-            begun, pending = (begun, f"{pending}\n{line}") if goes_on else (number, line)
-            if goes_on and not any(end in line for end in _ENDS):
-                continue
+            continues = bool(pending)
+            begun, pending = (begun, f"{pending}\n{line}") if continues else (number, line)
+            if continues and not any(closer in line for closer in _CLOSERS):
+                continue  # saves a parse of everything pending for each line of a long list
             try:
-                said = tomllib.loads(pending)
+                parsed = tomllib.loads(pending)
             except tomllib.TOMLDecodeError:
-                continue  # it goes on in the next line
-            self._take(pending, said, begun)
+                continue
+            self._take(pending, parsed, begun)
             pending = ""
 
-    def line(self, path: Path) -> int | None:
-        """The line where this stands, or what it is in; `None` for the whole text."""
+    def line(self, path: KeyPath) -> int | None:
+        """Return the line of a value, or of the nearest table or list around it.
+
+        Args:
+            path: keys and indices from the top of the text.
+
+        Returns:
+            the line, from 1; `None` for the text as a whole.
+        """
         while path and path not in self._lines:
             path = path[:-1]
         return self._lines.get(path)
 
-    def _take(self, statement: str, said: dict[str, Any], line: int) -> None:
+    def _take(self, statement: str, parsed: dict[str, Any], line: int) -> None:
         if not statement.lstrip().startswith("["):
-            self._note(self._table, said, line)
+            self._note(self._table, parsed, line)
             return
         self._table = ()
-        value: Any = said
+        value: Any = parsed
         while value:
             key, value = next(iter(value.items()))
             self._table += (key,)
-            if isinstance(value, list):  # the header of another table in an array
+            if isinstance(value, list):  # the header of the next table of an array
                 self._lengths[self._table] = self._lengths.get(self._table, 0) + 1
                 value = value[0]
             if self._table in self._lengths:
                 self._table += (self._lengths[self._table] - 1,)
         self._lines.setdefault(self._table, line)
 
-    def _note(self, path: Path, said: dict[str, Any], line: int) -> None:
-        for key, value in said.items():
+    def _note(self, path: KeyPath, parsed: dict[str, Any], line: int) -> None:
+        for key, value in parsed.items():
             self._lines.setdefault((*path, key), line)
             if isinstance(value, dict):
                 self._note((*path, key), value, line)

@@ -174,8 +174,7 @@ class ClientSession:
     async def _send(self, payload: str) -> None:
         data = self.protocol.ask(payload)
         self._sent_whole = False
-        with suppress(trio.BrokenResourceError):  # the next read reports the closed connection, after what
-        the client sent before
+        with suppress(trio.BrokenResourceError):  # the next read reports the closed connection
             await self._pipe.write(data)
         self._sent_whole = True
 

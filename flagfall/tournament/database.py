@@ -69,7 +69,7 @@ class DamagedStore(UsageError):
     def __init__(self, path: Path, what: object) -> None:
         why = one_line(str(what), MAX_REASON_CHARS)
         super().__init__(
-            f"{path} is damaged ({_one_line(what)}): restore a copy of it, or recover it with"
+            f"{path} is damaged ({why}): restore a copy of it, or recover it with"
             f" `sqlite3 {path.name} .recover`; the journals beside it are separate files"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "MAX_REPEATS",
     "Format",
     "Output",
     "PlannedAgent",
@@ -21,11 +22,15 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 import attrs
 
 from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.problems import Problems
 from flagfall.kernel.seeding import derive_seed
 from flagfall.playing import HostKind, TaskSetup
 from flagfall.timing import TimeControl
 from flagfall.tournament.records import MatchSpec, Records
+
+MAX_REPEATS: Final = 100_000
+"""Most repeats, rounds and replays: standings walk through them all, which takes some seconds for this
+many."""
 
 OMIT_DEFAULT: Final[Mapping[str, Any]] = {"omit_default": True}
 """Metadata of fields that stored plans of earlier versions do not have: at its default, such a field is
@@ -54,7 +59,7 @@ class Format(Protocol):
     own_points: ClassVar[bool]
 
     def check(
-        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Mistakes
+        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
     ) -> None:
         """Report everything in a plan that does not fit the format.
 

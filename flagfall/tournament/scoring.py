@@ -28,7 +28,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.problems import Problems
 from flagfall.tournament.model import Format, PlannedTask, Scoring, TournamentPlan
 from flagfall.tournament.records import MatchRecord, Played, SeatRecord
 
@@ -211,7 +211,7 @@ def ranked(values: Iterable[_T], key: Callable[[_T], Any]) -> list[tuple[int, _T
     return placed
 
 
-def check_scoring(scoring: Scoring, form: Format, problems: Mistakes) -> None:
+def check_scoring(scoring: Scoring, form: Format, problems: Problems) -> None:
     """Report a scoring in a plan whose format ranks by points of its own.
 
     Args:

@@ -151,9 +151,17 @@ steps = 5
 @pytest.mark.parametrize(
     ("form", "repeats", "words"),
     [
-        ('"knockout"', 1_000_000_000, "repeats: 1000000000 is no whole number, from 1 to 100000"),
-        ('{kind="swiss", rounds=1000000000}', 1, "rounds: 1000000000 is no whole number"),
-        ('{kind="knockout", replays=1000000000}', 1, "replays: 1000000000 is no whole number"),
+        ('"knockout"', 1_000_000_000, "repeats: expected a whole number from 1 to 100000, got 1000000000"),
+        (
+            '{kind="swiss", rounds=1000000000}',
+            1,
+            "rounds: expected a whole number from 0 to 100000, got 1000000000",
+        ),
+        (
+            '{kind="knockout", replays=1000000000}',
+            1,
+            "replays: expected a whole number from 0 to 100000, got 1000000000",
+        ),
     ],
 )
 def test_a_plan_in_a_results_folder_is_bounded(call, form, repeats, words):

@@ -19,7 +19,7 @@ from PIL import Image
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.gvgai.play_track import TrackTimes, play_track
-from flagfall.gvgai.server import Session, TrackServer
+from flagfall.gvgai.server import TrackServer, TrackSession
 from flagfall.kernel.outcomes import SeatReport
 from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
@@ -50,7 +50,7 @@ def open_descriptors() -> set[str]:
 class Served:
     """What was served."""
 
-    def __init__(self, sessions: list[Session], events: list[Any]) -> None:
+    def __init__(self, sessions: list[TrackSession], events: list[Any]) -> None:
         self.sessions = sessions
         self.events = events
         self.session = sessions[0]

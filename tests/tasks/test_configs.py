@@ -17,7 +17,7 @@ from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, ORIGINAL_NAME
 from flagfall.tasks.commai.vocabulary import usual_words
 from flagfall.tasks.configs import Config, change_config, config_of, load_config, parse_config
 from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS
-from flagfall.tasks.configs.task_types import TASK_KINDS
+from flagfall.tasks.configs.task_types import TASK_TYPES
 from tests.round1_config import TYPES, challenge
 
 GW = '{"gw": {"type": "worlds.grid_world.GridWorld"}}'
@@ -81,7 +81,7 @@ def test_every_original_type_is_one_of_ours(path):
         "scheduler": {"type": "core.scheduler.RandomTaskScheduler", "args": {"tasks": ["it"]}},
     }
     config = from_json(data)
-    assert config.tasks["it"].type in TASK_KINDS
+    assert config.tasks["it"].type in TASK_TYPES
     task = config.build().next_task()
     assert task is not None
     assert task.id == "it"
@@ -89,7 +89,7 @@ def test_every_original_type_is_one_of_ours(path):
 
 
 def test_every_task_of_ours_has_an_original_type():
-    assert set(ORIGINAL_TASKS.values()) == TASK_KINDS.keys() == {*TYPES, *COMMAI_CATALOG}
+    assert set(ORIGINAL_TASKS.values()) == TASK_TYPES.keys() == {*TYPES, *COMMAI_CATALOG}
     assert set(ORIGINAL_NAMES) < set(ORIGINAL_TASKS)
 
 
@@ -249,29 +249,32 @@ def test_a_reset_scheduler_pays_again():
 HEAD = '[scheduler]\npolicy = "random"\ntasks = ["micro1"]\n'
 
 WRONG = {
-    "{": "file: line 1, column 2: no JSON: ",
-    '{\n "a": }': "file: line 2, column 7: no JSON: Expecting value",
-    "[1]": "file: a configuration is an object, not list",
-    "[" * 100_000: "file: no configuration: ",
-    "{}": "file: 3 mistakes:\n  worlds is missing\n  tasks is missing\n  scheduler is missing",
-    '{"worlds": [], "tasks": {}, "scheduler": {}}': "worlds: [] should be a table of names and values",
+    "{": "file: line 1, column 2: invalid JSON: ",
+    '{\n "a": }': "file: line 2, column 7: invalid JSON: Expecting value",
+    "[1]": "file: expected an object at the top, got list",
+    "[" * 100_000: "file: invalid JSON: ",
+    "{}": (
+        "file: 3 problems:\n  worlds: required, but missing\n  tasks: required, but missing\n"
+        "  scheduler: required, but missing"
+    ),
+    '{"worlds": [], "tasks": {}, "scheduler": {}}': "worlds: expected a table of names and values, got []",
     '{"worlds": {"w": {"type": "worlds.grid_world.GridWrld"}}, "tasks": {}, "scheduler": {}}': (
         "worlds.w.type: unknown world 'worlds.grid_world.GridWrld'; nearest: worlds.grid_world.GridWorld"
     ),
     '{"worlds": {"w": {}}, "tasks": {"t": {}, "u": 3}, "scheduler": {"a": 1}}': (
-        "file: 7 mistakes:\n  worlds.w: type is missing\n  tasks.t: type is missing\n"
-        '  tasks.u: 3 should be a table, such as {"type": "..."}\n'
+        "file: 7 problems:\n  worlds.w.type: required, but missing\n  tasks.t.type: required, but missing\n"
+        "  tasks.u: expected a table of names and values, got 3\n"
     ),
-    "a = ": "file: line 1, column 5: no TOML: ",
-    "a = 1\nb = [": "file: line 2, column 6: no TOML: ",
-    "a = 1\na = 2": "file: line 2, column 6: no TOML: ",
-    "": "file: scheduler is missing",
-    "[scheduler]\ntasks = []": "scheduler: tasks is missing: write a list of at least one task",
-    '[scheduler]\ntasks = ["micro1"]': "scheduler: policy is missing",
+    "a = ": "file: line 1, column 5: invalid TOML: ",
+    "a = 1\nb = [": "file: line 2, column 6: invalid TOML: ",
+    "a = 1\na = 2": "file: line 2, column 6: invalid TOML: ",
+    "": "file: scheduler: required, but missing",
+    "[scheduler]\ntasks = []": "line 2: scheduler.tasks: required: write a list of at least one task",
+    '[scheduler]\ntasks = ["micro1"]': "line 1: scheduler.policy: required: write a text such as",
     HEAD.replace("random", "randm"): "scheduler: policy 'randm': unknown policy 'randm'; nearest: random",
     HEAD.replace("random", "consecutive:0"): "'0' is not a whole number, at least 1",
     HEAD.replace("micro1", "mikro1"): "scheduler.tasks[0]: unknown task 'mikro1'; nearest: micro1",
-    HEAD.replace("micro1", "mikro*"): "scheduler.tasks[0]: no task has a name like 'mikro*'",
+    HEAD.replace("micro1", "mikro*"): "scheduler.tasks[0]: no task matches the pattern 'mikro*'",
     HEAD + "x = 1": "scheduler.x: unknown argument of random 'x'",
     HEAD.replace("random", "consecutive") + "success_treshold = 1": (
         "scheduler.success_treshold: unknown argument of consecutive 'success_treshold';"
@@ -282,26 +285,28 @@ WRONG = {
     HEAD.replace("random", "dependencies") + "tasks_dependencies = 3": "the scheduler refuses its arguments",
     HEAD
     + "[tasks.micro1]\nrequred = 5": "tasks.micro1.requred: unknown setting of micro1 'requred'; nearest",
-    HEAD + "[tasks.micro1]\nrequired = 0": "tasks.micro1.required: 0 is not a whole number, at least 1",
-    HEAD + "[tasks.micro1]\nrequired = true": "True is not a whole number, at least 1",
-    HEAD + "[tasks.micro1]\nalphabet_size = 70": "70 is not a whole number, from 1 to 69",
-    HEAD + "[tasks.micro1]\nsuccess_tolerance = nan": "nan is not a number, at least 0",
-    HEAD + '[tasks.micro1]\nworld = "gw"': "tasks.micro1.world: micro1 is played in no world",
+    HEAD + "[tasks.micro1]\nrequired = 0": "line 5: tasks.micro1.required: expected a whole number from 1 to",
+    HEAD + "[tasks.micro1]\nrequired = true": "expected a whole number from 1 to 1000000000, got True",
+    HEAD + "[tasks.micro1]\nalphabet_size = 70": "expected a whole number from 1 to 69, got 70",
+    HEAD + "[tasks.micro1]\nsuccess_tolerance = nan": "expected a number from 0 to 1000000000, got nan",
+    HEAD
+    + '[tasks.micro1]\nworld = "gw"': "tasks.micro1.world: micro1 is not played in a world: leave it out",
     HEAD + '[tasks.mini1]\nworld = "gw"': "tasks.mini1.world: unknown world 'gw'",
     HEAD + "[tasks.mine]\nrequired = 1": "tasks.mine: unknown task 'mine'",
     HEAD + '[tasks.mine]\ntype = "micro99"': "tasks.mine.type: unknown type 'micro99'; nearest: ",
     HEAD + "[tasks.mine]\ntype = []": "tasks.mine.type: unknown type []; it should be a text",
-    HEAD + '[tasks."mini*"]\nmax_time = 1': 'tasks."mini*": no task has such a name',
-    HEAD + '[tasks."micro*"]\ntype = "micro1"': 'tasks."micro*".type: a pattern cannot say',
-    HEAD + "[tasks]\nmicro1 = 3": "tasks.micro1: 3 should be a table",
+    HEAD + '[tasks."mini*"]\nmax_time = 1': 'tasks."mini*": no task matches this pattern',
+    HEAD + '[tasks."micro*"]\ntype = "micro1"': 'tasks."micro*".type: a pattern cannot set the type',
+    HEAD + "[tasks]\nmicro1 = 3": "tasks.micro1: expected a table such as { type = 'micro1' }, got 3",
     HEAD + '[worlds]\ngw = "gird"': "worlds.gw: unknown world 'gird'; nearest: grid",
     "bitmode = true\n" + HEAD: "bitmode: unknown name 'bitmode'; nearest: bit_mode",
-    "bit_mode = 1\n" + HEAD: "bit_mode: 1 is neither true nor false",
+    "bit_mode = 1\n" + HEAD: "line 1: bit_mode: expected true or false, got 1",
     "scramble = true\n" + HEAD: "scramble: words are scrambled in bit mode only",
     "scramble = true\nbit_mode = true\n" + HEAD: "only conversations can be scrambled, unlike micro1",
-    'max_reward_per_task = "x"\n' + HEAD: "max_reward_per_task: 'x' is not a number",
+    'max_reward_per_task = "x"\n'
+    + HEAD: "max_reward_per_task: expected a number from -1000000000 to 1000000000, got 'x'",
     'words = "no.txt"\n' + HEAD: "words: words no.txt: No such file",
-    "words = 3\n" + HEAD: "words: 3 is neither the path of a file nor a list of words",
+    "words = 3\n" + HEAD: "words: expected the path of a file or a list of words, got 3",
 }
 
 
@@ -318,7 +323,7 @@ def test_every_mistake_is_told_at_once():
     data["tasks"]["mini0"]["wrold"] = "gw"
     data["scheduler"]["args"]["tasks"][1] = "micro2b"
     told = complaint(json.dumps(data), ".json").splitlines()
-    assert told[0] == "file: 5 mistakes:"
+    assert told[0] == "file: 5 problems:"
     assert [line.split(": ")[0].strip() for line in told[1:]] == [
         "tasks.micro3.type",
         'tasks."micro5.1".world',
@@ -333,7 +338,7 @@ def test_every_mistake_is_told_at_once():
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b"a = 1\nb = '\xe9'")
     for source, told in (
-        (tmp_path / "latin.toml", "line 2: this is no text in UTF-8"),
+        (tmp_path / "latin.toml", "line 2: not UTF-8 text"),
         (tmp_path / "none.json", "No such file"),
         (tmp_path / "x.yaml", "or name a file that ends in .json or .toml"),
         (Path("challange"), "unknown configuration 'challange'; nearest: challenge"),

@@ -159,5 +159,5 @@ def test_a_plan_takes_the_scoring_where_its_format_leaves_it_open():
     assert parse_plan(text.replace("FORMAT", "benchmark")).scoring == "formula-one"
     with pytest.raises(UsageError, match="a swiss ranks agents by its own points: leave scoring out"):
         parse_plan(text.replace("FORMAT", "swiss"))
-    with pytest.raises(UsageError, match="'formula-1' is unknown; nearest: formula-one"):
+    with pytest.raises(UsageError, match="unknown value 'formula-1'; nearest: formula-one"):
         parse_plan(text.replace("FORMAT", "benchmark").replace("formula-one", "formula-1"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from flagfall.cli.gvgai.options import Flag, Journal, Seed, TrackOptions
 
 if TYPE_CHECKING:
-    from flagfall.gvgai.server import Session
+    from flagfall.gvgai.server import TrackSession
 
 _USUAL = TrackOptions()
 
@@ -81,7 +81,7 @@ def serve(
         seed=seed,
         journal=journal,
         sinks=printed,
-        tell=_tell,
+        on_change=_report,
     )
 
     async def play(stop: trio.Event) -> None:
@@ -121,7 +121,7 @@ def _game(game: str | None, number: int | None, folder: Path) -> str:
     raise UsageError("name the game with --game FILE or with --game-id NUMBER")
 
 
-def _data(session: Session) -> dict[str, object]:
+def _data(session: TrackSession) -> dict[str, object]:
     journal = None if session.journal is None else str(session.journal)
     return {
         "client": session.number,
@@ -130,7 +130,7 @@ def _data(session: Session) -> dict[str, object]:
     } | session.sink.statistics.as_data()
 
 
-def _tell(session: Session) -> None:
+def _report(session: TrackSession) -> None:
     if session.fault is not None:
         _say(f"{session.name}: void: {session.fault}")
     elif session.result is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from flagfall.cli.console.output import print_json, print_table, table
 from flagfall.cli.tournaments.standings import print_standings
 from flagfall.errors import HostFault, UsageError
+from flagfall.terminal_text import sanitize_terminal
 from flagfall.tournament.exports import FILE_FORMATS, agent_rows, export, match_rows
 from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store

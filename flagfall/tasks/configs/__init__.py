@@ -10,7 +10,7 @@ A `Config` is a value; `build` makes the tasks and their scheduler, new ones eac
 from __future__ import annotations
 
 from flagfall.tasks.configs.config import Config as Config
-from flagfall.tasks.configs.config import TaskEntry as TaskEntry
+from flagfall.tasks.configs.config import ConfigTask as ConfigTask
 from flagfall.tasks.configs.files import SHIPPED as SHIPPED
 from flagfall.tasks.configs.files import change_config as change_config
 from flagfall.tasks.configs.files import config_of as config_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Config", "ConfiguredTasks", "TaskEntry"]
+__all__ = ["Config", "ConfigTask", "ConfiguredTasks"]
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from flagfall.tasks.commai.reward_cap import RewardCap
 from flagfall.tasks.commai.scrambling import Scrambler
 from flagfall.tasks.commai.vocabulary import Words
 from flagfall.tasks.commai.world import WorldSwitch
-from flagfall.tasks.configs.task_types import TASK_KINDS, WORLDS
+from flagfall.tasks.configs.task_types import TASK_TYPES, WORLDS
 from flagfall.tasks.scheduler_text import POLICIES, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 
@@ -26,7 +26,7 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 @attrs.frozen
-class TaskEntry:
+class ConfigTask:
     """One task.
 
     Attributes:
@@ -60,7 +60,7 @@ class Config:
 
     policy: str
     schedule: tuple[str, ...]
-    tasks: Mapping[str, TaskEntry]
+    tasks: Mapping[str, ConfigTask]
     arguments: Mapping[str, Any] = _NOTHING
     worlds: Mapping[str, str] = _NOTHING
     words: Words | None = None
@@ -95,7 +95,7 @@ class Config:
     ) -> Task:
         entry = self.tasks[name]
         world = None if entry.world is None else worlds[entry.world]
-        plain = TASK_KINDS[entry.type].make(entry.settings, world, self.words, self.fixes)
+        plain = TASK_TYPES[entry.type].make(entry.settings, world, self.words, self.fixes)
         plain.id = name
         task = BitTask(plain, scrambler) if self.bit_mode else plain
         return task if cap is None else cap(task)
@@ -138,7 +138,7 @@ def _told(value: Any) -> str:
     return ",".join(">".join(pair) for pair in value) if isinstance(value, list) else str(value)
 
 
-def _table(name: str, entry: TaskEntry) -> dict[str, Any]:
+def _table(name: str, entry: ConfigTask) -> dict[str, Any]:
     table = {} if entry.type == name else {"type": entry.type}
     if entry.world is not None:
         table["world"] = entry.world

@@ -1,359 +1,310 @@
-"""From tables to a `Config`: tables of ours, and tables as round 1 has them.
+"""From the tables of a configuration file in flagfall's form to a `Config`.
 
-Rule 1: nothing is believed: every name and every value is looked at, and every mistake is noted.
-Rule 2: only a reader without any mistakes gives a `Config`, and that one can be built.
+Every name and every value is checked, and all problems are noted. Only tables without any problem give a
+`Config`, which has then been built once, so that it can be built again.
 """
 
 from __future__ import annotations
 
-__all__ = ["Resolve", "read_ours", "read_round1"]
+__all__ = [
+    "MAX_LISTED",
+    "ResolveWords",
+    "check_arguments",
+    "checked",
+    "parse_tables",
+    "world_of_task",
+    "world_type",
+]
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
-from flagfall.configfile.problems import Mistakes, Path
+import attrs
+
+from flagfall.configfile.converter import Bounds, structure
+from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.commai.vocabulary import Words
-from flagfall.tasks.configs.config import Config, TaskEntry
-from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
-from flagfall.tasks.configs.task_types import MAX_SETTING, TASK_KINDS, WORLDS
+from flagfall.tasks.configs.config import Config, ConfigTask
+from flagfall.tasks.configs.round1_names import ORIGINAL_WORLDS
+from flagfall.tasks.configs.task_types import MAX_SETTING, TASK_TYPES, WORLDS
 from flagfall.tasks.scheduler_text import POLICIES
 
-Resolve: TypeAlias = Callable[[Any], Words]
-"""Gives the words that a configuration means; raises `UsageError`."""
-
-_PARTS: Final = (
-    "scheduler",
-    "tasks",
-    "worlds",
-    "words",
-    "bit_mode",
-    "scramble",
-    "max_reward_per_task",
-    "fixes",
-)
-_WILD: Final = frozenset("*?[")
+ResolveWords: TypeAlias = Callable[[Any], Words]
+"""Makes the vocabulary from the value of `words`; raises `UsageError`."""
 
 MAX_LISTED: Final = 10_000
-"""Entries of a schedule, and tables of tasks: each may be compared with every task that there is."""
+"""Most entries of a schedule and most tables of tasks: each may be compared with every known task."""
+
+_TABLES: Final = ("scheduler", "tasks", "worlds", "words")
+_WILDCARDS: Final = frozenset("*?[")
+_SHOWN: Final = 3
+"""Tasks that a message about many of them names."""
+
+
+@attrs.frozen(kw_only=True)
+class _TopTable:
+    """The top of a file, without `_TABLES`."""
+
+    bit_mode: bool = False
+    scramble: bool = False
+    max_reward_per_task: Annotated[int | float, Bounds(-MAX_SETTING, MAX_SETTING)] | None = None
+    fixes: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class _WorldTable:
+    type: str
 
 
 def _is_pattern(name: str) -> bool:
-    return not _WILD.isdisjoint(name)
+    return not _WILDCARDS.isdisjoint(name)
 
 
-# Ours.
-
-
-def read_ours(data: Mapping[str, Any], mistakes: Mistakes, resolve: Resolve) -> Config:
-    """A configuration in our form.
+def parse_tables(data: Mapping[str, Any], problems: Problems, resolve: ResolveWords) -> Config:
+    """Make a configuration from tables in flagfall's form.
 
     Args:
-        data: the tables, as TOML gives them.
-        mistakes: takes what is wrong.
-        resolve: makes the words.
+        data: the tables, as TOML or JSON gives them.
+        problems: takes everything that is wrong.
+        resolve: makes the vocabulary.
 
     Raises:
-        UsageError: something is wrong; the message has all of it.
+        UsageError: there are problems; the message has all of them.
     """
-    mistakes.names(data, _PARTS, ())
+    rest = {key: value for key, value in data.items() if key not in _TABLES}
+    top = structure(rest, _TopTable, (), problems, also=_TABLES) or _TopTable()
     worlds = {
         name: kind
-        for name, said in mistakes.table(data, "worlds", ()).items()
-        if (kind := _world_type(said, name, mistakes, WORLDS)) is not None
+        for name, table in problems.table(data, "worlds", ()).items()
+        if (kind := world_type(table, name, problems, WORLDS)) is not None
     }
-    said = mistakes.table(data, "tasks", ())
-    if len(said) > MAX_LISTED:
-        mistakes.add(("tasks",), f"{len(said)} tables; {MAX_LISTED} are the most")
-        mistakes.raise_any()
-    scheduler = mistakes.table(data, "scheduler", (), needed=True)
-    policy = _policy(scheduler, mistakes)
-    known = list(dict.fromkeys([*(name for name in said if not _is_pattern(name)), *TASK_KINDS]))
-    schedule = _schedule(scheduler, known, mistakes) if scheduler else ()
-    tables = {name: table for name, table in said.items() if _is_a_table(name, table, mistakes)}
+    written = problems.table(data, "tasks", ())
+    if len(written) > MAX_LISTED:
+        problems.add(("tasks",), f"{len(written)} tables; the limit is {MAX_LISTED}")
+        problems.raise_if_any()
+    scheduler = problems.table(data, "scheduler", (), needed=True)
+    policy = _policy(scheduler, problems)
+    known = list(dict.fromkeys([*(name for name in written if not _is_pattern(name)), *TASK_TYPES]))
+    schedule = _schedule(scheduler, known, problems) if scheduler else ()
+    tables = {name: table for name, table in written.items() if _is_table(name, table, problems)}
     names = dict.fromkeys([*(name for name in tables if not _is_pattern(name)), *schedule])
     tasks = {
-        name: entry
+        name: task
         for name in names
-        if (name in known) and (entry := _our_task(name, tables, said, worlds, mistakes)) is not None
+        if name in known and (task := _task(name, tables, written, worlds, problems)) is not None
     }
     for pattern in tables:
         if _is_pattern(pattern) and not any(fnmatchcase(name, pattern) for name in names):
-            mistakes.add(("tasks", pattern), "no task has such a name")
+            problems.add(("tasks", pattern), "no task matches this pattern")
     arguments = {name: scheduler[name] for name in scheduler if name not in {"policy", "tasks"}}
     if policy is not None and arguments:
-        _check_arguments(policy, arguments, ("scheduler",), mistakes)
+        check_arguments(policy, arguments, ("scheduler",), problems)
     config = Config(
         policy=policy or "",
         arguments=arguments,
         schedule=schedule,
         tasks=tasks,
         worlds=worlds,
-        words=_words(data, mistakes, resolve),
-        bit_mode=mistakes.flag(data, "bit_mode"),
-        scramble=mistakes.flag(data, "scramble"),
-        max_reward_per_task=_cap(data, mistakes),
-        fixes=mistakes.flag(data, "fixes"),
+        words=_words(data, problems, resolve),
+        bit_mode=top.bit_mode,
+        scramble=top.scramble,
+        max_reward_per_task=top.max_reward_per_task,
+        fixes=top.fixes,
     )
-    return _checked(config, ("scheduler",), mistakes)
+    return checked(config, ("scheduler",), problems)
 
 
-def _is_a_table(name: str, table: Any, mistakes: Mistakes) -> bool:
+def _is_table(name: str, table: Any, problems: Problems) -> bool:
     if isinstance(table, dict):
         return True
-    mistakes.add(("tasks", name), f"{table!r} should be a table, such as {{ type = {name!r} }}")
+    problems.add(("tasks", name), f"expected a table such as {{ type = {name!r} }}, got {safe_repr(table)}")
     return False
 
 
-def _policy(scheduler: Mapping[str, Any], mistakes: Mistakes) -> str | None:
+def _policy(scheduler: Mapping[str, Any], problems: Problems) -> str | None:
     if not scheduler:
         return None
     policy = scheduler.get("policy")
     if not isinstance(policy, str):
-        mistakes.add(("scheduler",), "policy is missing: write a text such as 'consecutive:5'")
+        problems.add(("scheduler", "policy"), "required: write a text such as 'consecutive:5'")
         return None
     return policy
 
 
-def _schedule(scheduler: Mapping[str, Any], known: list[str], mistakes: Mistakes) -> tuple[str, ...]:
+def _schedule(scheduler: Mapping[str, Any], known: list[str], problems: Problems) -> tuple[str, ...]:
     listed = scheduler.get("tasks")
+    path: KeyPath = ("scheduler", "tasks")
     if not isinstance(listed, list) or not listed:
-        mistakes.add(("scheduler",), "tasks is missing: write a list of at least one task")
+        problems.add(path, "required: write a list of at least one task")
         return ()
     if len(listed) > MAX_LISTED:
-        mistakes.add(("scheduler", "tasks"), f"{len(listed)} entries; {MAX_LISTED} are the most")
+        problems.add(path, f"{len(listed)} entries; the limit is {MAX_LISTED}")
         return ()
     names: list[str] = []
-    for number, name in enumerate(listed):
-        path = ("scheduler", "tasks", number)
-        meant = [name]
+    for index, name in enumerate(listed):
+        matching = [name]
         if isinstance(name, str) and _is_pattern(name):
-            meant = [task_id for task_id in known if fnmatchcase(task_id, name)]
-            if not meant:
-                mistakes.add(path, f"no task has a name like {name!r}")
+            matching = [task_id for task_id in known if fnmatchcase(task_id, name)]
+            if not matching:
+                problems.add((*path, index), f"no task matches the pattern {name!r}")
         elif name not in known:
-            mistakes.unknown(path, "task", name, known)
-        names += meant
+            problems.unknown((*path, index), "task", name, known)
+        names += matching
     return tuple(names)
 
 
-def _our_task(
+def _task(
     name: str,
     tables: Mapping[str, dict[str, Any]],
-    said: Mapping[str, Any],
+    written: Mapping[str, Any],
     worlds: Mapping[str, str],
-    mistakes: Mistakes,
-) -> TaskEntry | None:
-    """What all tables together say of a task: those of patterns first, its own last."""
+    problems: Problems,
+) -> ConfigTask | None:
+    """Merge all tables that apply to a task: those of patterns in their order, then its own."""
     own = tables.get(name, {})
-    kind_id = own.get("type", name)
-    if not isinstance(kind_id, str) or kind_id not in TASK_KINDS:
+    type_id = own.get("type", name)
+    if not isinstance(type_id, str) or type_id not in TASK_TYPES:
         if "type" in own:
-            mistakes.unknown(("tasks", name, "type"), "type", kind_id, TASK_KINDS)
-        elif name in said:
-            mistakes.unknown(("tasks", name), "task", name, TASK_KINDS)
+            problems.unknown(("tasks", name, "type"), "type", type_id, TASK_TYPES)
+        elif name in written:
+            problems.unknown(("tasks", name), "task", name, TASK_TYPES)
         return None
+    kind = TASK_TYPES[type_id]
     world: str | None = None
     settings: dict[str, Any] = {}
     for source in (*(p for p in tables if _is_pattern(p) and fnmatchcase(name, p)), name):
-        for key, value in tables.get(source, {}).items():
-            path = ("tasks", source, key)
-            if key == "world":
-                world = _named_world(value, kind_id, worlds, path, mistakes)
-            elif key == "type":
-                if source != name:
-                    mistakes.add(path, "a pattern cannot say of which type a task is")
-            else:
-                _set(settings, kind_id, key, value, path, mistakes)
-    return TaskEntry(kind_id, world, settings)
+        table = dict(tables.get(source, {}))
+        path: KeyPath = ("tasks", source)
+        if "type" in table and source != name:
+            problems.add((*path, "type"), "a pattern cannot set the type; write it in the table of each task")
+        table.pop("type", None)
+        if "world" in table:
+            world = world_of_task(table.pop("world"), type_id, worlds, (*path, "world"), problems)
+        made = structure(
+            table, kind.settings, path, problems, also=("type", "world"), name_kind=f"setting of {type_id}"
+        )
+        settings |= {key: getattr(made, key) for key in table if made is not None}
+    return ConfigTask(type_id, world, settings)
 
 
-def _set(
-    settings: dict[str, Any], kind_id: str, key: str, value: Any, path: Path, mistakes: Mistakes
-) -> None:
-    known = TASK_KINDS[kind_id].settings
-    if key not in known:
-        mistakes.unknown(path, f"setting of {kind_id}", key, ["type", "world", *known])
-    elif (complaint := known[key].complaint(value)) is not None:
-        mistakes.add(path, complaint)
-    else:
-        settings[key] = value
-
-
-def _words(data: Mapping[str, Any], mistakes: Mistakes, resolve: Resolve) -> Words | None:
+def _words(data: Mapping[str, Any], problems: Problems, resolve: ResolveWords) -> Words | None:
     if "words" not in data:
         return None
     try:
         return resolve(data["words"])
     except UsageError as error:
-        mistakes.add(("words",), str(error))
+        problems.add(("words",), str(error))
         return None
 
 
-def _cap(data: Mapping[str, Any], mistakes: Mistakes) -> float | None:
-    most: Any = data.get("max_reward_per_task")
-    if most is not None and (type(most) not in {int, float} or not -MAX_SETTING <= most <= MAX_SETTING):
-        limits = f"from {-MAX_SETTING} to {MAX_SETTING}"
-        mistakes.add(("max_reward_per_task",), f"{safe_repr(most)} is not a number, {limits}")
-        return None
-    return most  # type: ignore[no-any-return]  # a number, or None
+# Shared with round 1's form.
 
 
-# As round 1 has them.
-
-
-def read_round1(data: Mapping[str, Any], mistakes: Mistakes) -> Config:
-    """A configuration in the form of round 1.
+def world_type(value: Any, name: str, problems: Problems, known: Mapping[str, Any]) -> str | None:
+    """Return the type of a world.
 
     Args:
-        data: the tables, as JSON gives them.
-        mistakes: takes what is wrong.
+        value: a text, or a table with nothing but its `type`.
+        name: the name of the world in the file.
+        problems: takes everything that is wrong.
+        known: names of types, for hints.
 
-    Raises:
-        UsageError: something is wrong; the message has all of it.
+    Returns:
+        a key of `WORLDS`; `None` if there were problems.
     """
-    mistakes.names(data, ("worlds", "tasks", "scheduler"), ())
-    worlds = {
-        name: kind
-        for name, said in mistakes.table(data, "worlds", (), needed=True).items()
-        if (kind := _world_type(said, name, mistakes, ORIGINAL_WORLDS)) is not None
-    }
-    listed = mistakes.table(data, "tasks", (), needed=True)
-    tasks = {
-        name: entry
-        for name, said in listed.items()
-        if (entry := _original_task(said, name, worlds, mistakes)) is not None
-    }
-    scheduler = mistakes.table(data, "scheduler", (), needed=True)
-    policy = _original_policy(scheduler, mistakes) if scheduler else None
-    arguments = dict(mistakes.table(scheduler, "args", ("scheduler",), needed=bool(scheduler)))
-    path = ("scheduler", "args")
-    for name, value in arguments.items():
-        if name.startswith("tasks"):
-            for at, task in _leaves(value, (*path, name)):
-                if task not in listed:
-                    mistakes.unknown(at, "task", task, listed)
-    schedule = arguments.pop("tasks", None)
-    if scheduler and (not isinstance(schedule, list) or not schedule):
-        mistakes.add(path, "tasks is missing: write a list of at least one task")
-    if policy is not None:
-        _check_arguments(policy, arguments, path, mistakes)
-    flat = tuple(name for _, name in _leaves(schedule or [], ()))
-    config = Config(policy=policy or "", arguments=arguments, schedule=flat, tasks=tasks, worlds=worlds)
-    return _checked(config, path, mistakes)
-
-
-def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Everything in a list, and in lists in it, with its place."""
-    if isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _leaves(item, (*path, number))
-    else:
-        yield path, value if not isinstance(value, dict) else str(value)
-
-
-def _original_policy(scheduler: Mapping[str, Any], mistakes: Mistakes) -> str | None:
-    mistakes.names(scheduler, ("type", "args"), ("scheduler",))
-    said = scheduler.get("type")
-    names = {**ORIGINAL_SCHEDULERS, **{name: name for name in POLICIES}}
-    if isinstance(said, str) and said in names:
-        return names[said]
-    if "type" in scheduler:
-        mistakes.unknown(("scheduler", "type"), "scheduler", said, ORIGINAL_SCHEDULERS)
-    else:
-        mistakes.add(("scheduler",), "type is missing")
-    return None
-
-
-def _original_task(said: Any, name: str, worlds: Mapping[str, str], mistakes: Mistakes) -> TaskEntry | None:
-    path = ("tasks", name)
-    if not isinstance(said, dict):
-        mistakes.add(path, f'{said!r} should be a table, such as {{"type": "..."}}')
-        return None
-    mistakes.names(said, ("type", "world"), path)
-    kind = said.get("type")
-    names = {**ORIGINAL_TASKS, **{task_id: task_id for task_id in TASK_KINDS}}
-    if not isinstance(kind, str) or kind not in names:
-        if "type" in said:
-            mistakes.unknown((*path, "type"), "type", kind, ORIGINAL_TASKS)
-        else:
-            mistakes.add(path, "type is missing")
-        return None
-    world = said.get("world")
-    if "world" in said:
-        world = _named_world(world, names[kind], worlds, (*path, "world"), mistakes)
-    return TaskEntry(names[kind], world)
-
-
-# Both.
-
-
-def _world_type(said: Any, name: str, mistakes: Mistakes, names: Mapping[str, Any]) -> str | None:
-    """The type of a world: a text, or a table with nothing but its `type`."""
-    path: Path = ("worlds", name)
-    if isinstance(said, dict):
-        mistakes.names(said, ("type",), path)
-        if "type" not in said:
-            mistakes.add(path, "type is missing")
+    path: KeyPath = ("worlds", name)
+    if isinstance(value, dict):
+        table = structure(value, _WorldTable, path, problems)
+        if table is None:
             return None
-        path, said = (*path, "type"), said["type"]
-    kind = ORIGINAL_WORLDS.get(said, said) if isinstance(said, str) else None
+        path, value = (*path, "type"), table.type
+    kind = ORIGINAL_WORLDS.get(value, value) if isinstance(value, str) else None
     if kind in WORLDS:
         return kind
-    mistakes.unknown(path, "world", said, names)
+    problems.unknown(path, "world", value, known)
     return None
 
 
-def _named_world(
-    said: Any, kind_id: str, worlds: Mapping[str, str], path: Path, mistakes: Mistakes
+def world_of_task(
+    value: Any, type_id: str, worlds: Mapping[str, str], path: KeyPath, problems: Problems
 ) -> str | None:
-    if not TASK_KINDS[kind_id].in_world:
-        mistakes.add(path, f"{kind_id} is played in no world")
-    elif not isinstance(said, str) or said not in worlds:
-        mistakes.unknown(path, "world", said, worlds)
+    """Return the name of the world of a task.
+
+    Args:
+        value: the value of `world` in the file.
+        type_id: the type of the task, a key of `TASK_TYPES`.
+        worlds: the worlds of the file, by name.
+        path: the place of the value.
+        problems: takes everything that is wrong.
+
+    Returns:
+        a key of `worlds`; `None` if there were problems.
+    """
+    if not TASK_TYPES[type_id].in_world:
+        problems.add(path, f"{type_id} is not played in a world: leave it out")
+    elif not isinstance(value, str) or value not in worlds:
+        problems.unknown(path, "world", value, worlds)
     else:
-        return said
+        return value
     return None
 
 
-def _check_arguments(policy: str, arguments: Mapping[str, Any], path: Path, mistakes: Mistakes) -> None:
-    if policy not in POLICIES:  # a text with arguments of its own, or no policy at all: `parse_policy` tells
-        mistakes.add((*path, next(iter(arguments))), f"policy {policy!r} takes no further arguments")
+def check_arguments(policy: str, arguments: Mapping[str, Any], path: KeyPath, problems: Problems) -> None:
+    """Note the arguments that a policy does not take.
+
+    Args:
+        policy: a key of `POLICIES`, or the whole text of a policy, which takes no further arguments.
+        arguments: by name.
+        path: the place of the table that holds them.
+        problems: takes what is wrong.
+    """
+    if policy not in POLICIES:  # also for an unknown policy: `parse_policy` reports that one
+        problems.add((*path, next(iter(arguments))), f"policy {policy!r} takes no further arguments")
         return
     known = [name for name in inspect.signature(POLICIES[policy]).parameters if name != "tasks"]
     for name in arguments:
         if name not in known:
-            mistakes.unknown((*path, name), f"argument of {policy}", name, known)
+            problems.unknown((*path, name), f"argument of {policy}", name, known)
 
 
-def _checked(config: Config, path: Path, mistakes: Mistakes) -> Config:
-    """The same, if it can be built."""
+def checked(config: Config, path: KeyPath, problems: Problems) -> Config:
+    """Return a configuration after it has been built once.
+
+    Args:
+        config: the configuration.
+        path: the place of the arguments of its policy.
+        problems: those noted so far.
+
+    Raises:
+        UsageError: there are problems, or it cannot be built.
+    """
     if config.scramble:
-        _check_scrambled(config, mistakes)
-    if not mistakes:
+        _check_scrambled(config, problems)
+    if not problems:
         try:
             config.build().close()
         except UsageError as error:
-            mistakes.add(path, str(error))
-        except TypeError as error:  # an argument of a scheduler that is not even of the right type
-            mistakes.add(path, f"the scheduler refuses its arguments: {error}")
-    mistakes.raise_any()
+            problems.add(path, str(error))
+        except TypeError as error:  # an argument whose type the scheduler does not even expect
+            problems.add(path, f"the scheduler refuses its arguments: {error}")
+    problems.raise_if_any()
     return config
 
 
-def _check_scrambled(config: Config, mistakes: Mistakes) -> None:
+def _check_scrambled(config: Config, problems: Problems) -> None:
     if not config.bit_mode:
-        mistakes.add(("scramble",), "words are scrambled in bit mode only: set bit_mode too")
+        problems.add(("scramble",), "words are scrambled in bit mode only: set bit_mode too")
     others = [
         name
         for name in dict.fromkeys(config.schedule)
-        if name in config.tasks and not TASK_KINDS[config.tasks[name].type].is_conversation
+        if name in config.tasks and not TASK_TYPES[config.tasks[name].type].is_conversation
     ]
     if others:
-        more = f" and {len(others) - 3} more" if len(others) > 3 else ""  # noqa: PLR2004 - enough to see which
-        mistakes.add(
-            ("scramble",), f"only conversations can be scrambled, unlike {', '.join(others[:3])}{more}"
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        problems.add(
+            ("scramble",), f"only conversations can be scrambled, unlike {', '.join(others[:_SHOWN])}{more}"
         )

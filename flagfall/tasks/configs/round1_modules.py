@@ -17,7 +17,7 @@ from flagfall.module_aliases import ModuleTable
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
-from flagfall.tasks.configs.task_types import TASK_KINDS, WORLDS
+from flagfall.tasks.configs.task_types import TASK_TYPES, WORLDS
 from flagfall.tasks.scheduler_text import POLICIES, DependenciesTaskScheduler
 from flagfall.tasks.schedulers import UNLOCK_THRESHOLD
 from flagfall.tasks.task import Task
@@ -38,7 +38,7 @@ def round1_modules() -> ModuleTable:
 
 
 def _task_maker(path: str, task_id: str) -> Callable[..., ByteTask]:
-    kind = TASK_KINDS[task_id]
+    kind = TASK_TYPES[task_id]
     name = path.rpartition(".")[2]
 
     def make(world: GridWorld | None = None) -> ByteTask:

@@ -1,17 +1,17 @@
-"""What types of tasks and worlds there are, and what a configuration may say of each."""
+"""Types of tasks and worlds, and the settings that a configuration may change of each."""
 
 from __future__ import annotations
 
-__all__ = ["TASK_KINDS", "WORLDS", "Kind", "Setting"]
+__all__ = ["MAX_SETTING", "TASK_TYPES", "WORLDS", "TaskType"]
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.kernel.safe_values import safe_repr
+from flagfall.configfile.converter import Bounds
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, make_catalog
 from flagfall.tasks.commai.grid_world import GridWorld
@@ -29,83 +29,77 @@ from flagfall.tasks.commai.vocabulary import Words
 WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = MappingProxyType({"grid": GridWorld})
 """Types of worlds."""
 
-
 MAX_SETTING: Final = 10**9
 """The greatest value of a setting that has no limit of its own: more steps than a match can have."""
 
 MAX_DRAWN: Final = 10_000
-"""The greatest number of things that a task draws and keeps: usual are 2 to 10."""
+"""The greatest number of items that a task draws and keeps; typical are 2 to 10."""
 
 
-@attrs.frozen
-class Setting:
-    """A constant that a configuration may change.
+def _whole(least: int, most: int = MAX_SETTING) -> Any:
+    return Annotated[int, Bounds(least, most)]
 
-    Attributes:
-        least: the smallest value.
-        most: the greatest value; `None` for `MAX_SETTING`.
-        whole: whole numbers only.
-    """
 
-    least: float
-    most: float | None = None
-    whole: bool = True
-
-    def complaint(self, value: Any) -> str | None:
-        """What is wrong with a value; `None` where nothing is."""
-        right_type = type(value) is int or (type(value) is float and not self.whole)
-        most = MAX_SETTING if self.most is None else self.most
-        if right_type and self.least <= value <= most:
-            return None
-        kind = "a whole number" if self.whole else "a number"
-        limits = f"at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
-        if right_type and self.most is None and value > most:
-            limits = f"at most {most}"
-        return f"{safe_repr(value)} is not {kind}, {limits}"
+_TOLERANCE: Final = Annotated[int | float, Bounds(0, MAX_SETTING)]
 
 
 MakeTask: TypeAlias = Callable[[Mapping[str, Any], GridWorld | None, Words | None, bool], ByteTask]
 
 
 @attrs.frozen
-class Kind:
+class TaskType:
     """A type of tasks.
 
     Attributes:
-        settings: the constants that may be changed, by name.
+        settings: attrs class whose fields are the settings that may be changed.
         in_world: whether it can be played in a world.
-        is_conversation: whether it is made of whole texts, which can be scrambled.
-        make: a task, from the settings that are changed, the world, the words (`None`: the usual ones) and
+        is_conversation: whether it exchanges whole texts, which can be scrambled.
+        make: makes a task from the changed settings, the world, the vocabulary (`None`: the default one) and
             `Config.fixes`.
     """
 
-    settings: Mapping[str, Setting]
+    settings: type[Any]
     in_world: bool
     is_conversation: bool
     make: MakeTask
 
 
 _RULES: Final = {
-    "required": Setting(1),
-    "success_tolerance": Setting(0, whole=False),
-    "failed_task_tolerance": Setting(0, whole=False),
-    "max_time": Setting(1),
+    "required": _whole(1),
+    "success_tolerance": _TOLERANCE,
+    "failed_task_tolerance": _TOLERANCE,
+    "max_time": _whole(1),
 }
 
 _CHARACTER_SETTINGS: Final = {
-    "micro1": {"alphabet_size": Setting(1, len(TARGET_ALPHABET)), "patience": Setting(1)},
-    "micro2": {"alphabet_size": Setting(1, len(LETTERS)), "patience": Setting(1)},
-    "micro3": {"alphabet_size": Setting(1, len(LETTERS)), "options": Setting(1, MAX_DRAWN)},
-    "micro4": {"alphabet_size": Setting(1, len(LETTERS + PUNCTUATION))},
+    "micro1": {"alphabet_size": _whole(1, len(TARGET_ALPHABET)), "patience": _whole(1)},
+    "micro2": {"alphabet_size": _whole(1, len(LETTERS)), "patience": _whole(1)},
+    "micro3": {"alphabet_size": _whole(1, len(LETTERS)), "options": _whole(1, MAX_DRAWN)},
+    "micro4": {"alphabet_size": _whole(1, len(LETTERS + PUNCTUATION))},
 }
 
 _DIGITS: Final = 10
 
 
-def _constants(task_id: str) -> dict[str, Setting]:
-    """What can be changed in the questions of a micro-task."""
+@cache
+def _settings_class(fields: tuple[tuple[str, Any], ...]) -> type[Any]:
+    """Return the class of a table with these settings, all optional; `None` is not a value of any."""
+    return attrs.make_class(
+        "Settings",
+        {name: attrs.field(default=None, type=kind) for name, kind in fields},
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def _settings(fields: Mapping[str, Any]) -> type[Any]:
+    return _settings_class(tuple(fields.items()))
+
+
+def _question_settings(task_id: str) -> dict[str, Any]:
+    """Return the settings of the questions of a micro-task."""
     if task_id in FEEDBACK_SOURCES:
-        return {"mapping_size": Setting(1, _DIGITS if ROWS[task_id].keys == "each" else MAX_DRAWN)}
+        return {"mapping_size": _whole(1, _DIGITS if ROWS[task_id].keys == "each" else MAX_DRAWN)}
     return _CHARACTER_SETTINGS.get(task_id, {})
 
 
@@ -140,17 +134,19 @@ def _commai(
     return task
 
 
-def _kinds() -> dict[str, Kind]:
-    kinds = {}
+def _task_types() -> dict[str, TaskType]:
+    only_time = _settings({"max_time": _whole(1)})
+    types = {}
     for task_id in CATALOG:
         if task_id.startswith("micro"):
-            kinds[task_id] = Kind({**_RULES, **_constants(task_id)}, False, False, partial(_micro, task_id))
+            settings = _settings({**_RULES, **_question_settings(task_id)})
+            types[task_id] = TaskType(settings, False, False, partial(_micro, task_id))
         else:
-            kinds[task_id] = Kind({"max_time": Setting(1)}, True, False, partial(_mini, task_id))
+            types[task_id] = TaskType(only_time, True, False, partial(_mini, task_id))
     for task_id in COMMAI_CATALOG:
-        kinds[task_id] = Kind({"max_time": Setting(1)}, True, True, partial(_commai, task_id))
-    return kinds
+        types[task_id] = TaskType(only_time, True, True, partial(_commai, task_id))
+    return types
 
 
-TASK_KINDS: Final[Mapping[str, Kind]] = MappingProxyType(_kinds())
+TASK_TYPES: Final[Mapping[str, TaskType]] = MappingProxyType(_task_types())
 """Types of tasks, by the ids of the catalogs."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import attrs
 
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.problems import Problems
 from flagfall.tournament.formats.fixed_rounds import FixedRounds
 from flagfall.tournament.model import PlannedTask, Stop
 
@@ -21,6 +21,6 @@ class Benchmark(FixedRounds):
     kind: ClassVar[str] = "benchmark"
 
     def check(
-        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Mistakes
+        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
     ) -> None:
         """Accept every plan; see `Format.check`."""

@@ -7,14 +7,14 @@ __all__ = ["check_entrants", "check_no_sprt", "check_pairs_on_every_task"]
 from collections.abc import Sequence
 from typing import Final
 
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.problems import Problems
 from flagfall.tournament.model import PlannedTask, Stop
 
 PAIR: Final = 2
 """Agents of an encounter."""
 
 
-def check_entrants(kind: str, names: Sequence[str], problems: Mistakes) -> None:
+def check_entrants(kind: str, names: Sequence[str], problems: Problems) -> None:
     """Report a plan with fewer than two agents.
 
     Args:
@@ -26,7 +26,7 @@ def check_entrants(kind: str, names: Sequence[str], problems: Mistakes) -> None:
         problems.add(("agents",), f"a {kind} needs at least two agents; a single one can play a benchmark")
 
 
-def check_no_sprt(stop: Stop, problems: Mistakes) -> None:
+def check_no_sprt(stop: Stop, problems: Problems) -> None:
     """Report a sequential test in a format whose two agents do not meet again and again.
 
     Args:
@@ -38,7 +38,7 @@ def check_no_sprt(stop: Stop, problems: Mistakes) -> None:
 
 
 def check_pairs_on_every_task(
-    kind: str, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Mistakes
+    kind: str, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
 ) -> None:
     """Report what does not fit a format of encounters, in which two agents meet on every task.
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import attrs
 
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.problems import Problems
 from flagfall.tournament.formats.common_checks import check_entrants, check_no_sprt
 from flagfall.tournament.formats.fixed_rounds import FixedRounds, Meetings
 from flagfall.tournament.model import PlannedTask, Stop
@@ -33,7 +33,7 @@ class Gauntlet(FixedRounds):
         names: Sequence[str],
         tasks: Sequence[PlannedTask],  # noqa: ARG002 - see `Format`
         stop: Stop,
-        problems: Mistakes,
+        problems: Problems,
     ) -> None:
         """Report champions that are unknown, duplicate, missing, or all of the agents; see `Format.check`."""
         check_entrants(self.kind, names, problems)

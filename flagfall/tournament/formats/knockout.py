@@ -11,14 +11,15 @@ from __future__ import annotations
 __all__ = ["Bracket", "Knockout"]
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import attrs
 
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.converter import Bounds
+from flagfall.configfile.problems import Problems
 from flagfall.tournament.formats.common_checks import check_pairs_on_every_task
 from flagfall.tournament.formats.encounters import Encounter
-from flagfall.tournament.model import PlannedTask, Points, Stop, TournamentPlan
+from flagfall.tournament.model import MAX_REPEATS, PlannedTask, Points, Stop, TournamentPlan
 from flagfall.tournament.records import MatchSpec, Records
 
 EMPTY: Final = ""
@@ -38,10 +39,10 @@ class Knockout:
     exact_total: ClassVar[bool] = False
     own_points: ClassVar[bool] = True
 
-    replays: int = 3
+    replays: Annotated[int, Bounds(0, MAX_REPEATS)] = 3
 
     def check(
-        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Mistakes
+        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
     ) -> None:
         """Report what does not fit encounters of two, and withdrawals; see `Format.check`."""
         check_pairs_on_every_task(self.kind, names, tasks, stop, problems)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import attrs
 
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.problems import Problems
 from flagfall.tournament.formats.common_checks import PAIR, check_entrants
 from flagfall.tournament.formats.fixed_rounds import FixedRounds, Meetings
 from flagfall.tournament.formats.pairing import circle_rounds
@@ -27,7 +27,7 @@ class RoundRobin(FixedRounds):
         names: Sequence[str],
         tasks: Sequence[PlannedTask],  # noqa: ARG002 - see `Format`
         stop: Stop,  # noqa: ARG002
-        problems: Mistakes,
+        problems: Problems,
     ) -> None:
         """Report a plan with fewer than two agents; see `Format.check`."""
         check_entrants(self.kind, names, problems)

@@ -16,16 +16,17 @@ __all__ = ["Swiss", "SwissTable"]
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import attrs
 
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.converter import Bounds
+from flagfall.configfile.problems import Problems
 from flagfall.tournament.formats.common_checks import PAIR, check_pairs_on_every_task
 from flagfall.tournament.formats.encounters import Encounter
 from flagfall.tournament.formats.pairing import pair_up
 from flagfall.tournament.formats.withdrawals import Withdrawals
-from flagfall.tournament.model import PlannedTask, Points, Stop, TournamentPlan
+from flagfall.tournament.model import MAX_REPEATS, PlannedTask, Points, Stop, TournamentPlan
 from flagfall.tournament.records import MatchSpec, Records
 
 POINT_DISTANCE: Final = 1_000_000
@@ -45,15 +46,13 @@ class Swiss:
     exact_total: ClassVar[bool] = True
     own_points: ClassVar[bool] = True
 
-    rounds: int | None = None
+    rounds: Annotated[int, Bounds(1, MAX_REPEATS)] | None = None
 
     def check(
-        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Mistakes
+        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
     ) -> None:
-        """Report what does not fit encounters of two, and 0 rounds; see `Format.check`."""
+        """Report what does not fit encounters of two; see `Format.check`."""
         check_pairs_on_every_task(self.kind, names, tasks, stop, problems)
-        if self.rounds == 0:
-            problems.add(("format", "rounds"), "0 rounds: write a whole number, at least 1")
 
     def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
         """Yield the matches of all rounds whose pairs are known; see `Format.schedule`."""

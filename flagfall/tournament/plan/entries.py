@@ -22,7 +22,8 @@ from flagfall.agents.spec import (
     track_client_command,
 )
 from flagfall.agents.zmq.messages import is_remote
-from flagfall.configfile.problems import Mistakes
+from flagfall.configfile.converter import structure
+from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, default_policy, is_endless, seats_of
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
@@ -33,7 +34,7 @@ from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.timing import TimeControl
 from flagfall.tournament.model import PlannedAgent, PlannedTask
-from flagfall.tournament.plan.schema import AgentTable, PlanTable, TaskTable, Texts, structure
+from flagfall.tournament.plan.schema import AgentTable, PlanTable, TaskTable
 
 MAX_NAME: Final = 80
 """Most characters of a name, which is a column of every table."""
@@ -45,7 +46,7 @@ _PLAIN: Final = TaskTable()
 
 
 def read_agents(
-    tables: Any, defaults: PlanTable, folder: Path, problems: Mistakes
+    tables: Any, defaults: PlanTable, folder: Path, problems: Problems
 ) -> tuple[PlannedAgent, ...]:
     """Return all valid agents.
 
@@ -83,7 +84,7 @@ def agent_names(tables: Any) -> list[str]:
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
-def _check_tables(tables: Any, what: str, problems: Mistakes) -> list[Any]:
+def _check_tables(tables: Any, what: str, problems: Problems) -> list[Any]:
     if isinstance(tables, list) and tables:
         return tables
     problems.add((what,), f"name at least one, under a line [[{what}]]")
@@ -151,7 +152,7 @@ def read_tasks(
     defaults: PlanTable,
     agents: Sequence[str],
     folder: Path,
-    problems: Mistakes,
+    problems: Problems,
     seats: Mapping[str, int] | None = None,
 ) -> tuple[PlannedTask, ...]:
     """Return all valid tasks.
@@ -194,11 +195,11 @@ def _split(table: TaskTable) -> Iterator[TaskTable]:
     if table.each is not None and table.task is None:
         for task in table.each:
             name = task if table.name is None else f"{table.name} {task}"
-            yield attrs.evolve(table, each=None, task=Texts((task,)), name=name)
+            yield attrs.evolve(table, each=None, task=(task,), name=name)
     elif table.track is not None and len(table.track) > 1:
         for game in table.track:
             name = f"track {game}" if table.name is None else f"{table.name} {game}"
-            yield attrs.evolve(table, track=Texts((game,)), name=name)
+            yield attrs.evolve(table, track=(game,), name=name)
     else:
         yield table
 

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from flagfall.agents.spec import is_track_client
-from flagfall.configfile.problems import Mistakes
-from flagfall.configfile.toml_positions import Places
+from flagfall.configfile.converter import structure
+from flagfall.configfile.files import read_text, read_toml
+from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
-from flagfall.tasks.configs.files import read_text, read_toml
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tournament.formats.registry import FORMATS
 from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
@@ -32,7 +32,7 @@ from flagfall.tournament.model import (
     TournamentPlan,
 )
 from flagfall.tournament.plan.entries import agent_names, read_agents, read_tasks
-from flagfall.tournament.plan.schema import PlanTable, SprtTable, StopTable, structure
+from flagfall.tournament.plan.schema import PlanTable, SprtTable, StopTable
 from flagfall.tournament.scoring import check_scoring
 
 PLANS: Final[Mapping[str, Path]] = MappingProxyType(
@@ -88,8 +88,8 @@ def parse_plan(
     Raises:
         UsageError: the text is invalid; the message names every problem.
     """
-    data = read_toml(text, Mistakes(name))
-    problems = Mistakes(name, Places(text).line)
+    document = read_toml(text, name)
+    data, problems = document.data, document.problems
     tables = {key: data.pop(key) for key in _TABLES if key in data}
     top = structure(data, PlanTable, (), problems, also=_TABLES)
     defaults = top or PlanTable()
@@ -108,7 +108,7 @@ def parse_plan(
         output = {"folder": f"{title}-results", **output}
     made = structure(output, Output, ("output",), problems)
     _check_top(defaults, names, problems)
-    problems.raise_any()
+    problems.raise_if_any()
     assert made is not None
     assert form is not None
     plan = TournamentPlan(
@@ -132,11 +132,11 @@ def parse_plan(
             ("repeats",),
             f"{count} matches are more than {MAX_MATCHES}: use fewer repeats, or set stop.matches",
         )
-        problems.raise_any()
+        problems.raise_if_any()
     return plan
 
 
-def _check_top(top: PlanTable, names: Sequence[str], problems: Mistakes) -> None:
+def _check_top(top: PlanTable, names: Sequence[str], problems: Problems) -> None:
     if top.anchor is not None and top.anchor not in names:
         problems.unknown(("anchor",), "agent", top.anchor, names)
     if top.seeds is None:
@@ -148,7 +148,7 @@ def _check_top(top: PlanTable, names: Sequence[str], problems: Mistakes) -> None
 
 
 def _check_track_clients(
-    agents: Sequence[PlannedAgent], tasks: Sequence[PlannedTask], problems: Mistakes
+    agents: Sequence[PlannedAgent], tasks: Sequence[PlannedTask], problems: Problems
 ) -> None:
     """Report the tasks assigned to GVGAI clients that are not tracks."""
     clients = {agent.name for agent in agents if is_track_client(agent.spec)}
@@ -167,7 +167,7 @@ def _read_format(
     names: Sequence[str],
     tasks: Sequence[PlannedTask],
     stop: Stop,
-    problems: Mistakes,
+    problems: Problems,
 ) -> Format | None:
     """Return the format that a plan gives as a name, or as a table with its name as `kind`."""
     table = dict(value) if isinstance(value, dict) else {"kind": value}
@@ -184,7 +184,7 @@ def _read_format(
     return form
 
 
-def _read_stop(value: Any, names: Sequence[str], tasks: Sequence[PlannedTask], problems: Mistakes) -> Stop:
+def _read_stop(value: Any, names: Sequence[str], tasks: Sequence[PlannedTask], problems: Problems) -> Stop:
     table = dict(value) if isinstance(value, dict) else value
     test = table.pop("sprt", None) if isinstance(table, dict) else None
     stop = structure(table, StopTable, ("stop",), problems, also=("sprt",)) or StopTable()
@@ -195,7 +195,7 @@ def _read_stop(value: Any, names: Sequence[str], tasks: Sequence[PlannedTask], p
 
 
 def _read_sprt(
-    value: Any, names: Sequence[str], tasks: Sequence[PlannedTask], problems: Mistakes
+    value: Any, names: Sequence[str], tasks: Sequence[PlannedTask], problems: Problems
 ) -> SprtRule | None:
     place = ("stop", "sprt")
     test = structure(value, SprtTable, place, problems)

@@ -1,6 +1,6 @@
 import pytest
 
-from flagfall.configfile.toml_positions import Places
+from flagfall.configfile.toml_positions import TomlPositions
 
 TEXT = '''\
 title = "a"
@@ -42,5 +42,5 @@ sprt = { elo0 = 1 }
     ],
 )
 def test_everything_stands_on_its_line(path, line):
-    assert Places(TEXT).line(path) == line
-    assert Places(TEXT.replace("\n", "\r\n")).line(path) == line
+    assert TomlPositions(TEXT).line(path) == line
+    assert TomlPositions(TEXT.replace("\n", "\r\n")).line(path) == line
