@@ -88,7 +88,7 @@ def tournament(
             base=Path() if plan in PLANS else Path(plan).parent,
             stop=stop,
             on_begin=screen.begin,
-            on_record=screen.note,
+            on_record=screen.show_record,
             warn=screen.say,
         )
 

@@ -59,7 +59,7 @@ def contest(
     from flagfall.tournament.scoring import rank_tasks, total_points
 
     times, rules = options.read(options.think)
-    isolation = options.kept_apart()
+    isolation = options.read_isolation()
     check_output(original=original_output, json=json)
     check_files(journal, results)
     plan = contest_plan(

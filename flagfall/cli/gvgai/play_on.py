@@ -27,10 +27,10 @@ def play_on(
         server: `HOST:PORT`, such as `localhost:8080`.
         agent: Who plays: `random`, `q-learning`, `file.py:Name` or `package.module:Name`; it runs in this
             process.
-        time_control: The limits that the agent keeps to; that server leaves them to its clients. `total` is
-            the time for training.
-        wait: How many seconds to try to connect.
-        seed: For the agent.
+        time_control: Limits that the client enforces, because that server does not. `total` is the time for
+            training.
+        wait: Timeout of connecting, in seconds.
+        seed: Seed of the agent.
         json: Print one JSON object instead of lines.
     """
     import attrs
@@ -47,7 +47,7 @@ def play_on(
 
     host, colon, port = server.rpartition(":")
     if not colon or not host or not port.isdecimal():
-        raise UsageError(f"{server!r} is no place: write HOST:PORT, such as localhost:8080")
+        raise UsageError(f"{server!r} is not an address: write HOST:PORT, such as localhost:8080")
     control = TimeControl.parse(time_control)
     player = PLAYERS[agent] if agent in PLAYERS else load_agent(agent)
     reports: list[ClientReport] = []
@@ -77,5 +77,5 @@ def play_on(
             if report.fault:
                 print(f"the agent {sanitize_terminal(report.fault).strip()}")
             elif not report.finished:
-                print("the server left, or we did, before it said FINISH")
+                print("the connection ended before the server sent FINISH")
     return code

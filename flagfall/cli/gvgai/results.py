@@ -11,7 +11,7 @@ from flagfall.cli.gvgai.options import Flag
 
 
 def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
-    """Print the statistics of a recorded track: wins, scores, ticks, times, and the curve of the training.
+    """Print the statistics of a recorded track: wins, scores, ticks, times, and the training curve.
 
     Args:
         file: A journal.

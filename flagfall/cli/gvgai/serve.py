@@ -12,7 +12,7 @@ from flagfall.cli.gvgai.options import Flag, Journal, Seed, TrackOptions
 if TYPE_CHECKING:
     from flagfall.gvgai.server import TrackSession
 
-_USUAL = TrackOptions()
+_DEFAULTS = TrackOptions()
 
 
 def serve(
@@ -23,7 +23,7 @@ def serve(
     port: int = 8080,
     address: str = "127.0.0.1",
     agents: int = 1,
-    options: TrackOptions = _USUAL,
+    options: TrackOptions = _DEFAULTS,
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
@@ -32,22 +32,21 @@ def serve(
 ) -> int:
     """Let clients of the original, in Java, Python or anything else, connect and play a game.
 
-    Each client has a match and a clock of its own, and several may play at once. The server keeps the
-    clock: a late action is not played, and a client that breaks the protocol is out.
+    Each client has a match and a clock of its own, and several may play at the same time. The server keeps
+    the clock: a late action is not played, and a client that violates the protocol is disqualified.
 
     Args:
-        game: A file, or the name of a game that comes with flagfall.
-        game_id: The game's number in the original, instead of `--game`; `0` is aliens.
-        games_dir: For `--game-id`: the folder that holds `examples/gridphysics`, or the games themselves.
-        port: Where clients connect, and what the original listens at.
-        address: The address to listen at; `0.0.0.0` lets in whoever can reach this machine.
-        agents: End when so many have played; 0 goes on until Ctrl-C.
-        options: What the track may be told.
-        seed: Everything random derives from it; the second client's match has a seed of its own.
-        journal: Record each match in this file, numbered where there are several.
-        results: Leave all statistics in this file, as JSON.
-        original_output: Print the lines of the original's server instead of tables; those of several clients
-            stand together client by client.
+        game: A file, or the name of a game that flagfall ships.
+        game_id: Number of the game in the original, instead of `--game`; `0` is aliens.
+        games_dir: For `--game-id`: folder with `examples/gridphysics`, or with the games themselves.
+        port: Port for clients; by default that of the original.
+        address: Address to listen on; with `0.0.0.0` any client that reaches this machine can connect.
+        agents: Number of clients after which the server ends; 0: only Ctrl-C ends it.
+        options: Settings of the track.
+        seed: Seed of all random choices; each further client's match has a seed of its own.
+        journal: Record each match in this file, numbered if there are several.
+        results: Write all statistics to this file, as JSON.
+        original_output: Print the lines of the original's server instead of tables, client by client.
         json: Print the statistics as one JSON object instead of tables.
     """
     from functools import partial
@@ -136,8 +135,8 @@ def _report(session: TrackSession) -> None:
     elif session.result is None:
         _say(f"{session.name} has connected")
     else:
-        fell = session.result.seats[0].disqualified
-        _say(f"{session.name} is through" if fell is None else f"{session.name} is out: {fell}")
+        reason = session.result.seats[0].disqualified
+        _say(f"{session.name} {'has finished' if reason is None else f'is disqualified: {reason}'}")
 
 
 def _say(text: str) -> None:

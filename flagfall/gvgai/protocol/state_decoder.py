@@ -31,7 +31,7 @@ class _Sprite(Struct, gc=False):
 _Lists = list[list[_Sprite]]
 
 
-class WireState(Struct, rename="fieldsl"):
+class WireState(Struct, rename="camel"):
     """Fields of a state, with the defaults of those that the server leaves out."""
 
     phase: Literal["INIT", "ACT", "END", "ABORT"]
