@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from flagfall.agents.agent import PlayedAgent, adapt
-from flagfall.agents.loop import settled
+from flagfall.agents.agent import AdaptedAgent, adapt
+from flagfall.agents.loop import resolve
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.gvgai.protocol.framing import ClientProtocol, Message
 from flagfall.gvgai.protocol.keywords import (
@@ -130,7 +130,7 @@ class _RemoteGame:
         self._seed = seed
         self._now = now
         self._timer = ElapsedTimer(now)
-        self._played: PlayedAgent | None = None
+        self._played: AdaptedAgent | None = None
         self._report = report
         self._began_ns = 0
         self._score = 0.0
@@ -159,7 +159,7 @@ class _RemoteGame:
             return self._report
         finally:
             if self._played is not None:
-                await settled(self._played.close())
+                await resolve(self._played.close())
         return self._report
 
     async def _answer(self, message: Message) -> str:
@@ -177,14 +177,14 @@ class _RemoteGame:
         try:
             self._played = adapt(self._agent, self._timer)
             briefing = Briefing(0, 1, self._seed, str(self._control))
-            await settled(self._played.start(briefing))
+            await resolve(self._played.start(briefing))
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
         if self._played.run is not None:
             raise UsageError("an agent that plays its seat itself (`run`) cannot visit a server")
         return START_FAILED if self._is_late() else START_DONE
 
-    async def _init(self, played: PlayedAgent, message: StateMessage) -> str:
+    async def _init(self, played: AdaptedAgent, message: StateMessage) -> str:
         self._validates = message.is_validation
         self._score = 0.0
         if "init" not in played.phases:
@@ -193,7 +193,7 @@ class _RemoteGame:
         await self._ask(played.phases["init"], "init", message.state)
         return INIT_FAILED if self._is_late() else _INIT_DONE
 
-    async def _act(self, played: PlayedAgent, message: StateMessage) -> str:
+    async def _act(self, played: AdaptedAgent, message: StateMessage) -> str:
         self._report.ticks += 1
         self._set_timer(self._limit(self._control.act))
         action = await self._ask(played.answer, "act", message.state)
@@ -207,7 +207,7 @@ class _RemoteGame:
             return action_word("NIL")
         return action_word(action)
 
-    async def _end(self, played: PlayedAgent, message: StateMessage) -> str:
+    async def _end(self, played: AdaptedAgent, message: StateMessage) -> str:
         state = message.state
         self._report.games.append((self._validates, state.game_winner, state.game_score, state.game_tick))
         answer = None
@@ -221,7 +221,7 @@ class _RemoteGame:
     async def _ask(self, how: Callable[[Envelope], Any], phase: Phase, state: StateObservation) -> Any:
         reward, self._score = state.game_score - self._score, state.game_score
         try:
-            return await settled(how(Envelope(self._report.ticks, state, reward, phase)))
+            return await resolve(how(Envelope(self._report.ticks, state, reward, phase)))
         except Exception as error:
             raise AgentFault("crashed", agent_traceback(error)) from error
 

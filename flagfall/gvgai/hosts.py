@@ -6,20 +6,20 @@ __all__ = ["ConnectedHost", "ProgramHost", "control_of_client"]
 
 import socket
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
 
 from flagfall.agents.command_line import split_command
 from flagfall.agents.process.isolation import NO_ISOLATION, Isolation
-from flagfall.agents.process.supervised import Guarded, play_guarded
+from flagfall.agents.process.supervised import SupervisedProcess, run_supervised
 from flagfall.agents.process.visible import code_of_command
 from flagfall.gvgai.server_session import FINISH_SECONDS, ClientSession
-from flagfall.kernel.channels.pipes import BytePipe, TcpPipe
+from flagfall.kernel.channels.pipes import PipeStream, TcpStream
 
 if TYPE_CHECKING:
-    from flagfall.kernel.hosting import Briefing
+    from flagfall.kernel.hosting import Briefing, HostKind
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.learning_track import Track
     from flagfall.timing import TimeControl
@@ -47,7 +47,7 @@ class ConnectedHost:
         name: name in tables and records.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "remote"
 
     def __init__(self, connection: socket.socket, track: Track, name: str) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class ConnectedHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the protocol has no field for it
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
-        pipe = TcpPipe(self._connection)
+        pipe = TcpStream(self._connection)
         session = ClientSession(pipe, self._track)
         try:
             await _play(session, seat)
@@ -87,7 +87,7 @@ class ProgramHost:
         UsageError: there is no such program.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "process"
 
     def __init__(self, command: str, track: Track, name: str, isolation: Isolation = NO_ISOLATION) -> None:
         self.name = name
@@ -99,16 +99,16 @@ class ProgramHost:
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the protocol has no field for it
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
         play = partial(self._play_program, seat)
-        await play_guarded(self._command, self._isolation, seat, play, shown=self._shown)
+        await run_supervised(self._command, self._isolation, seat, play, shown=self._shown)
 
-    async def _play_program(self, seat: Seat, guarded: Guarded, pipe: BytePipe) -> None:
+    async def _play_program(self, seat: Seat, supervised: SupervisedProcess, pipe: PipeStream) -> None:
         if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = guarded.cpu_clock()
+            seat.cpu_clock = supervised.cpu_clock()
         session = ClientSession(pipe, self._track)
         await _play(session, seat)
         await session.finish()
         pipe.close()  # ends a client that does not know `FINISH`
-        await guarded.has_ended(FINISH_SECONDS)
+        await supervised.wait_for_exit(FINISH_SECONDS)
 
 
 async def _play(session: ClientSession, seat: Seat) -> None:
@@ -119,7 +119,7 @@ async def _play(session: ClientSession, seat: Seat) -> None:
     await session.play(seat, start)
 
 
-async def _wait_for_close(pipe: TcpPipe) -> None:
+async def _wait_for_close(pipe: TcpStream) -> None:
     """Wait until the client has read the last message: closing a socket with unread lines would lose it."""
     pipe.end_output()
     with trio.move_on_after(FINISH_SECONDS):

@@ -21,10 +21,11 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import attrs
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.configfile.problems import Problems
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.seeding import derive_seed
-from flagfall.playing import HostKind, TaskSetup
+from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
 from flagfall.tournament.records import MatchSpec, Records
 
@@ -110,8 +111,8 @@ class PlannedAgent:
 
     name: str
     spec: str
-    host: HostKind | None = None
-    isolation: Isolation = USUAL_ISOLATION
+    host: LocalHostKind | None = None
+    isolation: Isolation = DEFAULT_ISOLATION
 
 
 @attrs.frozen(kw_only=True)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NO_ISOLATION", "USUAL_ISOLATION", "Isolation", "IsolationKind"]
+__all__ = ["DEFAULT_ISOLATION", "NO_ISOLATION", "Isolation", "IsolationKind"]
 
 import os
 import typing
@@ -61,7 +61,7 @@ class Isolation:
     readable: tuple[str, ...] = ()
 
     @limits.default
-    def _usual_limits(self) -> Limits:
+    def _default_limits(self) -> Limits:
         return UNLIMITED if self.kind == "none" else Limits()
 
     def __attrs_post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Isolation:
                 raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
 
     @classmethod
-    def told(
+    def from_options(
         cls,
         kind: IsolationKind | None,
         limits: str | None,
@@ -122,5 +122,5 @@ def _cores() -> set[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
-USUAL_ISOLATION: Final = Isolation()
+DEFAULT_ISOLATION: Final = Isolation()
 NO_ISOLATION: Final = Isolation("none")

@@ -19,12 +19,12 @@ _DIGITS: Final = 3
 
 
 def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
-    """An empty table.
+    """Return an empty table.
 
     Args:
-        words: the names of the columns that hold words, at the left.
-        numbers: the names of the columns that hold numbers, to the right of them.
-        title: stands above it.
+        words: headings of the columns for text, at the left.
+        numbers: headings of the columns for numbers, at the right.
+        title: printed above the table.
     """
     made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     for name in words:
@@ -35,35 +35,51 @@ def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) 
 
 
 def print_table(shown: Table) -> None:
-    """Print a table to the standard output; one that is wider than the terminal is not cut."""
+    """Print a table to the standard output; tables wider than the terminal are not cut.
+
+    Args:
+        shown: the table.
+    """
     console = Console(highlight=False, markup=False, emoji=False)
     wrapping = any(not column.no_wrap for column in shown.columns)
     if not wrapping:
         needed = Measurement.get(console, console.options.update(max_width=10_000), shown).maximum
         console.width = max(console.width, needed)
-    with console.capture() as captured:  # a console of rich ends the program when its reader is gone
+    with console.capture() as captured:  # rich would exit the program when the reader has gone
         console.print(shown)
     sys.stdout.write(captured.get())
 
 
 def print_json(value: Any) -> None:
-    """Print a value to the standard output."""
+    """Print a value as JSON to the standard output.
+
+    Args:
+        value: plain data; numbers may be those of numpy.
+    """
     json.dump(value, sys.stdout, indent=2, default=_plain)
     print()
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy's as one of Python's."""
+    """Return a numpy number as a Python number."""
     return value.item()
 
 
 def number(value: float) -> str:
-    """A number for people: whole ones without a point."""
+    """Return a number as text; whole numbers have no decimal point.
+
+    Args:
+        value: any number, infinite ones included.
+    """
     return f"{value:,.0f}" if not isfinite(value) or value == int(value) else f"{value:,.3f}"
 
 
 def duration(ns: float) -> str:
-    """A duration for people, with three digits: `0`, `850ns`, `12.3us`, `1.25s`."""
+    """Return a duration as text with three digits: `0`, `850ns`, `12.3us`, `1.25s`.
+
+    Args:
+        ns: the duration in nanoseconds.
+    """
     for unit, size in _UNITS:
         if ns >= size:
             value = ns / size

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class PlayOptions(TrackOptions):
 
     clock: Literal["wall", "virtual"] = "wall"
     think: str | None = None
-    host: Literal["task", "thread", "process"] | None = None
+    host: LocalHostKind | None = None
     isolation: Literal["none", "process", "sandbox"] | None = None
     limits: str | None = None
     pass_env: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None
@@ -115,7 +116,7 @@ class PlayOptions(TrackOptions):
                 "--isolation, --limits and --pass-env apply only to agents in processes: leave --host and"
                 " --clock out"
             )
-        return Isolation.told(self.isolation, self.limits, self.pass_env)
+        return Isolation.from_options(self.isolation, self.limits, self.pass_env)
 
 
 def _duration(option: str, text: str | None) -> int | None:

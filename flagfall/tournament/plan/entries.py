@@ -11,21 +11,14 @@ from typing import Any, Final
 import attrs
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.registry import agent_name, is_human, is_sample
-from flagfall.agents.samples.basic import SAMPLES
-from flagfall.agents.spec import (
-    COMMAND,
-    is_command,
-    is_network,
-    is_track_client,
-    track_client_command,
-)
-from flagfall.agents.zmq.messages import is_remote
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+from flagfall.agents.registry import load_agent
+from flagfall.agents.spec import REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, agent_name
 from flagfall.configfile.converter import structure
 from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
-from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, default_policy, is_endless, seats_of
+from flagfall.playing import DEFAULT_TIME_CONTROL
+from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endless, seats_of
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
@@ -105,46 +98,39 @@ def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path) -> P
     virtual = defaults.clock == "virtual"
     if virtual and host not in {None, "task"}:
         raise UsageError(f'a {host} runs in real time: with clock = "virtual", leave host out')
-    kept = Isolation.told(kind, limits, passed, show, folder)
-    if kept != USUAL_ISOLATION and (virtual or host in {"task", "thread"}):
+    kept = Isolation.from_options(kind, limits, passed, show, folder)
+    if kept != DEFAULT_ISOLATION and (virtual or host in {"task", "thread"}):
         raise UsageError(
             "isolation, limits and pass_env apply only to agents in processes: leave them or host out"
         )
-    if virtual and (is_command(table.spec) or is_track_client(table.spec)):
+    spec = AgentSpec.parse(table.spec)
+    if virtual and spec.scheme in STARTED_PROGRAMS:
         raise UsageError(f'{table.spec!r} runs in real time: leave clock = "virtual" out')
-    if is_track_client(table.spec) and host not in {None, "process"}:
+    if spec.scheme in TRACK_CLIENTS and host not in {None, "process"}:
         raise UsageError(f"{table.spec!r} runs in its own process: leave host = {host!r} out")
-    return PlannedAgent(name=name, spec=_spec(table.spec, folder), host=host, isolation=kept)
+    return PlannedAgent(name=name, spec=_checked(spec, folder), host=host, isolation=kept)
 
 
-def _spec(spec: str, folder: Path) -> str:
-    """Return the text that names the agent, with an absolute path. Its code is not imported."""
-    if is_command(spec):
-        split_command(spec.removeprefix(COMMAND))
-        return spec
-    if is_track_client(spec):
-        split_command(track_client_command(spec))
-        return spec
-    if is_sample(spec):
-        return spec
-    if is_human(spec):
-        raise UsageError(f"{spec!r}: a human can play only single matches, with `flagfall run`")
-    if is_remote(spec) or is_network(spec):
+def _checked(spec: AgentSpec, folder: Path) -> str:
+    """Return the text of an agent, with an absolute path; its code is not imported."""
+    if spec.scheme in STARTED_PROGRAMS:
+        split_command(spec.target)
+    elif spec.scheme == "sample":
+        load_agent(spec)
+    elif spec.scheme == "human":
+        raise UsageError(f"{spec.text!r}: a human can play only single matches, with `flagfall run`")
+    elif spec.scheme in REMOTE:
         raise UsageError(
-            f"{spec!r} is a single agent at one address, but matches are played in parallel: let flagfall"
-            " start it, as cmd:PROGRAM"
+            f"{spec.text!r} is a single agent at one address, but matches are played in parallel: let"
+            " flagfall start it, as cmd:PROGRAM"
         )
-    place, colon, name = spec.rpartition(":")
-    if not (colon and place and name):
-        hint = suggest(spec, SAMPLES)
-        raise UsageError(f"unknown agent {spec!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
-    if not place.endswith(".py"):
-        return spec
-    path = folder / place
-    if not path.is_file():
-        beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        raise UsageError(f"no such agent file: {path}{suggest(path.name, beside)}")
-    return f"{path.resolve()}:{name}"
+    elif spec.is_file:
+        path = folder / spec.target
+        if not path.is_file():
+            beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
+            raise UsageError(f"no such agent file: {path}{suggest(path.name, beside)}")
+        return f"{path.resolve()}:{spec.member}"
+    return spec.text
 
 
 def read_tasks(
@@ -283,7 +269,12 @@ def _name_and_tasks(
     name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
     if options or any(task in COMMAI_CATALOG for task in ids):
-        return name, config_of(ids, policy or default_policy(table.steps), options, name=name), None, None
+        return (
+            name,
+            config_of(ids, policy or default_scheduler_text(table.steps), options, name=name),
+            None,
+            None,
+        )
     return name, ids, policy, None
 
 

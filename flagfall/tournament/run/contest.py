@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import trio
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, agent_label, play_track
 from flagfall.kernel.seeding import derive_seed
@@ -26,8 +26,8 @@ from flagfall.tournament.run.engine import Attempt, void_record
 from flagfall.tournament.run.match_observer import MatchObserver
 
 if TYPE_CHECKING:
+    from flagfall.kernel.hosting import LocalHostKind
     from flagfall.kernel.sinks import Sink
-    from flagfall.playing import HostKind
     from flagfall.tasks.vgdl.learning_track import TrackRules
 
 
@@ -40,7 +40,7 @@ def contest_plan(
     seed: int = 0,
     sprites: Path | None = None,
     clock: Literal["wall", "virtual"] = "wall",
-    host: HostKind | None = None,
+    host: LocalHostKind | None = None,
     isolation: Isolation | None = None,
 ) -> TournamentPlan:
     """Return the plan of a contest: every agent plays every game, with the same seed on a game.
@@ -83,7 +83,7 @@ def contest_plan(
     return TournamentPlan(
         name="contest",
         agents=tuple(
-            PlannedAgent(name=name, spec=agent, host=host, isolation=isolation or USUAL_ISOLATION)
+            PlannedAgent(name=name, spec=agent, host=host, isolation=isolation or DEFAULT_ISOLATION)
             for agent, name in entrants
         ),
         tasks=tuple(tasks),
