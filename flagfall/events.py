@@ -1,4 +1,4 @@
-"""Every fact a match can emit, as typed, frozen values; times are nanoseconds since the match began.
+"""Every event of a match, as typed, frozen values; times are nanoseconds since the match began.
 
 They are msgspec structs rather than attrs classes because one of them is made on every turn: making and
 encoding one takes a fifth of the time (`python -m benchmarks kernel` shows what a journal costs).
@@ -6,7 +6,7 @@ A sink (`flagfall.kernel.sinks.Sink`) gets them in the order of this life cycle:
 
     MatchStarted  SeatReady*  ( TaskStarted  TurnPlayed*  TaskEnded )*  MatchEnded
 
-with ReplyDropped, SeatDisqualified and StallSeen wherever they happen.
+with ReplyDropped, SeatDisqualified and StallSeen at any place.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ ON_TIME: Final = "on time"
 """The usual verdict. One object for all: a default is left out of a record only where it is this very one."""
 
 Verdict: TypeAlias = Literal["on time", "late", "overrun", "illegal", "disqualified", "absent"]
-"""What became of a turn.
+"""The judgement of a turn.
 
 - `on time`: the seat's own action was played.
 - `late`: the NIL action was played, because no answer was there in time.
 - `overrun`: the action that aborts the episode was played, because the answer took longer than `act_abort`.
 - `illegal`: the NIL action was played, because the answer is not in the action space.
-- `disqualified`: this turn put the seat out; the NIL action was played.
-- `absent`: the seat was out already; the NIL action was played.
+- `disqualified`: the seat was disqualified in this turn; the NIL action was played.
+- `absent`: the seat was disqualified before; the NIL action was played.
 """
 
 
@@ -135,7 +135,7 @@ class TaskStarted(Event, frozen=True, tag="start"):
 
     Attributes:
         task: its id.
-        index: the how-manieth task of the match it is, from 0.
+        index: zero-based index of the task within the match.
         seed: what it was reset with.
     """
 
@@ -216,13 +216,13 @@ class ReplyDropped(Event, frozen=True, tag="dropped"):
 
 
 class SeatDisqualified(Event, frozen=True, tag="disqualified"):
-    """A seat is out for the rest of the match.
+    """A seat is disqualified for the rest of the match.
 
     Attributes:
         seat: the number of the seat.
         reason: `late`, `crashed`, `gone`, `garbage` or `not started`; of an agent that was to connect also
             `not connected`, or `silent` where a client connected and sent nothing.
-        detail: what to show the agent's author; bounded in length.
+        detail: details for the agent's author; bounded in length.
     """
 
     seat: Whole
@@ -247,13 +247,13 @@ class TaskEnded(Event, frozen=True, tag="end"):
 
     Attributes:
         task: its id.
-        index: the how-manieth task of the match it was.
+        index: zero-based index of the task within the match.
         result: `True`, `False`, or `None` where it judges nothing or was cut short.
         reward: the sum of the rewards it paid.
         steps: the number of its steps.
         ended: `finished`, `truncated`, `time` or `cut`; see `flagfall.kernel.outcomes.Outcome`.
-        metrics: what the task told of itself.
-        answers: what each seat answered to the result, by seat number: a task scheduler may go by it.
+        metrics: the task's own figures.
+        answers: the answer of each seat to the result, by seat number: a task scheduler may use it.
     """
 
     task: str
@@ -271,9 +271,9 @@ class MatchEnded(Event, frozen=True, tag="over"):
 
     Attributes:
         reason: `finished` (the scheduler had no more tasks), `steps` (the limit was reached),
-            `seats` (every seat is out), `stopped` (somebody asked for it) or `void` (a host fault).
+            `seats` (every seat is disqualified), `stopped` (by request) or `void` (a host fault).
         turns: how many turns were played.
-        reward: a reward still owed when the match ended; the agents were told it at the end.
+        reward: a reward still owed when the match ended; the agents were shown it at the end.
         detail: for `void`: what failed.
     """
 

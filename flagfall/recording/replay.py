@@ -373,7 +373,9 @@ class Rerun:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
         silent = self._out - self._said_out
         if silent and not void:
-            raise Different("seats that are disqualified", _shown(sorted(self._out)), _shown(sorted(self._said_out)))
+            raise Different(
+                "seats that are disqualified", _shown(sorted(self._out)), _shown(sorted(self._said_out))
+            )
         if event.reason == "seats" and len(self._said_out) < self._seats:
             raise Different("seats that are out", "all", _shown(sorted(self._said_out)))
         self.over = True
