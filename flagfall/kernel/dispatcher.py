@@ -15,7 +15,7 @@ from operator import sub
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from flagfall.events import Event, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, TurnsPlayed
-from flagfall.kernel.sinks import BatchSink, Sink
+from flagfall.kernel.sinks import Sink, is_batch_sink
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class EventDispatcher:
         self._origin_ns = origin_ns
         self._solo = solo
         self._sinks = tuple(sinks)
-        takers = [sink for sink in sinks if solo and not paced and isinstance(sink, BatchSink)]
+        takers = [sink for sink in sinks if solo and not paced and is_batch_sink(sink)]
         self._takers = tuple(sink.write_batch for sink in takers)
         self._watchers = tuple(sink for sink in sinks if not any(sink is taker for taker in takers))
         self.has_event_sinks = bool(self._watchers)

@@ -43,7 +43,7 @@ from flagfall.kernel.roles import SchedulerRole, TaskRole
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seating import Seating
 from flagfall.kernel.seeding import derive_seed
-from flagfall.kernel.sinks import Sink, WritingSink
+from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
 from flagfall.kernel.spaces import spaces_of
 from flagfall.timing import TimeControl, Timekeeper
 
@@ -94,7 +94,7 @@ class Environment:
         self._fault: HostFault | UsageError | None = None
         self._task_stats: dict[str, TaskStats] = {}
         self._task_id = ""
-        self._writers = [sink for sink in setup.sinks if isinstance(sink, WritingSink)]
+        self._writers = [sink for sink in setup.sinks if is_writing_sink(sink)]
         seats, tick_ns = len(setup.hosts), setup.tick_ns
         self._dispatcher = EventDispatcher(
             setup.sinks, self._origin_ns, solo=seats == 1, paced=tick_ns is not None
@@ -104,7 +104,16 @@ class Environment:
         if tick_ns is not None:  # a tick comes after the limits of all seats
             self._referee.pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
         self._turns = AsyncReferee(self._referee)
-        self._seating = Seating(setup.hosts, setup.control, setup.seed, keeper, self._referee, self._void_for)
+        self._control_text = str(setup.control)
+        self._seating = Seating(
+            setup.hosts,
+            setup.control,
+            self._control_text,
+            setup.seed,
+            keeper,
+            self._referee,
+            self._void_for,
+        )
         # Around the wait for a scheduler.
         self._scheduling: trio.CancelScope | None = None
 
@@ -317,7 +326,7 @@ class Environment:
             "scheduler": header.pop("scheduler", type(setup.scheduler).__name__),
             "agents": [host.name for host in setup.hosts],
             "seed": setup.seed,
-            "time_control": str(setup.control),
+            "time_control": self._control_text,
             "clock": "virtual" if self._keeper.virtual else "wall",
             "tick_ns": setup.tick_ns,
             "steps": setup.steps,

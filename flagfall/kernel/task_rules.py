@@ -68,6 +68,6 @@ class TaskRules:
             return shown, paid
         player = self.players[seat]
         return (
-            shown.get(player) if isinstance(shown, Mapping) else shown,
-            paid.get(player, 0) if isinstance(paid, Mapping) else 0,
+            shown.get(player) if type(shown) is dict or isinstance(shown, Mapping) else shown,
+            paid.get(player, 0) if type(paid) is dict or isinstance(paid, Mapping) else 0,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -135,7 +134,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def call(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Call the command line in this process: `call("run --task micro1", "--agent", name)`."""
-
     return partial(call_main, capfd)
 
 
@@ -193,14 +191,6 @@ def loading(folder: Path) -> Path:
     """File that appears when the agent file `heavy.py` begins its import, which takes half a minute."""
     (folder / "heavy.py").write_text(SLOW_TO_IMPORT)
     return folder / "loading"
-
-
-@pytest.fixture
-def port() -> int:
-    """TCP port that is free."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -64,14 +64,14 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_bad_input_is_refused_before_anything_happens(call, folder, line):
     before = files(folder)
     if line.startswith("run") and "--journal" not in line:
-        line, told = f"{line} --journal old.jsonl", BAD[line]
+        line, message = f"{line} --journal old.jsonl", BAD[line]
     else:
-        told = BAD[line]
+        message = BAD[line]
     ended = call(line)
     assert ended.code == 2, ended
     assert ended.out == ""
     assert ended.err.startswith("flagfall: ")
-    assert told in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err
     assert files(folder) == before
 
@@ -95,7 +95,7 @@ def test_an_agent_that_fails_to_import_is_shown_with_its_own_traceback(call, fol
     assert not list(folder.glob("*.jsonl*")) or [p.name for p in folder.glob("*.jsonl*")] == ["old.jsonl"]
 
 
-def test_every_agent_that_fails_is_told_of(call, folder):
+def test_every_agent_that_fails_is_reported(call, folder):
     (folder / "bad.py").write_text("1 / 0\n")
     ended = call("run --task micro1 --agent bad.py:A bots.py:Nobody")
     assert ended.code == 2
@@ -103,7 +103,7 @@ def test_every_agent_that_fails_is_told_of(call, folder):
     assert "bots.py has no 'Nobody'" in ended.err
 
 
-def test_an_agent_that_ends_its_process_is_told_of(call, folder):
+def test_an_agent_that_ends_its_process_is_reported(call, folder):
     (folder / "gone.py").write_text(
         "import os, sys\nprint('bye', file=sys.stderr, flush=True)\nos._exit(3)\n"
     )

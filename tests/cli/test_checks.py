@@ -12,10 +12,10 @@ def test_an_agent_that_passes_its_examination(call):
     assert "NO" not in ended.out
 
 
-def test_an_agent_that_fails_it_is_told_why(call):
+def test_a_failed_examination_names_the_reason(call):
     ended = call("check-agent", "bots.py:Crash", "--host", "thread", "--task", "micro1")
     assert ended.code == 1
-    assert "out: crashed" in ended.out
+    assert "disqualified: crashed" in ended.out
     assert "ValueError: enough" in ended.out
     assert "\x1b" not in ended.out
     data = call("check-agent", "bots.py:Crash", "--host", "thread", "--task", "micro1", "--json").data()
@@ -24,7 +24,7 @@ def test_an_agent_that_fails_it_is_told_why(call):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["check-agent", "human"], "starts the agent itself"),
         (["check-agent", "nobody"], "unknown agent"),
@@ -43,10 +43,10 @@ def test_an_agent_that_fails_it_is_told_why(call):
         ),
     ],
 )
-def test_what_cannot_be(call, words: list[str], said: str):
+def test_wrong_options_are_refused(call, words: list[str], message: str):
     ended = call(*words)
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
     assert ended.out == ""
 
 

@@ -237,7 +237,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("line", BAD)
-def test_what_cannot_be_is_refused_before_anything_happens(call, folder, line):
+def test_wrong_options_are_refused_before_anything_happens(call, folder, line):
     written(folder, "mine.py", PYTHON)
     written(folder, "bad.toml", "a = ")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -247,7 +247,7 @@ def test_what_cannot_be_is_refused_before_anything_happens(call, folder, line):
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-def test_the_figures_of_a_journal_that_is_cut_off_are_told_with_its_fault(call, folder):
+def test_statistics_of_a_journal_that_is_cut_off_are_printed_with_its_fault(call, folder):
     assert call("run -t micro1 -a random --steps 3000 --clock virtual -o run.jsonl -q").code == 0
     text = (folder / "run.jsonl").read_bytes()
     (folder / "run.jsonl").write_bytes(text[: len(text) // 2])

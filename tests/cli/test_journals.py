@@ -158,7 +158,7 @@ def test_a_damaged_journal_gives_no_file(call, folder):
     assert sorted(path.name for path in folder.iterdir()) == ["bots.py", "run.jsonl", "said.jsonl"]
 
 
-def test_what_stands_in_a_journal_that_is_cut_off_is_told(call, folder):
+def test_the_rest_of_a_journal_that_is_cut_off_is_printed(call, folder):
     path, lines = recorded(call, folder)
     path.write_bytes(b"".join(lines[:-3]))
     ended = call("transcript run.jsonl")

@@ -136,7 +136,7 @@ def test_the_python_learner_in_bit_mode(own_network: list[str], python2: str, fo
     )
 
 
-def test_a_learner_that_somebody_else_started_plays_a_series(
+def test_a_learner_started_elsewhere_plays_a_series(
     own_network: list[str], compiled: dict[Path, Path], folder: Path
 ):
     """It says `hello` once, and stays connected; it began before the series did."""
