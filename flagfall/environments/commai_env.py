@@ -21,7 +21,7 @@ from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.configs import Config, load_config
-from flagfall.tasks.curriculum_task import StreamTask
+from flagfall.tasks.curriculum_task import CurriculumTask
 from flagfall.tasks.scheduler_text import parse_policy
 
 SHOWN_STEPS: Final = 80
@@ -68,7 +68,7 @@ class CommAIEnv(TaskEnv):
         super().__init__(Dialogue(str(config or task or "micro1"), build), render_mode)
 
 
-class Dialogue(StreamTask):
+class Dialogue(CurriculumTask):
     """A stream of byte or bit tasks that keeps the last that was said, to show it."""
 
     render_modes = ("ansi",)

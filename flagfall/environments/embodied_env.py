@@ -18,10 +18,10 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.images import pictures
-from flagfall.tasks.langroom.log_image import Lately, beside_panels
+from flagfall.tasks.langroom.images import image_cache
+from flagfall.tasks.langroom.log_image import LogHistory, log_image
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import MOVES, Rules, read_action
+from flagfall.tasks.langroom.rules import MOVES, LangRoomRules, read_action
 
 
 @attrs.frozen
@@ -59,7 +59,7 @@ class EmbodiedLangRoom:
     all of them.
 
     Args:
-        task: one of `flagfall.tasks.langroom.rules.TASKS`; this and the options as for `Rules`.
+        task: one of `flagfall.tasks.langroom.rules.TASKS`; this and the options as for `LangRoomRules`.
         seed: for `numpy.random.default_rng`.
         log_image: observations have a `log_image`, too: the view, and three panels of the last five words of
             the room, those of the agent, and the rewards. It takes longer than all the rest.
@@ -76,10 +76,10 @@ class EmbodiedLangRoom:
         log_image: bool = False,
         **options: Any,
     ) -> None:
-        self.rules = Rules.choose(task, **options)
-        self._pictures = pictures(self.rules)
+        self.rules = LangRoomRules.choose(task, **options)
+        self._pictures = image_cache(self.rules)
         self._room = Room(self.rules, np.random.default_rng(seed))
-        self._lately = Lately() if log_image else None
+        self._lately = LogHistory() if log_image else None
 
     @cached_property
     def obs_space(self) -> dict[str, Space]:
@@ -131,7 +131,7 @@ class EmbodiedLangRoom:
             room.begin()
         else:
             reward = room.step(move, talk)
-        image = self._pictures.seen(room.place, room.colors).copy()
+        image = self._pictures.get(room.place, room.colors).copy()
         seen = {
             "image": image,
             "text": np.uint32(room.word),
@@ -145,7 +145,7 @@ class EmbodiedLangRoom:
                 self._lately.begin(room.word)
             else:
                 self._lately.add(room.word, talk, reward)
-            seen["log_image"] = beside_panels(image, self._lately)
+            seen["log_image"] = log_image(image, self._lately)
         return seen
 
     def close(self) -> None:

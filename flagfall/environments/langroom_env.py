@@ -18,11 +18,11 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError, nearest
-from flagfall.tasks.langroom.batch import Rooms
-from flagfall.tasks.langroom.images import Picture, Pictures, pictures
-from flagfall.tasks.langroom.log_image import Lately, beside_panels, room_as_text
+from flagfall.tasks.langroom.batch import RoomBatch
+from flagfall.tasks.langroom.images import ImageCache, Picture, image_cache
+from flagfall.tasks.langroom.log_image import LogHistory, log_image, room_as_text
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, Rules, place_of, read_action
+from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, LangRoomRules, place_of, read_action
 from flagfall.tasks.langroom.task import action_space, observation_space, room_info
 
 Observation: TypeAlias = dict[str, Any]
@@ -52,7 +52,7 @@ class LangRoomEnv(Env[Observation, Action]):
     Args:
         render_mode: `rgb_array`, for a picture of the view and of the last words and rewards; `ansi`, for the
             whole room in letters.
-        task: one of `flagfall.tasks.langroom.rules.TASKS`; this and the others as for `Rules`.
+        task: one of `flagfall.tasks.langroom.rules.TASKS`; this and the others as for `LangRoomRules`.
 
     Raises:
         UsageError: an argument cannot be.
@@ -64,13 +64,13 @@ class LangRoomEnv(Env[Observation, Action]):
     }
 
     def __init__(self, task: str = "answer-only", *, render_mode: str | None = None, **options: Any) -> None:
-        self.rules = Rules.choose(task, **options)
+        self.rules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
-        self._pictures = pictures(self.rules)
+        self._pictures = image_cache(self.rules)
         self.action_space = action_space(self.rules)
         self.observation_space = observation_space(self.rules)
         self._room = Room(self.rules, np.random.default_rng(0))
-        self._lately = Lately()
+        self._lately = LogHistory()
         self._begun = False
 
     def reset(
@@ -108,12 +108,12 @@ class LangRoomEnv(Env[Observation, Action]):
         if self.render_mode == "ansi":
             return room_as_text(room.player, room.colors, room.word)
         if self.render_mode == "rgb_array":
-            return beside_panels(_large(self.rules).seen(room.place, room.colors), self._lately)
+            return log_image(_large(self.rules).get(room.place, room.colors), self._lately)
         return None
 
     def _observation(self) -> Observation:
         room = self._room
-        return {"image": self._pictures.seen(room.place, room.colors).copy(), "text": room.word}
+        return {"image": self._pictures.get(room.place, room.colors).copy(), "text": room.word}
 
 
 class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
@@ -149,7 +149,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
     ) -> None:
         _check_count(num_envs)
         self.num_envs = num_envs
-        self.rules = Rules.choose(task, **options)
+        self.rules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, ["rgb_array"])
         self._autoreset = _checked_autoreset(autoreset_mode)
         self.metadata = {
@@ -157,7 +157,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             "render_fps": _FRAMES_PER_SECOND,
             "autoreset_mode": self._autoreset,
         }
-        self._rooms = Rooms(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
+        self._rooms = RoomBatch(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
         self.single_action_space = action_space(self.rules)
         self.single_observation_space = observation_space(self.rules)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -234,7 +234,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         large = _large(self.rules)
         places = [place_of(x, y) for x, y in self._rooms.players.tolist()]
         return tuple(
-            large.seen(place, colors).copy()
+            large.get(place, colors).copy()
             for place, colors in zip(places, self._rooms.colors.tolist(), strict=True)
         )
 
@@ -290,10 +290,10 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         return checked
 
 
-def _large(rules: Rules) -> Pictures:
+def _large(rules: LangRoomRules) -> ImageCache:
     """Pictures of the same view for people: cells of so many whole pixels that all together fill a frame."""
     cell = max(rules.cell, _FRAME_PIXELS // rules.cells)
-    return pictures(Rules(view=rules.view, resolution=cell * rules.cells))
+    return image_cache(LangRoomRules(view=rules.view, resolution=cell * rules.cells))
 
 
 def _check_count(rooms: Any) -> None:

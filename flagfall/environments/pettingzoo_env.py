@@ -13,7 +13,7 @@ from pettingzoo import ParallelEnv
 
 from flagfall.environments.gymnasium_env import SEEDS, end_of, pictures_of
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.space_values import contains, lowest
+from flagfall.tasks.adapters.space_values import contains, default_action
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space
@@ -81,7 +81,7 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
         else:
             self._random = np.random.default_rng(seed)
         self.agents = list(self.possible_agents)
-        self._shown = {player: lowest(self.observation_spaces[player]) for player in self.agents}
+        self._shown = {player: default_action(self.observation_spaces[player]) for player in self.agents}
         self._see(self.task.reset(seed))
         return deepcopy(self._shown), self._infos({})
 

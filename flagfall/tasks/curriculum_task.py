@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["StreamTask"]
+__all__ = ["CurriculumTask"]
 
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gymnasium.spaces import Space
 
 
-class StreamTask(Task):
+class CurriculumTask(Task):
     """Task after task, as a match with this root seed has them; for one player.
 
     In an episode with seed s the player meets what it would meet in `flagfall.play(..., seed=s)`: the same

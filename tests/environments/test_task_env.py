@@ -26,7 +26,7 @@ from flagfall.tasks.adapters.gymnasium import GymnasiumTask
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.configs import config_of
-from flagfall.tasks.curriculum_task import StreamTask
+from flagfall.tasks.curriculum_task import CurriculumTask
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.tasks.schedulers import SequentialTaskScheduler
 from flagfall.testing import check_task
@@ -123,7 +123,7 @@ class Greets(ByteTask):
         return heard == ord("i")
 
 
-def greeting() -> StreamTask:
+def greeting() -> CurriculumTask:
     return Dialogue("greets", lambda: parse_policy("sequential:1", [Greets()]))
 
 
@@ -192,7 +192,7 @@ def test_what_cannot_be_says_so(options: dict[str, Any], words: str):
 def test_a_stream_is_a_task():
     check_task(greeting)
     check_task(
-        lambda: StreamTask("two", lambda: parse_policy("sequential:2", [Greets(), make_task("micro1")]))
+        lambda: CurriculumTask("two", lambda: parse_policy("sequential:2", [Greets(), make_task("micro1")]))
     )
 
 
@@ -200,7 +200,7 @@ def test_rewards_of_episodes_come_with_what_follows():
     def build() -> Any:
         return parse_policy("sequential:2", [GymnasiumTask(gymnasium.make("Blackjack-v1"), "blackjack")])
 
-    stream = StreamTask("blackjacks", build)
+    stream = CurriculumTask("blackjacks", build)
     for seed in range(20):
         stream.reset(seed)
         paid: list[float] = []
@@ -213,8 +213,8 @@ def test_rewards_of_episodes_come_with_what_follows():
 
 def test_a_stream_takes_tasks_for_one_player_with_the_same_spaces():
     with pytest.raises(UsageError, match="two: pair seats 2 players, and here is one"):
-        StreamTask("two", lambda: parse_policy("sequential", [Pair()]))
-    mixed = StreamTask("mixed", lambda: parse_policy("sequential", [Greets(), make_task("langroom")]))
+        CurriculumTask("two", lambda: parse_policy("sequential", [Pair()]))
+    mixed = CurriculumTask("mixed", lambda: parse_policy("sequential", [Greets(), make_task("langroom")]))
     mixed.reset(0)
     mixed.step(1)
     with pytest.raises(UsageError, match="mixed: the spaces of langroom are not those of the first task"):
@@ -240,8 +240,8 @@ class Empty(SequentialTaskScheduler):
 
 def test_a_stream_of_nothing_and_of_what_must_wait_is_refused():
     with pytest.raises(UsageError, match="empty: its scheduler has no task"):
-        StreamTask("empty", lambda: Empty([Greets()]))
-    stream = StreamTask("waiting", lambda: parse_policy("sequential", [Waits()]))
+        CurriculumTask("empty", lambda: Empty([Greets()]))
+    stream = CurriculumTask("waiting", lambda: parse_policy("sequential", [Waits()]))
     with pytest.raises(UsageError, match="waiting: waits waits for real things, which takes a match"):
         stream.reset(0)
 

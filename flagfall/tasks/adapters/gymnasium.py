@@ -24,7 +24,14 @@ from flagfall.tasks.adapters.checks import checked_flag, close_environment, fini
 from flagfall.tasks.adapters.env_spec import parse_text
 from flagfall.tasks.adapters.imports import import_named
 from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
-from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
+from flagfall.tasks.adapters.space_values import (
+    NotOfSpace,
+    check_writable,
+    contains,
+    default_action,
+    frozen_copy,
+    read,
+)
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "gym:"
@@ -54,7 +61,7 @@ class GymnasiumTask(Task):
         env: the environment; the task closes it.
         id: the text that it can be made of again, `gym:...`; by default `gym:` and the id of its spec.
         nil: what is played for an agent that is late, wrong or absent. By default: the action that the
-            environment calls `NOOP`; else the lowest one (`lowest`). Where a mask is shown that forbids it,
+            environment calls `NOOP`; else the lowest one (`default_action`). Where a mask is shown that forbids it,
             the lowest that the mask allows is played instead.
         action_mask: show the mask that the environment gives in its info, and hold agents to it:
             observations become `{"observation": ..., "action_mask": ...}`. A mask that the environment shows
@@ -91,14 +98,14 @@ class GymnasiumTask(Task):
         if nil is not None:
             if not contains(space, nil):
                 raise UsageError(f"{self.id}: nil={nil!r} is no action of {space}")
-            return kept(read(space, nil))
+            return frozen_copy(read(space, nil))
         meanings: list[str] = getattr(self.env.unwrapped, "get_action_meanings", list)()
         if _NOOP in meanings:
             return int(getattr(space, "start", 0)) + meanings.index(_NOOP)
         if has_mask(self._observation_space):
             return None  # whatever is the lowest that is allowed then
         try:
-            return kept(lowest(space))
+            return frozen_copy(default_action(space))
         except NotOfSpace as error:
             raise UsageError(f"{self.id}: {error}; add nil=, for an agent that is late") from None
 
@@ -130,7 +137,7 @@ class GymnasiumTask(Task):
 
     def _step(self, action: Any) -> StepResult:
         if action is None or not is_allowed(self._action_space, self._mask, action):  # NIL alone can be that
-            action = lowest(self._action_space, self._mask)
+            action = default_action(self._action_space, self._mask)
         observation, reward, terminated, truncated, info = self.env.step(read(self._action_space, action))
         self._over = bool(terminated)
         if terminated or truncated:
@@ -142,7 +149,7 @@ class GymnasiumTask(Task):
     def _shown(self, observation: Any, info: Mapping[str, Any]) -> Any:
         if self._shows_mask:
             observation = with_mask(observation, info.get(MASK_KEY), self._action_space)
-        shown = kept(observation)
+        shown = frozen_copy(observation)
         self._mask = mask_of(shown)
         return shown
 

@@ -23,7 +23,14 @@ from flagfall.tasks.adapters.checks import checked_flag, close_environment, fini
 from flagfall.tasks.adapters.env_spec import parse_text
 from flagfall.tasks.adapters.pettingzoo_registry import make_environment
 from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
-from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
+from flagfall.tasks.adapters.space_values import (
+    NotOfSpace,
+    check_writable,
+    contains,
+    default_action,
+    frozen_copy,
+    read,
+)
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "pettingzoo:"
@@ -42,7 +49,7 @@ class PettingZooTask(Task):
     the last one, as PettingZoo's `last` has it; players that have died get theirs, and what they saw last,
     when the episode is over.
 
-    For an agent that is late, wrong or absent, the lowest action is played (`lowest`), of those that the mask
+    For an agent that is late, wrong or absent, the lowest action is played (`default_action`), of those that the mask
     allows, be it shown or in the info; so whether that costs a turn or the seat is the time control's affair
     alone. The environment is reset twice at first, as `GymnasiumTask` has it.
 
@@ -96,7 +103,7 @@ class PettingZooTask(Task):
                 raise UsageError(f"{self.id}: nil={self.nil_action!r} is no action of {player}, {actions}")
             return
         try:
-            lowest(actions)
+            default_action(actions)
         except NotOfSpace as error:
             raise UsageError(f"{self.id}: {error}; add nil=, for an agent that is late") from None
 
@@ -174,7 +181,7 @@ class PettingZooTask(Task):
         """What the environment is given for what a player said, or for NIL, which alone can be forbidden."""
         space = self._action_spaces[player]
         if action is None or not is_allowed(space, mask_of(self._seen[player]), action):
-            return lowest(space, self._masks.get(player))
+            return default_action(space, self._masks.get(player))
         return read(space, action)
 
     def _shown(self, asked: Asked) -> dict[str, Any]:
@@ -185,9 +192,9 @@ class PettingZooTask(Task):
         mask = info.get(MASK_KEY)
         if self._shows_mask:
             observation = with_mask(observation, mask, self._action_spaces[player])
-        shown = self._seen[player] = kept(observation)
+        shown = self._seen[player] = frozen_copy(observation)
         in_shown = mask_of(shown)
-        self._masks[player] = kept(mask) if in_shown is None else in_shown
+        self._masks[player] = frozen_copy(mask) if in_shown is None else in_shown
         return shown
 
     def _owe(self, player: str, reward: float, terminated: Any) -> None:

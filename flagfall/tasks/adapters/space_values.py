@@ -16,7 +16,7 @@ Agents in processes and journals have JSON or MessagePack for their values: no t
 
 from __future__ import annotations
 
-__all__ = ["NotOfSpace", "check_writable", "contains", "kept", "lowest", "read"]
+__all__ = ["NotOfSpace", "check_writable", "contains", "default_action", "frozen_copy", "read"]
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -57,8 +57,8 @@ def contains(space: spaces.Space[Any], value: Any) -> bool:
     return True
 
 
-def lowest(space: spaces.Space[Any], mask: Any = None) -> Any:
-    """The action that stands for none: the lowest, and of real numbers the one nearest to 0.
+def default_action(space: spaces.Space[Any], mask: Any = None) -> Any:
+    """The action that stands for none: the default_action, and of real numbers the one nearest to 0.
 
     Args:
         space: of the actions.
@@ -68,10 +68,10 @@ def lowest(space: spaces.Space[Any], mask: Any = None) -> Any:
     Raises:
         NotOfSpace: the space is of a kind that has no lowest.
     """
-    return _entry(_LOWEST, space, _no_lowest)(space, mask)
+    return _entry(_DEFAULTS, space, _no_default)(space, mask)
 
 
-def kept(value: Any) -> Any:
+def frozen_copy(value: Any) -> Any:
     """The value with copies of its arrays that cannot be written to.
 
     An environment may use its arrays again, and an agent in the event loop might write into them; the
@@ -82,11 +82,11 @@ def kept(value: Any) -> Any:
         copy.setflags(write=False)
         return copy
     if isinstance(value, Mapping):
-        return {key: kept(of) for key, of in value.items()}
+        return {key: frozen_copy(of) for key, of in value.items()}
     if isinstance(value, tuple):
-        parts = [kept(of) for of in value]
+        parts = [frozen_copy(of) for of in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return [kept(of) for of in value] if isinstance(value, list) else value
+    return [frozen_copy(of) for of in value] if isinstance(value, list) else value
 
 
 def check_writable(space: spaces.Space[Any], what: str) -> None:
@@ -276,32 +276,32 @@ def _first_allowed(count: int, mask: Any) -> int:
     return int(allowed[0]) if allowed.size else 0
 
 
-def _lowest_discrete(space: spaces.Discrete[Any], mask: Any) -> int:
+def _default_discrete(space: spaces.Discrete[Any], mask: Any) -> int:
     return int(space.start) + _first_allowed(int(space.n), mask)
 
 
-def _lowest_multi_discrete(space: spaces.MultiDiscrete[Any], mask: Any) -> Any:
+def _default_multi_discrete(space: spaces.MultiDiscrete[Any], mask: Any) -> Any:
     if mask is None or len(space.shape) != 1:
         return space.start.astype(space.dtype)
     steps = [_first_allowed(int(count), part) for count, part in zip(space.nvec, mask, strict=True)]
     return (space.start + np.array(steps)).astype(space.dtype)
 
 
-def _no_lowest(space: spaces.Space[Any], _mask: Any) -> Any:
+def _no_default(space: spaces.Space[Any], _mask: Any) -> Any:
     raise NotOfSpace(f"{type(space).__name__} has no lowest value")
 
 
-_LOWEST: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
-    spaces.Discrete: _lowest_discrete,
+_DEFAULTS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
+    spaces.Discrete: _default_discrete,
     spaces.Box: lambda space, _: np.asarray(np.clip(np.zeros_like(space.low), space.low, space.high)),
-    spaces.MultiDiscrete: _lowest_multi_discrete,
+    spaces.MultiDiscrete: _default_multi_discrete,
     spaces.MultiBinary: lambda space, _: np.zeros(space.shape, space.dtype),
     spaces.Text: lambda space, _: min(space.character_list, default="") * space.min_length,
-    spaces.Tuple: lambda space, _: tuple(lowest(part) for part in space.spaces),
-    spaces.Dict: lambda space, _: {key: lowest(part) for key, part in space.spaces.items()},
+    spaces.Tuple: lambda space, _: tuple(default_action(part) for part in space.spaces),
+    spaces.Dict: lambda space, _: {key: default_action(part) for key, part in space.spaces.items()},
     spaces.Sequence: lambda space, _: _batch(space.feature_space, ()) if space.stack else (),
-    spaces.OneOf: lambda space, _: (0, lowest(space.spaces[0])),
+    spaces.OneOf: lambda space, _: (0, default_action(space.spaces[0])),
     spaces.Graph: lambda space, _: spaces.GraphInstance(
-        _batch(space.node_space, [lowest(space.node_space)]), None, None
+        _batch(space.node_space, [default_action(space.node_space)]), None, None
     ),
 }

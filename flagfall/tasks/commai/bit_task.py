@@ -5,7 +5,7 @@ as if learner and teacher spoke bytes; so nothing is ever cut in the middle. Tex
 which the task inside sees byte by byte.
 
 Conversations notice that they are on the bit wire: their time limits count bits, and a new text takes the
-place of what is still unsaid (see `conversation.BITS`). Micro-tasks do not notice: their limits count bytes,
+place of what is still unsaid (see `conversation.BIT_CHANNEL`). Micro-tasks do not notice: their limits count bytes,
 and feedback is said before the next question.
 
 Scrambling is for bit mode, as in round 1. In the byte tasks of the challenge single letters are what is to be
@@ -26,7 +26,7 @@ from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.commai.byte_task import is_whole
-from flagfall.tasks.commai.conversation import BITS, ConversationTask
+from flagfall.tasks.commai.conversation import BIT_CHANNEL, ConversationTask
 from flagfall.tasks.commai.wrapped_task import WrappedTask
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class BitTask(WrappedTask):
         super().__init__(task)
         self.nil_action = None
         if isinstance(task, ConversationTask):
-            task.wire = attrs.evolve(BITS, scrambler=scrambler)
+            task.channel = attrs.evolve(BIT_CHANNEL, scrambler=scrambler)
         elif scrambler is not None:
             raise UsageError(f"{task.id} cannot be scrambled: it is no conversation")
         self._said = self._heard = SILENCE

@@ -2,11 +2,11 @@
 
 For other constants than the usual ones build the task itself:
 
-    MicroTask("micro3", partial(letter_mapping, alphabet_size=6), Rules(required=20))
+    MicroTask("micro3", partial(letter_mapping, alphabet_size=6), MicroRules(required=20))
 
 and for another vocabulary, or with a world around the mini-tasks, a catalog of your own:
 
-    make_catalog(words=load_words(Path("words.txt")), world=GridWorld())
+    make_catalog(words=load_vocabulary(Path("words.txt")), world=GridWorld())
 
 The tasks are the original's, quirks included; `make_catalog(fixes=True)` repairs some of them.
 """
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Final
 from flagfall.tasks.commai.micro.characters import CHARACTER_SOURCES
 from flagfall.tasks.commai.micro.engine import MicroTask
 from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES
-from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, Rules
+from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules
 from flagfall.tasks.commai.micro.sentences import SENTENCE_SETUPS
 from flagfall.tasks.commai.micro.synonyms import NewWordQuestions, SynonymQuestions
 from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES
 from flagfall.tasks.commai.mini.task import MiniTask
-from flagfall.tasks.commai.vocabulary import Words, usual_words
+from flagfall.tasks.commai.vocabulary import Vocabulary, default_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from flagfall.tasks.commai.micro.engine import SourceFactory
     from flagfall.tasks.commai.world import World
 
-SENTENCE_SOURCES: Final[Mapping[str, Callable[[Words], SourceFactory]]] = MappingProxyType(
+SENTENCE_SOURCES: Final[Mapping[str, Callable[[Vocabulary], SourceFactory]]] = MappingProxyType(
     {
         **{task_id: partial(partial, setup) for task_id, setup in SENTENCE_SETUPS.items()},
         "micro19": SynonymQuestions,
@@ -45,12 +45,12 @@ SENTENCE_SOURCES: Final[Mapping[str, Callable[[Words], SourceFactory]]] = Mappin
 )
 """The questions of micro-tasks 6 to 20, by task id: from a vocabulary, for one task."""
 
-_LENIENT: Final = Rules(failed_task_tolerance=2.0)
+_LENIENT: Final = MicroRules(failed_task_tolerance=2.0)
 _RULES: Final = MappingProxyType(dict.fromkeys(("micro6", "micro15", "micro19", "micro20"), _LENIENT))
 
 
 def make_catalog(
-    words: Words | None = None, world: World | None = None, *, fixes: bool = False
+    words: Vocabulary | None = None, world: World | None = None, *, fixes: bool = False
 ) -> Mapping[str, Callable[[], ByteTask]]:
     """Every task by its id; each call makes a task of its own.
 
@@ -73,8 +73,8 @@ def make_catalog(
     )
 
 
-def _sentence_task(task_id: str, words: Words | None, fixes: bool) -> MicroTask:
-    source = SENTENCE_SOURCES[task_id](words or usual_words())
+def _sentence_task(task_id: str, words: Vocabulary | None, fixes: bool) -> MicroTask:
+    source = SENTENCE_SOURCES[task_id](words or default_vocabulary())
     return MicroTask(task_id, source, _RULES.get(task_id, DEFAULT_RULES), fixes=fixes)
 
 

@@ -34,14 +34,14 @@ Rule 5: the world hears the learner first, and what the task then sees is the wo
 from __future__ import annotations
 
 __all__ = [
-    "BITS",
-    "BYTES",
+    "BIT_CHANNEL",
+    "BYTE_CHANNEL",
     "MAX_UNSAID_BYTES",
     "SEARCHED_BYTES",
     "Conversation",
     "ConversationTask",
-    "Play",
-    "Wire",
+    "DialogueScript",
+    "TextChannel",
 ]
 
 import math
@@ -73,7 +73,7 @@ _WORLD_PRIORITY: Final = 0
 
 
 @attrs.frozen
-class Wire:
+class TextChannel:
     """How texts travel.
 
     Attributes:
@@ -87,10 +87,10 @@ class Wire:
     scrambler: Scrambler | None = None
 
 
-BYTES: Final = Wire()
+BYTE_CHANNEL: Final = TextChannel()
 """A byte is a step."""
 
-BITS: Final = Wire(steps_per_byte=8, overwrites=True)
+BIT_CHANNEL: Final = TextChannel(steps_per_byte=8, overwrites=True)
 """A bit is a step, as round 1 has it for these tasks: their limits are in bits."""
 
 
@@ -105,10 +105,10 @@ class Conversation:
         max_time: after so many steps time is up.
         world: listens too.
         forgets: see rule 2.
-        wire: how texts travel.
+        channel: how texts travel.
         time: steps so far.
         heard: what the learner said so far, silences and all.
-        told: what the teacher said so far, silences and all.
+        spoken: what the teacher said so far, silences and all.
         timed_out: whether time was up.
     """
 
@@ -116,10 +116,10 @@ class Conversation:
     max_time: float = math.inf
     world: World | None = None
     forgets: bool = False
-    wire: Wire = BYTES
+    channel: TextChannel = BYTE_CHANNEL
     time: int = attrs.field(default=0, init=False)
     heard: str = attrs.field(default="", init=False)
-    told: str = attrs.field(default="", init=False)
+    spoken: str = attrs.field(default="", init=False)
     timed_out: bool = attrs.field(default=False, init=False)
     _unsaid: bytearray = attrs.field(factory=bytearray, init=False)
     _priority: int = attrs.field(default=_WORLD_PRIORITY, init=False)
@@ -161,7 +161,7 @@ class Conversation:
         while True:
             self._let_world_answer()
             heard = yield self._next_byte()
-            self.time += self.wire.steps_per_byte
+            self.time += self.channel.steps_per_byte
             if self.time < self.max_time:
                 if self._hears(heard):
                     return True
@@ -214,10 +214,10 @@ class Conversation:
         if self._unsaid and (priority < self._priority or len(self._unsaid) > MAX_UNSAID_BYTES):
             return False
         self._priority = priority
-        if self.wire.overwrites and text:
+        if self.channel.overwrites and text:
             self._unsaid.clear()
-        if self.wire.scrambler is not None:
-            text = self.wire.scrambler.scramble(text)
+        if self.channel.scrambler is not None:
+            text = self.channel.scrambler.scramble(text)
         self._unsaid += text.encode()
         return True
 
@@ -230,18 +230,18 @@ class Conversation:
         if self.forgets and not self.silent and self.heard:
             self.heard = self.heard[:-1] + " "
         byte = self._unsaid.pop(0) if self._unsaid else SILENCE
-        self.told += chr(byte)
+        self.spoken += chr(byte)
         return byte
 
     def _hears(self, byte: int) -> bool:
         """Take a byte in; whether there is something new to hear."""
-        if self.wire.scrambler is None:
+        if self.channel.scrambler is None:
             self.heard += chr(byte)
         else:
             self._word.append(byte)
             if _in_a_word(byte):
                 return False
-            self.heard += self.wire.scrambler.unscramble(self._word.decode("latin-1"))
+            self.heard += self.channel.scrambler.unscramble(self._word.decode("latin-1"))
             self._word.clear()
         if self.world is not None:
             self._answer = self.world.hear(self.heard)
@@ -253,8 +253,8 @@ def _in_a_word(byte: int) -> bool:
     return chr(byte) in _WORD_CHARACTERS
 
 
-Play: TypeAlias = Callable[[Conversation, Random], Script]
-"""One instance of a task, told from the teacher's side; returns the result."""
+DialogueScript: TypeAlias = Callable[[Conversation, Random], Script]
+"""One instance of a task, spoken from the teacher's side; returns the result."""
 
 
 class ConversationTask(ByteTask):
@@ -268,17 +268,18 @@ class ConversationTask(ByteTask):
         world: where it is played; `None` for nowhere.
 
     Attributes:
-        wire: how texts travel, from the next instance on.
+        channel: how texts travel, from the next instance on.
+        conversation: the conversation of the current instance, or of the last one.
     """
 
-    wire: Wire = BYTES
+    channel: TextChannel = BYTE_CHANNEL
 
-    _talk: Conversation
+    conversation: Conversation
 
     def __init__(
         self,
         task_id: str,
-        play: Play,
+        play: DialogueScript,
         *,
         max_time: float,
         forgets: bool = False,
@@ -289,11 +290,13 @@ class ConversationTask(ByteTask):
         self.forgets = forgets
         self.world = world
         self._play = play
-        self._talk = Conversation(self.pay, max_time)
+        self.conversation = Conversation(self.pay, max_time)
 
     def script(self, rng: Random) -> Script:
         """One instance: the play, and its last words."""
-        self._talk = talk = Conversation(self.pay, self.max_time, self.world, self.forgets, self.wire)
+        self.conversation = talk = Conversation(
+            self.pay, self.max_time, self.world, self.forgets, self.channel
+        )
         result = yield from self._play(talk, rng)
         yield from talk.finish()
         self.pay(self._reward + bool(result))
@@ -301,4 +304,4 @@ class ConversationTask(ByteTask):
 
     def metrics(self) -> dict[str, Any]:
         """Length and reward of the instance, and whether its time was up."""
-        return super().metrics() | {"timed_out": self._talk.timed_out}
+        return super().metrics() | {"timed_out": self.conversation.timed_out}

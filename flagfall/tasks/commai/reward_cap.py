@@ -48,8 +48,8 @@ class RewardCap:
 class _CappedTask(WrappedTask):
     def __init__(self, task: ByteTask | WrappedTask, cap: RewardCap) -> None:
         super().__init__(task)
-        self._cap = cap
+        self.cap = cap
 
     def _step(self, action: Any) -> StepResult:
         result = self.task.step(action)
-        return result._replace(reward=self._cap.allow(self.id, result.reward))
+        return result._replace(reward=self.cap.allow(self.id, result.reward))

@@ -10,10 +10,10 @@ __all__ = [
     "LEAST_FREE_WORDS",
     "NEW_WORDS",
     "SYNONYMS",
-    "Words",
-    "load_words",
-    "read_words",
-    "usual_words",
+    "Vocabulary",
+    "default_vocabulary",
+    "load_vocabulary",
+    "parse_vocabulary",
 ]
 
 import re
@@ -60,7 +60,7 @@ _WORD: Final = re.compile("[a-z]+")
 
 
 @attrs.frozen(eq=False)
-class Words:
+class Vocabulary:
     """A vocabulary.
 
     Attributes:
@@ -89,12 +89,12 @@ class Words:
 
 
 @cache
-def usual_words() -> Words:
+def default_vocabulary() -> Vocabulary:
     """The words that come with flagfall."""
-    return load_words(Path(__file__).with_name("words.txt"))
+    return load_vocabulary(Path(__file__).with_name("words.txt"))
 
 
-def load_words(path: Path) -> Words:
+def load_vocabulary(path: Path) -> Vocabulary:
     """The words of a file.
 
     Raises:
@@ -110,10 +110,10 @@ def load_words(path: Path) -> Words:
         raise UsageError(f"words {path}: line {line}: only the letters a to z make words") from error
     if len(text) > MAX_CHARS:
         raise UsageError(f"words {path}: more than {MAX_CHARS} characters")
-    return read_words(text.splitlines(), str(path))
+    return parse_vocabulary(text.splitlines(), str(path))
 
 
-def read_words(lines: Iterable[str], name: str) -> Words:
+def parse_vocabulary(lines: Iterable[str], name: str) -> Vocabulary:
     """The words of some lines.
 
     Args:
@@ -136,12 +136,12 @@ def read_words(lines: Iterable[str], name: str) -> Words:
         if word in first_seen:
             raise UsageError(f"words {name}: line {number}: {word!r} is in line {first_seen[word]} already")
         first_seen[word] = number
-    words = Words(tuple(first_seen))
+    words = Vocabulary(tuple(first_seen))
     _refuse_shortage(words, name)
     return words
 
 
-def _refuse_shortage(words: Words, name: str) -> None:
+def _refuse_shortage(words: Vocabulary, name: str) -> None:
     if len(words.free) < LEAST_FREE_WORDS:
         raise UsageError(
             f"words {name}: at least {LEAST_FREE_WORDS} words must be free of {_RESERVED.pattern!r}, "

@@ -16,7 +16,7 @@ from flagfall.tasks.commai.bit_task import BitTask
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.reward_cap import RewardCap
 from flagfall.tasks.commai.scrambling import Scrambler
-from flagfall.tasks.commai.vocabulary import Words
+from flagfall.tasks.commai.vocabulary import Vocabulary
 from flagfall.tasks.commai.world import WorldSwitch
 from flagfall.tasks.configs.task_types import TASK_TYPES, WORLDS
 from flagfall.tasks.scheduler_text import POLICIES, TaskScheduler, parse_policy
@@ -63,7 +63,7 @@ class Config:
     tasks: Mapping[str, ConfigTask]
     arguments: Mapping[str, Any] = _NOTHING
     worlds: Mapping[str, str] = _NOTHING
-    words: Words | None = None
+    words: Vocabulary | None = None
     bit_mode: bool = False
     scramble: bool = False
     max_reward_per_task: float | None = None

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from flagfall.tasks.langroom.catalog import CATALOG as CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom as make_langroom
-from flagfall.tasks.langroom.rules import Rules as Rules
+from flagfall.tasks.langroom.rules import LangRoomRules as LangRoomRules

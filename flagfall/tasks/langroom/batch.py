@@ -6,7 +6,7 @@ only where a script or an episode ends, that room draws its lots.
 
 from __future__ import annotations
 
-__all__ = ["Rooms"]
+__all__ = ["RoomBatch"]
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.images import Picture, order_of, pictures
+from flagfall.tasks.langroom.images import Picture, image_cache, order_of
 from flagfall.tasks.langroom.rules import (
     MOVES,
     NEXT_PLACE,
@@ -23,7 +23,7 @@ from flagfall.tasks.langroom.rules import (
     SIZE,
     START,
     WORDS,
-    Rules,
+    LangRoomRules,
     place_of,
 )
 from flagfall.tasks.langroom.script import LONGEST_SCRIPT, draw_colors, draw_script
@@ -40,11 +40,11 @@ _NEXT: Final[Numbers] = np.array(NEXT_PLACE, np.intp).ravel()
 _UNKNOWN: Final = len(WORDS)
 
 
-class Rooms:
+class RoomBatch:
     """So many rooms as there are generators.
 
     Args:
-        rules: the same for all; see `Rules`.
+        rules: the same for all; see `LangRoomRules`.
         rngs: where all that is random in each room comes from.
 
     Attributes:
@@ -53,10 +53,10 @@ class Rooms:
         words: the current words, (n,).
     """
 
-    def __init__(self, rules: Rules, rngs: Iterable[Generator]) -> None:
+    def __init__(self, rules: LangRoomRules, rngs: Iterable[Generator]) -> None:
         self.rngs = list(rngs)
         self._rules = rules
-        self._pictures = pictures(rules)
+        self._pictures = image_cache(rules)
         self._rewards = np.array(rules.rewards()).ravel()
         count = len(self.rngs)
         self._all = np.arange(count)
@@ -135,7 +135,7 @@ class Rooms:
         Args:
             out: takes the pictures, uint8 (n, resolution, resolution, 3), in C order.
         """
-        self._pictures.seen_by_all(self._places, self._orders, out)
+        self._pictures.get_batch(self._places, self._orders, out)
 
     def _draw(self, room: int) -> None:
         rng = self.rngs[room]

@@ -6,7 +6,7 @@ few: 157 with the usual view. Each is drawn when it is first wanted, and shared 
 
 from __future__ import annotations
 
-__all__ = ["MAX_PICTURES_BYTES", "Picture", "Pictures", "order_of", "pictures"]
+__all__ = ["MAX_PICTURES_BYTES", "ImageCache", "Picture", "image_cache", "order_of"]
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.rules import COLORS, CORNERS, OBJECTS, SIZE, Rules, place_of
+from flagfall.tasks.langroom.rules import COLORS, CORNERS, OBJECTS, SIZE, LangRoomRules, place_of
 
 Picture: TypeAlias = NDArray[np.uint8]
 
@@ -141,12 +141,12 @@ _TINTS: Final = {"C": 1.0, "o": 0.7}
 _RGB: Final = {"red": (226, 52, 48), "green": (52, 184, 72), "blue": (58, 108, 236), "yellow": (240, 210, 48)}
 
 
-class Pictures:
+class ImageCache:
     """All pictures of one view and resolution.
 
     Args:
-        view: see `Rules`.
-        resolution: see `Rules`.
+        view: see `LangRoomRules`.
+        resolution: see `LangRoomRules`.
 
     Raises:
         UsageError: they would take more than `MAX_PICTURES_BYTES`.
@@ -178,7 +178,7 @@ class Pictures:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def seen(self, place: int, colors: Sequence[int]) -> Picture:
+    def get(self, place: int, colors: Sequence[int]) -> Picture:
         """What a player sees: uint8 (resolution, resolution, 3), read-only, for others see it too.
 
         Args:
@@ -191,7 +191,7 @@ class Pictures:
         picture: Picture = self._shown[number]
         return picture
 
-    def seen_by_all(self, places: NDArray[np.intp], orders: NDArray[np.intp], out: Picture) -> None:
+    def get_batch(self, places: NDArray[np.intp], orders: NDArray[np.intp], out: Picture) -> None:
         """What many players see.
 
         Args:
@@ -224,11 +224,11 @@ class Pictures:
 
 
 @lru_cache(maxsize=_KEPT_SETS)
-def _pictures(view: int, resolution: int) -> Pictures:
-    return Pictures(view, resolution)
+def _pictures(view: int, resolution: int) -> ImageCache:
+    return ImageCache(view, resolution)
 
 
-def pictures(rules: Rules) -> Pictures:
+def image_cache(rules: LangRoomRules) -> ImageCache:
     """The pictures of these rules, shared with everybody who asks for the same.
 
     Raises:

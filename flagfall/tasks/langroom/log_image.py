@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LINES", "Lately", "beside_panels", "room_as_text"]
+__all__ = ["LINES", "LogHistory", "log_image", "room_as_text"]
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ _FONT_SHARE: Final = 0.8
 _SILENCE: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 
-class Lately:
+class LogHistory:
     """The last words of the room and of the agent, and the last rewards.
 
     Attributes:
@@ -59,7 +59,7 @@ class Lately:
         self.paid.append(reward)
 
 
-def beside_panels(view: Picture, lately: Lately) -> Picture:
+def log_image(view: Picture, lately: LogHistory) -> Picture:
     """A view with three panels of text on its right: words heard, words said, rewards; the newest below.
 
     Args:

@@ -7,7 +7,16 @@ __all__ = ["Room"]
 from typing import TYPE_CHECKING, Final
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.rules import COLORS, MOVES, NEXT_PLACE, SIZE, START, WORDS, Rules, place_of
+from flagfall.tasks.langroom.rules import (
+    COLORS,
+    MOVES,
+    NEXT_PLACE,
+    SIZE,
+    START,
+    WORDS,
+    LangRoomRules,
+    place_of,
+)
 from flagfall.tasks.langroom.script import draw_colors, draw_script
 
 if TYPE_CHECKING:
@@ -22,7 +31,7 @@ class Room:
     """A player, four coloured objects, and a voice that asks for a colour and then tells it.
 
     Args:
-        rules: see `Rules`.
+        rules: see `LangRoomRules`.
         rng: where all that is random comes from. It is not made anew with an episode.
 
     Attributes:
@@ -50,7 +59,7 @@ class Room:
         "word",
     )
 
-    def __init__(self, rules: Rules, rng: Generator) -> None:
+    def __init__(self, rules: LangRoomRules, rng: Generator) -> None:
         self.rng = rng
         self._length = rules.length
         self._vocab_size = rules.vocab_size

@@ -16,7 +16,7 @@ __all__ = [
     "START",
     "TASKS",
     "WORDS",
-    "Rules",
+    "LangRoomRules",
     "place_of",
     "read_action",
     "word_at",
@@ -133,7 +133,7 @@ def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:
 
 
 @attrs.frozen(str=False)
-class Rules:
+class LangRoomRules:
     """What may be chosen. All arguments are checked.
 
     Attributes:
@@ -170,7 +170,7 @@ class Rules:
             )
 
     @classmethod
-    def parse(cls, text: str) -> Rules:
+    def parse(cls, text: str) -> LangRoomRules:
         """The rules that a text means: `langroom`, `langroom:echo`, `langroom:echo:view=3:length=50`.
 
         Raises:
@@ -185,7 +185,7 @@ class Rules:
         return cls.choose(**chosen)
 
     @classmethod
-    def choose(cls, task: str = "answer-only", **options: Any) -> Rules:
+    def choose(cls, task: str = "answer-only", **options: Any) -> LangRoomRules:
         """The rules with these options, by name; like the class itself, but knows what to say of others.
 
         Raises:

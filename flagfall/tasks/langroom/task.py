@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.langroom.images import pictures
+from flagfall.tasks.langroom.images import image_cache
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, Rules
+from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, LangRoomRules
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Dict
 
-_USUAL: Final = Rules()
+_USUAL: Final = LangRoomRules()
 _NIL: Final = MappingProxyType({"move": 0, "talk": 0})
 _WHOLE: Final = (int, np.integer)
 
 
-def action_space(rules: Rules) -> Dict:
+def action_space(rules: LangRoomRules) -> Dict:
     """What can be done: `move`, an index of `MOVES`, and `talk`, an index of the vocabulary."""
     from gymnasium import spaces  # noqa: PLC0415 - a fifth of a second that few users need
 
     return spaces.Dict({"move": spaces.Discrete(len(MOVES)), "talk": spaces.Discrete(rules.vocab_size)})
 
 
-def observation_space(rules: Rules) -> Dict:
+def observation_space(rules: LangRoomRules) -> Dict:
     """What is seen: `image`, uint8 (resolution, resolution, 3), and `text`, the index of the current word."""
     from gymnasium import spaces  # noqa: PLC0415 - a fifth of a second that few users need
 
@@ -49,19 +49,19 @@ class LangRoom(Task):
     It is solved (`result`) where all questions were answered, and there was at least one.
 
     Args:
-        rules: see `Rules`; `Rules(task="echo", view=3)` for instance.
+        rules: see `LangRoomRules`; `LangRoomRules(task="echo", view=3)` for instance.
 
     Attributes:
         id: the text of its rules, such as `langroom:echo:view=3`.
         rules: as given.
     """
 
-    def __init__(self, rules: Rules = _USUAL) -> None:
+    def __init__(self, rules: LangRoomRules = _USUAL) -> None:
         self.rules = rules
         self.id = str(rules)
         self.max_steps = rules.length
         self.nil_action = dict(_NIL)
-        self._pictures = pictures(rules)
+        self._pictures = image_cache(rules)
         self._room = Room(rules, np.random.default_rng(0))
 
     @cached_property
@@ -109,7 +109,7 @@ class LangRoom(Task):
 
     def _observation(self) -> dict[str, Any]:
         room = self._room
-        return {"image": self._pictures.seen(room.place, room.colors), "text": room.word}
+        return {"image": self._pictures.get(room.place, room.colors), "text": room.word}
 
 
 def room_info(room: Room) -> dict[str, Any]:

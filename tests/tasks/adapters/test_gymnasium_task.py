@@ -151,7 +151,7 @@ def test_a_mask_of_the_info_is_shown_and_held_to():
     assert seen["action_mask"].tolist() == [1, 1, 1], "no mask allows everything"
     assert [task.is_legal(action) for action in range(4)] == [True, True, True, False]
     seen = task.step(None).observation
-    assert seen["observation"].tolist() == [1, 0], "the lowest"
+    assert seen["observation"].tolist() == [1, 0], "the default action"
     assert seen["action_mask"].tolist() == [0, 1, 0]
     assert seen in task.observation_space
     assert [task.is_legal(action) for action in range(4)] == [False, True, False, False]

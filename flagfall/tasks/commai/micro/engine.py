@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
-from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, Progress, Rules
+from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules, Progress
 from flagfall.tasks.commai.micro.questions import QuestionSource
 from flagfall.tasks.rule_revisions import ROUND1, is_first_revision, unknown_revision
 
@@ -47,7 +47,7 @@ class MicroTask(ByteTask):
         self,
         task_id: str,
         make_source: SourceFactory,
-        rules: Rules = DEFAULT_RULES,
+        rules: MicroRules = DEFAULT_RULES,
         *,
         fixes: bool = False,
     ) -> None:

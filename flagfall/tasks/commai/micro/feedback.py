@@ -6,7 +6,7 @@ Challenge.
 
 from __future__ import annotations
 
-__all__ = ["FEEDBACK_SOURCES", "MAPPING_SIZE", "ROWS", "Row", "feedback_mapping"]
+__all__ = ["FEEDBACK_SOURCES", "MAPPING_SIZE", "ROWS", "FeedbackRow", "feedback_mapping"]
 
 from functools import partial
 from types import MappingProxyType
@@ -32,7 +32,7 @@ Digits: TypeAlias = tuple[int, int]
 
 
 @attrs.frozen(kw_only=True)
-class Row:
+class FeedbackRow:
     """What makes one task.
 
     Attributes:
@@ -54,32 +54,32 @@ class Row:
     plain_if_right: bool = False
 
 
-ROWS: Final[Mapping[str, Row]] = MappingProxyType(
+ROWS: Final[Mapping[str, FeedbackRow]] = MappingProxyType(
     {
-        "micro5.1": Row(answers="permutation", dot=b"", asks=b"", tells=b""),
-        "micro5.2": Row(answers="permutation", dot=b"", asks=b""),
-        "micro5.3": Row(answers="permutation", dot=b""),
-        "micro5.4": Row(answers=(2, 2), dot=b""),
-        "micro5.5": Row(answers=(1, 1)),
-        "micro5.6": Row(answers=(1, 1), plain_if_right=True),
-        "micro5.7": Row(answers=(1, 2)),
-        "micro5.8": Row(keys=(2, 2), answers=(1, 1)),
-        "micro5.9": Row(keys=(1, 2), answers=(1, 1)),
-        "micro5.10": Row(answers=(1, 1), noise=(1, 1)),
-        "micro5.11": Row(answers=(1, 1), noise=(0, 1)),
-        "micro5.12": Row(answers=(3, 5)),
-        "micro5.13": Row(keys=(3, 5), answers=(1, 1)),
-        "micro5.14": Row(answers=(1, 1), noise=(2, 4)),
-        "micro5.15": Row(answers=(1, 5)),
-        "micro5.16": Row(keys=(1, 5), answers=(1, 1)),
-        "micro5.17": Row(keys=(1, 5), answers=(1, 5)),
-        "micro5.18": Row(keys=(1, 10), answers=(1, 10)),
+        "micro5.1": FeedbackRow(answers="permutation", dot=b"", asks=b"", tells=b""),
+        "micro5.2": FeedbackRow(answers="permutation", dot=b"", asks=b""),
+        "micro5.3": FeedbackRow(answers="permutation", dot=b""),
+        "micro5.4": FeedbackRow(answers=(2, 2), dot=b""),
+        "micro5.5": FeedbackRow(answers=(1, 1)),
+        "micro5.6": FeedbackRow(answers=(1, 1), plain_if_right=True),
+        "micro5.7": FeedbackRow(answers=(1, 2)),
+        "micro5.8": FeedbackRow(keys=(2, 2), answers=(1, 1)),
+        "micro5.9": FeedbackRow(keys=(1, 2), answers=(1, 1)),
+        "micro5.10": FeedbackRow(answers=(1, 1), noise=(1, 1)),
+        "micro5.11": FeedbackRow(answers=(1, 1), noise=(0, 1)),
+        "micro5.12": FeedbackRow(answers=(3, 5)),
+        "micro5.13": FeedbackRow(keys=(3, 5), answers=(1, 1)),
+        "micro5.14": FeedbackRow(answers=(1, 1), noise=(2, 4)),
+        "micro5.15": FeedbackRow(answers=(1, 5)),
+        "micro5.16": FeedbackRow(keys=(1, 5), answers=(1, 1)),
+        "micro5.17": FeedbackRow(keys=(1, 5), answers=(1, 5)),
+        "micro5.18": FeedbackRow(keys=(1, 10), answers=(1, 10)),
     }
 )
 """The tasks, by id."""
 
 
-def feedback_mapping(rng: Random, *, row: Row, mapping_size: int = MAPPING_SIZE) -> TableQuestions:
+def feedback_mapping(rng: Random, *, row: FeedbackRow, mapping_size: int = MAPPING_SIZE) -> TableQuestions:
     """The questions of one instance of a row.
 
     Args:
@@ -98,13 +98,13 @@ def feedback_mapping(rng: Random, *, row: Row, mapping_size: int = MAPPING_SIZE)
     )
 
 
-def _keys(rng: Random, row: Row, size: int) -> list[bytes]:
+def _keys(rng: Random, row: FeedbackRow, size: int) -> list[bytes]:
     if row.keys == "each":
         return _DIGITS[:size]
     return [_draw(rng, row.keys) for _ in range(size)]
 
 
-def _answers(rng: Random, row: Row, keys: list[bytes]) -> list[bytes]:
+def _answers(rng: Random, row: FeedbackRow, keys: list[bytes]) -> list[bytes]:
     if row.answers == "permutation":
         return rng.sample(keys, len(keys))
     return [_draw(rng, row.answers) + row.dot for _ in keys]
@@ -114,7 +114,7 @@ def _draw(rng: Random, how_many: Digits) -> bytes:
     return b"".join(rng.choices(_DIGITS, k=rng.randint(*how_many)))
 
 
-def _feedback(rng: Random, row: Row, answer: bytes, correct: bool) -> bytes:
+def _feedback(rng: Random, row: FeedbackRow, answer: bytes, correct: bool) -> bytes:
     told = answer.removesuffix(row.dot) if row.plain_if_right and correct else answer
     noise = _draw(rng, row.noise) if row.noise[1] else b""
     return noise + told + row.tells

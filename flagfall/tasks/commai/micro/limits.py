@@ -13,8 +13,8 @@ __all__ = [
     "MAX_TIME",
     "REQUIRED",
     "SUCCESS_TOLERANCE",
+    "MicroRules",
     "Progress",
-    "Rules",
 ]
 
 from typing import Final
@@ -35,7 +35,7 @@ MAX_TIME: Final = 10_000
 
 
 @attrs.frozen
-class Rules:
+class MicroRules:
     """The constants of one task.
 
     Attributes:
@@ -51,7 +51,7 @@ class Rules:
     max_time: int = MAX_TIME
 
 
-DEFAULT_RULES: Final = Rules()
+DEFAULT_RULES: Final = MicroRules()
 
 
 @attrs.define(eq=False)
@@ -66,7 +66,7 @@ class Progress:
         hard_limit: the last question there can be; `None` before the soft limit is passed.
     """
 
-    rules: Rules = DEFAULT_RULES
+    rules: MicroRules = DEFAULT_RULES
     asked: int = 0
     streak: int = 0
     soft_limit: float | None = None

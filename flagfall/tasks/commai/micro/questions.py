@@ -9,13 +9,13 @@ from __future__ import annotations
 __all__ = [
     "RIGHT",
     "WRONG",
+    "AnswerVerdict",
     "Feedback",
     "Knowledge",
     "OptionsLeft",
     "Patience",
     "QuestionSource",
     "TableQuestions",
-    "Verdict",
     "in_blocks",
     "one_by_one",
     "uniformly",
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from random import Random
 
 
-class Verdict(NamedTuple):
+class AnswerVerdict(NamedTuple):
     """What an answer was worth.
 
     Attributes:
@@ -41,8 +41,8 @@ class Verdict(NamedTuple):
     reward: int
 
 
-RIGHT: Final = Verdict(correct=True, reward=1)
-WRONG: Final = Verdict(correct=False, reward=-1)
+RIGHT: Final = AnswerVerdict(correct=True, reward=1)
+WRONG: Final = AnswerVerdict(correct=False, reward=-1)
 
 Knowledge: TypeAlias = Callable[[bytes, bool], bool]
 """Told of each question and whether it was answered rightly, says whether the learner should know by now."""
@@ -65,7 +65,7 @@ class QuestionSource(ABC):
         """The next question, as it is said, separator included; at least one byte."""
 
     @abstractmethod
-    def judge(self, heard: bytearray) -> Verdict | None:
+    def judge(self, heard: bytearray) -> AnswerVerdict | None:
         """What the learner's answer is worth; `None` while it goes on.
 
         Args:
@@ -117,7 +117,7 @@ class TableQuestions(QuestionSource):
         self.answer = self.answers[key]
         return key + self._separator
 
-    def judge(self, heard: bytearray) -> Verdict | None:
+    def judge(self, heard: bytearray) -> AnswerVerdict | None:
         """Right or wrong at exactly the length of the right answer."""
         answer = self.answer
         if len(heard) < len(answer):

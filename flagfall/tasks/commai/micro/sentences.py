@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import attrs
 
-from flagfall.tasks.commai.micro.questions import RIGHT, WRONG, QuestionSource, Verdict
-from flagfall.tasks.commai.vocabulary import Words
+from flagfall.tasks.commai.micro.questions import RIGHT, WRONG, AnswerVerdict, QuestionSource
+from flagfall.tasks.commai.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -138,7 +138,7 @@ class SentenceQuestions(QuestionSource):
         self._answer = question.answer.encode()
         return question.text.encode()
 
-    def judge(self, heard: bytearray) -> Verdict | None:
+    def judge(self, heard: bytearray) -> AnswerVerdict | None:
         """Right or wrong at the first dot."""
         if heard[-1] != _DOT:
             return None
@@ -301,11 +301,11 @@ def _letters_joined(rng: Random, _: Word) -> Question:
 
 # --- one instance ------------------------------------------------------------------------------------------
 
-Setup: TypeAlias = Callable[[Words, Random], SentenceQuestions]
+Setup: TypeAlias = Callable[[Vocabulary, Random], SentenceQuestions]
 """Makes the questions of one instance."""
 
 
-def _simple(draw: Draw, style: Style, words: Words, rng: Random) -> SentenceQuestions:
+def _simple(draw: Draw, style: Style, words: Vocabulary, rng: Random) -> SentenceQuestions:
     """Questions that a learner can answer from the start."""
     return SentenceQuestions(partial(draw, rng, partial(rng.choice, words.all)), style)
 
@@ -316,7 +316,7 @@ def _asked_from(rng: Random, questions: list[Question]) -> SentenceQuestions:
     return SentenceQuestions(partial(rng.choice, questions), CORRECTING, texts)
 
 
-def _map_words(words: Words, rng: Random) -> SentenceQuestions:
+def _map_words(words: Vocabulary, rng: Random) -> SentenceQuestions:
     """Micro-task 6: words stand for words."""
     keys, values = rng.sample(words.common, MAP_SIZE), rng.sample(words.common, MAP_SIZE)
     return _asked_from(
@@ -325,7 +325,7 @@ def _map_words(words: Words, rng: Random) -> SentenceQuestions:
     )
 
 
-def _count(_: Words, rng: Random) -> SentenceQuestions:
+def _count(_: Vocabulary, rng: Random) -> SentenceQuestions:
     """Micro-task 15: what comes next in one of the sequences."""
     sequence = rng.choice(SEQUENCES)
     if rng.random() < _BACKWARDS:
@@ -356,7 +356,7 @@ _SIMPLE: Final[Mapping[str, tuple[Draw, Style]]] = MappingProxyType(
 _MIXED: Final = ("micro9.2", "micro10", "micro11", "micro12")
 
 
-def _mixed(words: Words, rng: Random) -> SentenceQuestions:
+def _mixed(words: Vocabulary, rng: Random) -> SentenceQuestions:
     """Micro-task 16: the questions of another task, without telling which."""
     return _simple(*_SIMPLE[rng.choice(_MIXED)], words, rng)
 

@@ -19,7 +19,7 @@ from flagfall.tasks.commai.micro.sentences import (
     operate,
     say_words,
 )
-from flagfall.tasks.commai.vocabulary import SYNONYMS, Words
+from flagfall.tasks.commai.vocabulary import SYNONYMS, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class _Rephrased(ABC):
     The order goes on from instance to instance: it belongs to the task, not to its seed.
     """
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Vocabulary) -> None:
         self._words = words
         self._bag: list[Draw] = []
 

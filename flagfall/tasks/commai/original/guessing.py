@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
-from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.original.task_specs import TaskSpec
 from flagfall.tasks.commai.phrases import praise
 
 _MOST_DIGITS: Final = 5
@@ -121,11 +121,11 @@ _LENGTHS: Final[Mapping[str, Draw]] = {
 }
 
 
-def _late(play: Callable[..., Script], *arguments: object, max_time: int) -> Plan:
-    return Plan(partial(play, *arguments), max_time, forgets=False)
+def _late(play: Callable[..., Script], *arguments: object, max_time: int) -> TaskSpec:
+    return TaskSpec(partial(play, *arguments), max_time, forgets=False)
 
 
-def _primes() -> Iterator[tuple[str, Plan]]:
+def _primes() -> Iterator[tuple[str, TaskSpec]]:
     for scope in ("global", "local"):
         for length, draw in _LENGTHS.items():
             owner = f"{scope} {length}"
@@ -138,7 +138,7 @@ def _primes() -> Iterator[tuple[str, Plan]]:
             yield f"{scope}_two_associated_{length}", _late(_target, pairs, shown, ending, max_time=500)
 
 
-GUESSING: Final[Mapping[str, Plan]] = MappingProxyType(
+GUESSING: Final[Mapping[str, TaskSpec]] = MappingProxyType(
     {
         "guess_number_explicit": _late(_guess, False, True, max_time=3000),
         "guess_number": _late(_guess, False, False, max_time=3000),

@@ -18,7 +18,7 @@ from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
 from flagfall.tasks.commai.grid_world import DIRECTIONS, GridWorld
 from flagfall.tasks.commai.original.baskets import OBJECTS
-from flagfall.tasks.commai.original.task_specs import WorldPlan
+from flagfall.tasks.commai.original.task_specs import WorldTaskSpec
 from flagfall.tasks.commai.phrases import a, blame, number, number_forms, plural, praise, too_late
 
 _FARTHEST: Final = 10
@@ -243,22 +243,22 @@ def _find_around(world: GridWorld, talk: Conversation, rng: Random) -> Script:
     return result
 
 
-NAVIGATION: Final[Mapping[str, WorldPlan]] = MappingProxyType(
+NAVIGATION: Final[Mapping[str, WorldTaskSpec]] = MappingProxyType(
     {
-        "turning": WorldPlan(_turn, 576),
-        "moving": WorldPlan(_move, 600),
-        "moving_relative": WorldPlan(_move_to_a_side, 784),
-        "moving_absolute": WorldPlan(_move_absolutely, 2336),
-        "pick_up": WorldPlan(_pick_up, 1328),
-        "pick_up_around": WorldPlan(_pick_up_around, 2896),
-        "pick_up_in_front": WorldPlan(_pick_up_in_front, 3328),
-        "giving": WorldPlan(_give, 1280),
-        "pick_up_around_and_give": WorldPlan(_pick_up_and_give, 5584),
-        "counting_inventory": WorldPlan(_count, 800),
-        "counting_inventory_giving": WorldPlan(_count_and_give, 8000),
-        "look": WorldPlan(_look, 1000),
-        "look_around": WorldPlan(_look_around, 5000, forgets=False),
-        "find_object_around": WorldPlan(_find_around, 10_000, forgets=False),
+        "turning": WorldTaskSpec(_turn, 576),
+        "moving": WorldTaskSpec(_move, 600),
+        "moving_relative": WorldTaskSpec(_move_to_a_side, 784),
+        "moving_absolute": WorldTaskSpec(_move_absolutely, 2336),
+        "pick_up": WorldTaskSpec(_pick_up, 1328),
+        "pick_up_around": WorldTaskSpec(_pick_up_around, 2896),
+        "pick_up_in_front": WorldTaskSpec(_pick_up_in_front, 3328),
+        "giving": WorldTaskSpec(_give, 1280),
+        "pick_up_around_and_give": WorldTaskSpec(_pick_up_and_give, 5584),
+        "counting_inventory": WorldTaskSpec(_count, 800),
+        "counting_inventory_giving": WorldTaskSpec(_count_and_give, 8000),
+        "look": WorldTaskSpec(_look, 1000),
+        "look_around": WorldTaskSpec(_look_around, 5000, forgets=False),
+        "find_object_around": WorldTaskSpec(_find_around, 10_000, forgets=False),
     }
 )
 """Getting about in the grid world."""

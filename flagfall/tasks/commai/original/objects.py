@@ -20,7 +20,7 @@ import attrs
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import SEARCHED_BYTES, Conversation
 from flagfall.tasks.commai.original.baskets import BASKETS, OBJECTS, owners, properties, things_that_are
-from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.original.task_specs import TaskSpec
 from flagfall.tasks.commai.phrases import (
     ITALIAN_NUMBERS,
     NUMBERS,
@@ -249,14 +249,14 @@ def _properties_in_all(rng: Random) -> Quiz:
     return _asked_again(question, ends_with_all(answers), _list("properties are", answers, rng))
 
 
-def _quiz(draw: Draw, max_time: int) -> Plan:
-    return Plan(partial(_ask, draw), max_time)
+def _quiz(draw: Draw, max_time: int) -> TaskSpec:
+    return TaskSpec(partial(_ask, draw), max_time)
 
 
-OBJECT_TASKS: Final[Mapping[str, Plan]] = MappingProxyType(
+OBJECT_TASKS: Final[Mapping[str, TaskSpec]] = MappingProxyType(
     {
-        "existence_1": Plan(_game, 3000),
-        "existence_2": Plan(_existence, 3000),
+        "existence_1": TaskSpec(_game, 3000),
+        "existence_2": TaskSpec(_existence, 3000),
         "associate_property": _quiz(_how_is, 3000),
         "verify_property": _quiz(_verify, 3000),
         "list_properties": _quiz(_list_properties, 3500),
@@ -268,7 +268,9 @@ OBJECT_TASKS: Final[Mapping[str, Plan]] = MappingProxyType(
         "who_has": _quiz(_who_has, 3500),
         "properties_in_one_basket_only": _quiz(_properties_only, 3500),
         "properties_in_all_baskets": _quiz(_properties_in_all, 3500),
-        "italian_count_properties": Plan(partial(_ask, _count_properties_in_italian), 3000, forgets=False),
+        "italian_count_properties": TaskSpec(
+            partial(_ask, _count_properties_in_italian), 3000, forgets=False
+        ),
     }
 )
 """Questions about what is in a basket."""

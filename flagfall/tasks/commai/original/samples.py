@@ -13,7 +13,7 @@ from typing import Final
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
 from flagfall.tasks.commai.grid_world import GridWorld, Position
-from flagfall.tasks.commai.original.task_specs import Plan, WorldPlan
+from flagfall.tasks.commai.original.task_specs import TaskSpec, WorldTaskSpec
 
 # Twenty-seven characters: the last was a slip of the pen that learners have met.
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz{"
@@ -70,13 +70,13 @@ def _hebrew(talk: Conversation, _: Random) -> Script:
     return True
 
 
-def _do(command: str, done: Callable[[GridWorld], Callable[[], bool]]) -> WorldPlan:
+def _do(command: str, done: Callable[[GridWorld], Callable[[], bool]]) -> WorldTaskSpec:
     def play(world: GridWorld, talk: Conversation, _: Random) -> Script:
         condition = done(world)
         talk.say(f"Say '{command}'.")
         return (yield from talk.wait(condition)) or None
 
-    return WorldPlan(play, 1000, forgets=False)
+    return WorldTaskSpec(play, 1000, forgets=False)
 
 
 def _moved(world: GridWorld) -> Callable[[], bool]:
@@ -118,25 +118,25 @@ def _cells_around(centre: Position) -> list[Position]:
     return [(x + dx, y + dy) for dx in reach for dy in reach if dx or dy]
 
 
-SAMPLES: Final[Mapping[str, Plan]] = MappingProxyType(
+SAMPLES: Final[Mapping[str, TaskSpec]] = MappingProxyType(
     {
-        "repeating_character": Plan(_repeat_character, 100, forgets=False),
-        "yes_no": Plan(_yes_or_no, 1000, forgets=False),
-        "be_silent": Plan(_be_silent, 1000, forgets=False),
-        "repeating_phrase": Plan(_repeat_phrase, 1000, forgets=False),
-        "conflicting_messages": Plan(_conflicting_messages, 1000, forgets=False),
-        "unicode": Plan(_hebrew, 1000, forgets=False),
+        "repeating_character": TaskSpec(_repeat_character, 100, forgets=False),
+        "yes_no": TaskSpec(_yes_or_no, 1000, forgets=False),
+        "be_silent": TaskSpec(_be_silent, 1000, forgets=False),
+        "repeating_phrase": TaskSpec(_repeat_phrase, 1000, forgets=False),
+        "conflicting_messages": TaskSpec(_conflicting_messages, 1000, forgets=False),
+        "unicode": TaskSpec(_hebrew, 1000, forgets=False),
     }
 )
 """The samples that are played nowhere."""
 
-SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldPlan]] = MappingProxyType(
+SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldTaskSpec]] = MappingProxyType(
     {
         "moving": _do("I move forward.", _moved),
         "turn_left": _do("I turn left.", partial(_turned, "left")),
         "turn_right": _do("I turn right.", partial(_turned, "right")),
-        "look_around": WorldPlan(_look_around, 1000, forgets=False),
-        "pick_an_apple": WorldPlan(_pick_an_apple, 10_000, forgets=False),
+        "look_around": WorldTaskSpec(_look_around, 1000, forgets=False),
+        "pick_an_apple": WorldTaskSpec(_pick_an_apple, 10_000, forgets=False),
     }
 )
 """The samples that are played in the grid world."""
