@@ -150,7 +150,7 @@ def test_the_dialogue_is_shown():
     assert env.render() == "teacher h.\nlearner hx\nreward  +-"
     env.reset()
     assert env.render() == "teacher h\nlearner\nreward"
-    with pytest.raises(NotImplementedError, match="task greets has no picture 'rgb'"):
+    with pytest.raises(NotImplementedError, match="task greets has no render mode 'rgb'"):
         greeting().render("rgb")
 
 
@@ -212,7 +212,7 @@ def test_rewards_of_episodes_come_with_what_follows():
 
 
 def test_a_stream_takes_tasks_for_one_player_with_the_same_spaces():
-    with pytest.raises(UsageError, match="two: pair seats 2 players, and here is one"):
+    with pytest.raises(UsageError, match="two: pair is for 2 players, expected one"):
         CurriculumTask("two", lambda: parse_policy("sequential", [Pair()]))
     mixed = CurriculumTask("mixed", lambda: parse_policy("sequential", [Greets(), make_task("langroom")]))
     mixed.reset(0)

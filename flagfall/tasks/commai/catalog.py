@@ -1,14 +1,14 @@
 """The CommAI tasks by id, in the order of the curriculum.
 
-For other constants than the usual ones build the task itself:
+To use other constants than the defaults, build the task itself:
 
     MicroTask("micro3", partial(letter_mapping, alphabet_size=6), MicroRules(required=20))
 
-and for another vocabulary, or with a world around the mini-tasks, a catalog of your own:
+or, for another vocabulary or a world around the mini-tasks, another catalog:
 
     make_catalog(words=load_vocabulary(Path("words.txt")), world=GridWorld())
 
-The tasks are the original's, quirks included; `make_catalog(fixes=True)` repairs some of them.
+The tasks follow the original, quirks included; `make_catalog(fixes=True)` repairs some of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SENTENCE_SOURCES: Final[Mapping[str, Callable[[Vocabulary], SourceFactory]]] = M
         "micro20": NewWordQuestions,
     }
 )
-"""The questions of micro-tasks 6 to 20, by task id: from a vocabulary, for one task."""
+"""Sources of the questions of micro-tasks 6 to 20 by task id, each made from a vocabulary for one task."""
 
 _LENIENT: Final = MicroRules(failed_task_tolerance=2.0)
 _RULES: Final = MappingProxyType(dict.fromkeys(("micro6", "micro15", "micro19", "micro20"), _LENIENT))
@@ -52,12 +52,12 @@ _RULES: Final = MappingProxyType(dict.fromkeys(("micro6", "micro15", "micro19", 
 def make_catalog(
     words: Vocabulary | None = None, world: World | None = None, *, fixes: bool = False
 ) -> Mapping[str, Callable[[], ByteTask]]:
-    """Every task by its id; each call makes a task of its own.
+    """Return makers of all tasks by id; each call of a maker makes a new task.
 
     Args:
-        words: what micro-tasks 6 to 20 speak of; the words that come with flagfall if not given. They are
-            read when the first task needs them.
-        world: what hears the learner in the mini-tasks; one for all of them.
+        words: the vocabulary of micro-tasks 6 to 20; `None` for the one shipped with flagfall, which is read
+            when the first task needs it.
+        world: the world of the mini-tasks, shared by all of them; it also hears the learner.
         fixes: repair the quirks of the original that `docs/round1.md` lists for this option.
     """
     simple = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}
@@ -83,4 +83,4 @@ def _mini_task(task_id: str, world: World | None, fixes: bool) -> MiniTask:
 
 
 CATALOG: Final = make_catalog()
-"""Every task by its id with the usual words and no world; each call makes a task of its own."""
+"""Makers of all tasks by id, with the default vocabulary and without a world."""

@@ -354,7 +354,7 @@ def test_pictures_are_the_environments_own():
     picture = task.render("ansi")
     assert isinstance(picture, str)
     assert "FFF" in picture
-    with pytest.raises(NotImplementedError, match="has no picture 'rgb'"):
+    with pytest.raises(NotImplementedError, match="has no render mode 'rgb'"):
         task.render()
 
 

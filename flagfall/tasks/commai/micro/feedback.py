@@ -1,4 +1,4 @@
-"""Micro-tasks 5.1 to 5.18: digits are mapped to digits, and every answer is followed by feedback.
+"""Micro-tasks 5.1 to 5.18: a mapping of digits to digits, with feedback after every answer.
 
 The tasks differ only in data: one row each. Sizes and separators are those of round 1 of the General AI
 Challenge.
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from flagfall.tasks.commai.micro.engine import SourceFactory
 
 MAPPING_SIZE: Final = 10
-"""Keys drawn for an instance; equal ones collapse, so a mapping of drawn keys may be smaller."""
+"""Number of keys drawn for an instance; duplicates collapse, so a mapping may be smaller."""
 
 _DIGITS: Final = one_by_one(b"0123456789")
 
 Digits: TypeAlias = tuple[int, int]
-"""The least and the greatest number of digits; every number between is as likely."""
+"""The least and the greatest number of digits, drawn uniformly."""
 
 
 @attrs.frozen(kw_only=True)
 class FeedbackRow:
-    """What makes one task.
+    """The parameters of one task.
 
     Attributes:
-        keys: `each` digit is a key, or so many digits are drawn for one.
-        answers: a `permutation` of the keys, or so many digits are drawn for one.
-        dot: what ends a drawn answer, for the learner to say too.
-        asks: what ends a question.
-        tells: what ends the feedback.
-        noise: random digits, drawn anew each time, that the feedback begins with.
-        plain_if_right: leave the dot out of the feedback to a right answer.
+        keys: `each` for every digit, or the number of digits drawn for a key.
+        answers: `permutation` of the keys, or the number of digits drawn for an answer.
+        dot: terminator of a drawn answer, which the learner has to send, too.
+        asks: terminator of a question.
+        tells: terminator of the feedback.
+        noise: number of random digits, drawn each time, at the beginning of the feedback.
+        plain_if_right: whether the dot is left out of the feedback to a right answer.
     """
 
     keys: Literal["each"] | Digits = "each"
@@ -80,15 +80,15 @@ ROWS: Final[Mapping[str, FeedbackRow]] = MappingProxyType(
 
 
 def feedback_mapping(rng: Random, *, row: FeedbackRow, mapping_size: int = MAPPING_SIZE) -> TableQuestions:
-    """The questions of one instance of a row.
+    """Return the questions of one instance.
 
     Args:
-        rng: where all that is random comes from.
-        row: the task.
-        mapping_size: keys drawn; at most 10 where each digit is one.
+        rng: the source of everything random.
+        row: the parameters of the task.
+        mapping_size: number of keys drawn; at most 10 if each digit is a key.
     """
     keys = _keys(rng, row, mapping_size)
-    answers = dict(zip(keys, _answers(rng, row, keys), strict=True))  # the last of equal keys wins
+    answers = dict(zip(keys, _answers(rng, row, keys), strict=True))  # of equal keys the last one counts
     return TableQuestions(
         answers,
         in_blocks(rng, list(answers)),
@@ -115,12 +115,12 @@ def _draw(rng: Random, how_many: Digits) -> bytes:
 
 
 def _feedback(rng: Random, row: FeedbackRow, answer: bytes, correct: bool) -> bytes:
-    told = answer.removesuffix(row.dot) if row.plain_if_right and correct else answer
+    shown = answer.removesuffix(row.dot) if row.plain_if_right and correct else answer
     noise = _draw(rng, row.noise) if row.noise[1] else b""
-    return noise + told + row.tells
+    return noise + shown + row.tells
 
 
 FEEDBACK_SOURCES: Final[Mapping[str, SourceFactory]] = MappingProxyType(
     {task_id: partial(feedback_mapping, row=row) for task_id, row in ROWS.items()}
 )
-"""The questions of micro-tasks 5.1 to 5.18, by task id."""
+"""Sources of the questions of micro-tasks 5.1 to 5.18, by task id."""

@@ -1,6 +1,6 @@
 """The original CommAI tasks by id, family by family.
 
-They are no part of the challenge. Their time limits are meant in bits: see `bit_task`.
+They are not part of the challenge. Their time limits are meant in bits, see `flagfall.tasks.commai.bit_task`.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _SPECS: Final[Mapping[str, TaskSpec | WorldTaskSpec]] = {
 COMMAI_CATALOG: Final[Mapping[str, Callable[[], ByteTask]]] = MappingProxyType(
     {task_id: partial(spec.task, task_id) for task_id, spec in _SPECS.items()}
 )
-"""Every task by its id; each call makes a task of its own, in a world of its own if it needs one."""
+"""Makers of all tasks by id; each call makes a new task, in a new world if it needs one."""
 
 
 def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[ConversationTask]:
-    """Tasks that share one grid world.
+    """Make tasks that share one grid world.
 
     Args:
-        ids: what to make, such as `commai.navigation.turning`.
-        world: the world to share; a new one if it is not given.
+        ids: ids of tasks, such as `commai.navigation.turning`.
+        world: the world to share; `None` for a new one.
 
     Raises:
         UsageError: an id is unknown; the message has the nearest ones.

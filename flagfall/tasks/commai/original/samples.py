@@ -1,4 +1,4 @@
-"""The sample tasks of CommAI: small, each to show one thing that an author of tasks can do."""
+"""CommAI's sample tasks: small ones, each of which shows one technique for authors of tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flagfall.tasks.commai.conversation import Conversation
 from flagfall.tasks.commai.grid_world import GridWorld, Position
 from flagfall.tasks.commai.original.task_specs import TaskSpec, WorldTaskSpec
 
-# Twenty-seven characters: the last was a slip of the pen that learners have met.
+# 27 characters: the last one is an error of the original, kept because learners have met it.
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz{"
 _RANGE: Final = 2
 
@@ -46,7 +46,7 @@ def _repeat_phrase(talk: Conversation, _: Random) -> Script:
 
 
 def _conflicting_messages(talk: Conversation, _: Random) -> Script:
-    """While the first reply is said, which has a high priority, the others are dropped."""
+    """Refuse other replies while the first one is sent, which has a higher priority."""
     talk.say("Say my name")
     while found := (yield from talk.hear("(Say|my name|Heisenberg)$")):
         match found[1]:
@@ -61,7 +61,7 @@ def _conflicting_messages(talk: Conversation, _: Random) -> Script:
 
 
 def _hebrew(talk: Conversation, _: Random) -> Script:
-    """Its one letter beyond ASCII is two bytes long."""
+    """Ask for a letter beyond ASCII, which takes two bytes."""
     letter = "\N{HEBREW LETTER ALEF}"
     talk.say(f"a in Hebrew is {letter}. How do you say a in Hebrew?")
     if (yield from talk.hear(letter.encode().decode("latin-1"))) is None:
@@ -95,7 +95,7 @@ def _look_around(_world: GridWorld, talk: Conversation, _: Random) -> Script:
 
 
 def _pick_an_apple(world: GridWorld, talk: Conversation, rng: Random) -> Script:
-    """Clears away in the end what it has put down."""
+    """Ask for an apple; what was placed is removed at the end."""
     apple, block = rng.sample(_cells_around(world.position), 2)
     world.place("apple", apple)
     world.place("block", block, pickable=False, traversable=False)
@@ -128,7 +128,7 @@ SAMPLES: Final[Mapping[str, TaskSpec]] = MappingProxyType(
         "unicode": TaskSpec(_hebrew, 1000, forgets=False),
     }
 )
-"""The samples that are played nowhere."""
+"""The sample tasks without a world."""
 
 SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldTaskSpec]] = MappingProxyType(
     {
@@ -139,4 +139,4 @@ SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldTaskSpec]] = MappingProxyType(
         "pick_an_apple": WorldTaskSpec(_pick_an_apple, 10_000, forgets=False),
     }
 )
-"""The samples that are played in the grid world."""
+"""The sample tasks in the grid world."""

@@ -1,4 +1,4 @@
-"""A spec is what a task is made from: its play, its time limit and its manners."""
+"""Specifications of conversation tasks: script, time limit and manner of listening."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from flagfall.tasks.commai.conversation import Conversation, ConversationTask, D
 from flagfall.tasks.commai.grid_world import GridWorld
 
 WorldScript: TypeAlias = Callable[[GridWorld, Conversation, Random], Script]
-"""A play in the grid world."""
+"""The script of a task in the grid world."""
 
 
 @attrs.frozen
 class TaskSpec:
-    """A task that is played nowhere.
+    """Specification of a task without a world.
 
     Attributes:
-        play: one instance.
-        max_time: the time limit in steps.
-        forgets: whether what the learner says into the teacher's words is forgotten.
+        play: runs one instance.
+        max_time: time limit in steps.
+        forgets: whether text that interrupts the teacher is forgotten.
     """
 
     play: DialogueScript
@@ -33,18 +33,22 @@ class TaskSpec:
     forgets: bool = True
 
     def task(self, task_id: str) -> ConversationTask:
-        """A task by this spec."""
+        """Make a task.
+
+        Args:
+            task_id: its id.
+        """
         return ConversationTask(task_id, self.play, max_time=self.max_time, forgets=self.forgets)
 
 
 @attrs.frozen
 class WorldTaskSpec:
-    """A task that is played in the grid world.
+    """Specification of a task in the grid world.
 
     Attributes:
-        play: one instance.
-        max_time: the time limit in steps.
-        forgets: whether what the learner says into the teacher's words is forgotten.
+        play: runs one instance.
+        max_time: time limit in steps.
+        forgets: whether text that interrupts the teacher is forgotten.
     """
 
     play: WorldScript
@@ -52,7 +56,12 @@ class WorldTaskSpec:
     forgets: bool = True
 
     def task(self, task_id: str, world: GridWorld | None = None) -> ConversationTask:
-        """A task by this spec, in a world of its own if none is given."""
+        """Make a task.
+
+        Args:
+            task_id: its id.
+            world: the world it is played in; `None` for a new one.
+        """
         place = GridWorld() if world is None else world
 
         def play(talk: Conversation, rng: Random) -> Script:
