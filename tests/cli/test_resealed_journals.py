@@ -102,7 +102,7 @@ def test_a_configuration_in_a_journal_is_bounded(call, config):
             "the limit is 10000",
         ),
         ({"tasks": ["micro1"] * 100_000}, "100000 tasks; 10000 are the most"),
-        ({"tasks": ["gym:CartPole-v1?nil=" + "[" * 5000]}, "is no action of Discrete(2)"),
+        ({"tasks": ["gym:CartPole-v1?nil=" + "[" * 5000]}, "is not an action of Discrete(2)"),
     ],
     ids=lambda part: str(part)[:40],
 )

@@ -177,7 +177,7 @@ def test_bits_are_shown_as_digits():
     [
         ({"task": "micro1", "config": "challenge"}, "give a task or a config, not both"),
         ({"task": "mikro1"}, "unknown task 'mikro1'; nearest: micro1"),
-        ({"task": "langroom"}, "langroom is no task of bytes; flagfall.environments.gymnasium_env.TaskEnv"),
+        ({"task": "langroom"}, "langroom is not a byte task; use flagfall.environments.gymnasium_env"),
         ({"config": "chalenge"}, "unknown configuration 'chalenge'; nearest: challenge"),
     ],
 )
@@ -242,7 +242,7 @@ def test_a_stream_of_nothing_and_of_what_must_wait_is_refused():
     with pytest.raises(UsageError, match="empty: its scheduler has no task"):
         CurriculumTask("empty", lambda: Empty([Greets()]))
     stream = CurriculumTask("waiting", lambda: parse_policy("sequential", [Waits()]))
-    with pytest.raises(UsageError, match="waiting: waits waits for real things, which takes a match"):
+    with pytest.raises(UsageError, match="waiting: waits waits for something outside of its steps"):
         stream.reset(0)
 
 
@@ -328,12 +328,12 @@ def test_observations_are_the_callers_own():
 def test_what_is_no_action_is_refused(action: Any):
     env = TaskEnv(ReachFlag(GridWorld(), "reach the flag"))
     env.reset(seed=0)
-    with pytest.raises(UsageError, match="is no action of reach the flag: it takes Discrete"):
+    with pytest.raises(UsageError, match="is not an action of reach the flag: it takes Discrete"):
         env.step(action)
 
 
 def test_what_cannot_be_an_environment_says_so():
-    with pytest.raises(UsageError, match=r"pair seats 2 players, .* flagfall.environments.pettingzoo_env"):
+    with pytest.raises(UsageError, match=r"pair is for 2 players, .* flagfall.environments.pettingzoo_env"):
         TaskEnv(Pair())
     with pytest.raises(UsageError, match="reach the flag has no render_mode 'rgb_array'; it has ansi"):
         TaskEnv(ReachFlag(GridWorld(), "reach the flag"), "rgb_array")

@@ -166,7 +166,7 @@ def test_what_a_task_does_not_have_it_says():
         def reached_terminal_state(self) -> bool:
             return False
 
-    with pytest.raises(NotImplementedError, match="Bare has neither sensors nor `observation_space`"):
+    with pytest.raises(NotImplementedError, match="Bare has neither sensors nor its own `observation_space`"):
         _ = Bare().observation_space
     with pytest.raises(NotImplementedError, match="Bare has neither sensors nor its own `_reset`"):
         Bare().reset(0)

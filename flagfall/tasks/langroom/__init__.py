@@ -1,4 +1,4 @@
-"""LangRoom: a room with four coloured objects, and a voice that asks for the colour of one of them."""
+"""LangRoom: a room with four coloured objects, where the agent is asked for the colour of one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangRoom by name. Numpy is imported when the first room is made."""
+"""Registry of LangRoom tasks; numpy is imported when the first one is made."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from flagfall.tasks.task import Task
 
 
 def make_langroom(text: str) -> Task:
-    """The room that a text means, such as `langroom:echo:view=3`; see `LangRoomRules.parse`.
+    """Make a LangRoom task.
+
+    Args:
+        text: such as `langroom:echo:view=3`; see `LangRoomRules.parse`.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the text is invalid.
     """
-    from flagfall.tasks.langroom.task import LangRoom  # noqa: PLC0415 - numpy takes a tenth of a second
+    from flagfall.tasks.langroom.task import LangRoom  # noqa: PLC0415 - importing numpy takes 0.1 s
 
     return LangRoom(LangRoomRules.parse(text))
 
@@ -27,4 +30,4 @@ def make_langroom(text: str) -> Task:
 CATALOG: Final[Mapping[str, Callable[[], Task]]] = MappingProxyType(
     {str(rules): partial(make_langroom, str(rules)) for rules in map(LangRoomRules, TASKS)}
 )
-"""The three ways to be rewarded, with the usual options."""
+"""Makers of the tasks with each kind of reward, with default options."""

@@ -246,7 +246,7 @@ def test_spaces_can_be_recorded(space: spaces.Space[Any]):
     ("space", "words"),
     [
         (Odd(object()), "a object cannot be sent"),
-        (Odd(float("nan")), "not read as they were"),
+        (Odd(float("nan")), "change when they are encoded and decoded"),
         (spaces.Box(0, 1, (3000, 3000)), "too large"),
     ],
     ids=["object", "nan", "large"],

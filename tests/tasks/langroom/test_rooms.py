@@ -71,8 +71,8 @@ def test_wrong_actions_change_nothing():
     rooms.begin(range(3))
     before = (rooms.words.copy(), rooms.players)
     for moves, talks, message in (
-        (np.array([0, 5, 0]), fine, "move: 5 in room 1, and there are only 0 to 4"),
-        (fine, np.array([0, 0, -1]), "talk: -1 in room 2, and there are only 0 to 14"),
+        (np.array([0, 5, 0]), fine, "move: 5 in room 1 is out of range: 0 to 4"),
+        (fine, np.array([0, 0, -1]), "talk: -1 in room 2 is out of range: 0 to 14"),
         (fine[:2], fine, "move: give 3 whole numbers, one for each room"),
         (fine, np.zeros(3), "talk: give 3 whole numbers, .* float64"),
     ):

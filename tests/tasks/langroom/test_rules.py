@@ -39,7 +39,7 @@ from flagfall.tasks.langroom.script import LONGEST_SCRIPT, draw_colors, draw_scr
         ({"vocab_size": 5}, "vocab_size=5: vocab_size is a whole number from 15 to 2147483647"),
         ({"vocab_size": 2**31}, "from 15 to 2147483647"),
         ({"resolution": 0}, "resolution=0: resolution is a whole number from 1 to"),
-        ({"resolution": 4}, "the picture has 5 cells in a row, so take at least 5"),
+        ({"resolution": 4}, "the image has 5 cells in a row: take at least 5"),
         (
             {"resolution": 66},
             "resolution=66: 5 cells of 13 pixels (view=2) and the same border on both sides",
@@ -188,7 +188,7 @@ def test_a_room_refuses_what_is_no_action():
         room.step(0, 0)
     room.begin()
     for move, talk in ((5, 0), (-1, 0), (0, 20), (0, -1)):
-        with pytest.raises(UsageError, match="from 0 to 4, a word one from 0 to 19"):
+        with pytest.raises(UsageError, match="from 0 to 4, a word is one from 0 to 19"):
             room.step(move, talk)
     assert room.steps == 0
     room.step(0, 19)

@@ -194,7 +194,7 @@ def _damaged(description: Description, text: str, rng: Random) -> str:
 
 
 def _with_one_more(description: Description, text: str, rng: Random) -> str:
-    """Insert one letter before the end: one of the description that makes the string wrong, or a foreign one."""
+    """Insert one letter before the end: a wrong one of the description, or a foreign one."""
     if _coin(rng):
         return _with_a_known_one(description, text, rng)
     at = rng.randrange(len(text))
@@ -213,7 +213,7 @@ def _with_a_known_one(description: Description, text: str, rng: Random) -> str:
 def _thinned(description: Description, text: str, rng: Random) -> str:
     """Remove all occurrences of one run; sometimes insert a letter as well.
 
-    If too little would remain, a letter of the description that makes the string wrong is inserted instead.
+    If too little would remain, a letter of the description that makes the string wrong is inserted.
     """
     run = rng.choice(description.wanted)
     thinned = text

@@ -25,7 +25,7 @@ _ASKING: Final = ("please tell me the {}.", "what's the {}?", "what is the {}?",
 
 
 def _open(talk: Conversation, text: str, *, blank: bool = False) -> Generator[int, int, None]:
-    """Send the opening except for its last byte, the first one whose reply counts; `blank` drops the others."""
+    """Send the opening but for its last byte, the first one whose reply counts; `blank` drops the others."""
     talk.say(text)
     for _ in range(len(text) - 1):
         yield from talk.listen()
