@@ -19,11 +19,11 @@ SUITES = {
 
 
 def main() -> None:
-    """Run the suites that were named."""
+    """Run the suites named on the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suite", choices=SUITES, nargs="+")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the work, for trying things out")
-    parser.add_argument("--only", default="", help="rows whose name contains this text")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work, for trials")
+    parser.add_argument("--only", default="", help="measure only rows whose name contains this text")
     arguments = parser.parse_args()
     for suite in arguments.suite:
         SUITES[suite](quick=arguments.quick, only=arguments.only)

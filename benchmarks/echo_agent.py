@@ -1,9 +1,13 @@
-"""The agent that the process benchmark starts."""
+"""Agent that `benchmarks.hosts` starts."""
 
 
 class Echo:
-    """Answers at once."""
+    """Agent that answers at once."""
 
     def act(self, observation: int) -> int:
-        """What it was shown."""
+        """Return the observation as the action.
+
+        Args:
+            observation: the state of the task.
+        """
         return observation

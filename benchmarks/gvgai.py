@@ -1,8 +1,8 @@
-"""Ticks a second of the learning track end to end: a client in a process of its own, over TCP, on the clock.
+"""Ticks per second of the learning track end to end: a client in its own process, over TCP, under the clock.
 
 The client parses every state as JSON; the match is recorded. The games are three of those that come with
-flagfall; with `VGDL_GAMES=FOLDER`, public ones in that folder, beside what the original's server and its own
-Python client made of them, measured once on a machine of two cores.
+flagfall, or with `VGDL_GAMES=FOLDER` the public games in that folder. Their baseline is the original's server
+with its own Python client, measured once on a machine with two cores.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BASELINES: Final = {
     "frogs": 12,
     "survivezombies": 16,
 }
-"""Ticks a second of the original, as its client sees them."""
+"""Ticks per second of the original, measured by its client."""
 
 OWN: Final = ("windfall", "cinders", "glacier")
 SECONDS: Final = 5
@@ -50,12 +50,16 @@ async def _session(game: str, seconds: float, journal: Path | None) -> dict[str,
     result = server.sessions[0].result
     assert result is not None
     assert result.reason == "finished", result.seats[0].detail
-    told: dict[str, Any] = json.loads(client.stdout)
-    return told | {"late": result.seats[0].stats.late}
+    figures: dict[str, Any] = json.loads(client.stdout)
+    return figures | {"late": result.seats[0].stats.late}
 
 
 def track(scale: int) -> Iterator[Row]:
-    """Sessions with and without a journal."""
+    """Measure sessions with and without a journal.
+
+    Args:
+        scale: divides the amount of work.
+    """
     folder = os.environ.get("VGDL_GAMES")
     public = {str(Path(folder) / f"{name}.txt"): rate for name, rate in BASELINES.items()} if folder else {}
     for game, baseline in (public or dict.fromkeys(OWN, 0)).items():
@@ -64,8 +68,8 @@ def track(scale: int) -> Iterator[Row]:
             for _ in range(ROUNDS):
                 with tempfile.TemporaryDirectory() as folder:
                     journal = Path(folder) / "track.jsonl" if recorded else None
-                    told = trio.run(_session, game, SECONDS / scale, journal)
-                best = max(best, told, key=lambda one: one["ticks"] / one["seconds"] if one else 0.0)
+                    figures = trio.run(_session, game, SECONDS / scale, journal)
+                best = max(best, figures, key=lambda one: one["ticks"] / one["seconds"] if one else 0.0)
             rate = best["ticks"] / best["seconds"]
             size = best["bytes"] / best["ticks"] / 1000
             name = Path(game).stem if recorded else "  the same without a journal"
@@ -83,7 +87,7 @@ def main(*, quick: bool = False, only: str = "") -> None:
 
     Args:
         quick: do a tenth of the work.
-        only: leave out the groups whose name does not contain this text.
+        only: measure only groups whose name contains this text.
     """
     groups = (track,)
     rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))

@@ -1,4 +1,4 @@
-"""The client that the benchmark starts: it parses every state, and plays at random."""
+"""Client that `benchmarks.gvgai` starts: parses every state, and plays at random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from flagfall.gvgai.protocol.state_decoder import decode_state
 
 
 def main(port: int) -> None:
-    """Play a session; print how many ticks there were, in how many seconds."""
+    """Play a session, and print its ticks, its seconds and the bytes of its states as JSON.
+
+    Args:
+        port: of the server on this machine.
+    """
     link = socket.create_connection(("127.0.0.1", port))
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     heard = link.makefile("rb", buffering=1 << 18)

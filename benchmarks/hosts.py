@@ -1,4 +1,4 @@
-"""What agents in processes cost: a turn, a start, and many of them at once."""
+"""Cost of agents in processes: a turn, a start, and many of them at the same time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from benchmarks.kernel import OneTask
 from benchmarks.matches import CONTROL, journals, no_sinks
 from benchmarks.measure import Row, percentile, show
 from flagfall.agents.hosts.command import CommandHost
-from flagfall.agents.hosts.network import parse_network
 from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import Isolation, IsolationKind
 from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import UsageError
@@ -44,7 +44,11 @@ _PONG = "import os\nwhile data := os.read(0, 65536): os.write(1, data)"
 
 
 def pipe_round_trips(count: int) -> list[float]:
-    """A bare ping-pong over two pipes with a process, in microseconds: what the system asks for it."""
+    """Return the times of bare round trips over two pipes with a process, in microseconds.
+
+    Args:
+        count: number of round trips.
+    """
     spent = []
     with subprocess.Popen(
         [sys.executable, "-c", _PONG], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -69,7 +73,7 @@ async def _match(steps: int, isolation: Isolation, sinks: Sequence[Sink], number
 
 
 def _round_trips(turns: int, host: AgentHost, sinks: Callable[[int], list[Sink]]) -> list[float]:
-    """A turn with its clock: from one turn's end to the next one's, in microseconds."""
+    """Return the times from the end of one turn to the end of the next, in microseconds."""
     ends: list[int] = []
 
     def sink(event: Event) -> None:
@@ -81,7 +85,11 @@ def _round_trips(turns: int, host: AgentHost, sinks: Callable[[int], list[Sink]]
 
 
 def round_trips(scale: int) -> Iterator[Row]:
-    """A turn of an agent in a process, beside a bare ping-pong."""
+    """Measure a turn of an agent in a process; the baseline is a bare round trip.
+
+    Args:
+        scale: divides the amount of work.
+    """
     with tempfile.TemporaryDirectory() as folder:
         for name, sinks in (("", no_sinks), (", with a journal", journals(Path(folder)))):
             ours: list[float] = []
@@ -104,17 +112,21 @@ def _over_tcp(turns: int) -> list[float]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"tcp://127.0.0.1:{port}"
-    host = parse_network(url)
+    host = host_agent(url)
     words = [sys.executable, "-m", "flagfall", "agent", "serve", AGENT, "--connect", url]
-    with subprocess.Popen(words) as guest:
+    with subprocess.Popen(words) as agent:
         try:
             return _round_trips(turns, host, no_sinks)
         finally:
-            guest.terminate()
+            agent.terminate()
 
 
 def other_wires(scale: int) -> Iterator[Row]:
-    """A turn of a program that speaks JSON, and of an agent that has connected."""
+    """Measure a turn of a program that speaks JSON, and of an agent that connects.
+
+    Args:
+        scale: divides the amount of work.
+    """
     kinds: dict[str, Callable[[int], list[float]]] = {
         "a program with JSON": lambda turns: _round_trips(turns, CommandHost(PROGRAM), no_sinks),
         "over TCP on this machine": _over_tcp,
@@ -149,7 +161,11 @@ def _python_ms() -> float:
 
 
 def starts(scale: int) -> Iterator[Row]:
-    """From nothing to an agent that is up, beside a Python that imports what one needs."""
+    """Measure the start of an agent; the baseline is a Python process that imports trio and msgspec.
+
+    Args:
+        scale: divides the amount of work.
+    """
     kinds: list[IsolationKind] = ["none", "process", "sandbox"]
     for kind in kinds:
         try:
@@ -169,7 +185,7 @@ def starts(scale: int) -> Iterator[Row]:
 
 
 async def _all_at_once(count: int, turns: int) -> tuple[float, float, list[float]]:
-    """Seconds until all are up, seconds for all of their turns together, and what each turn took in ms."""
+    """Return seconds until all agents are ready, seconds for all turns, and the milliseconds of each turn."""
     spent: list[float] = []
     ready: list[float] = []
     began = time.perf_counter()
@@ -187,10 +203,14 @@ async def _all_at_once(count: int, turns: int) -> tuple[float, float, list[float
 
 
 def many(scale: int) -> Iterator[Row]:
-    """Many processes in one event loop, each in a match of its own."""
+    """Measure many processes in one event loop, each in its own match.
+
+    Args:
+        scale: divides the amount of work.
+    """
     turns = max(50, 1_000 // scale)
     up, whole, spent = trio.run(_all_at_once, AT_ONCE, turns)
-    yield Row(f"{AT_ONCE} processes at once: all are up after, s", f"{up:.1f}", target="")
+    yield Row(f"{AT_ONCE} processes at once: all are ready after, s", f"{up:.1f}", target="")
     shares = [f"{percentile(spent, share):.2f}" for share in (0.5, 0.99)]
     yield Row(f"{AT_ONCE} processes at once: a turn, ms p50 / p99", " / ".join(shares))
     rate = AT_ONCE * turns / max(whole - up, 1e-9)
@@ -202,7 +222,7 @@ def main(*, quick: bool = False, only: str = "") -> None:
 
     Args:
         quick: do a tenth of the work.
-        only: leave out the groups whose name does not contain this text.
+        only: measure only groups whose name contains this text.
     """
     rows = (
         row

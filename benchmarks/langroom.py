@@ -1,7 +1,7 @@
-"""LangRoom's steps a second, with pictures: one room, and 256 in a batch.
+"""Steps per second of LangRoom with pictures: one room, and 256 rooms in a batch.
 
-The baseline is the plain way: the same rooms, but every picture is drawn anew from float textures, cell by
-cell, tinted as it goes, and many rooms are stepped in a loop.
+The baseline is the straightforward implementation: the same rooms, but every picture is drawn cell by cell
+from float textures, and a batch is stepped in a loop.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TINTS = {0: (1.0, 0.2, 0.2), 1: (0.2, 1.0, 0.2), 2: (0.2, 0.2, 1.0), 3: (1.0, 1
 
 
 class PlainRoom:
-    """A room that draws its picture in every step."""
+    """Room that draws its picture in every step."""
 
     def __init__(self, seed: int, *, log_image: bool = False) -> None:
         self.rules = LangRoomRules()
@@ -40,7 +40,12 @@ class PlainRoom:
         self.font = ImageFont.load_default(self.rules.resolution // 7)
 
     def step(self, move: int, talk: int) -> dict[str, Any]:
-        """One step; the next episode begins by itself."""
+        """Play a step; after the last one of an episode the next one begins.
+
+        Args:
+            move: index of the move.
+            talk: index of the word.
+        """
         room = self.room
         reward = 0.0
         if room.over:
@@ -54,7 +59,12 @@ class PlainRoom:
         return seen
 
     def log_image(self, image: np.ndarray, lately: LogHistory) -> np.ndarray:
-        """The view beside three panels, each with five lines of text."""
+        """Return the view beside three panels, each with five lines of text.
+
+        Args:
+            image: the view, an array of (height, width, 3) bytes.
+            lately: the last words and rewards.
+        """
         size = len(image)
         panels = [image]
         for values in (map(word_at, lately.heard), map(word_at, lately.said), map(str, lately.paid)):
@@ -65,7 +75,7 @@ class PlainRoom:
         return np.concatenate(panels, axis=1)
 
     def picture(self) -> np.ndarray:
-        """The view, drawn cell by cell."""
+        """Draw the view cell by cell."""
         view, cell = self.rules.view, self.rules.cell
         drawn = np.zeros((self.rules.cells * cell, self.rules.cells * cell, 3))
         here_x, here_y = self.room.player
@@ -89,7 +99,13 @@ class PlainRoom:
 
 
 def rate(steps: int, step: Callable[[int], object], each: int = 1) -> float:
-    """Steps a second of a function that is told the number of its step."""
+    """Return the steps per second of a function.
+
+    Args:
+        steps: number of calls.
+        step: called with the number of the step.
+        each: rooms that a call steps.
+    """
     began = time.perf_counter()
     for number in range(steps):
         step(number)
@@ -97,7 +113,11 @@ def rate(steps: int, step: Callable[[int], object], each: int = 1) -> float:
 
 
 def gymnasium_step(env: Any) -> Callable[[int], None]:
-    """Steps of an environment, with resets where they are due."""
+    """Return a function that plays a step of an environment, and resets it when an episode has ended.
+
+    Args:
+        env: a Gymnasium environment.
+    """
     env.reset(seed=0)
 
     def step(number: int) -> None:
@@ -108,7 +128,11 @@ def gymnasium_step(env: Any) -> Callable[[int], None]:
 
 
 def task_step(task: LangRoom) -> Callable[[int], None]:
-    """Steps of a task, with resets where they are due."""
+    """Return a function that plays a step of a task, and resets it when an episode has ended.
+
+    Args:
+        task: the task.
+    """
     task.reset(0)
 
     def step(number: int) -> None:
@@ -119,13 +143,24 @@ def task_step(task: LangRoom) -> Callable[[int], None]:
 
 
 def row(name: str, ours: Callable[[], float], plain: Callable[[], float], target: str = "") -> Row:
-    """Measure and lay out."""
+    """Measure a row of the table.
+
+    Args:
+        name: of the row.
+        ours: returns our rate.
+        plain: returns the rate of the baseline.
+        target: the target as text.
+    """
     mine, theirs, ratio = beside(ours, plain)
     return Row(name, f"{mine:,.0f}/s", f"{theirs:,.0f}/s", f"{ratio:.1f}x", target)
 
 
 def one(scale: int) -> Iterator[Row]:
-    """One room."""
+    """Measure one room.
+
+    Args:
+        scale: divides the amount of work.
+    """
     plain, plain_logged = PlainRoom(0), PlainRoom(0, log_image=True)
     steps, plain_steps = 50_000 // scale, 3_000 // scale
 
@@ -149,7 +184,11 @@ def one(scale: int) -> Iterator[Row]:
 
 
 def many(scale: int) -> Iterator[Row]:
-    """256 rooms."""
+    """Measure 256 rooms.
+
+    Args:
+        scale: divides the amount of work.
+    """
     batch = LangRoomVectorEnv(ROOMS)
     batch.reset(seed=0)
     batch.action_space.seed(0)
@@ -175,7 +214,7 @@ def main(*, quick: bool = False, only: str = "") -> None:
 
     Args:
         quick: do a tenth of the work.
-        only: leave out the groups whose name does not contain this text.
+        only: measure only groups whose name contains this text.
     """
     groups = (one, many)
     rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))

@@ -1,4 +1,4 @@
-"""Matches to be measured: many at once, and byte tasks in a plain loop, with actors and with a journal."""
+"""Measured matches: many at the same time, and byte tasks in a plain loop, with actors and with a journal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,15 @@ async def play_matches(
     host: Callable[[], AgentHost],
     sinks: Callable[[int], list[Sink]],
 ) -> float:
-    """Play matches at once; gives turns per second, all together."""
+    """Play matches at the same time, and return their turns per second in total.
+
+    Args:
+        count: number of matches.
+        steps: turns of each match.
+        scheduler: creates the tasks of a match.
+        host: creates the host of its agent.
+        sinks: creates its sinks, from the number of the match.
+    """
     began = time.perf_counter()
     async with trio.open_nursery() as nursery:
         for number in range(count):
@@ -51,12 +59,16 @@ async def play_matches(
 
 
 def no_sinks(_number: int) -> list[Sink]:
-    """Nobody looks."""
+    """Return no sinks."""
     return []
 
 
 def journals(folder: Path) -> Callable[[int], list[Sink]]:
-    """A journal for each match."""
+    """Return a function that creates the journal of a match.
+
+    Args:
+        folder: where the journals are written.
+    """
     return lambda number: [Journal(folder / f"{number}.jsonl")]
 
 
@@ -78,11 +90,11 @@ def _byte_matches(
 
 
 def byte_rows(scheduler: Callable[[], SchedulerRole], scale: int) -> Iterator[Row]:
-    """Byte steps a second with the random agent.
+    """Measure byte steps per second with the random agent.
 
     Args:
-        scheduler: makes the tasks of each match.
-        scale: do so many times less work.
+        scheduler: creates the tasks of a match.
+        scale: divides the amount of work.
     """
     steps = 200_000 // scale
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Measuring two things in turn, so that a noisy machine strikes both alike."""
+"""Measurements in alternation with a baseline, so that a noisy machine affects both alike."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Row:
 
     Attributes:
         name: what was measured.
-        value: the measure, with its unit.
-        baseline: what it was measured beside, with its unit.
-        ratio: ours against the baseline's; the middle one of all rounds.
-        target: what it should be, in words; empty where none was set.
+        value: the figure, with its unit.
+        baseline: the figure of the baseline, with its unit.
+        ratio: ours divided by the baseline; the median of all rounds.
+        target: the target as text; empty if there is none.
     """
 
     name: str
@@ -36,9 +36,15 @@ class Row:
 def beside(
     ours: Callable[[], float], baseline: Callable[[], float], rounds: int = ROUNDS
 ) -> tuple[float, float, float]:
-    """Measure both in turn; gives the best of each, and the median of the rounds' ratios.
+    """Measure two rates in alternation.
 
-    Both give a rate (more is better).
+    Args:
+        ours: returns a rate; more is better.
+        baseline: returns the rate to compare with.
+        rounds: number of measurements of each.
+
+    Returns:
+        The best rate of each, and the median of the ratios of the rounds.
     """
     pairs = [(baseline(), ours()) for _ in range(rounds)]
     ratio = statistics.median(mine / theirs for theirs, mine in pairs)
@@ -46,13 +52,23 @@ def beside(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of all values does not exceed."""
+    """Return the value that a share of all values does not exceed.
+
+    Args:
+        values: at least one number.
+        share: from 0 to 1, such as 0.99.
+    """
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def show(title: str, rows: Iterable[Row]) -> None:
-    """Print rows as they come."""
+    """Print a table.
+
+    Args:
+        title: printed above the table.
+        rows: measured while they are read.
+    """
     table = Table(title=title, title_justify="left")
     for heading in ("measured", "flagfall", "baseline", "ratio", "target"):
         table.add_column(heading, justify="left" if heading == "measured" else "right")

@@ -1,6 +1,6 @@
-"""Byte steps a second on all 46 tasks of the challenge, with the random agent.
+"""Byte steps per second on all 46 tasks of the challenge, with the random agent.
 
-The random agent never learns the first task, so tasks come in random order here instead of one after another.
+The random agent never learns the first task, so tasks are drawn at random instead of one after another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ CHALLENGE = attrs.evolve(load_config("challenge"), policy="random")
 
 
 def challenge(scale: int) -> Iterator[Row]:
-    """The configuration of the challenge, with its world and its words."""
+    """Measure the configuration of the challenge, with its world and its words.
+
+    Args:
+        scale: divides the amount of work.
+    """
     return byte_rows(CHALLENGE.build, scale)
 
 
@@ -28,7 +32,7 @@ def main(*, quick: bool = False, only: str = "") -> None:
 
     Args:
         quick: do a tenth of the work.
-        only: leave out the groups whose name does not contain this text.
+        only: measure only groups whose name contains this text.
     """
     groups = (challenge,)
     rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))

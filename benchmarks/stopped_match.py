@@ -1,4 +1,4 @@
-"""A match of an honest agent that goes on until the standard input ends; the program that `stops` stops."""
+"""A match of an honest agent that lasts until the end of standard input; `benchmarks.stops` stops it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def _computes(_observation: Any) -> int:
 
 
 async def _blocks_briefly(_observation: Any) -> int:
-    time.sleep(0.01)  # noqa: ASYNC251 - that is the point
+    time.sleep(0.01)  # noqa: ASYNC251 - the blocking step is measured
     return 0
 
 
@@ -82,5 +82,10 @@ async def _play(agent: str, control: str) -> None:
 
 
 def main(agent: str, control: str) -> None:
-    """Play, and write how many turns were late, whether the agent is out, and how many turns there were."""
+    """Play, and print three numbers: late turns, 1 if the agent was disqualified (or 0), all turns.
+
+    Args:
+        agent: a name in `benchmarks.stops.AGENTS`.
+        control: the text of a time control.
+    """
     trio.run(_play, agent, control)

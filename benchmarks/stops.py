@@ -1,7 +1,7 @@
-"""Verdicts while the program is stopped: honest turns that are charged, late ones that are not.
+"""Verdicts on honest agents while the program is stopped and continued repeatedly.
 
-A program plays matches on the wall clock; this one stops and continues it again and again, with SIGSTOP and
-SIGCONT or with a frozen cgroup. Nothing of that is an agent's doing.
+A program plays a match on the wall clock; this one stops it with SIGSTOP or by freezing its cgroup. No agent
+is responsible for a stop, so no turn may be judged late.
 """
 
 from __future__ import annotations
@@ -53,7 +53,14 @@ def _by_freezer(pid: int, seconds: float) -> None:
 def stopped(
     agent: str, stop: Callable[[int, float], None], count: int, seconds: float
 ) -> tuple[int, int, int]:
-    """Stop a match `count` times; return its late turns, its disqualified seats, and all its turns."""
+    """Stop a match repeatedly, and return its late turns, its disqualified seats, and all its turns.
+
+    Args:
+        agent: a name in `AGENTS`.
+        stop: stops a process for some seconds.
+        count: number of stops.
+        seconds: length of each stop.
+    """
     moment = random.Random(count)
     with subprocess.Popen(
         [sys.executable, "-c", PLAYS, agent, CONTROL],
@@ -74,7 +81,11 @@ def stopped(
 
 
 def stops(scale: int) -> Iterator[Row]:
-    """Late turns and disqualifications of honest agents over stops of the whole program."""
+    """Count late turns and disqualifications of honest agents while the program is stopped.
+
+    Args:
+        scale: divides the amount of work.
+    """
     ways = {"SIGSTOP": _by_signal}
     if os.access(FREEZER / "cgroup.procs", os.W_OK):
         ways["freezer"] = _by_freezer
@@ -83,7 +94,12 @@ def stops(scale: int) -> Iterator[Row]:
             for agent in AGENTS:
                 late, out, turns = stopped(agent, stop, count, seconds)
                 name = f"{way}, {count} stops of {seconds:g} s, {agent}"
-                yield Row(name, f"{late} late, {out} out", f"{turns} turns", target="0 late, 0 out")
+                yield Row(
+                    name,
+                    f"{late} late, {out} disqualified",
+                    f"{turns} turns",
+                    target="0 late, 0 disqualified",
+                )
 
 
 def main(*, quick: bool = False, only: str = "") -> None:
@@ -91,7 +107,7 @@ def main(*, quick: bool = False, only: str = "") -> None:
 
     Args:
         quick: do a tenth of the work.
-        only: leave out the groups whose name does not contain this text.
+        only: measure only groups whose name contains this text.
     """
     groups = (stops,)
     rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))

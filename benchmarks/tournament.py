@@ -1,4 +1,4 @@
-"""Tournaments: whether two jobs play twice as much as one, what Ray costs, how fast tiny matches go."""
+"""Tournaments: speed of two jobs compared with one, cost of Ray, speed of tiny matches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flagfall.tournament.run.runner import Engines
 
 ROUNDS = 3
 BUSY_STEPS = 100_000
-"""Turns of a match that computes, about a second of them."""
+"""Turns of a match that computes; they take about a second."""
 
 BUSY_MATCHES = 12
 PACED_MATCHES = 16
@@ -46,7 +46,7 @@ def _plan(matches: int, task: str, *, clock: str, journals: bool = True) -> Plan
 
 
 def _rate(plan: Plan, jobs: int, engine: Engines = "local") -> float:
-    """Matches a second while all jobs are busy: from the first record that each made to the last."""
+    """Return the matches per second while all jobs are busy: from the first record of each to the last."""
     times: list[float] = []
 
     def noticed(_record: MatchRecord) -> None:
@@ -59,10 +59,14 @@ def _rate(plan: Plan, jobs: int, engine: Engines = "local") -> float:
 
 
 def scaling(scale: int) -> Iterator[Row]:
-    """Two jobs beside one, on matches that compute all the time."""
+    """Measure two jobs; the baseline is one job. The matches compute all the time.
+
+    Args:
+        scale: divides the amount of work.
+    """
     plan = _plan(max(6, BUSY_MATCHES // scale), f"steps = {BUSY_STEPS}", clock="virtual")
     two, one, _ = beside(lambda: _rate(plan, 2), lambda: _rate(plan, 1), ROUNDS)
-    # The best against the best: whatever else runs on the machine takes from two jobs more than from one.
+    # Ratio of the best rates: other programs slow two jobs down more than one.
     yield Row(
         "matches that compute, two jobs beside one",
         f"{two:.2f}/s",
@@ -73,18 +77,26 @@ def scaling(scale: int) -> Iterator[Row]:
 
 
 def tiny(scale: int) -> Iterator[Row]:
-    """Matches of a few turns: what a match costs besides its turns."""
+    """Measure matches of two turns: the cost of a match besides its turns.
+
+    Args:
+        scale: divides the amount of work.
+    """
     for name, journals in (("", True), (", no journals", False)):
         plan = _plan(TINY_MATCHES // scale, "steps = 2", clock="virtual", journals=journals)
         yield Row(f"tiny matches, two jobs{name}", f"{_rate(plan, 2):.0f}/s", "", "", "")
 
 
 def ray(scale: int) -> Iterator[Row]:
-    """The time that a match of one second takes with Ray, beside local workers."""
+    """Measure matches of one second with Ray; the baseline is local workers.
+
+    Args:
+        scale: divides the amount of work.
+    """
     if find_spec("ray") is None:
         yield Row("matches of 1 s with Ray", "not installed")
         return
-    os.environ.setdefault("RAY_ADDRESS", "local")  # a cluster of its own
+    os.environ.setdefault("RAY_ADDRESS", "local")  # a cluster of this benchmark alone
     task = 'steps = 100\ntick = "10ms"'
     plan = _plan(max(6, PACED_MATCHES // scale), task, clock="wall")
     ours, local, ratio = beside(lambda: _rate(plan, 2, "ray"), lambda: _rate(plan, 2), ROUNDS)

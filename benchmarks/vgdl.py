@@ -1,11 +1,11 @@
-"""VGDL beside the original: ticks a second with nobody looking, and with each way to see every tick.
+"""VGDL compared with the original: ticks per second without observations, and with each kind of observation.
 
-Actions are random, a cell has 10 pixels, as in the learning track; time is this thread's own, so that others
-on the machine count as little as can be. The original's figures are for its program on a machine with two
-cores, one thread, after warm-up: *stock*; *bare*, that is with its picture and log of each tick cut out; and
-*JSON*, stock with its serialised observation every tick. Beside "raw" stands bare, and stock is its target;
-beside "state" and "JSON" stands JSON, ten times of which is the target of "state". Public games are those of
-the folder `VGDL_GAMES`, or of the one beside the repository; three of ours are measured in any case.
+Actions are random and a cell has 10 pixels, as in the learning track; time is the CPU time of this thread, so
+other programs have little influence. The figures of the original are for its program on a machine with two
+cores, one thread, after warm-up: *stock*; *bare*, without its picture and log of each tick; and *JSON*, stock
+with its serialised observation in every tick. The baseline of "raw" is bare, and its target stock; the
+baseline of "state" and "JSON" is JSON, and the target of "state" ten times that. Public games are read from
+the folder `VGDL_GAMES`, or from the one beside the repository; three of our games are always measured.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ import attrs
 
 from benchmarks.measure import Row, show
 from flagfall.tasks.vgdl.actions import NIL
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import fork, start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.game_files import game_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
 from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
-from flagfall.tasks.vgdl.views.state_observation import Observer
 
 See: TypeAlias = Callable[[], Any]
 
@@ -46,7 +48,7 @@ PUBLIC: Final = Path(__file__).parents[2] / "shared" / "data" / "gvgai" / "games
 
 @attrs.frozen
 class Original:
-    """The original's ticks a second on one game."""
+    """Ticks per second of the original on one game."""
 
     stock: int
     bare: int
@@ -89,7 +91,7 @@ WAYS: Final = {"raw": _nothing, "state": _state, "JSON": _json, "planes": _plane
 
 
 def games() -> Iterator[tuple[str, Path]]:
-    """Name and file of every game."""
+    """Yield the name and the file of every game."""
     folder = Path(os.environ.get("VGDL_GAMES", PUBLIC))
     public = ((name, folder / f"{name}.txt") for name in ORIGINAL)
     yield from ((name, path) for name, path in public if path.exists())
@@ -97,14 +99,24 @@ def games() -> Iterator[tuple[str, Path]]:
 
 
 def begin(path: Path) -> Callable[[int], Play]:
-    """Read and compile a game; gives what begins plays of its first level, by seed."""
-    game = Game(load_game(path))
+    """Read and compile a game, and return a function that starts a play of its first level from a seed.
+
+    Args:
+        path: of the game.
+    """
+    game = compile_game(load_game(path))
     level = load_level(game.definition, path.with_name(f"{path.stem}_lvl0.txt"))
-    return lambda seed: game.start(level, seed, BLOCK)
+    return lambda seed: start(game, level, seed, BLOCK)
 
 
 def rate(path: Path, way: Callable[[Play], See], ticks: int) -> float:
-    """Ticks a second, the middle one of several rounds; what is done once for each play is counted, too."""
+    """Return the ticks per second, the median of several rounds; work at the start of a play counts.
+
+    Args:
+        path: of the game.
+        way: creates the observation function of a play.
+        ticks: number of ticks in a round.
+    """
     start, dice, rates = begin(path), Random(0), []
     for _ in range(ROUNDS):
         done, spent = 0, 0.0
@@ -115,7 +127,7 @@ def rate(path: Path, way: Callable[[Play], See], ticks: int) -> float:
             see = way(play)
             for action in actions:
                 see()
-                play.advance(action)
+                advance(play, action)
                 if play.over:
                     break
             spent += time.thread_time() - began
@@ -125,7 +137,13 @@ def rate(path: Path, way: Callable[[Play], See], ticks: int) -> float:
 
 
 def ticking(name: str, path: Path, scale: int) -> Iterator[Row]:
-    """A row for each way to see."""
+    """Measure a row for each kind of observation.
+
+    Args:
+        name: of the game.
+        path: of the game.
+        scale: divides the amount of work.
+    """
     theirs = ORIGINAL.get(name)
     for what, way in WAYS.items():
         mine = rate(path, way, TICKS // scale)
@@ -144,7 +162,13 @@ def ticking(name: str, path: Path, scale: int) -> Iterator[Row]:
 
 
 def loading(name: str, path: Path, scale: int) -> Iterator[Row]:
-    """Reading and compiling a game and its first level, and beginning a play of it."""
+    """Measure reading and compiling a game and its first level, and starting a play of it.
+
+    Args:
+        name: of the game.
+        path: of the game.
+        scale: divides the amount of work.
+    """
     times = []
     for _ in range(max(1, ROUNDS // scale)):
         began = time.thread_time()
@@ -154,12 +178,18 @@ def loading(name: str, path: Path, scale: int) -> Iterator[Row]:
 
 
 def forking(name: str, path: Path, scale: int) -> Iterator[Row]:
-    """A copy to search with."""
+    """Measure copying a play for search.
+
+    Args:
+        name: of the game.
+        path: of the game.
+        scale: divides the amount of work.
+    """
     play = begin(path)(1)
     count = FORKS // scale
     began = time.thread_time()
     for _ in range(count):
-        play.fork()
+        fork(play)
     spent = (time.thread_time() - began) / count
     yield Row(f"{name}, fork", f"{spent * 1e6:.0f} µs", target="< 100 µs" if name == "zelda" else "")
 
@@ -176,4 +206,4 @@ def main(*, quick: bool = False, only: str = "") -> None:
     rows = (
         row for name, path in games() if only in name for part in parts for row in part(name, path, scale)
     )
-    show("VGDL beside the original (raw: bare; seen: its JSON), one thread", rows)
+    show("VGDL and the original (raw: its bare loop; observations: its JSON), one thread", rows)

@@ -1,6 +1,6 @@
-"""An agent that says what it was told one turn ago.
+"""Agent that repeats the byte of the turn before.
 
-Try it with `flagfall run --task micro4 --agent examples/bot.py:Bot`.
+Play it with `flagfall run --task micro4 --agent examples/bot.py:Bot`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,24 @@ from flagfall import Briefing, ElapsedTimer
 
 
 class Bot:
-    """The agent of the README."""
+    """Agent of the README."""
 
     def start(self, briefing: Briefing) -> None:
-        """Come up; `briefing.seed` is there for whatever is random."""
+        """Prepare for a match.
+
+        Args:
+            briefing: facts about the match; `briefing.seed` is for random numbers.
+        """
         self.seat = briefing.seat
         self.last = 32
 
     def act(self, observation: int, timer: ElapsedTimer) -> int:
-        """Answer with the byte before the last."""
+        """Return the byte of the turn before.
+
+        Args:
+            observation: the byte of this turn.
+            timer: the clock of this turn; `timer.late` describes a late turn before it.
+        """
         if timer.late:
             print(f"seat {self.seat} was late:", timer.late, file=sys.stderr)
         self.last, said = observation, self.last

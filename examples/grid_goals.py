@@ -1,10 +1,10 @@
-"""Two goals in one world: "reach the flag" and "collect all coins", each a task, on one environment.
+"""Two tasks in one environment: "reach the flag" and "collect all coins" in a grid world.
 
     flagfall run --config examples/grid_goals.py --agent examples/grid_goals.py:Walker --journal walk.jsonl
     flagfall verify walk.jsonl --config examples/grid_goals.py
 
-This is what AllenAct's interface is for: the environment is made once, its tasks say what is to be done in
-it, sensors say what is seen of it, and a sampler says which task comes next.
+It uses AllenAct's interface: the environment is created once, tasks define goals in it, sensors define its
+observations, and a sampler chooses the next task.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Place = tuple[int, int]
 
 
 class GridWorld:
-    """A square of cells with a walker, a flag and some coins; it knows no goal.
+    """Square of cells with a walker, a flag and some coins, without a goal.
 
     Args:
-        size: cells a side.
-        coins: how many lie about at first.
+        size: cells per side.
+        coins: number of coins at the start.
     """
 
     def __init__(self, size: int = 6, coins: int = 3) -> None:
@@ -41,21 +41,29 @@ class GridWorld:
         self.scatter(0)
 
     def scatter(self, seed: int) -> None:
-        """Put everything somewhere else, as the seed says."""
+        """Place walker, flag and coins at random.
+
+        Args:
+            seed: of the random numbers.
+        """
         self.worlds_made += 1
         cells = [(row, column) for row in range(self.size) for column in range(self.size)]
         self.walker, self.flag, *coins = Random(seed).sample(cells, 2 + self._coin_count)
         self.coins = set(coins)
 
     def walk(self, move: str) -> None:
-        """Walk one cell; walls stop the walker, coins are picked up."""
+        """Move the walker by one cell; walls stop it, coins are picked up.
+
+        Args:
+            move: a name in `MOVES`.
+        """
         row, column = (at + by for at, by in zip(self.walker, MOVES[move], strict=True))
         if 0 <= row < self.size and 0 <= column < self.size:
             self.walker = (row, column)
         self.coins.discard(self.walker)
 
     def cells(self) -> np.ndarray[Any, Any]:
-        """What lies where: an array of (size, size) bytes."""
+        """Return the grid, an array of (size, size) bytes."""
         grid = np.full((self.size, self.size), EMPTY, np.int8)
         grid[self.flag] = FLAG
         for coin in self.coins:
@@ -64,38 +72,48 @@ class GridWorld:
         return grid
 
     def close(self) -> None:
-        """Nothing can be done in it any more."""
+        """Close the world."""
         self.is_open = False
 
 
 class GridSensor(Sensor):
-    """The whole grid."""
+    """Sensor of the whole grid."""
 
     def __init__(self, size: int) -> None:
         super().__init__("grid", Box(EMPTY, COIN, (size, size), np.int8))
 
-    def get_observation(self, env: GridWorld, task: Task, **_kwargs: Any) -> Any:  # noqa: ARG002 - all the same
-        """What lies where."""
+    def get_observation(self, env: GridWorld, task: Task, **_kwargs: Any) -> Any:  # noqa: ARG002 - equal for all tasks
+        """Return the grid.
+
+        Args:
+            env: the world.
+            task: the current task.
+        """
         return env.cells()
 
 
 class GoalSensor(Sensor):
-    """Which task is played: 0 for the flag, 1 for the coins."""
+    """Sensor of the goal: 0 for the flag, 1 for the coins."""
 
     def __init__(self) -> None:
         super().__init__("goal", Discrete(2))
 
-    def get_observation(self, env: GridWorld, task: Task, **_kwargs: Any) -> int:  # noqa: ARG002 - the task tells
-        """The place of the task's goal among the goals."""
+    def get_observation(self, env: GridWorld, task: Task, **_kwargs: Any) -> int:  # noqa: ARG002 - only the task matters
+        """Return the index of the task's goal in `GOALS`.
+
+        Args:
+            env: the world.
+            task: the current task.
+        """
         return list(GOALS).index(task.task_info["goal"])
 
 
 class GridTask(Task):
-    """Something to be done in a grid world; pays 1 when it is, and takes 0.01 for each step before.
+    """Task in a grid world: reward 1 when the goal is reached, -0.01 for each step before.
 
     Args:
         env: the world, shared with other tasks.
-        goal: a name out of `GOALS`.
+        goal: a name in `GOALS`.
     """
 
     nil_action = 0
@@ -109,11 +127,11 @@ class GridTask(Task):
 
     @property
     def action_space(self) -> Space[Any]:
-        """One of `MOVES`, by its place."""
+        """Index of a move in `MOVES`."""
         return self._action_space
 
     def targets(self) -> set[Place]:
-        """Where the walker is still to go."""
+        """Return the cells that the walker must still reach."""
         raise NotImplementedError
 
     def _reset(self, seed: int) -> Mapping[str, Any]:
@@ -126,44 +144,50 @@ class GridTask(Task):
         return StepResult(self.get_observations(), 1.0 if done else -0.01, terminated=done)
 
     def reached_terminal_state(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Return True when no target is left."""
         return not self.targets()
 
     def result(self) -> bool:
-        """Whether it is done."""
+        """Return True if the goal was reached."""
         return self.reached_terminal_state()
 
     @classmethod
     def class_action_names(cls) -> tuple[str, ...]:
-        """What the actions are called."""
+        """Return the names of the actions."""
         return tuple(MOVES)
 
     def query_expert(self, **_kwargs: Any) -> tuple[int, bool]:
-        """A step towards the nearest target; rows first."""
+        """Return a step towards the nearest target, rows first, and whether there is a target."""
         if not self.targets():
             return self.nil_action, False
         return step_towards(self.env.walker, self.targets()), True
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> np.ndarray[Any, Any] | str:
-        """The grid as text: `@` walks, `F` is the flag, `O` are coins."""
+        """Return the grid as text: `@` is the walker, `F` the flag, `O` a coin.
+
+        Args:
+            mode: `ansi`; other modes are those of `Task.render`.
+            args: for other modes.
+            kwargs: for other modes.
+        """
         if mode != "ansi":
             return super().render(mode, *args, **kwargs)
         return "\n".join("".join(_SIGNS[cell] for cell in row) for row in self.env.cells())
 
 
 class ReachFlag(GridTask):
-    """Stand where the flag is."""
+    """Task to move onto the flag."""
 
     def targets(self) -> set[Place]:
-        """The flag, until the walker is there."""
+        """Return the cell of the flag until the walker is there."""
         return {self.env.flag} - {self.env.walker}
 
 
 class CollectCoins(GridTask):
-    """Pick up every coin."""
+    """Task to pick up every coin."""
 
     def targets(self) -> set[Place]:
-        """The coins that are left."""
+        """Return the cells of the remaining coins."""
         return set(self.env.coins)
 
 
@@ -171,11 +195,11 @@ GOALS: Final[Mapping[str, type[GridTask]]] = {"reach the flag": ReachFlag, "coll
 
 
 class GoalSampler(TaskSampler):
-    """Tasks in one world: each is made when it is asked for, with a goal that is drawn.
+    """Sampler of tasks in one world: creates each task on demand, with a random goal.
 
     Args:
-        tasks: how many there are.
-        env: the world of all of them; it is closed with the sampler.
+        tasks: number of tasks.
+        env: the world of all tasks; closed with the sampler.
     """
 
     def __init__(self, tasks: int = 6, env: GridWorld | None = None) -> None:
@@ -188,24 +212,24 @@ class GoalSampler(TaskSampler):
 
     @property
     def length(self) -> float:
-        """How many tasks are left."""
+        """Number of remaining tasks."""
         return self._left
 
     @property
     def last_sampled_task(self) -> GridTask | None:
-        """The newest task, even when there are no more; `None` before the first."""
+        """The newest task, also after the last one; `None` before the first."""
         return self._last
 
     @property
     def all_observation_spaces_equal(self) -> bool:
-        """They are: both goals are seen through the same sensors."""
+        """True: both goals use the same sensors."""
         return True
 
     def next_task(self, force_advance_scene: bool = False) -> GridTask | None:
-        """A task with a goal that is drawn; `None` when there were enough.
+        """Return a task with a random goal; `None` after the last one.
 
         Args:
-            force_advance_scene: scatter everything anew now, not when the task is reset.
+            force_advance_scene: place everything anew now, not when the task is reset.
         """
         self._close_task()
         if not self._left:
@@ -218,13 +242,17 @@ class GoalSampler(TaskSampler):
         return self._last
 
     def reset(self) -> None:
-        """Begin again, with the same seed."""
+        """Start again with the same seed."""
         self._last = None
         self._left = self._tasks
         self._random = Random(self._seed)
 
     def set_seed(self, seed: int) -> None:
-        """Draw goals from this seed on."""
+        """Set the seed of the goals.
+
+        Args:
+            seed: of the random numbers.
+        """
         self._seed = seed
         self._random = Random(seed)
 
@@ -240,10 +268,14 @@ class GoalSampler(TaskSampler):
 
 
 class Walker:
-    """Goes to the nearest thing that its goal is about."""
+    """Agent that moves to the nearest target of its goal."""
 
     def act(self, observation: Mapping[str, Any]) -> int:
-        """A step towards it, rows first."""
+        """Return a step towards the nearest target, rows first.
+
+        Args:
+            observation: the values of both sensors by name.
+        """
         grid = observation["grid"]
         (here,) = _places(grid, WALKER)
         targets = _places(grid, COIN if observation["goal"] else FLAG)
@@ -253,12 +285,17 @@ class Walker:
 
 
 def create_tasks() -> GoalSampler:
-    """What `--config` takes: a sampler with a world of its own."""
+    """Return a sampler with its own world, for `--config`."""
     return GoalSampler()
 
 
 def step_towards(here: Place, targets: Collection[Place]) -> int:
-    """The first action that brings one nearer to the nearest of some places; rows first."""
+    """Return the first action that reduces the distance to the nearest target; rows first.
+
+    Args:
+        here: the cell of the walker.
+        targets: at least one cell.
+    """
     there = min(sorted(targets), key=lambda place: _distance(here, place))
     ahead = [_distance((here[0] + rows, here[1] + columns), there) for rows, columns in MOVES.values()]
     return ahead.index(min(ahead))

@@ -1,11 +1,11 @@
-"""PPO of stable-baselines3 on LangRoom, as a starting point for experiments of your own.
+"""PPO of stable-baselines3 on LangRoom, as a starting point for experiments.
 
     pip install flagfall stable-baselines3
     python examples/langroom_ppo.py --task echo --steps 20000
 
-LangRoom's actions are a dictionary of a move and a word; PPO knows only flat ones, so a wrapper joins them.
-The policy here has no memory, and the question must be remembered until its answer is due. So it learns what
-can be learned without: after 20,000 steps of `--task echo` (two minutes) an episode pays some 117 out of 200.
+LangRoom's actions are dictionaries of a move and a word; PPO supports only flat actions, so a wrapper joins
+them. The policy has no memory, although the question must be remembered until its answer is due. It learns
+what is possible without: after 20,000 steps of `--task echo` (two minutes) an episode pays about 117 of 200.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-import flagfall.environments  # noqa: F401 - Gymnasium knows the id from here on
+import flagfall.environments  # noqa: F401 - registers the id with Gymnasium
 
 
 class FlatActions(gym.ActionWrapper[Any, Any, Any]):
-    """A move and a word as one array of two numbers."""
+    """Wrapper whose actions are arrays of two numbers, a move and a word."""
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
@@ -33,25 +33,33 @@ class FlatActions(gym.ActionWrapper[Any, Any, Any]):
         self.action_space = MultiDiscrete([space["move"].n, space["talk"].n])
 
     def action(self, action: Any) -> dict[str, int]:
-        """The action that the room takes."""
+        """Return the action for the room.
+
+        Args:
+            action: array of a move and a word.
+        """
         move, talk = np.asarray(action).tolist()
         return {"move": move, "talk": talk}
 
 
 def make_room(task: str) -> gym.Env[Any, Any]:
-    """A room that PPO can learn in."""
+    """Return a room whose actions PPO supports.
+
+    Args:
+        task: the task of LangRoom, such as `echo`.
+    """
     room: gym.Env[Any, Any] = Monitor(FlatActions(gym.make("flagfall/LangRoom-v0", task=task)))
     return room
 
 
 def learn(task: str, steps: int, *, rooms: int = 8, seed: int = 0, episode: int = 128) -> tuple[float, float]:
-    """Learn for so many steps; the mean reward of an episode before and after.
+    """Train a policy, and return the mean reward of an episode before and after.
 
     Args:
-        task: what is rewarded.
-        steps: of all rooms together.
-        rooms: how many are played at a time.
-        seed: everything random derives from it.
+        task: the task of LangRoom, such as `echo`.
+        steps: number of training steps, all rooms together.
+        rooms: number of rooms played in parallel.
+        seed: root seed of all random numbers.
         episode: steps of each room between two updates.
     """
     batch = DummyVecEnv([lambda: make_room(task)] * rooms)
@@ -67,7 +75,7 @@ def learn(task: str, steps: int, *, rooms: int = 8, seed: int = 0, episode: int 
 
 
 def main() -> None:
-    """Learn, and say what came of it."""
+    """Train a policy, and print the rewards."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

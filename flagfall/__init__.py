@@ -1,31 +1,31 @@
 """flagfall: matches of agents and tasks, as concurrent actors under deadlines that the kernel enforces.
 
-General layout, lower before upper; nothing imports upwards (`tests/test_architecture.py` holds it):
+General layout, lower layers first; no import points upwards (`tests/test_architecture.py` checks it):
 
-    errors, events            the words
-    timing, kernel.channels   what time it is; what travels between actors
-    kernel                    the loop of a match: it knows roles, never a concrete task or agent
-    tasks, agents, recording  they do not know each other
-    playing                   wires them together
-    cli                       one command a file
+    errors, events            exceptions by responsible party; the events of a match
+    timing, kernel.channels   clocks and time controls; messages between actors
+    kernel                    the loop of a match: knows the roles, never a concrete task or agent
+    tasks, agents, recording  independent of each other
+    playing                   connects them
+    cli                       one command per file
 
-This module is for users; nobody inside imports it. Its names are imported when they are first used, so
-that a command which needs little of it starts in half the time.
+This module is the interface for users; the package itself does not import it. Its names are imported on first
+use, so a command that needs few of them starts in half the time.
 """
 
 # `from __future__ import annotations` is a real import too, so it may not stand before these lines.
 import sys
 
 if (
-    sys.argv[:1] == ["-m"]  # Python looks for the program that it is to run
+    sys.argv[:1] == ["-m"]  # Python is looking for the program to run
     and any(word == "flagfall" or word.endswith("mflagfall") for word in sys.orig_argv)
     and not sys.flags.safe_path
 ):
-    # `python -m` has put the working directory before everything that is installed: a file `json.py` beside a
-    # journal would run in place of the real one. Modules that a command line names are still found.
+    # `python -m` puts the working directory before all installed modules: a file `json.py` beside a journal
+    # would be executed instead of the standard one. Modules named on the command line are still found.
     del sys.path[0]
 
-TYPE_CHECKING = False  # `typing` takes longer to import than this file, and a signal may come meanwhile
+TYPE_CHECKING = False  # importing `typing` takes longer than this file, and a signal may arrive meanwhile
 if TYPE_CHECKING:
     from typing import Any
 
@@ -66,7 +66,7 @@ _HOMES = {
     "TimeControl": "flagfall.timing",
     "VirtualClock": "flagfall.timing",
 }
-"""Where each name is defined."""
+"""The module that defines each name."""
 
 
 def __getattr__(name: str) -> "Any":

@@ -1,7 +1,7 @@
-"""The program `flagfall`, also `python -m flagfall`: a signal ends it with 128 and its number at any moment.
+"""The program `flagfall`, also `python -m flagfall`; at any moment signal n ends it with exit code 128 + n.
 
-While it comes up there is nothing to put in order, so a signal ends it at once and without a traceback. From
-the moment a command begins, `flagfall.cli.console.signals` decides.
+During the imports there is nothing to clean up, so a signal ends the program at once and without a traceback.
+From the start of a command on, `flagfall.cli.console.signals` handles signals.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ try:
         from types import FrameType
 
     AGAIN_SECONDS = 0.01
-    """The time between a Ctrl-C that was lost and its repetition."""
+    """Delay after which a lost Ctrl-C is repeated."""
 
     _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -34,21 +34,21 @@ try:
         signal.raise_signal(signal.SIGINT)
 
     def _repeat(unraisable: sys.UnraisableHookArgs) -> None:
-        """Repeat a Ctrl-C that came in a callback, such as the import system's: Python drops it there."""
+        """Repeat a Ctrl-C raised in a callback, such as one of the import system, where Python drops it."""
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
         else:
             sys.__unraisablehook__(unraisable)
 
     def entry() -> int:
-        """Run the command line as a program of its own; return its exit code."""
+        """Run the command line as a program, and return its exit code."""
         for number in _ENDING:
-            atexit.register(signal.signal, number, signal.SIG_IGN)  # run last; then Python drops handlers
+            atexit.register(signal.signal, number, signal.SIG_IGN)  # runs last; Python then resets handlers
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
                 signal.signal(number, _leave)
         signal.signal(signal.SIGALRM, _interrupt)
         sys.unraisablehook = _repeat
-        from flagfall.cli import main  # noqa: PLC0415 - not before signals are taken care of
+        from flagfall.cli import main  # noqa: PLC0415 - after the signal handlers
 
         return main()
 

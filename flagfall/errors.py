@@ -1,12 +1,12 @@
-"""The errors of flagfall: the class says who pays.
+"""Exceptions, one class per responsible party: the agent, the host or the caller.
 
-A late agent is not among them: a verdict is a result of the match, so it is a value
-(see `flagfall.events`), never an exception.
+Lateness of an agent is not an exception: a verdict is a result of the match, so it is a value
+(`flagfall.events`).
 """
 
 from __future__ import annotations
 
-__all__ = ["AgentFault", "FlagfallError", "HostFault", "UsageError", "nearest"]
+__all__ = ["AgentFault", "FlagfallError", "HostFault", "UsageError", "suggest"]
 
 import difflib
 from collections.abc import Iterable
@@ -14,22 +14,22 @@ from typing import Final
 
 
 class FlagfallError(Exception):
-    """What every error raised on purpose by flagfall is."""
+    """Base class of all errors that flagfall raises deliberately."""
 
 
 class UsageError(FlagfallError):
-    """The caller asked for something that cannot be: the message names the place and the mend.
+    """Invalid request by the caller; the message names the place and the fix.
 
-    Nothing has been played or written when it is raised.
+    When it is raised, nothing has been played or written.
     """
 
 
 class AgentFault(FlagfallError):
-    """An agent broke the rules or broke down: its seat loses, the match counts.
+    """Fault of an agent: its seat is disqualified, and the match counts.
 
     Attributes:
-        reason: one word for tables: `crashed`, `gone`, `garbage`, `not started`.
-        detail: what to show its author, a traceback for instance; bounded in length.
+        reason: short text for tables: `crashed`, `gone`, `garbage`, `not started`.
+        detail: information for the author of the agent, such as a traceback; bounded in length.
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -39,15 +39,20 @@ class AgentFault(FlagfallError):
 
 
 class HostFault(FlagfallError):
-    """The host (this program, a task, the disk) failed: the match is void, no seat pays for it."""
+    """Failure of the host (this program, a task, the disk): the match is void, and no seat is blamed."""
 
 
 MAX_HINTED_CHARS: Final = 200
-"""Longer words get no hint: to look for near ones takes time that grows with the square of the length."""
+"""Longer words get no suggestion: the search takes time quadratic in the length of the word."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for an unknown word: `; nearest: a, b`, or all that is known where nothing is near."""
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return a hint for an unknown word: `; nearest: a, b`, or all known words where none is similar.
+
+    Args:
+        word: the unknown word.
+        known: the valid words.
+    """
     names = list(known)
     if len(word) > MAX_HINTED_CHARS:
         return ""

@@ -1,10 +1,9 @@
-/* An agent that speaks the wire in C, without a library:
+/* Agent of the wire protocol in C, without a library:
 
        gcc -O2 -o bot bot.c && flagfall run --task micro1 --agent cmd:./bot
 
-   It says bytes back as it hears them. Where it is shown anything else it plays action 0. Fields come in the
-   order of docs/protocol.md: type, number, phase, observation; so what a text in an observation says cannot be
-   taken for one of them. */
+   It repeats bytes, and plays action 0 for any other observation. Fields have the order of docs/protocol.md:
+   type, number, phase, observation; so text in an observation cannot be mistaken for one of them. */
 
 #define _POSIX_C_SOURCE 200809L
 #include <ctype.h>
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands after a key, or NULL. */
+/* Text after a key, or NULL. */
 static const char *after(const char *line, const char *key) {
     const char *found = strstr(line, key);
     return found == NULL ? NULL : found + strlen(key);

@@ -1,7 +1,7 @@
-// An agent that speaks the wire in JavaScript: flagfall run --task micro1 --agent "cmd:node bot.js"
+// Agent of the wire protocol in JavaScript: flagfall run --task micro1 --agent "cmd:node bot.js"
 //
-// It says bytes back as it hears them, plays the first action that a mask allows, and else goes through all
-// actions in turn. docs/protocol.md has the wire.
+// It repeats bytes, plays the first action that a mask allows, and otherwise plays all actions in turn.
+// docs/protocol.md describes the protocol.
 
 const readline = require("node:readline");
 
@@ -12,7 +12,7 @@ function choose(ask, spaces) {
   if (space.type !== "discrete") return spaces ? spaces.nil : null;
   const shown = ask.observation;
   if (Number.isInteger(shown) && shown >= space.start && shown < space.start + space.n) return shown;
-  if (shown && shown.action_mask)  // an array of bytes: 1 for what may be played
+  if (shown && shown.action_mask)  // an array of bytes: 1 for each legal action
     return space.start + Buffer.from(shown.action_mask.data, "base64").indexOf(1);
   return space.start + (Math.abs(ask.number) % space.n);
 }

@@ -15,7 +15,7 @@ as agents of GVGAI have it.
 
 from __future__ import annotations
 
-__all__ = ["Agent", "PlayedAgent", "adapt"]
+__all__ = ["AdaptedAgent", "Agent", "adapt"]
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,10 @@ from flagfall.agents.round1.learner import is_round1_learner, learner_answer
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.tracebacks import hide_frames
 from flagfall.timing import ElapsedTimer
+
+hide_frames(__file__)
 
 Answer: TypeAlias = Callable[[Envelope], Any]
 """Gives the answer to an envelope, or an awaitable of it."""
@@ -73,7 +76,7 @@ class Agent:
 
 
 @attrs.frozen
-class PlayedAgent:
+class AdaptedAgent:
     """An agent of any kind, made uniform.
 
     Attributes:
@@ -95,7 +98,7 @@ class PlayedAgent:
     close: Callable[[], Any]
 
 
-def adapt(agent: Any, timer: ElapsedTimer) -> PlayedAgent:
+def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
     """Make an agent of any kind uniform; a class is instantiated.
 
     Raises:
@@ -122,7 +125,7 @@ def adapt(agent: Any, timer: ElapsedTimer) -> PlayedAgent:
     )
 
 
-def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> PlayedAgent:
+def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> AdaptedAgent:
     phases: dict[str, Answer] = {}
     if callable(getattr(agent, "init", None)):
         phases["init"] = _with_timer(agent.init, 1, timer, _observation)
@@ -131,7 +134,7 @@ def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> Played
         phases["result"] = _with_timer(agent.result, shown[0], timer, shown[1])
     wants = frozenset(getattr(agent, "wants", ())) | phases.keys() | {"act"}
     asked = getattr(agent, "act", None) or getattr(agent, "reply", None) or agent
-    return PlayedAgent(
+    return AdaptedAgent(
         wants=wants,
         answer=answer,
         answers_async=inspect.iscoroutinefunction(asked)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["play_seat", "settled"]
+__all__ = ["play_seat", "resolve"]
 
 import inspect
 from typing import Any
 
-from flagfall.agents.agent import AgentSeat, PlayedAgent
+from flagfall.agents.agent import AdaptedAgent, AgentSeat
+from flagfall.kernel.tracebacks import hide_frames
+
+hide_frames(__file__)
 
 
-async def play_seat(agent: PlayedAgent, seat: AgentSeat) -> None:
+async def play_seat(agent: AdaptedAgent, seat: AgentSeat) -> None:
     """Answer every turn until there are no more.
 
     Raises:
@@ -26,15 +29,15 @@ async def play_seat(agent: PlayedAgent, seat: AgentSeat) -> None:
             if envelope.phase == "act":
                 reply(await answer(envelope), envelope.number)
             else:
-                reply(await settled(agent.phases[envelope.phase](envelope)), envelope.number)
+                reply(await resolve(agent.phases[envelope.phase](envelope)), envelope.number)
     while True:
         envelope = await turn()
         if envelope.phase == "act":
             reply(answer(envelope), envelope.number)
         else:
-            reply(await settled(agent.phases[envelope.phase](envelope)), envelope.number)
+            reply(await resolve(agent.phases[envelope.phase](envelope)), envelope.number)
 
 
-async def settled(value: Any) -> Any:
+async def resolve(value: Any) -> Any:
     """What a method gave, awaited if it is to be."""
     return await value if inspect.isawaitable(value) else value

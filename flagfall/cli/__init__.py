@@ -1,14 +1,14 @@
-"""The command `flagfall`: one command a file; here are only the list of them and what errors come to.
+"""The command `flagfall`: the list of commands, one file each, and the exit codes of errors.
 
-Exit codes, of every command:
+Exit codes of every command:
 
 | code | meaning |
 |---|---|
-| 0 | it was done. Agents that were late, illegal or out are results, not errors |
-| 1 | the host failed (a task, the disk, this program), or `verify` or a check found something |
-| 2 | what was asked for cannot be; nothing was played or written |
-| 128 + n | ended by signal n: 129 where the terminal was closed, 130 for Ctrl-C, 143 for SIGTERM; what was
-played is printed and recorded |
+| 0 | success. Agents that were late, illegal or disqualified are results, not errors |
+| 1 | the host failed (a task, the disk, this program), or `verify` or a check found a difference |
+| 2 | the request is invalid; nothing was played or written |
+| 128 + n | ended by signal n: 129 for a closed terminal, 130 for Ctrl-C, 143 for SIGTERM; what was played
+until then is printed and recorded |
 """
 
 from __future__ import annotations
@@ -38,45 +38,45 @@ BAD_USAGE: Final = 2
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 
 _HELP: Final = """\
-Matches of agents and tasks, under deadlines that the kernel enforces.
+Play matches of agents and tasks under deadlines that the kernel enforces.
 
-Exit codes: 0 done (agents that were late or out are results, not errors), 1 the host failed or `verify`
-found a difference, 2 what was asked for cannot be (nothing was played or written), 130 ended by Ctrl-C,
+Exit codes: 0 success (agents that were late or disqualified are results, not errors), 1 the host failed
+or `verify` found a difference, 2 invalid request (nothing was played or written), 130 ended by Ctrl-C,
 143 by SIGTERM, 129 by a closed terminal.
 """
 
 _COMMANDS: Final = {
-    "run": "Play agents on tasks, under a time control, and print how they did.",
-    "tournament": "Play a tournament: who meets whom, how sure the ranking is, and whose fault it was.",
-    "ctl": "Look at a tournament that is being played, or steer it.",
-    "verify": "Execute a recorded match again, and compare it.",
-    "transcript": "Print what was said in a match, one JSON object a line.",
-    "results": "Print the figures of a recorded match, or the standings of a tournament.",
-    "curriculum": "Let a byte agent learn task after task, and print which it learned and how soon.",
-    "gvgai": "GVGAI's learning track: train, validate, serve clients, hold a contest.",
-    "tasks": "List the tasks.",
-    "agents": "List the sample agents, and tell how to name your own.",
-    "agent": "The agent's end of a match that somebody else holds: serve.",
-    "check-agent": "Examine an agent: how fast it is, whether it lasts, whether it plays by the rules.",
-    "check-host": "Play agents that do what none should, and print what becomes of them on this machine.",
+    "run": "Play agents on tasks under a time control, and print the results.",
+    "tournament": "Play a tournament from a plan file, and print the standings.",
+    "ctl": "Show or control a running tournament.",
+    "verify": "Execute a recorded match again, and report the first difference.",
+    "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
+    "results": "Print the statistics of a recorded match, or the standings of a tournament.",
+    "curriculum": "Let a byte agent learn one task after another, and print which it learned.",
+    "gvgai": "GVGAI's learning track: train, validate, serve clients, run a contest.",
+    "tasks": "List the tasks by family.",
+    "agents": "List the sample agents, and show how to name your own.",
+    "agent": "Run the agent's side of a match on another host: serve.",
+    "check-agent": "Examine an agent: speed, stability, and whether it keeps to the rules.",
+    "check-host": "Play misbehaving agents on this machine, and print how each host handles them.",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run one command, and return its exit code.
 
     Args:
-        arguments: the words after `flagfall`; by default those that the program was started with.
+        arguments: the words after `flagfall`; by default those of the command line.
 
     Returns:
-        The exit code.
+        One of the exit codes above.
     """
     from cyclopts import CycloptsError
 
     ended = Ended()
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # what the terminal cannot show is told in ASCII
+        if isinstance(stream, TextIOWrapper):  # escapes for what the terminal cannot encode
             stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _app(called: Sequence[str]) -> App:
-    """The commands; only the one that is called is imported, and has all of its help."""
+    """Return the application; only the command that is called is imported, and only it has its full help."""
     from importlib.metadata import version
 
     from cyclopts import App
@@ -122,7 +122,7 @@ def _app(called: Sequence[str]) -> App:
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
-    """A warning in one line; which line of which file warned is of no use to who plays."""
+    """Print a warning in one line, without the file and line that issued it."""
     print(f"flagfall: warning: {_COLOUR.sub('', str(message))}", file=sys.stderr)
 
 
@@ -132,13 +132,13 @@ def _failed(error: Exception, code: int) -> int:
 
 
 def _reader_gone(error: OSError) -> int:
-    """Return the exit code where output could not be written, because its reader is gone.
+    """Return the exit code for output that could not be written because its reader has closed it.
 
-    A reader such as `| head` has seen enough: no error, and none later, when Python flushes. A terminal that
-    was closed is like SIGHUP.
+    A reader such as `| head` that has seen enough is not an error, nor is the later flush by Python. A closed
+    terminal counts as SIGHUP.
 
     Raises:
-        OSError: it is something else.
+        OSError: the error has another cause.
     """
     if error.errno == errno.EIO and release_terminal():
         return SIGNALLED + signal.SIGHUP
@@ -149,7 +149,7 @@ def _reader_gone(error: OSError) -> int:
 
 
 def discard_output() -> None:
-    """Send further output nowhere: its reader (`| head`) has gone, which is no error, also not at the end."""
+    """Discard further output, as its reader (`| head`) has gone; the flush at exit then succeeds."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -26,7 +26,7 @@ import attrs
 from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
 
 from flagfall.configfile.problems import KeyPath, Problems
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.kernel.safe_values import safe_repr
 
 _T = TypeVar("_T")
@@ -147,7 +147,7 @@ def _flag(value: Any, _: Any) -> bool:
 def _choice(value: Any, kind: Any) -> Any:
     known = get_args(kind)
     if not isinstance(value, str) or value not in known:
-        hint = nearest(value, known) if isinstance(value, str) else f"; known: {', '.join(known)}"
+        hint = suggest(value, known) if isinstance(value, str) else f"; known: {', '.join(known)}"
         raise UsageError(f"unknown value {safe_repr(value)}{hint}")
     return value
 

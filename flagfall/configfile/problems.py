@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.kernel.safe_values import safe_repr
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -72,7 +72,7 @@ class Problems:
             word: the value found in the file, of any type.
             known: all words that have a meaning there.
         """
-        hint = nearest(word, known) if isinstance(word, str) else "; it should be a text"
+        hint = suggest(word, known) if isinstance(word, str) else "; it should be a text"
         if len(hint) > _MAX_HINT_CHARS:  # no word is near; the whole list would bury the other problems
             hint = ""
         shown = repr(word) if isinstance(word, str) else safe_repr(word)

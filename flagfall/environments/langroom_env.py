@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.langroom.batch import RoomBatch
 from flagfall.tasks.langroom.images import ImageCache, Picture, image_cache
 from flagfall.tasks.langroom.log_image import LogHistory, log_image, room_as_text
@@ -318,7 +318,7 @@ def _check_count(rooms: Any) -> None:
 
 def _checked_mode(mode: str | None, known: Sequence[str]) -> str | None:
     if mode is not None and mode not in known:
-        raise UsageError(f"render_mode={mode!r}: unknown mode{nearest(str(mode), known)}")
+        raise UsageError(f"render_mode={mode!r}: unknown mode{suggest(str(mode), known)}")
     return mode
 
 
@@ -327,4 +327,4 @@ def _checked_autoreset(mode: AutoresetMode | str) -> AutoresetMode:
         return AutoresetMode(mode)
     except ValueError:
         known = [known.value for known in AutoresetMode]
-        raise UsageError(f"autoreset_mode={mode!r}: unknown mode{nearest(str(mode), known)}") from None
+        raise UsageError(f"autoreset_mode={mode!r}: unknown mode{suggest(str(mode), known)}") from None

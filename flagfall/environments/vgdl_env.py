@@ -12,7 +12,7 @@ from typing import Any
 
 from flagfall.environments.gymnasium_env import TaskEnv
 from flagfall.tasks.vgdl.task import VgdlTask
-from flagfall.tasks.vgdl.task_id import USUAL_BLOCK, TaskId
+from flagfall.tasks.vgdl.task_id import DEFAULT_BLOCK, TaskId
 
 
 class VgdlEnv(TaskEnv):
@@ -42,8 +42,8 @@ class VgdlEnv(TaskEnv):
         level: int | str = 0,
         *,
         observation: str = "planes",
-        block: int | None = USUAL_BLOCK,
-        pixels: int = USUAL_BLOCK,
+        block: int | None = DEFAULT_BLOCK,
+        pixels: int = DEFAULT_BLOCK,
         render_mode: str | None = None,
     ) -> None:
         chosen = TaskId(game, str(level), observation, block, pixels)

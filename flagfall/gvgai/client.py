@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from flagfall.agents.agent import PlayedAgent, adapt
-from flagfall.agents.loop import settled
+from flagfall.agents.agent import AdaptedAgent, adapt
+from flagfall.agents.loop import resolve
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.gvgai.protocol.framing import Message, Replier
 from flagfall.gvgai.protocol.keywords import (
@@ -138,7 +138,7 @@ class _Visit:
         self._seed = seed
         self._now = now
         self._timer = ElapsedTimer(now)
-        self._played: PlayedAgent | None = None
+        self._played: AdaptedAgent | None = None
         self._report = report
         self._began_ns = 0
         self._score = 0.0
@@ -167,7 +167,7 @@ class _Visit:
             return self._report
         finally:
             if self._played is not None:
-                await settled(self._played.close())
+                await resolve(self._played.close())
         return self._report
 
     async def _answer(self, message: Message) -> str:
@@ -185,14 +185,14 @@ class _Visit:
         try:
             self._played = adapt(self._agent, self._timer)
             briefing = Briefing(0, 1, self._seed, str(self._control))
-            await settled(self._played.start(briefing))
+            await resolve(self._played.start(briefing))
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
         if self._played.run is not None:
             raise UsageError("an agent that plays its seat itself (`run`) cannot visit a server")
         return START_FAILED if self._is_late() else START_DONE
 
-    async def _init(self, played: PlayedAgent, came: Arrived) -> str:
+    async def _init(self, played: AdaptedAgent, came: Arrived) -> str:
         self._validates = came.is_validation
         self._score = 0.0
         if "init" not in played.phases:
@@ -201,7 +201,7 @@ class _Visit:
         await self._ask(played.phases["init"], "init", came.state)
         return INIT_FAILED if self._is_late() else _INIT_DONE
 
-    async def _act(self, played: PlayedAgent, came: Arrived) -> str:
+    async def _act(self, played: AdaptedAgent, came: Arrived) -> str:
         self._report.ticks += 1
         self._set_timer(self._limit(self._control.act))
         action = await self._ask(played.answer, "act", came.state)
@@ -215,7 +215,7 @@ class _Visit:
             return action_word("NIL")
         return action_word(action)
 
-    async def _end(self, played: PlayedAgent, came: Arrived) -> str:
+    async def _end(self, played: AdaptedAgent, came: Arrived) -> str:
         state = came.state
         self._report.games.append((self._validates, state.game_winner, state.game_score, state.game_tick))
         answer = None
@@ -229,7 +229,7 @@ class _Visit:
     async def _ask(self, how: Callable[[Envelope], Any], phase: Phase, state: StateObservation) -> Any:
         reward, self._score = state.game_score - self._score, state.game_score
         try:
-            return await settled(how(Envelope(self._report.ticks, state, reward, phase)))
+            return await resolve(how(Envelope(self._report.ticks, state, reward, phase)))
         except Exception as error:
             raise AgentFault("crashed", agent_traceback(error)) from error
 

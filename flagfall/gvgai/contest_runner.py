@@ -14,7 +14,7 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, agent_label, play_track
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.contest import Contest
+    from flagfall.kernel.hosting import LocalHostKind
     from flagfall.kernel.sinks import Sink
-    from flagfall.playing import HostKind
     from flagfall.tasks.vgdl.learning_track import TrackRules
 
 
@@ -86,7 +86,7 @@ def fixtures(
             label = agent_label(agent)
             name = label if labels[label] == 1 else agent
             number = len(planned)
-            path = None if journal is None else numbered(journal, number, len(games) * len(agents))
+            path = None if journal is None else series_path(journal, number, len(games) * len(agents))
             if path is not None:
                 Journal.check(path)
             planned.append(Fixture(number, setup, agent, name, game_seed, path))
@@ -98,7 +98,7 @@ async def play_series(
     times: TrackTimes,
     contest: Contest,
     *,
-    host: HostKind | None = None,
+    host: LocalHostKind | None = None,
     isolation: Isolation | None = None,
     sinks: Callable[[Fixture], Sequence[Sink]] = lambda _fixture: (),
     stop: trio.Event | None = None,

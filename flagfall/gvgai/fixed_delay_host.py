@@ -10,10 +10,10 @@ import attrs
 import trio
 
 from flagfall.agents.hosts.in_loop import LoopHost
-from flagfall.agents.loop import settled
+from flagfall.agents.loop import resolve
 
 if TYPE_CHECKING:
-    from flagfall.agents.agent import PlayedAgent
+    from flagfall.agents.agent import AdaptedAgent
     from flagfall.kernel.channels.envelope import Envelope
     from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.seat import Seat
@@ -34,11 +34,11 @@ class PonderingHost(LoopHost):
         super().__init__(agent, name)
         self._seconds = think_ns / _NS
 
-    async def _start(self, seat: Seat, briefing: Briefing) -> PlayedAgent:
+    async def _start(self, seat: Seat, briefing: Briefing) -> AdaptedAgent:
         played = await super()._start(seat, briefing)
 
         async def answer(envelope: Envelope) -> Any:
             await trio.sleep(self._seconds)
-            return await settled(played.answer(envelope))
+            return await resolve(played.answer(envelope))
 
         return attrs.evolve(played, answer=answer, answers_async=True)

@@ -6,20 +6,20 @@ __all__ = ["ConnectedHost", "ProgramHost", "control_of_client"]
 
 import socket
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
 
 from flagfall.agents.command_line import split_command
 from flagfall.agents.process.isolation import NO_ISOLATION, Isolation
-from flagfall.agents.process.supervised import Guarded, play_guarded
+from flagfall.agents.process.supervised import SupervisedProcess, run_supervised
 from flagfall.agents.process.visible import code_of_command
 from flagfall.gvgai.server_session import GOODBYE_SECONDS, Talk
-from flagfall.kernel.channels.pipes import BytePipe, TcpPipe
+from flagfall.kernel.channels.pipes import PipeStream, TcpStream
 
 if TYPE_CHECKING:
-    from flagfall.kernel.hosting import Briefing
+    from flagfall.kernel.hosting import Briefing, HostKind
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.learning_track import Track
     from flagfall.timing import TimeControl
@@ -44,7 +44,7 @@ class ConnectedHost:
         name: for tables and records.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "remote"
 
     def __init__(self, connection: socket.socket, track: Track, name: str) -> None:
         self.name = name
@@ -53,7 +53,7 @@ class ConnectedHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        pipe = TcpPipe(self._connection)
+        pipe = TcpStream(self._connection)
         talk = Talk(pipe, self._track)
         try:
             await _play(talk, seat)
@@ -84,7 +84,7 @@ class ProgramHost:
         UsageError: there is no such program.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "process"
 
     def __init__(self, command: str, track: Track, name: str, isolation: Isolation = NO_ISOLATION) -> None:
         self.name = name
@@ -96,16 +96,16 @@ class ProgramHost:
     async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
         play = partial(self._play_program, seat)
-        await play_guarded(self._command, self._isolation, seat, play, shown=self._shown)
+        await run_supervised(self._command, self._isolation, seat, play, shown=self._shown)
 
-    async def _play_program(self, seat: Seat, guarded: Guarded, pipe: BytePipe) -> None:
+    async def _play_program(self, seat: Seat, supervised: SupervisedProcess, pipe: PipeStream) -> None:
         if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = guarded.cpu_clock()
+            seat.cpu_clock = supervised.cpu_clock()
         talk = Talk(pipe, self._track)
         await _play(talk, seat)
         await talk.finish()
         pipe.close()  # the end of its input, for a client that does not know `FINISH`
-        await guarded.has_ended(GOODBYE_SECONDS)
+        await supervised.wait_for_exit(GOODBYE_SECONDS)
 
 
 async def _play(talk: Talk, seat: Seat) -> None:
@@ -116,7 +116,7 @@ async def _play(talk: Talk, seat: Seat) -> None:
     await talk.play(seat, start)
 
 
-async def _part(pipe: TcpPipe) -> None:
+async def _part(pipe: TcpStream) -> None:
     """Let the client read the last message; to close a socket that holds unread lines would lose it."""
     pipe.end_output()
     with trio.move_on_after(GOODBYE_SECONDS):

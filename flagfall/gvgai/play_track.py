@@ -19,19 +19,19 @@ import attrs
 import trio
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.process.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
-from flagfall.agents.registry import agent_name, load_agent
-from flagfall.agents.spec import PROGRAM, foreign_name, is_track_client, track_client_command
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, NO_ISOLATION, Isolation
+from flagfall.agents.registry import load_agent
+from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.errors import UsageError
 from flagfall.gvgai.clients.host import ClientHost, ready
 from flagfall.gvgai.fixed_delay_host import PonderingHost
 from flagfall.gvgai.hosts import ProgramHost, control_of_client
 from flagfall.gvgai.sample_players import PLAYERS
 from flagfall.gvgai.track_statistics import TrackFigures, TrackSink
-from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.hosting import AgentHost, LocalHostKind
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.playing import HostKind, host_agent
 from flagfall.recording.journal.writer import Journal
 from flagfall.timing import TimeControl, VirtualClock
 from flagfall.timing.durations import S
@@ -109,7 +109,7 @@ async def play_track(
     agent: Any,
     times: TrackTimes,
     *,
-    host: HostKind | None = None,
+    host: LocalHostKind | None = None,
     isolation: Isolation | None = None,
     name: str | None = None,
     seed: int = 0,
@@ -170,10 +170,10 @@ def agent_label(agent: Any) -> str:
     """A short name for tables."""
     if not isinstance(agent, str):
         return getattr(agent, "__name__", None) or type(agent).__name__
-    if is_track_client(agent):
-        split_command(track_client_command(agent))
-        return foreign_name(agent)
-    return agent_name(agent)
+    spec = AgentSpec.parse(agent)
+    if spec.scheme in TRACK_CLIENTS:
+        split_command(spec.target)
+    return spec.name
 
 
 def host_track_client(agent: str, track: Track, name: str, isolation: Isolation | None = None) -> AgentHost:
@@ -189,17 +189,17 @@ def host_track_client(agent: str, track: Track, name: str, isolation: Isolation 
     Raises:
         UsageError: there is no such program, or it cannot be kept apart like that.
     """
-    command = track_client_command(agent)
-    if agent.startswith(PROGRAM):
-        return ProgramHost(command, track, name, isolation or NO_ISOLATION)
-    return ClientHost(command, track, name, isolation or USUAL_ISOLATION)
+    spec = AgentSpec.parse(agent)
+    if spec.scheme == "program":
+        return ProgramHost(spec.target, track, name, isolation or NO_ISOLATION)
+    return ClientHost(spec.target, track, name, isolation or DEFAULT_ISOLATION)
 
 
 def seat_agent(
     agent: Any,
     track: Track,
     times: TrackTimes,
-    host: HostKind | None,
+    host: LocalHostKind | None,
     name: str,
     isolation: Isolation | None = None,
 ) -> AgentHost:
@@ -219,7 +219,7 @@ def seat_agent(
         UsageError: there is no such agent, or it cannot run there.
     """
     virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
-    if isinstance(agent, str) and is_track_client(agent):
+    if isinstance(agent, str) and AgentSpec.parse(agent).scheme in TRACK_CLIENTS:
         if virtual or host not in {None, "process"}:
             raise UsageError(
                 f"{agent}: a GVGAI client is a process and lives in real time: leave host and clock out"
@@ -231,7 +231,7 @@ def seat_agent(
         player = PLAYERS[agent]
         if host == "process":
             return host_agent(
-                f"{player.__module__}:{player.__name__}", host, name, isolation or USUAL_ISOLATION
+                f"{player.__module__}:{player.__name__}", host, name, isolation or DEFAULT_ISOLATION
             )
         agent = player
     if virtual and not times.think_ns and track.rules.games is None:
@@ -241,4 +241,4 @@ def seat_agent(
         )
     if times.think_ns and host == "task":
         return PonderingHost(load_agent(agent) if isinstance(agent, str) else agent, name, times.think_ns)
-    return host_agent(agent, host, name, isolation or USUAL_ISOLATION)
+    return host_agent(agent, host, name, isolation or DEFAULT_ISOLATION)

@@ -20,7 +20,7 @@ from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,7 +183,7 @@ class TrackServer:
             number=number,
             name=f"client {number}",
             seed=self._seed if number == 0 else derive_seed(self._seed, "session", number),
-            journal=None if self._journal is None else numbered(self._journal, number, self._limit or 2),
+            journal=None if self._journal is None else series_path(self._journal, number, self._limit or 2),
         )
         self.sessions.append(session)
         return session

@@ -38,7 +38,7 @@ from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.channels.envelope import Envelope
-    from flagfall.kernel.channels.pipes import BytePipe
+    from flagfall.kernel.channels.pipes import PipeStream
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.learning_track import Track
 
@@ -63,7 +63,7 @@ class Talk:
         asker: the lines of the session.
     """
 
-    def __init__(self, pipe: BytePipe, track: Track) -> None:
+    def __init__(self, pipe: PipeStream, track: Track) -> None:
         self.asker = Asker()
         self._pipe = pipe
         self._track = track

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 __all__ = [
-    "BURST_TURNS",
     "CPU_WALL_FACTOR",
     "HEARING_NS",
     "LOOK_AGAIN_NS",
@@ -14,12 +13,6 @@ __all__ = [
 ]
 
 from typing import Final
-
-BURST_TURNS: Final = 8
-"""After this many turns in a row an agent that never waits lets the rest of the loop run.
-
-A pass of trio's loop costs about as much as two turns, so eight keep its share below a fifth, while a
-deadline next door waits less than 0.1 ms for each busy match."""
 
 MAX_NAMED_TURN: Final = 2**53
 """The largest number of a turn that is recorded as an agent names it, where there never was such a turn: what

@@ -15,7 +15,7 @@ from operator import sub
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from flagfall.events import Event, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, TurnsPlayed
-from flagfall.kernel.sinks import BatchSink, Sink
+from flagfall.kernel.sinks import Sink, is_batch_sink
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
@@ -44,35 +44,35 @@ class EventDispatcher:
 
     Attributes:
         sink_failed: called with what a sink raised.
-        looked_at: there are sinks.
-        watched: there are sinks that take every turn as an event, when it is played.
+        has_sinks: there are sinks.
+        has_event_sinks: there are sinks that take every turn as an event, when it is played.
         held: the plain turns that are held back, five values each: time on the match's clock,
-            observation, reward, action, time spent. Whoever adds one calls `hand_over` when it is
+            observation, reward, action, time spent. Whoever adds one calls `flush_held` when it is
             `HELD_VALUES` long. `None` where no turn is held back.
         first_held: the number of the first of them; set by whoever adds it.
     """
 
     def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
         self.sink_failed: Callable[[Exception], None] = lambda _error: None
-        self.looked_at = bool(sinks)
+        self.has_sinks = bool(sinks)
         self._origin_ns = origin_ns
         self._solo = solo
         self._sinks = tuple(sinks)
-        takers = [sink for sink in sinks if solo and not paced and isinstance(sink, BatchSink)]
+        takers = [sink for sink in sinks if solo and not paced and is_batch_sink(sink)]
         self._takers = tuple(sink.write_batch for sink in takers)
         self._watchers = tuple(sink for sink in sinks if not any(sink is taker for taker in takers))
-        self.watched = bool(self._watchers)
+        self.has_event_sinks = bool(self._watchers)
         self.held: list[Any] | None = [] if takers else None
         self.first_held = 0
         for taker in takers:
-            taker.set_flush(self.hand_over)
+            taker.set_flush(self.flush_held)
         self._turn: dict[int, TurnPlayed] = {}
         self._incidents: list[Incident] = []
 
-    def tell(self, event: Event) -> None:
+    def dispatch(self, event: Event) -> None:
         """Give an event to whoever looks; a failure of theirs goes to the environment."""
         if self.held:
-            self.hand_over()
+            self.flush_held()
         self._give(self._sinks, event)
 
     def _give(self, takers: Sequence[Callable[[Any], None]], what: Any) -> None:
@@ -82,7 +82,7 @@ class EventDispatcher:
             except Exception as error:  # noqa: BLE001 - it must not strike the agent whose turn it is
                 self.sink_failed(error)
 
-    def hand_over(self) -> None:
+    def flush_held(self) -> None:
         """Give the turns that are held back to those who take many at a time."""
         held = self.held
         if held:
@@ -97,8 +97,8 @@ class EventDispatcher:
     def note(self, incident: Incident) -> None:
         """Record an incident, at its place."""
         if self._solo:
-            self.tell(incident)
-        elif self.looked_at:
+            self.dispatch(incident)
+        elif self.has_sinks:
             self._incidents.append(incident)
 
     def add(self, record: TurnPlayed, *, held: bool) -> None:
@@ -115,12 +115,12 @@ class EventDispatcher:
         elif held:
             self._give(self._watchers, record)
         else:
-            self.tell(record)
+            self.dispatch(record)
 
-    def tell_turn(self) -> None:
+    def end_turn(self) -> None:
         """The turn is complete."""
         for number in sorted(self._turn):
-            self.tell(self._turn[number])
+            self.dispatch(self._turn[number])
         self._turn.clear()
 
     def forget_turn(self) -> None:
@@ -132,4 +132,4 @@ class EventDispatcher:
         ready = [i for i in self._incidents if i.at_ns < before_ns]
         self._incidents = [i for i in self._incidents if i.at_ns >= before_ns]
         for incident in sorted(ready, key=lambda i: (i.at_ns, -1 if i.seat is None else i.seat)):
-            self.tell(incident)
+            self.dispatch(incident)

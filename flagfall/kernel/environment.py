@@ -1,27 +1,75 @@
-"""The scheduler actor: gives tasks for outcomes, over memory channels."""
+"""The environment, an actor that drives the script of a match, and the scheduler actor beside it.
+
+The environment hosts the tasks one after another: it takes what the script requests to the referee (turns and
+phases), to the scheduler actor (the next task, over memory channels) or to the task itself (one that is an
+actor). It books outcomes, and closes everything at the end.
+"""
 
 from __future__ import annotations
 
-__all__ = ["schedule"]
+__all__ = ["Environment", "MatchSetup"]
 
 import inspect
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
+import attrs
 import trio
 
-from flagfall.kernel.outcomes import Outcome
+from flagfall.errors import HostFault, UsageError
+from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, TaskEnded, TaskStarted
+from flagfall.kernel.actor_turns import ActorTurns, run_actor
+from flagfall.kernel.async_referee import AsyncReferee
+from flagfall.kernel.dispatcher import EventDispatcher
+from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats
+from flagfall.kernel.pace import Pace
+from flagfall.kernel.referee import Referee
+from flagfall.kernel.requests import (
+    Actions,
+    ActorResult,
+    MatchCut,
+    NextTask,
+    Pause,
+    PhaseRequest,
+    RunTask,
+    Stop,
+    TaskExpired,
+    TaskTimeout,
+)
 from flagfall.kernel.roles import SchedulerRole, TaskRole
+from flagfall.kernel.script import match_script
+from flagfall.kernel.seating import Seating
+from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
+from flagfall.kernel.spaces import spaces_of
+from flagfall.timing import TimeControl, Timekeeper
 
 
-async def schedule(
+@attrs.frozen
+class MatchSetup:
+    """The parts and rules of one match; see `flagfall.kernel.match.play_match`."""
+
+    scheduler: SchedulerRole
+    hosts: Sequence[AgentHost]
+    control: TimeControl
+    seed: int
+    steps: int | None
+    tick_ns: int | None
+    sinks: Sequence[Sink]
+
+
+async def _run_scheduler(
     scheduler: SchedulerRole,
-    outcomes: trio.abc.ReceiveChannel[Outcome | None],
-    assignments: trio.abc.SendChannel[TaskRole | None],
+    outcomes: trio.MemoryReceiveChannel[Outcome | None],
+    assignments: trio.MemorySendChannel[TaskRole | None],
 ) -> None:
-    """Answer every outcome with the next task, `None` when there are no more.
+    """Answer every outcome with the next task, `None` when there are no more: the scheduler actor.
 
     The first thing received is `None`: nothing has been played yet. A scheduler that has something to
-    wait for gives `async next_task`, else everything is a plain call.
+    wait for has `async next_task`, else everything is a plain call.
     """
     async with outcomes, assignments:
         async for outcome in outcomes:
@@ -29,3 +77,322 @@ async def schedule(
                 scheduler.report(outcome)
             task: Any = scheduler.next_task()
             await assignments.send(await task if inspect.isawaitable(task) else task)
+
+
+class Environment:
+    """The actor that hosts the tasks of one match.
+
+    Args:
+        setup: the parts and rules of the match.
+        keeper: the deadlines of the event loop, and what it has lost.
+    """
+
+    def __init__(self, setup: MatchSetup, keeper: Timekeeper) -> None:
+        self._setup = setup
+        self._keeper = keeper
+        self._origin_ns = keeper.now()
+        self._fault: HostFault | UsageError | None = None
+        self._task_stats: dict[str, TaskStats] = {}
+        self._task_id = ""
+        self._writers = [sink for sink in setup.sinks if is_writing_sink(sink)]
+        seats, tick_ns = len(setup.hosts), setup.tick_ns
+        self._dispatcher = EventDispatcher(
+            setup.sinks, self._origin_ns, solo=seats == 1, paced=tick_ns is not None
+        )
+        self._dispatcher.sink_failed = self._sink_failed
+        self._referee = Referee(self._dispatcher, keeper.now, origin_ns=self._origin_ns, steps=setup.steps)
+        if tick_ns is not None:  # a tick comes after the limits of all seats
+            self._referee.pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
+        self._turns = AsyncReferee(self._referee)
+        self._seating = Seating(setup.hosts, setup.control, setup.seed, keeper, self._referee, self._void_for)
+        # Around the wait for a scheduler.
+        self._scheduling: trio.CancelScope | None = None
+
+    # The match.
+
+    async def play(self, stop: trio.Event | None, header: dict[str, Any]) -> MatchResult:
+        """Play the match to its end.
+
+        Args:
+            stop: when it is set, the match ends before the next turn, with reason `stopped`.
+            header: fields of `MatchStarted` that say how to build the match again.
+
+        Raises:
+            HostFault: something that is not an agent failed; what was recorded stays.
+            UsageError: a host cannot play its agent as asked.
+        """
+        reason = "stopped"
+        owed: Any = 0
+        async with trio.open_nursery() as writers:
+            try:
+                for sink in self._writers:
+                    sink.attach(self._referee.pause, self._keeper.real_work)
+                    writers.start_soon(self._write, sink)
+                self._record(MatchStarted, **self._header(header))
+                reason, owed = await self._play_with_agents(stop)
+            except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
+                self._void(f"{type(error).__name__}: {error}", error)
+            finally:
+                self._close(reason, owed)
+        if self._fault is not None:
+            raise self._fault
+        return self._result(reason)
+
+    async def _play_with_agents(self, stop: trio.Event | None) -> tuple[str, Any]:
+        async with trio.open_nursery() as nursery:
+            self._seating.start(nursery)
+            if stop is not None:
+                nursery.start_soon(self._stop_when, stop)
+            outcomes, outcomes_in = trio.open_memory_channel[Outcome | None](0)
+            assignments_out, assignments = trio.open_memory_channel[TaskRole | None](0)
+            nursery.start_soon(self._schedule, outcomes_in, assignments_out)
+            try:
+                return await self._run_script(outcomes, assignments)
+            except Exception as error:  # noqa: BLE001 - kept, and raised when everything is closed
+                self._task_failed(error)
+                return "void", 0
+            finally:
+                await self._seating.close()
+                nursery.cancel_scope.cancel()
+
+    async def _schedule(
+        self,
+        outcomes: trio.MemoryReceiveChannel[Outcome | None],
+        assignments: trio.MemorySendChannel[TaskRole | None],
+    ) -> None:
+        try:
+            self._setup.scheduler.set_seed(derive_seed(self._setup.seed, "scheduler"))
+            await _run_scheduler(self._setup.scheduler, outcomes, assignments)
+        except Exception as error:  # noqa: BLE001 - whatever a scheduler does, no agent pays for it
+            self._void(f"task scheduler: {type(error).__name__}: {error}", error)
+
+    # The script.
+
+    async def _run_script(  # noqa: C901 - one branch for each kind of request
+        self,
+        outcomes: trio.MemorySendChannel[Outcome | None],
+        assignments: trio.MemoryReceiveChannel[TaskRole | None],
+    ) -> tuple[str, Any]:
+        """Answer the script's requests until there are no more tasks or the match is stopped.
+
+        Returns:
+            Why the match ended, and the reward that is owed then.
+        """
+        started = await self._start_seats()
+        if isinstance(started, Stop):
+            return started.reason, 0
+        script = match_script(self._setup.seed)
+        request = next(script)
+        try:
+            while True:
+                if type(request) is tuple:
+                    request = await self._turns.play_turns(script.send, request)
+                elif isinstance(request, NextTask):
+                    task = await self._next_task(request, outcomes, assignments)
+                    if isinstance(task, Stop):
+                        return task.reason, 0
+                    if task is None:
+                        await self._pay_at_the_end(request.owed)
+                        return "finished", request.owed
+                    request = script.send(task)
+                elif isinstance(request, Pause):
+                    await self._drain()
+                    request = request.request
+                elif isinstance(request, TaskExpired):
+                    request = script.throw(TaskTimeout)
+                elif isinstance(request, RunTask):
+                    request = script.send(await self._run_actor(request))
+                else:
+                    answers = await self._turns.ask_all(request)
+                    request = answers if isinstance(answers, Stop) else script.send(answers)
+                if isinstance(request, Stop):
+                    self._cut_task(script)
+                    return request.reason, 0
+        finally:
+            script.close()
+
+    async def _start_seats(self) -> Mapping[int, Any] | Stop:
+        tasks = getattr(self._setup.scheduler, "tasks", ())
+        if isinstance(tasks, Sequence) and tasks and isinstance(tasks[0], TaskRole):
+            self._show(tasks[0])
+            if any(host.kind in {"process", "remote"} for host in self._setup.hosts):
+                with suppress(Exception):  # it comes again when they are sent, and is reported then
+                    spaces_of(tasks[0], 0)  # what describing them imports is no agent's time
+        answers = await self._turns.ask_all(PhaseRequest("start"))
+        if not isinstance(answers, Stop):
+            for seat, host in zip(self._seating.seats, self._setup.hosts, strict=True):
+                if seat.disqualified is None:
+                    self._record(SeatReady, seat.number, seat.stats.start_ns, host.kind)
+        return answers
+
+    async def _next_task(
+        self,
+        request: NextTask,
+        outcomes: trio.MemorySendChannel[Outcome | None],
+        assignments: trio.MemoryReceiveChannel[TaskRole | None],
+    ) -> TaskRole | Stop | None:
+        outcome = None if request.outcome is None else self._book(request.outcome)
+        if self._referee.stopped is not None:
+            return self._referee.stopped
+        task: TaskRole | None = None
+        with trio.CancelScope() as self._scheduling:
+            try:
+                await outcomes.send(outcome)
+                task = await assignments.receive()
+            except (trio.BrokenResourceError, trio.EndOfChannel):
+                await trio.sleep_forever()  # it broke down: `_schedule` says why, and ends this
+        if self._scheduling.cancelled_caught:
+            return self._referee.stopped
+        if task is not None:
+            self._begin(task, request)
+        return task
+
+    def _begin(self, task: TaskRole, request: NextTask) -> None:
+        self._task_id = task.id
+        seats = len(self._setup.hosts)
+        if len(task.players) != seats:
+            raise UsageError(f"it seats {len(task.players)} agents, and {seats} are here")
+        self._referee.set_task(task)
+        self._show(task)
+        self._record(TaskStarted, task.id, request.index, request.seed)
+
+    def _show(self, task: TaskRole) -> None:
+        for seat in self._seating.seats:
+            seat.task = task
+
+    async def _run_actor(self, request: RunTask) -> ActorResult:
+        """Run a task that is an actor: here, in the environment's own actor, which parks between turns."""
+        task: Any = request.task
+        return await run_actor(task, ActorTurns(self._play_turn, request.owed))
+
+    async def _play_turn(self, observation: Any, reward: Any) -> Actions:
+        if self._referee.end_pause():
+            await self._drain()
+        return await self._turns.ask(observation, reward)
+
+    def _cut_task(self, script: Any) -> None:
+        """End the script in the middle of a task, and book what was played of it."""
+        try:
+            request = script.throw(MatchCut)
+        except MatchCut:
+            return
+        if isinstance(request, NextTask) and request.outcome is not None:
+            self._book(request.outcome)
+
+    async def _pay_at_the_end(self, owed: Any) -> None:
+        """Show the agents the reward for their last action, for which no observation follows."""
+        if owed:
+            await self._turns.ask_all(PhaseRequest("result", None, owed))
+
+    # Records.
+
+    def _record(self, kind: type[Event], *args: Any, **fields: Any) -> None:
+        self._dispatcher.dispatch(kind(self._keeper.now() - self._origin_ns, *args, **fields))
+
+    def _book(self, outcome: Outcome) -> Outcome:
+        """Count and record the outcome of a task; return it with its time."""
+        outcome = attrs.evolve(outcome, at_ns=self._keeper.now() - self._origin_ns)
+        self._task_stats.setdefault(outcome.task, TaskStats(outcome.task)).add(outcome)
+        ended = TaskEnded(
+            outcome.at_ns,
+            outcome.task,
+            outcome.index,
+            outcome.result,
+            outcome.reward,
+            outcome.steps,
+            outcome.ended,
+            outcome.metrics,
+            outcome.answers,
+        )
+        self._dispatcher.dispatch(ended)
+        return outcome
+
+    def _header(self, header: dict[str, Any]) -> dict[str, Any]:
+        setup = self._setup
+        begun = None if self._keeper.virtual else datetime.now(UTC).isoformat(timespec="microseconds")
+        return {
+            "schema": SCHEMA,
+            "flagfall": header.pop("flagfall", ""),
+            "tasks": header.pop("tasks", ()),
+            "scheduler": header.pop("scheduler", type(setup.scheduler).__name__),
+            "agents": [host.name for host in setup.hosts],
+            "seed": setup.seed,
+            "time_control": str(setup.control),
+            "clock": "virtual" if self._keeper.virtual else "wall",
+            "tick_ns": setup.tick_ns,
+            "steps": setup.steps,
+            "begun": begun,
+            **header,
+        }
+
+    async def _write(self, sink: WritingSink) -> None:
+        """Run a writer, shielded: what was recorded is written even when the match is cancelled."""
+        with trio.CancelScope(shield=True):
+            try:
+                await sink.run()
+            except HostFault as fault:
+                self._void_for(fault)
+            except Exception as error:  # noqa: BLE001 - the same, without a name
+                self._sink_failed(error)
+
+    async def _drain(self) -> None:
+        for sink in self._writers:
+            await sink.drain()
+        await trio.lowlevel.checkpoint()
+
+    # The end.
+
+    async def _stop_when(self, stop: trio.Event) -> None:
+        await stop.wait()
+        self._stop()
+
+    def _stop(self) -> None:
+        self._referee.stop("stopped")
+        if self._scheduling is not None:  # a scheduler that waits for something is not waited for
+            self._scheduling.cancel()
+
+    def _sink_failed(self, error: Exception) -> None:
+        self._void(f"a sink failed: {error!r}", error)
+
+    def _task_failed(self, error: Exception) -> None:
+        if not isinstance(error, HostFault):
+            self._void(f"task {self._task_id}: {type(error).__name__}: {error}", error)
+        elif self._fault is None:
+            self._fault = error
+
+    def _void(self, what: str, error: BaseException) -> None:
+        fault = HostFault(what)
+        fault.__cause__ = error
+        self._void_for(fault)
+
+    def _void_for(self, fault: HostFault | UsageError) -> None:
+        """End the match as void, for the first fault."""
+        if self._fault is None:
+            self._fault = fault
+            self._stop()
+
+    def _close(self, reason: str, owed: Any) -> None:
+        """Close the scheduler with its tasks, and end the record."""
+        try:
+            self._setup.scheduler.close()
+        except Exception as error:  # noqa: BLE001 - a task's or the scheduler's
+            self._void(f"closing the tasks: {type(error).__name__}: {error}", error)
+        self._dispatcher.flush()
+        if self._fault is not None:
+            reason = "void"
+        self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""))
+        for sink in self._writers:
+            sink.finish()
+
+    def _result(self, reason: str) -> MatchResult:
+        seats = zip(self._seating.seats, self._setup.hosts, strict=True)
+        return MatchResult(
+            reason=reason,
+            turns=self._referee.turns,
+            seats=tuple(
+                SeatReport(host.name, seat.disqualified, seat.reason_detail, seat.stats, seat.stderr_tail)
+                for seat, host in seats
+            ),
+            tasks=tuple(self._task_stats.values()),
+            elapsed_ns=self._keeper.now() - self._origin_ns,
+        )

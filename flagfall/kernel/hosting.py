@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AgentHost", "Briefing", "HostKind"]
+__all__ = ["AgentHost", "Briefing", "HostKind", "LocalHostKind"]
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 HostKind: TypeAlias = Literal["task", "thread", "process", "remote"]
-"""Where an agent runs: in the event loop, in a thread, in a process of this machine, or on another one."""
+"""Where an agent runs: in the event loop, in a thread, in a process that is started for it, or in a
+program that connects."""
+
+LocalHostKind: TypeAlias = Literal["task", "thread", "process"]
+"""The kinds of hosts that a user may ask for: an agent that connects is always remote."""
 
 
 @attrs.frozen

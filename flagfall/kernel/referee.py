@@ -1,273 +1,236 @@
-"""The referee between a task and its seats: what completes a turn also moves the world on.
+"""The referee between a task and its seats, as a state machine: no event loop, no clock of its own.
 
-Rule 1: an error in the world never reaches the agent whose reply completed the turn. It goes to the
-    environment, which ends the match.
-Rule 2: with several seats, records of one turn come in seat order; a dropped reply is recorded when time has
-    moved on. So the journal does not depend on the order in which the loop runs its tasks.
+It is asked for turns and phases (`play_turns`, `ask`, `ask_all`), and takes what happens as calls: a seat
+replied, its deadline came, a tick came, a seat must be disqualified, the turn is withdrawn. What it decides
+goes out as calls as well: the action that is played (into the script of the match), what is recorded (to the
+dispatcher), who is asked next (`post` of a seat). When a request is complete, its result is handed over.
+
+The call that completes a turn also moves the world on, there and then, whoever made it: a synchronous task
+needs no event loop, so no switch to another actor is spent on it.
+
+Rule 1: every turn is settled exactly once for each seat that is asked.
+Rule 2: what is played for a turn answers that turn; at real-time pace, the newest that the seat had to say of
+    this task.
+Rule 3: a seat that is disqualified stays so. NIL is played for it, and it is not asked again.
+Rule 4: an error in the world never reaches the agent whose reply completed the turn. It is handed over like a
+    result, and raised for the environment.
+Rule 5: with several seats, records of one turn come in seat order; a dropped reply is recorded when time has
+    moved on (`flagfall.kernel.dispatcher`). So the journal does not depend on the order in which the loop
+    runs its tasks.
+Rule 6: a number belongs to one turn. A turn that is withdrawn keeps its number, so that an answer to it that
+    is still on its way cannot be taken for an answer to the next one.
 """
 
 from __future__ import annotations
 
-__all__ = ["Referee"]
+__all__ = ["Referee", "SeatPort"]
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from outcome import Error, Outcome, Value
-from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.events import ON_TIME, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, Verdict
-from flagfall.kernel.bounds import MAX_DETAIL_CHARS, MAX_DROPPED_RECORDS
+from flagfall.kernel.bounds import MAX_DROPPED_RECORDS
 from flagfall.kernel.channels.envelope import Envelope, LateNotice
 from flagfall.kernel.dispatcher import HELD_VALUES, EventDispatcher
-from flagfall.kernel.requests import (
-    Actions,
-    EndOfMatch,
-    Pause,
-    PendingAction,
-    PhaseRequest,
-    Request,
-    Stop,
-    TaskExpired,
-    added,
-)
+from flagfall.kernel.requests import Actions, Pause, PendingAction, PhaseRequest, Request, Stop, TaskExpired
 from flagfall.kernel.safe_values import safe_repr, to_recordable
-from flagfall.kernel.seat import Seat
 from flagfall.kernel.task_rules import TaskRules
-from flagfall.timing import NEVER_NS, Deadline
-from flagfall.timing.phases import Phase
+from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
+    from flagfall.kernel.outcomes import SeatStats
     from flagfall.kernel.roles import TaskRole
-    from flagfall.kernel.sinks import Sink
-    from flagfall.timing import TimeControl, Timekeeper
+    from flagfall.timing import NowNs
+    from flagfall.timing.phases import Phase
 
 
-class Referee(Deadline):
-    """One match's exchanges with its seats.
+class SeatPort(Protocol):
+    """A seat, as the referee needs it; `flagfall.kernel.seat` has the one that agents sit on."""
+
+    number: int
+    stats: SeatStats
+    wants: frozenset[str]
+    disqualified: str | None
+    reason_detail: str
+    is_metered: bool
+
+    @property
+    def limit_ns(self) -> int:
+        """Return how long what was asked last may take before it is late."""
+
+    def post(self, envelope: Envelope, now_ns: int) -> None:
+        """Ask the agent."""
+
+    def charge(self, phase: Phase, spent_ns: int) -> None:
+        """Book the time that one phase took."""
+
+    def expire(self) -> None:
+        """End what is open, which was judged."""
+
+    def withdraw(self) -> None:
+        """End what is open, without a verdict."""
+
+    def is_untouched(self, now_ns: int, reason: str) -> bool:
+        """Return whether the seat is disqualified for something that came before the open turn."""
+
+    def disqualify(self, reason: str, detail: str) -> str:
+        """Close the seat for good; return the reason, which the seat may know better."""
+
+
+class PacePort(Protocol):
+    """The ticks of a match at real-time pace; `flagfall.kernel.pace` has those of a clock."""
+
+    def start_turn(self, now_ns: int) -> None:
+        """Set the tick that ends a turn."""
+
+    def stop(self) -> None:
+        """Stop ticking until the next turn starts."""
+
+
+class Referee:
+    """The state of one match between its task and its seats.
 
     Args:
-        agents: how many seats there are.
-        control: the time control of every seat.
-        keeper: the deadlines of the event loop.
-        sinks: take every event.
-        tick_ns: the length of a tick at real-time pace; `None` for lock-step pace.
-        steps: the match is cut after so many turns; `None` for no limit.
+        dispatcher: takes what is recorded.
+        now: the present time in nanoseconds.
+        origin_ns: when the match began, on that clock.
+        steps: the match is cut after this many turns; `None` for no limit.
 
     Attributes:
-        seats: in seat order.
-        turns: how many turns are complete.
-        origin_ns: when the match began, on the keeper's clock.
-        abandon: called with a seat that fell, to stop its agent.
-        records: where the events go.
-        owed: a reward that was earned before, and is paid with the next exchange.
+        turns: the number of turns that are over, and so the number of the next one.
         stopped: why the match was ended early, if it was.
-        catch_up: waits for those who record the match.
-        play_until_ns: on the keeper's clock, when the task's time is up.
-        result_until_ns: likewise, until when agents may think of its result, whatever the time control says.
+        play_until_ns: when the task's time is up.
+        result_until_ns: until when agents may think of its result, whatever the time control says; 0 for no
+            such time.
+        pace: the ticks, at real-time pace; `None` at lock-step pace.
+        on_disqualified: called with the number of a seat that was disqualified, to stop its agent.
+        on_result: called when a request is complete.
+        find_blocker: returns the seat whose agent held up the event loop last, `None` for none.
     """
 
     def __init__(
-        self,
-        agents: int,
-        control: TimeControl,
-        keeper: Timekeeper,
-        sinks: Sequence[Sink] = (),
-        tick_ns: int | None = None,
-        steps: int | None = None,
+        self, dispatcher: EventDispatcher, now: NowNs, *, origin_ns: int, steps: int | None = None
     ) -> None:
-        super().__init__(rank=agents)  # a tick comes after the limits of all seats
         self.turns = 0
-        self.owed: Any = 0
         self.stopped: Stop | None = None
-        self.origin_ns = keeper.now()
-        self.abandon: Callable[[Seat], None] = lambda _seat: None
-        self.catch_up: Callable[[], Awaitable[None]] = checkpoint
         self.play_until_ns, self.result_until_ns = NEVER_NS, 0
-        self._solo, self._in_play = agents == 1, agents
-        self._keeper, self._now = keeper, keeper.now
-        records = EventDispatcher(sinks, self.origin_ns, solo=self._solo, paced=tick_ns is not None)
-        self.records, self._held = records, records.held
-        self._looked_at, self._watched = records.looked_at, records.watched
-        self._tick_ns, self._steps = tick_ns, NEVER_NS if steps is None else steps
+        self.pace: PacePort | None = None
+        self.on_disqualified: Callable[[int], None] = lambda _seat: None
+        self.on_result: Callable[[], None] = lambda: None
+        self.find_blocker: Callable[[], int | None] = lambda: None
+        self._dispatcher, self._held = dispatcher, dispatcher.held
+        self._is_recorded, self._is_watched = dispatcher.has_sinks, dispatcher.has_event_sinks
+        self._now, self._origin_ns = now, origin_ns
+        self._steps = NEVER_NS if steps is None else steps
         self._rules = TaskRules()
-        # The open request.
-        self._notices = self._waiting = self._first_turn = 0
+        self._seats: Sequence[SeatPort] = ()
+        self._is_solo = False
+        self._in_play = 0
+        # The open request: what is shown, to whom, and how many answers are missing (and the tick, perhaps).
+        self._phase: Phase = "act"
+        self._phases = self._missing = self._first_turn = 0
         self._observation: Any = None
         self._reward: Any = 0
-        self._asked: list[Seat] = []
+        self._asked: Sequence[SeatPort] = ()
         self._answers: dict[int, Any] = {}
-        self._offers: dict[int, PendingAction] = {}
-        self._late: dict[int, LateNotice] = {}
-        # What happens when it is complete.
-        self._settled: Callable[[], None] = self._turn_over if self._solo else self._all_settled
-        self._then: Callable[[], None] = self._hand_answers
-        self._send: Callable[[Actions], Request] = lambda _actions: None
-        self._parked: Task | None = None
-        self._handed: Outcome[Any] | None = None
-        self._pumped = self._paused = False
-        self.seats = [Seat(number, control, keeper, self) for number in range(agents)]
+        # By seat: the newest answer at real-time pace; the notice that goes out with its next envelope.
+        self._pending: dict[int, PendingAction] = {}
+        self._notices: dict[int, LateNotice] = {}
+        # What completed turns go to (`None`: they are handed over), and the result that is handed over.
+        self._script: Callable[[Actions], Request] | None = None
+        self._result: Outcome[Any] | None = None
+        self._is_first_turn = self._is_paused = self._is_withdrawn = False
 
-    # The environment's side.
+    # Requests, from the environment.
+
+    def seat_all(self, seats: Sequence[SeatPort]) -> None:
+        """Take the seats of the match, in their order."""
+        self._seats = seats
+        self._is_solo = len(seats) == 1
+        self._in_play = len(seats)
 
     def set_task(self, task: TaskRole) -> None:
-        """From now on the turns belong to this task."""
-        self._rules = TaskRules.of(task)
-        self._offers.clear()
+        """Begin a task: from now on the turns belong to it."""
+        rules = self._rules = TaskRules.of(task)
+        self._pending.clear()
         self._first_turn = self.turns
-        self.play_until_ns = self.origin_ns + getattr(task, "play_until_ns", NEVER_NS)
-        self.result_until_ns = self.origin_ns + getattr(task, "result_until_ns", 0)
+        self.play_until_ns = self._origin_ns + rules.play_until_ns
+        self.result_until_ns = self._origin_ns + rules.result_until_ns if rules.result_until_ns else 0
 
-    async def ask(self, observation: Any, reward: Any = 0) -> Actions:
-        """One turn: show the observation, and wait for the actions that are to be played.
-
-        With several players the arguments and the result are mappings from player; only the players
-        in `observation` are asked. Cancelling it withdraws the turn.
-
-        Raises:
-            EndOfMatch: the match was stopped, reached its last step, or has no seat left.
-        """
-        if self._paused:
-            self._paused = False
-            await self.catch_up()
-        if self.owed:
-            reward, self.owed = added(reward, self.owed), 0
-        self._then = self._hand_actions
-        self._open_turn(observation, reward)
-        result = await self._until_handed()
-        if isinstance(result, Stop):
-            raise EndOfMatch(result)
-        return result
-
-    async def play_turns(self, send: Callable[[Actions], Request], request: Request) -> Request:
+    def play_turns(self, script: Callable[[Actions], Request], observation: Any, reward: Any) -> None:
         """Play turns with a script until it asks for something else.
 
+        The result is its next request that is not a turn, or a `Stop`, or a `Pause` with the turn to go on
+        with, or `TaskExpired`. Whatever the script raises is raised.
+
         Args:
-            send: gives the script the actions, and returns its next request.
-            request: the pair (observation, reward) that it asked for last.
-
-        Returns:
-            The script's next request that is no turn, or a `Stop`, or a `Pause` with the turn to go on
-            with, or `TaskExpired`. Whatever the script raises is raised.
+            script: takes the actions of a turn, and returns the next request.
+            observation: what the seats are shown in the first turn.
+            reward: the reward that comes with it.
         """
-        self._then = self._advance
-        self._send = send
-        self._pumped = True
-        self._open_turn(*request)
-        return await self._until_handed()
+        self._skip_withdrawn()
+        self._script = script
+        self._is_first_turn = True
+        self._open_turn(observation, reward)
 
-    async def ask_all(self, notice: PhaseRequest) -> dict[int, Any] | Stop:
-        """Ask all seats that want to be asked in this phase; returns their answers by seat number."""
+    def ask(self, observation: Any, reward: Any) -> None:
+        """Play one turn; the result is the actions, or a `Stop`."""
+        self._skip_withdrawn()
+        self._script = None
+        self._is_first_turn = True
+        self._open_turn(observation, reward)
+
+    def ask_all(self, request: PhaseRequest) -> None:
+        """Ask all seats that want it in a phase; the result is their answers by number, or a `Stop`."""
         if self.stopped is not None:
-            return self.stopped
-        self._then = self._hand_answers
-        self._notices += 1
-        self._observation, self._reward = notice.observation, notice.reward
-        phase = notice.phase
-        for seat in self.seats:
-            seat.stats.reward += self._shown_to(seat)[1]
-        asked = [s for s in self.seats if s.out is None and (phase == "start" or phase in s.wants)]
-        self._ask(asked, -self._notices, phase)
-        answers: dict[int, Any] | Stop = await self._until_handed()
-        return answers
+            self._hand_over(Value(self.stopped))
+            return
+        self._phases += 1
+        self._observation, self._reward = request.observation, request.reward
+        phase = request.phase
+        for seat in self._seats:
+            seat.stats.reward += self._share_of(seat)[1]
+        asked = [s for s in self._seats if s.disqualified is None and (phase == "start" or phase in s.wants)]
+        self._ask(asked, -self._phases, phase)
 
     def stop(self, reason: Literal["steps", "seats", "stopped"]) -> None:
-        """End the match now; the open turn is withdrawn."""
+        """End the match now; the open turn is withdrawn, without a record."""
         if self.stopped is None:
             self.stopped = Stop(reason)
         self._close_turn()
-        self._hand(Value(self.stopped))
+        self._hand_over(Value(self.stopped))
 
     def pause(self) -> None:
-        """Let `play_turns` return before the next turn is opened, so that no clock runs meanwhile."""
-        self._paused = True
+        """Let `play_turns` end before the next turn is opened, so that no clock runs meanwhile."""
+        self._is_paused = True
 
-    async def _until_handed(self) -> Any:
-        if self._handed is None:
-            self._parked = current_task()
-            await wait_task_rescheduled(self._withdraw)
-        handed, self._handed = self._handed, None
-        return self.stopped or handed.unwrap()  # type: ignore[union-attr]  # somebody handed it
+    def end_pause(self) -> bool:
+        """Return whether `pause` was called since the last time."""
+        was_paused, self._is_paused = self._is_paused, False
+        return was_paused
 
-    def _withdraw(self, _raise_cancel: Any) -> Abort:
-        self._parked = None
-        self._close_turn()
-        return Abort.SUCCEEDED
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the result of the last request is there."""
+        return self._result is not None
 
-    def _close_turn(self) -> None:
-        """Nothing is asked any more, and nothing is waited for."""
-        self._asked, self._waiting = [], 0
-        self.records.forget_turn()
-        self.due_ns = NEVER_NS
-        for seat in self.seats:
-            seat.withdraw()
+    def take_result(self) -> Any:
+        """Return the result of the last request, once.
 
-    def _hand(self, result: Outcome[Any]) -> None:
-        self._handed = result
-        if self._parked is not None:
-            parked, self._parked = self._parked, None
-            reschedule(parked)
+        Raises:
+            Exception: whatever the script raised.
+        """
+        assert self._result is not None
+        result, self._result = self._result, None
+        return self.stopped or result.unwrap()
 
-    # Out to the seats.
+    # Inputs, from the seats, the ticks and the environment.
 
-    def _open_turn(self, observation: Any, reward: Any) -> None:
-        if self.stopped is not None or not self._in_play:
-            self.stop("seats")
-            return
-        self._observation = observation
-        self._reward = reward
-        if self._solo:
-            self._waiting = 1
-            seat = self.seats[0]
-            seat.stats.reward += reward
-            late = self._late.pop(0, None) if self._late else None
-            now_ns = self._now()
-            if self._tick_ns is not None:
-                self._asked = self.seats
-                self._waiting = 2  # for the seat and for the tick
-                self._arm_tick(now_ns)
-            seat.post(Envelope(self.turns, observation, reward, "act", late), now_ns)
-            return
-        asked = [self.seats[self._rules.players.index(player)] for player in observation]
-        if self._tick_ns is None and not any(seat.out is None for seat in asked):
-            # Nobody to wait for. So that many such turns neither pile up calls nor hold up the loop, each
-            # comes from the environment.
-            if not self._pumped and self._then == self._advance:
-                self._hand(Value(Pause((observation, reward))))
-                return
-            self._pumped = False
-        for player, paid in reward.items() if isinstance(reward, Mapping) else ():
-            self.seats[self._rules.players.index(player)].stats.reward += paid
-        self._ask(asked, self.turns, "act")
-
-    def _ask(self, asked: list[Seat], number: int, phase: Phase) -> None:
-        now_ns = self._now()
-        self._asked = asked
-        self._waiting = len(asked)
-        self._answers = {}
-        if self.paced(phase):
-            self._waiting += 1  # for the tick
-            self._arm_tick(now_ns)
-        for seat in asked:
-            if seat.out is None:
-                shown, paid = self._shown_to(seat)
-                late = self._late.pop(seat.number, None)
-                seat.post(Envelope(number, shown, paid, phase, late), now_ns)
-        if not self._waiting:
-            self._complete(phase)
-        for seat in asked:
-            if seat.out is not None and phase == "act":
-                seat.stats.absent += 1
-                self._settle(seat, self._rules.nil, "absent", now_ns)
-
-    def _shown_to(self, seat: Seat) -> tuple[Any, Any]:
-        return self._rules.share_of(seat.number, self._observation, self._reward)
-
-    # Back from the seats (called by them).
-
-    def answered(
+    def replied(
         self,
-        seat: Seat,
+        seat: SeatPort,
         envelope: Envelope,
         action: Any,
         now_ns: int,
@@ -275,131 +238,244 @@ class Referee(Deadline):
         credit_ns: int,
         verdict: Verdict,
     ) -> None:
-        """A seat answered what is open; `verdict` is the clock's, `on time`, `late` or `disqualified`."""
+        """Take the reply of a seat to what is open.
+
+        Args:
+            seat: the seat.
+            envelope: what it answers.
+            action: the answer.
+            now_ns: the present time.
+            spent_ns: what the seat used of the turn.
+            credit_ns: what the host lost meanwhile.
+            verdict: that of the clock: `on time`, `late`, `overrun` or `disqualified`.
+        """
         if envelope.phase != "act":
-            self._noted(seat, envelope.phase, action, spent_ns, verdict)
-        elif self._tick_ns is not None:
-            self._offers[seat.number] = PendingAction(action, envelope.number, now_ns, spent_ns, credit_ns)
+            self._take_answer(seat, envelope.phase, action, spent_ns, verdict)
+        elif self.pace is not None:
+            self._pending[seat.number] = PendingAction(action, envelope.number, now_ns, spent_ns, credit_ns)
         elif verdict == ON_TIME:
             if self._rules.legal(seat.number, action):
                 self._settle(seat, action, ON_TIME, now_ns, spent_ns, credit_ns)
             else:
                 self._refuse(seat, action, now_ns, spent_ns, credit_ns)
-        elif verdict == "late":
-            self.overdue(seat, spent_ns, credit_ns)
-        elif verdict == "overrun":
-            self.overran(seat, spent_ns, credit_ns)
+        elif verdict == "late" or verdict == "overrun":  # noqa: PLR1714 - narrows the type
+            self.deadline(seat, verdict, spent_ns, credit_ns)
         else:
-            self.fell(seat, "late", f"answered after {spent_ns / 1e6:.1f} ms")
+            self.disqualified(seat, "late", f"answered after {spent_ns / 1e6:.1f} ms")
 
-    def answered_old(self, seat: Seat, envelope: Envelope, action: Any, now_ns: int) -> None:
-        """A seat answered what is not open any more. At real-time pace it is the newest it has to say."""
-        if self.paced(envelope.phase) and envelope.number >= self._first_turn:
-            spent_ns = now_ns - seat.timer.started_ns
-            self._offers[seat.number] = PendingAction(action, envelope.number, now_ns, spent_ns, 0)
+    def replied_stale(
+        self, seat: SeatPort, envelope: Envelope, action: Any, now_ns: int, spent_ns: int
+    ) -> None:
+        """Take the reply of a seat to what is not open any more; the arguments are as for `replied`.
+
+        At real-time pace it is the newest that the seat has to say. Else it is dropped.
+        """
+        if self.is_paced(envelope.phase) and envelope.number >= self._first_turn:
+            self._pending[seat.number] = PendingAction(action, envelope.number, now_ns, spent_ns, 0)
         else:
             self.dropped(seat, envelope.number, "stale")
 
-    def has_asked(self, number: int) -> bool:
-        """Whether there was an envelope of this number."""
-        return -self._notices <= number <= self.turns
-
-    def dropped(self, seat: Seat, number: int, why: Literal["stale", "double", "unasked"]) -> None:
-        """A seat said something that answers no open turn."""
+    def dropped(self, seat: SeatPort, number: int, why: Literal["stale", "double", "unasked"]) -> None:
+        """Take note of a reply that answers no open turn."""
         seat.stats.dropped += 1
         if seat.stats.dropped <= MAX_DROPPED_RECORDS:
-            self.records.note(ReplyDropped(self._now() - self.origin_ns, seat.number, number, why))
+            self._dispatcher.note(ReplyDropped(self._now() - self._origin_ns, seat.number, number, why))
+
+    def deadline(
+        self, seat: SeatPort, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
+    ) -> None:
+        """Take note that the time of a seat's turn is over, and play NIL for it, or the action that aborts.
+
+        Args:
+            seat: the seat.
+            verdict: `late`, or `overrun` where the turn took longer than `act_abort`.
+            spent_ns: what the seat used of the turn.
+            credit_ns: what the host lost meanwhile.
+        """
+        action = self._rules.abort if verdict == "overrun" else self._rules.nil
+        late_by_ns = max(0, spent_ns - seat.limit_ns)
+        seat.stats.late += 1
+        self._notices[seat.number] = LateNotice(self.turns, verdict, action, late_by_ns)
+        self._settle(seat, action, verdict, self._now(), spent_ns, credit_ns)
+
+    def disqualified(self, seat: SeatPort, reason: str, detail: str = "") -> None:
+        """Disqualify a seat; whatever it was asked is answered for it.
+
+        Args:
+            seat: the seat; one that is disqualified already stays as it is.
+            reason: see `flagfall.events.SeatDisqualified`.
+            detail: details for the agent's author.
+        """
+        if seat.disqualified is not None:
+            return
+        now_ns = self._now()
+        self._in_play -= 1
+        is_waited_for, is_untouched = self._is_waited_for(seat), seat.is_untouched(now_ns, reason)
+        reason = seat.disqualify(reason, detail)
+        if reason == "late":
+            seat.stats.late += 1
+        event = SeatDisqualified(now_ns - self._origin_ns, seat.number, reason, seat.reason_detail)
+        self._dispatcher.note(event)
+        self.on_disqualified(seat.number)
+        if not is_waited_for:
+            return
+        if self._phase != "act":
+            self._count_answer()
+        elif not is_untouched:
+            self._settle(seat, self._rules.nil, "disqualified", now_ns)
+        elif self._in_play:  # as if the turn had been opened a moment later
+            seat.stats.absent += 1
+            self._settle(seat, self._rules.nil, "absent", now_ns)
+        else:
+            self.stop("seats")
+
+    def tick(self, now_ns: int, tick_at_ns: int) -> None:
+        """End a turn at real-time pace: the newest action that came before the tick is played, or NIL.
+
+        Args:
+            now_ns: the present time.
+            tick_at_ns: the time of the tick.
+        """
+        for seat in list(self._asked):
+            if seat.disqualified is not None or seat.number in self._answers:
+                continue
+            pending = self._pending.get(seat.number)
+            seat.expire()
+            if pending is None or pending.at_ns >= tick_at_ns:
+                self.deadline(seat, "late", 0, 0)
+                continue
+            del self._pending[seat.number]
+            times = (now_ns, pending.spent_ns, pending.credit_ns)
+            if self._rules.legal(seat.number, pending.action):
+                older = pending.number if pending.number != self.turns else None
+                self._settle(seat, pending.action, ON_TIME, *times, older)
+            else:
+                self._refuse(seat, pending.action, *times)
+        if self._missing == 1:  # the tick; nothing, if the match was stopped
+            self._missing = 0
+            self._end_turn()
+
+    def withdrawn(self) -> None:
+        """Withdraw what is open: its result is not waited for any more."""
+        self._is_withdrawn = bool(self._missing) and self._phase == "act"
+        self._close_turn()
+
+    def _skip_withdrawn(self) -> None:
+        """Count a turn that was withdrawn, since another one comes and must not have its number (rule 6)."""
+        if self._is_withdrawn:
+            self._is_withdrawn = False
+            self.turns += 1
+
+    # What seats ask.
 
     @property
     def abortable(self) -> bool:
         """Return whether the episode can be aborted by an action."""
         return self._rules.abort is not None
 
-    def overdue(self, seat: Seat, spent_ns: int, credit_ns: int) -> None:
-        """The soft limit of the open turn has passed, and the hard one has not."""
-        self._play_for(seat, self._rules.nil, "late", spent_ns, credit_ns)
+    def is_paced(self, phase: Phase) -> bool:
+        """Return whether the world waits for the tick in this phase, and not for the agent."""
+        return self.pace is not None and phase == "act"
 
-    def overran(self, seat: Seat, spent_ns: int, credit_ns: int) -> None:
-        """Abort the episode: the open turn took longer than `act_abort`."""
-        self._play_for(seat, self._rules.abort, "overrun", spent_ns, credit_ns)
+    def has_asked(self, number: int) -> bool:
+        """Return whether there was an envelope of this number."""
+        return -self._phases <= number <= self.turns
 
-    def _play_for(
-        self, seat: Seat, action: Any, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
-    ) -> None:
-        now_ns = self._now()
-        by_ns = max(0, spent_ns - seat.limit_ns)
-        seat.stats.late += 1
-        self._late[seat.number] = LateNotice(self.turns, verdict, action, by_ns)
-        self._settle(seat, action, verdict, now_ns, spent_ns, credit_ns)
+    # Opening a turn.
 
-    def fell(self, seat: Seat, reason: str, detail: str = "") -> None:
-        """A seat is out from now on; whatever it was asked is answered for it."""
-        if seat.out is not None:
-            return
-        if reason == "late" and seat.phase == "start" and seat.absence is not None:
-            absent = seat.absence()
-            if absent is not None:
-                reason, detail = absent.reason, absent.detail
-        now_ns = self._now()
-        seat.out = reason
-        seat.reason_detail = detail[-MAX_DETAIL_CHARS:]
-        self._in_play -= 1
-        if reason == "late":
-            seat.stats.late += 1
-        self.records.note(SeatDisqualified(now_ns - self.origin_ns, seat.number, reason, seat.reason_detail))
-        owed = self._owes(seat)
-        before = seat.fell_before(now_ns, reason)
-        seat.close()
-        self.abandon(seat)
-        if owed == "act" and before:
-            self._fell_before(seat, now_ns)
-        elif owed == "act":
-            self._settle(seat, self._rules.nil, "disqualified", now_ns)
-        elif owed is not None:
-            self._waiting -= 1
-            if self._waiting == 0:
-                self._complete(owed)
-
-    def _fell_before(self, seat: Seat, now_ns: int) -> None:
-        """The seat was out before it took the open turn: as if that had been opened a moment later."""
-        if not self._in_play:
+    def _open_turn(self, observation: Any, reward: Any) -> None:
+        if self.stopped is not None or not self._in_play:
             self.stop("seats")
             return
-        seat.stats.absent += 1
-        self._settle(seat, self._rules.nil, "absent", now_ns)
-
-    def _owes(self, seat: Seat) -> Phase | None:
-        """In which phase the seat is being waited for, if it is."""
-        if self._waiting == 0:
-            return None
-        asked = self._solo or (seat in self._asked and seat.number not in self._answers)
-        return seat.phase if asked else None
-
-    def paced(self, phase: Phase) -> bool:
-        """Whether the world waits for the tick in this phase, and not for the agent."""
-        return self._tick_ns is not None and phase == "act"
-
-    def _noted(self, seat: Seat, phase: Phase, answer: Any, spent_ns: int, verdict: Verdict) -> None:
-        if verdict != ON_TIME:
-            self.fell(seat, "late", f"`{phase}` took {spent_ns / 1e6:.1f} ms")
+        self._phase = "act"
+        self._observation = observation
+        self._reward = reward
+        if self._is_solo:
+            seat = self._seats[0]
+            seat.stats.reward += reward
+            notice = self._notices.pop(0, None) if self._notices else None
+            now_ns = self._now()
+            self._asked = self._seats
+            self._missing = 1
+            if self.pace is not None:
+                self._answers.clear()
+                self._missing = 2  # the seat and the tick
+                self.pace.start_turn(now_ns)
+            seat.post(Envelope(self.turns, observation, reward, "act", notice), now_ns)
             return
-        seat.budget.charge(phase, spent_ns)
+        players = self._rules.players
+        asked = [self._seats[players.index(player)] for player in observation]
+        waits = self.pace is not None or any(seat.disqualified is None for seat in asked)
+        if not waits and self._script is not None and not self._is_first_turn:
+            # No agent to wait for, so this turn is over at once, and so may be the next. In order that many
+            # of them neither pile up calls nor hold up the loop, each comes from the environment.
+            self._hand_over(Value(Pause((observation, reward))))
+            return
+        self._is_first_turn = False
+        for player, paid in reward.items() if isinstance(reward, Mapping) else ():
+            self._seats[players.index(player)].stats.reward += paid
+        self._ask(asked, self.turns, "act")
+
+    def _ask(self, asked: list[SeatPort], number: int, phase: Phase) -> None:
+        now_ns = self._now()
+        self._phase = phase
+        self._asked = asked
+        self._missing = len(asked)
+        self._answers = {}
+        if self.pace is not None and phase == "act":
+            self._missing += 1  # the tick
+            self.pace.start_turn(now_ns)
+        for seat in asked:
+            if seat.disqualified is None:
+                shown, paid = self._share_of(seat)
+                notice = self._notices.pop(seat.number, None)
+                seat.post(Envelope(number, shown, paid, phase, notice), now_ns)
+        if not self._missing:
+            self._end_request()
+        elif phase == "act":
+            for seat in asked:
+                if seat.disqualified is not None:
+                    seat.stats.absent += 1
+                    self._settle(seat, self._rules.nil, "absent", now_ns)
+
+    def _share_of(self, seat: SeatPort) -> tuple[Any, Any]:
+        return self._rules.share_of(seat.number, self._observation, self._reward)
+
+    # Answers.
+
+    def _is_waited_for(self, seat: SeatPort) -> bool:
+        if not self._missing or (self._is_solo and self.pace is None):
+            return bool(self._missing)  # the answer that lies there is that of an older turn
+        return seat.number not in self._answers and seat in self._asked
+
+    def _take_answer(
+        self, seat: SeatPort, phase: Phase, answer: Any, spent_ns: int, verdict: Verdict
+    ) -> None:
+        """Take the answer to a phase outside the turns, where to be late is to be disqualified."""
+        if verdict != ON_TIME:
+            self.disqualified(seat, "late", f"`{phase}` took {spent_ns / 1e6:.1f} ms")
+            return
+        seat.charge(phase, spent_ns)
         if phase == "start":
             seat.stats.start_ns = spent_ns
         self._answers[seat.number] = to_recordable(answer)
-        self._waiting -= 1
-        if self._waiting == 0:
-            self._complete(phase)
+        self._count_answer()
 
-    def _refuse(self, seat: Seat, action: Any, now_ns: int, spent_ns: int, credit_ns: int) -> None:
+    def _count_answer(self) -> None:
+        self._missing -= 1
+        if self._missing == 0:
+            self._end_request()
+
+    def _refuse(self, seat: SeatPort, action: Any, now_ns: int, spent_ns: int, credit_ns: int) -> None:
+        """Play NIL in place of an action that is not in the action space."""
         seat.stats.illegal += 1
-        self._late[seat.number] = LateNotice(self.turns, "illegal", self._rules.nil)
-        refused = safe_repr(action) if self._looked_at else None
+        self._notices[seat.number] = LateNotice(self.turns, "illegal", self._rules.nil)
+        refused = safe_repr(action) if self._is_recorded else None
         self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns, refused=refused)
 
     def _settle(
         self,
-        seat: Seat,
+        seat: SeatPort,
         action: Any,
         verdict: Verdict,
         now_ns: int,
@@ -408,116 +484,101 @@ class Referee(Deadline):
         answers: int | None = None,
         refused: str | None = None,
     ) -> None:
-        """This is what is played for the seat in this turn."""
+        """Decide what is played for a seat in this turn, book it and record it; the last seat ends the turn.
+
+        It runs once for each seat and turn, on the path of every reply: plain statements cost less here than
+        the calls that would say the same.
+
+        Args:
+            seat: the seat.
+            action: what is played for it.
+            verdict: why that is.
+            now_ns: the present time.
+            spent_ns: what the seat is charged.
+            credit_ns: what the host lost while the seat had the turn.
+            answers: the older turn that the action answers, at real-time pace.
+            refused: for an illegal action, what it was.
+        """
         stats = seat.stats
         stats.turns += 1
         stats.think_ns += spent_ns
         if spent_ns > stats.think_max_ns:  # noqa: PLR1730 - a call of max costs five comparisons
             stats.think_max_ns = spent_ns
-        if not seat.flat:
-            seat.budget.charge("act", spent_ns)
+        if seat.is_metered:
+            seat.charge("act", spent_ns)
         if credit_ns:
-            self._note_credit(seat, now_ns, credit_ns)
+            stats.credit_ns += credit_ns
+            self._dispatcher.note(StallSeen(now_ns - self._origin_ns, credit_ns, self.find_blocker()))
         held = self._held
         if held is not None:
             numbers = type(action) is type(self._observation) is int
             if numbers and verdict == ON_TIME and not credit_ns:
                 if not held:
-                    self.records.first_held = self.turns
+                    self._dispatcher.first_held = self.turns
                 held += (now_ns, self._observation, self._reward, action, spent_ns)
                 if len(held) >= HELD_VALUES:
-                    self.records.hand_over()
+                    self._dispatcher.flush_held()
             else:
-                held = None  # it is told at once: what is no number may be changed by its owner
-        if self._watched or (held is None and self._looked_at):
-            (shown, paid), at_ns, place = self._shown_to(seat), now_ns - self.origin_ns, seat.number
-            said = (action, spent_ns, place, verdict, credit_ns, answers, refused)
-            self.records.add(TurnPlayed(at_ns, self.turns, shown, paid, *said), held=held is not None)
+                held = None  # it is told at once: what is not a number may be changed by its owner
+        if self._is_watched or (held is None and self._is_recorded):
+            (shown, paid), at_ns, place = self._share_of(seat), now_ns - self._origin_ns, seat.number
+            rest = (action, spent_ns, place, verdict, credit_ns, answers, refused)
+            self._dispatcher.add(TurnPlayed(at_ns, self.turns, shown, paid, *rest), held=held is not None)
         self._answers[seat.number] = action
-        self._waiting -= 1
-        if self._waiting == 0:
-            self._settled()
-
-    def _note_credit(self, seat: Seat, now_ns: int, credit_ns: int) -> None:
-        seat.stats.credit_ns += credit_ns
-        number = next((other.number for other in self.seats if other is self._keeper.ledger.last), None)
-        self.records.note(StallSeen(now_ns - self.origin_ns, credit_ns, number))
+        self._missing -= 1
+        if self._missing == 0:
+            self._end_turn()
 
     # Completion.
 
-    def _complete(self, phase: Phase) -> None:
-        if phase == "act":
-            self._settled()
+    def _end_request(self) -> None:
+        if self._phase == "act":
+            self._end_turn()
         elif self._in_play:
-            self._then()
+            self._hand_over(Value(dict(sorted(self._answers.items()))))
         else:
             self.stop("seats")
 
-    def _all_settled(self) -> None:
-        self.records.tell_turn()
-        self._turn_over()
-
-    def _turn_over(self) -> None:
+    def _end_turn(self) -> None:
+        """Complete a turn: its actions go into the script, and the next turn is opened."""
+        if not self._is_solo:
+            self._dispatcher.end_turn()
         self.turns += 1
         if self.turns >= self._steps:
             self.stop("steps")
-        elif self._in_play:
-            self._then()
-        else:
+        elif not self._in_play:
             self.stop("seats")
+        elif self._script is None:
+            self._hand_over(Value(self._actions()))
+        else:
+            try:
+                request = self._script(self._answers[0] if self._is_solo else self._actions())
+                if type(request) is not tuple:
+                    self._hand_over(Value(request))
+                elif self.play_until_ns < NEVER_NS and self._now() >= self.play_until_ns:
+                    self._hand_over(Value(TaskExpired()))
+                elif self._is_paused:
+                    self._is_paused = False
+                    self._hand_over(Value(Pause(request)))
+                else:
+                    self._open_turn(request[0], request[1])
+            except BaseException as error:  # noqa: BLE001 - rule 4: it is the environment's
+                self._hand_over(Error(error))
 
     def _actions(self) -> Actions:
-        if self._solo:
+        if self._is_solo:
             return self._answers[0]
         return {self._rules.players[number]: self._answers[number] for number in sorted(self._answers)}
 
-    def _advance(self) -> None:
-        try:
-            request = self._send(self._answers[0] if self._solo else self._actions())
-            if type(request) is not tuple:
-                self._hand(Value(request))
-            elif self.play_until_ns < NEVER_NS and self._now() >= self.play_until_ns:
-                self._hand(Value(TaskExpired()))
-            elif self._paused:
-                self._paused = False
-                self._hand(Value(Pause(request)))
-            else:
-                self._open_turn(request[0], request[1])
-        except BaseException as error:  # noqa: BLE001 - rule 1: it is the environment's, whoever ran into it
-            self._hand(Error(error))
+    def _close_turn(self) -> None:
+        """Ask nothing any more, and wait for nothing."""
+        self._asked, self._missing = (), 0
+        self._dispatcher.forget_turn()
+        if self.pace is not None:
+            self.pace.stop()
+        for seat in self._seats:
+            seat.withdraw()
 
-    def _hand_actions(self) -> None:
-        self._hand(Value(self._actions()))
-
-    def _hand_answers(self) -> None:
-        self._hand(Value(dict(sorted(self._answers.items()))))
-
-    # Real-time pace.
-
-    def _arm_tick(self, now_ns: int) -> None:
-        """The next tick keeps the rate; ticks that the host missed are left out, not made up for."""
-        tick_ns = self._tick_ns or 0
-        planned_ns = self.due_ns + tick_ns if self.due_ns < NEVER_NS else now_ns + tick_ns
-        self.due_ns = planned_ns if planned_ns > now_ns else now_ns + tick_ns
-        self._keeper.deadlines.arm(self)
-
-    def fire(self, now_ns: int) -> None:
-        """A tick: the newest action that came before it is played, or NIL."""
-        tick_at_ns = self.due_ns
-        for seat in list(self._asked):
-            if seat.out is not None or (not self._solo and seat.number in self._answers):
-                continue
-            offer = self._offers.get(seat.number)
-            seat.expire()
-            if offer is None or offer.at_ns >= tick_at_ns:
-                self.overdue(seat, 0, 0)
-            elif not self._rules.legal(seat.number, offer.action):
-                del self._offers[seat.number]
-                self._refuse(seat, offer.action, now_ns, offer.spent_ns, offer.credit_ns)
-            else:
-                del self._offers[seat.number]
-                older = offer.number if offer.number != self.turns else None
-                self._settle(seat, offer.action, ON_TIME, now_ns, offer.spent_ns, offer.credit_ns, older)
-        if self._waiting == 1:  # for the tick; for nothing, if somebody stopped the match
-            self._waiting = 0
-            self._complete("act")
+    def _hand_over(self, result: Outcome[Any]) -> None:
+        self._result = result
+        self.on_result()

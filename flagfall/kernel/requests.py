@@ -1,9 +1,10 @@
-"""What the script of a match asks for, and how it is told that the match is over."""
+"""Requests of the script of a match, and the values that answer or end them."""
 
 from __future__ import annotations
 
 __all__ = [
     "Actions",
+    "ActorResult",
     "EndOfMatch",
     "MatchCut",
     "NextTask",
@@ -15,11 +16,11 @@ __all__ = [
     "Stop",
     "TaskExpired",
     "TaskTimeout",
-    "added",
+    "add_rewards",
 ]
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import attrs
 
@@ -32,17 +33,17 @@ Actions: TypeAlias = Any
 """One action, or a mapping from player to action where a task has several players."""
 
 Request: TypeAlias = Any
-"""What a script asks for: a pair (observation, reward) is a turn; anything else goes to the environment."""
+"""A request of a script: a pair (observation, reward) is a turn; anything else goes to the environment."""
 
 
 @attrs.frozen
 class NextTask:
-    """Asks for the next task; is sent it, or `None` when the match is over.
+    """Request for the next task; is sent it, or `None` when the match is over.
 
     Attributes:
-        outcome: how the last task went; `None` before the first.
-        index: the number that the next task will have.
-        seed: what it will be reset with.
+        outcome: the outcome of the last task; `None` before the first.
+        index: zero-based index that the next task will have.
+        seed: the seed that it will be reset with.
         owed: a reward that was earned and comes with the next observation.
     """
 
@@ -54,9 +55,30 @@ class NextTask:
 
 @attrs.frozen
 class RunTask:
-    """Asks to run a task in an actor of its own; is sent the number of steps and the reward paid."""
+    """Request to run a task that is an actor; is sent an `ActorResult`.
+
+    Attributes:
+        task: the task, which was reset.
+        owed: a reward that was earned before, to be paid with its first turn.
+    """
 
     task: TaskRole
+    owed: Any
+
+
+class ActorResult(NamedTuple):
+    """Result of a task that ran as an actor.
+
+    Attributes:
+        steps: the number of turns whose actions it got.
+        earned: the sum of the rewards it paid, over all players.
+        ended: `finished`, or `cut` if the match ended first.
+        owed: a reward from before that it never paid, since it asked for no turn.
+    """
+
+    steps: int
+    earned: float
+    ended: Literal["finished", "cut"]
     owed: Any
 
 
@@ -65,22 +87,22 @@ class MatchCut(Exception):
 
 
 class TaskTimeout(Exception):
-    """Thrown into the script when the time of a task is up, and the match goes on."""
+    """Thrown into the script when the time of a task is over, and the match goes on."""
 
 
 @attrs.frozen
 class TaskExpired:
-    """The time of the task is up; its next turn is not opened."""
+    """Result of turns: the time of the task is over, and its next turn was not opened."""
 
 
 @attrs.frozen
 class PhaseRequest:
-    """A request outside the turns: every seat is asked, and answers or runs out of time.
+    """Request to ask every seat outside the turns; each answers or runs out of time.
 
     Attributes:
         phase: `start`, `init` or `result`.
         observation: what the seats are shown; a mapping from player for several players.
-        reward: likewise.
+        reward: the reward that comes with it; a mapping likewise.
     """
 
     phase: Phase
@@ -90,20 +112,28 @@ class PhaseRequest:
 
 @attrs.frozen
 class Pause:
-    """Somebody who records the match must catch up before the next turn."""
+    """Result of turns: the environment has something to do before the next one.
+
+    Attributes:
+        request: the turn to go on with.
+    """
 
     request: Request
 
 
 @attrs.frozen
 class Stop:
-    """The match is over before its scheduler is done."""
+    """Result of any request: the match is over before its scheduler is done.
+
+    Attributes:
+        reason: see `flagfall.events.MatchEnded`.
+    """
 
     reason: Literal["steps", "seats", "stopped"]
 
 
 class EndOfMatch(FlagfallError):
-    """The match ended while a task waited for its agents; a task lets it pass.
+    """The match ended while a task that is an actor waited for its agents; a task lets it pass.
 
     Attributes:
         stop: why.
@@ -114,20 +144,28 @@ class EndOfMatch(FlagfallError):
         self.stop = stop
 
 
-def added(paid: Any, owed: Any) -> Any:
-    """Two rewards, or mappings of rewards, in one."""
-    if not isinstance(owed, Mapping):
-        return paid + owed
-    paid = paid if isinstance(paid, Mapping) else {}
-    return {player: paid.get(player, 0) + owed.get(player, 0) for player in {**owed, **paid}}
-
-
 @attrs.frozen
 class PendingAction:
-    """At real-time pace: the newest that an agent said, for the next tick."""
+    """At real-time pace, the newest action of a seat, which the next tick plays.
+
+    Attributes:
+        action: the action.
+        number: the number of the turn that it answers.
+        at_ns: when it came.
+        spent_ns: what the seat used of that turn.
+        credit_ns: what the host lost meanwhile.
+    """
 
     action: Any
     number: int
     at_ns: int
     spent_ns: int
     credit_ns: int
+
+
+def add_rewards(paid: Any, owed: Any) -> Any:
+    """Return the sum of two rewards, or of two mappings of rewards by player."""
+    if not isinstance(owed, Mapping):
+        return paid + owed
+    paid = paid if isinstance(paid, Mapping) else {}
+    return {player: paid.get(player, 0) + owed.get(player, 0) for player in {**owed, **paid}}

@@ -1,11 +1,27 @@
-"""What the kernel asks of a task, a task scheduler and a sink: protocols, never a concrete one.
+"""Contracts of a task and of a task scheduler: protocols, never a concrete one.
 
-Everything here is a value or a contract; this file knows no clock, no channel and no event loop.
+`TaskRole` is what every task has. The smaller protocols below it are optional: a task that has their members
+gets what they describe. This file knows no clock, no channel and no event loop.
 """
 
 from __future__ import annotations
 
-__all__ = ["Player", "SchedulerRole", "TaskRole"]
+__all__ = [
+    "AbortableTask",
+    "ActorTask",
+    "AskTurns",
+    "DescribedScheduler",
+    "DescribedTask",
+    "Player",
+    "PlayerActionsTask",
+    "PlayerSpacesTask",
+    "RevisedTask",
+    "SchedulerRole",
+    "TaskRole",
+    "TimedTask",
+    "UnrepeatableTask",
+    "WorldTask",
+]
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -13,18 +29,12 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from flagfall.kernel.outcomes import Outcome, StepResult
 
 Player: TypeAlias = str
+"""The name of a player, within a task."""
 
 
 @runtime_checkable
 class TaskRole(Protocol):
-    """One goal-directed episode after another, as a synchronous machine with no event loop in it.
-
-    Two more attributes may be there when the task is given out, in nanoseconds since the match began:
-    `play_until_ns`, after which its episode is ended before the next turn, and `result_until_ns`, until
-    which agents may think about the result even where that is longer than the time control has it.
-
-    A third, `abort_action`, is the action that ends the episode at once, for time controls with `act_abort`.
-    """
+    """One goal-directed episode after another, as a synchronous machine with no event loop in it."""
 
     @property
     def id(self) -> str:
@@ -32,11 +42,11 @@ class TaskRole(Protocol):
 
     @property
     def players(self) -> Sequence[Player]:
-        """Who plays. With one player, observations, rewards and actions are plain values."""
+        """The players. With one player, observations, rewards and actions are plain values."""
 
     @property
     def continuous(self) -> bool:
-        """Whether agents are kept unaware of where a task ends and the next begins.
+        """True if agents are kept unaware of where a task ends and the next begins.
 
         The last reward then comes with the first observation of the next task, and agents get
         neither `init` nor `result` (as in the byte stream of the General AI Challenge, round 1).
@@ -47,51 +57,153 @@ class TaskRole(Protocol):
         """The action that is played for a late, wrong or absent agent."""
 
     def is_legal(self, action: Any) -> bool:
-        """Whether the action may be given to `step`; must accept any object without raising.
-
-        Where players may do different things, a task also has `is_legal_for(player, action)`, which is
-        asked instead.
-        """
+        """Return whether the action may be given to `step`; accepts any object without raising."""
 
     def reset(self, seed: int) -> Any:
-        """Begin a new episode; the first observation (a mapping from player for several players).
+        """Begin a new episode.
 
-        A task whose episodes do not follow from their seeds says why in an attribute `not_repeatable`, from
-        its first reset on; `None` there, or no such attribute, means that they do.
+        Args:
+            seed: from 0 to 2**63 - 1; equal seeds give equal episodes (else see `UnrepeatableTask`).
 
-        A task whose rules have changed has a method `follow_rules(revisions)`. It is called before the first
-        reset when a recorded match is executed again, with `MatchStarted.rules`: the task takes the rules of
-        that time, or returns why it cannot.
+        Returns:
+            The first observation (a mapping from player for several players).
         """
 
     def step(self, action: Any) -> StepResult:
         """Take one action (a mapping from player for several players)."""
 
     def result(self) -> bool | None:
-        """The verdict on the episode that just ended; see `Outcome.result`."""
+        """Return the verdict on the episode that just ended; see `Outcome.result`."""
 
     def metrics(self) -> Mapping[str, Any]:
-        """What is worth telling of the episode that just ended."""
+        """Return figures of the episode that just ended, for tables and records."""
 
     def close(self) -> None:
         """Release what the task holds. Called once, whatever happened before."""
 
 
-class SchedulerRole(Protocol):
-    """Decides which task comes next, from the outcomes so far.
+class AskTurns(Protocol):
+    """The referee, as a task that is an actor has it."""
 
-    A sequence `tasks` may be there: then agents can know what the first of them shows and takes before they
-    are up (`flagfall.kernel.spaces`).
+    async def ask(self, observation: Any, reward: Any = 0) -> Any:
+        """Play one turn: show the observation, and wait for the actions that are to be played.
+
+        Cancelling it withdraws the turn; an answer to it will be dropped.
+
+        Args:
+            observation: what the agent is shown; for several players a mapping from player, and only the
+                players in it are asked.
+            reward: the reward that comes with it; likewise a mapping.
+
+        Returns:
+            The action that is played, or a mapping from player.
+
+        Raises:
+            EndOfMatch: the match is over; a task lets it pass.
+        """
+
+
+class ActorTask(Protocol):
+    """A task that is an actor: after `reset` it runs by itself, and may wait for anything between turns.
+
+    `step` is not called. Equal seeds and equal actions must lead to equal observations and rewards, or it is
+    an `UnrepeatableTask`. In a replay it runs on a virtual clock, so it should wait by trio alone.
     """
 
+    async def run(self, turns: AskTurns) -> None:
+        """Play the episode that was reset, until it is over."""
+
+
+class PlayerActionsTask(Protocol):
+    """A task whose players may do different things."""
+
+    def is_legal_for(self, player: Player, action: Any) -> bool:
+        """Return whether a player may do this; asked in place of `is_legal`."""
+
+
+class TimedTask(Protocol):
+    """A task that is given times when it begins, in nanoseconds since the match began. Each is optional."""
+
+    play_until_ns: int
+    """The moment after which its episode is ended, before the next turn."""
+
+    result_until_ns: int
+    """The moment until which agents may think about the result, even where the time control has less."""
+
+
+class AbortableTask(Protocol):
+    """A task whose episode can be aborted, for time controls with `act_abort`."""
+
+    abort_action: Any
+    """The action that ends the episode at once; `None` where there is none."""
+
+
+class UnrepeatableTask(Protocol):
+    """A task whose episodes do not follow from their seeds."""
+
+    not_repeatable: str | None
+    """Why that is, from its first reset on; `None`, or no such attribute: they do."""
+
+
+class RevisedTask(Protocol):
+    """A task whose rules have changed."""
+
+    def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
+        """Take the rules of an earlier time, before the first reset in a replay.
+
+        Args:
+            revisions: `MatchStarted.rules` of the recorded match.
+
+        Returns:
+            Why it cannot; `None` where it can.
+        """
+
+
+class DescribedTask(Protocol):
+    """A task that describes what it shows and takes, by Gymnasium's spaces. Each is optional."""
+
+    observation_space: Any
+    """The space of its observations."""
+
+    action_space: Any
+    """The space of its actions."""
+
+
+class PlayerSpacesTask(Protocol):
+    """A task that describes this for each player by itself; asked in place of `DescribedTask`."""
+
+    def observation_space_of(self, player: Player) -> Any:
+        """Return the space of a player's observations."""
+
+    def action_space_of(self, player: Player) -> Any:
+        """Return the space of a player's actions."""
+
+
+class WorldTask(Protocol):
+    """A byte task that is played in a world, which hears every byte first (`flagfall.tasks.commai.world`)."""
+
+    world: Any
+    """The world; `None` for none. Tasks that name one object share it."""
+
+
+class SchedulerRole(Protocol):
+    """Decides which task comes next, from the outcomes so far."""
+
     def set_seed(self, seed: int) -> None:
-        """Called once, before the first task is asked for."""
+        """Set the seed; called once, before the first task is asked for."""
 
     def next_task(self) -> TaskRole | None:
-        """The next task, or `None` when the match is over."""
+        """Return the next task, or `None` when the match is over; or an awaitable of that."""
 
     def report(self, outcome: Outcome) -> None:
-        """How the last task went; called before the next one is asked for."""
+        """Take the outcome of the last task; called before the next one is asked for."""
 
     def close(self) -> None:
         """Close every task it holds. Called once."""
+
+
+class DescribedScheduler(Protocol):
+    """A scheduler whose tasks are known before the match begins."""
+
+    tasks: Sequence[TaskRole]
+    """The tasks. Agents can know what the first of them shows and takes before they are ready."""

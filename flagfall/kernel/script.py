@@ -1,6 +1,6 @@
-"""A match without its clock: which task comes when, and what is said in it, as a plain generator.
+"""The script of a match: the order of its tasks and turns as a plain generator, without a clock.
 
-The script asks, and is sent what it asked for. A pair (observation, reward) is a turn: it is sent the
+The script makes requests, and is sent the answers. A pair (observation, reward) is a turn: it is sent the
 actions. Everything else is a request object. The kernel drives the script with agents and deadlines,
 `flagfall.recording.verify` with recorded actions, `run_plain` with function calls, so all three play
 the same match by construction. This file knows neither clock nor event loop.
@@ -46,6 +46,8 @@ def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901, PLR0912
             if getattr(task, "run", None) is not None:
                 steps, earned, ended, reward = yield RunTask(task, owed)
                 observation = None
+                if not isfinite(earned):
+                    raise HostFault(f"task {task.id}: its rewards add up to {earned!r}; they must be finite")
             else:
                 step = task.step
                 while True:
@@ -94,14 +96,14 @@ def run_plain(
     """Play a match as a plain loop: no clock, no actors, no record. For training and for baselines.
 
     Args:
-        scheduler: gives the tasks; all of them synchronous.
+        scheduler: gives the tasks; none of them an actor.
         act: called with (observation, reward), gives the action (mappings for several players).
         seed: the root seed; the same seed gives the same tasks as in the kernel.
         steps: stop after so many turns; `None` to play to the end.
         report: called with every outcome.
 
     Returns:
-        How many turns were played.
+        The number of turns that were played.
     """
     scheduler.set_seed(derive_seed(seed, "scheduler"))
     script = match_script(seed)

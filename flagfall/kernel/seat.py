@@ -1,11 +1,11 @@
-"""A seat: the agent's end of the wire, and the clock that runs while the agent has a turn.
+"""A seat: the agent's end of a match, made of a turn channel and a turn clock.
 
 Rule 1: a turn's clock starts when the agent takes the turn, or when it is posted if the agent is not
     there to take it (still busy, or gone to think). Waiting in a queue of the host is not charged.
 Rule 2: a turn is judged by the clock when the reply is there, or when its time has come. Exactly on the
     deadline is late.
 Rule 3: a reply belongs to the envelope it answers. If that is not open any more, it is dropped.
-Rule 4: an agent busy with one envelope up to its hard limit is out, whatever it is asked meanwhile.
+Rule 4: an agent busy with one envelope up to its hard limit is disqualified, whatever it is asked meanwhile.
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
     then busy with an old turn: the clock of whatever it is asked next starts when it takes that.
 Rule 6: a turn is reckoned without what others lost it. If it seems late on a host that stalled meanwhile, the
@@ -14,112 +14,133 @@ Rule 6: a turn is reckoned without what others lost it. If it seems late on a ho
 
 from __future__ import annotations
 
-__all__ = ["Seat"]
+__all__ = ["Referee", "Reply", "Seat"]
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import trio
-from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.events import ON_TIME, Verdict
-from flagfall.kernel.bounds import (
-    BURST_TURNS,
-    CPU_WALL_FACTOR,
-    HEARING_NS,
-    LOOK_AGAIN_NS,
-    MAX_NAMED_TURN,
-    UNDER_WAY_NS,
-)
-from flagfall.kernel.grace import GRACE_NS, Grace
+from flagfall.kernel.bounds import MAX_DETAIL_CHARS, MAX_NAMED_TURN, UNDER_WAY_NS
+from flagfall.kernel.channels.turn_channel import TurnChannel
 from flagfall.kernel.outcomes import SeatStats
-from flagfall.timing import NEVER_NS, Budget, Deadline, ElapsedTimer, TimeControl
-from flagfall.timing.budget import is_late
-from flagfall.timing.stalls import STALL_NS
+from flagfall.kernel.turn_clock import TurnClock, verdict_of
+from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flagfall.errors import AgentFault
     from flagfall.kernel.channels.envelope import Envelope
-    from flagfall.kernel.referee import Referee
     from flagfall.kernel.roles import TaskRole
-    from flagfall.timing import NowNs, Timekeeper
+    from flagfall.timing import Budget, ElapsedTimer, NowNs, TimeControl, Timekeeper
     from flagfall.timing.phases import Phase
 
 
-class Seat(Deadline):
-    """The agent's end of the wire.
+class Referee(Protocol):
+    """The referee, as a seat needs it; `flagfall.kernel.referee` has the one that plays.
+
+    Its methods take what happens at a seat. They never block and never raise, and may post the next turn to
+    the seat before they return.
+    """
+
+    result_until_ns: int
+    """The moment until which agents may think of a result in any case; 0 for none."""
+
+    @property
+    def abortable(self) -> bool:
+        """Return whether the episode can be aborted by an action."""
+
+    def is_paced(self, phase: Phase) -> bool:
+        """Return whether the world waits for the tick in this phase, and not for the agent."""
+
+    def has_asked(self, number: int) -> bool:
+        """Return whether there was an envelope of this number."""
+
+    def replied(
+        self,
+        seat: Seat,
+        envelope: Envelope,
+        action: Any,
+        now_ns: int,
+        spent_ns: int,
+        credit_ns: int,
+        verdict: Verdict,
+    ) -> None:
+        """Take the reply to what is open."""
+
+    def replied_stale(self, seat: Seat, envelope: Envelope, action: Any, now_ns: int, spent_ns: int) -> None:
+        """Take the reply to what is not open any more."""
+
+    def dropped(self, seat: Seat, number: int, why: Literal["stale", "double", "unasked"]) -> None:
+        """Take note of a reply that answers no envelope that was taken."""
+
+    def deadline(
+        self, seat: Seat, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
+    ) -> None:
+        """Take note that the time of the open turn is over."""
+
+    def disqualified(self, seat: Seat, reason: str, detail: str = "") -> None:
+        """Take note that the seat must be disqualified."""
+
+
+class Reply(Protocol):
+    """The way of an agent's answer."""
+
+    def __call__(self, action: Any = None, number: int | None = None) -> None:
+        """Answer the turn that was taken last, or the one with this number.
+
+        Never blocks, and never raises for a reply that comes too late: such a reply is dropped and
+        counted. The world may move on inside this call.
+        """
+
+
+class Seat:
+    """The agent's end of a match.
 
     An agent that is a full actor gets it as `run(seat)`:
 
         async for turn in seat:
             seat.reply(choose(turn.observation))
 
+    Args:
+        number: zero-based index of the seat in the match.
+        control: the time control.
+        keeper: the deadlines of the event loop, and what it has lost.
+        referee: takes what happens at the seat.
+
     Attributes:
-        number: which seat of the match it is, from 0.
-        timer: the clock of the turn that the agent has.
+        number: zero-based index of the seat in the match.
+        clock: measures what the agent uses.
+        stats: counts and times for the report.
+        reply: answers the turn that was taken last (see `Reply`); the channel's own method, since every turn
+            comes this way.
         wants: the phases that the agent wants to be asked in; the others are answered for it.
-        out: why the seat is out, or `None`.
-        reason_detail: what to show the agent's author of that.
-        stderr_tail: the newest of what the agent wrote to its standard error; set by a host that has it.
-        closed: there will be no more turns for it.
-        phase: what it was asked last.
-        limit_ns: how long that may take before it is late.
-        now: the clock that it is judged by, in nanoseconds.
-        cpu_clock: on the CPU clock, what the agent has used; set by its host.
+        disqualified: why the seat is disqualified, or `None`.
+        reason_detail: details of that for the agent's author.
+        stderr_tail: the end of what the agent wrote to its standard error; set by a host that has it.
         absence: explains why there is no agent yet, when the time for `start` runs out; set by a host that
             waits for agents to connect. `None`, or if it returns `None`: the agent is merely late.
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
-        not_lost_ns: what of the ledger's stalls this agent did not lose (kept by the ledger).
-        load_seen_ns: the ledger's sum of delays by load up to which that is reckoned.
-        feels_loop: whether it is held up by what delays the loop alone.
-        agent_times: for an agent that lives by this process's clock (in a thread), its host's function that
-            returns when it took the turn of a number and when its answer was made, each `None` if it has not.
-            The turn is judged by these, and by when the answer was heard only where they are not known.
+        now: the clock that it is judged by, in nanoseconds.
+        budget: what is left of the time control.
+        timer: the clock of the turn, for the agent.
+        is_metered: its turns must be charged to the budget.
     """
 
     __slots__ = (
-        "_abort_ns",
-        "_answered",
-        "_asking",
-        "_burst",
-        "_busy_cpu_ns",
-        "_busy_hard_ns",
-        "_busy_mark_ns",
-        "_busy_since_ns",
-        "_cpu_ns",
-        "_deadlines",
-        "_grace",
-        "_hard_ns",
-        "_keeper",
-        "_ledger",
-        "_mark_ns",
-        "_now",
-        "_open",
-        "_overran_hard_ns",
-        "_posted",
-        "_quick_due_ns",
-        "_quick_ns",
-        "_sleeper",
-        "_stage",
-        "_started_ns",
-        "_taken",
-        "_used_ns",
+        "_channel",
+        "_is_asking",
+        "_referee",
         "absence",
-        "agent_times",
         "budget",
-        "closed",
-        "cpu_clock",
-        "feels_loop",
-        "flat",
-        "limit_ns",
-        "load_seen_ns",
-        "not_lost_ns",
+        "clock",
+        "disqualified",
+        "is_metered",
         "now",
         "number",
-        "out",
-        "phase",
         "reason_detail",
+        "reply",
         "stats",
         "stderr_tail",
         "task",
@@ -127,51 +148,55 @@ class Seat(Deadline):
         "wants",
     )
 
-    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, stage: Referee) -> None:
-        super().__init__(rank=number)
+    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: Referee) -> None:
         self.number = number
-        self.budget = Budget(control)
-        self.flat = self.budget.flat
-        self.timer = ElapsedTimer(keeper.now)
         self.stats = SeatStats()
         self.wants: frozenset[str] = frozenset({"act"})
-        self.out: str | None = None
+        self.disqualified: str | None = None
         self.reason_detail = ""
         self.stderr_tail = ""
         self.task: TaskRole | None = None
-        self.not_lost_ns = self.load_seen_ns = 0
-        self.feels_loop = True
-        self.agent_times: Callable[[int], tuple[int | None, int | None]] | None = None
-        self.cpu_clock: NowNs | None = None
         self.absence: Callable[[], AgentFault | None] | None = None
-        self._stage = stage
-        self._keeper = keeper
-        self._now = self.now = keeper.now
-        self._deadlines = keeper.deadlines
-        self._ledger = keeper.ledger
-        # What was asked: newest not yet taken; being worked on; not yet judged; number answered last.
-        self._posted: Envelope | None = None
-        self._taken: Envelope | None = None
-        self._open: Envelope | None = None
-        self._answered: int | None = None
-        # Where the agent is: waiting for a turn (perhaps asleep), or busy since when.
-        self._asking = False
-        self._sleeper: trio.lowlevel.Task | None = None
-        self._burst = 0
-        self.closed = False
-        self._busy_since_ns: int | None = None
-        self._busy_mark_ns = self._busy_cpu_ns = 0
-        self._busy_hard_ns = NEVER_NS  # perhaps that of an earlier phase
-        # The clock of the open envelope. `_quick_due_ns`: before it a reply is on time, no questions asked.
-        self.phase: Phase | None = None
-        self.limit_ns = self._hard_ns = self._quick_ns = self._abort_ns = NEVER_NS
-        # The hard limit of a turn that was aborted, while the agent is busy with it.
-        self._overran_hard_ns: int | None = None
-        self._started_ns: int | None = None
-        self._used_ns = 0
-        self._mark_ns = self._cpu_ns = 0
-        self._quick_due_ns = 0
-        self._grace = Grace()
+        self.now: NowNs = keeper.now
+        self._referee = referee
+        self._channel = TurnChannel(self)
+        self.reply: Reply = self._channel.reply
+        self.clock = TurnClock(number, control, keeper, self.fire)
+        self.budget: Budget = self.clock.budget
+        self.timer: ElapsedTimer = self.clock.timer
+        self.is_metered = not self.clock.is_flat
+        # It is in `turn` and waits: a turn that is posted now starts no clock until it is taken.
+        self._is_asking = False
+
+    # For hosts.
+
+    @property
+    def closed(self) -> bool:
+        """Return whether there will be no more turns for the agent."""
+        return self._channel.closed
+
+    @property
+    def limit_ns(self) -> int:
+        """Return how long what was asked last may take before it is late."""
+        return self.clock.limit_ns
+
+    @property
+    def cpu_clock(self) -> NowNs | None:
+        """On the CPU clock, what the agent has used; set by its host, and counted from the next turn on."""
+        return self.clock.cpu_clock
+
+    @cpu_clock.setter
+    def cpu_clock(self, cpu_clock: NowNs | None) -> None:
+        self.clock.cpu_clock = cpu_clock
+
+    def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
+        """Judge by the agent's own times; delays of the loop are not the agent's.
+
+        Args:
+            agent_times: see `flagfall.kernel.turn_clock.TurnClock`.
+        """
+        self.clock.agent_times = agent_times
+        self.clock.feels_loop = False
 
     # The agent's side.
 
@@ -185,337 +210,222 @@ class Seat(Deadline):
             raise StopAsyncIteration from None
 
     async def turn(self) -> Envelope:
-        """The newest turn that waits for an answer; waits until there is one.
+        """Take the newest turn that waits for an answer; wait until there is one.
 
         Turns that were judged before the agent asked for them are not shown. If it is cancelled, nothing
         was taken: the next call gets the turn.
 
         Raises:
-            trio.EndOfChannel: the match is over, or the seat is out.
+            trio.EndOfChannel: the match is over, or the seat is disqualified.
+            trio.BusyResourceError: another task of the agent waits here already.
         """
-        if self._overran_hard_ns is not None:
-            self._come_back()
-        envelope = self._posted
-        if envelope is None or self._burst >= BURST_TURNS:
+        clock = self.clock
+        if clock.is_overrun:
+            self._end_overrun()
+        envelope = self._channel.take()
+        if envelope is None:
             envelope = await self._wait()
-        else:
-            self._burst += 1
-        self._posted = None
-        self._taken = envelope
-        timer = self.timer
-        if self._started_ns is None:
-            self._start_clock(self._now() - self._used_ns)
-        timer.started_ns = self._started_ns  # type: ignore[assignment]  # the line above set it
+        started_ns = clock.started_ns
+        if started_ns is None:
+            clock.resume(self.now())
+            started_ns = clock.started_ns
+        elif started_ns != clock.busy_since_ns:  # it left an older turn unanswered
+            clock.rest(is_running=True)
+        timer = clock.timer
+        timer.started_ns = started_ns  # type: ignore[assignment]  # it runs
         timer.late = envelope.late
         return envelope
 
-    def reply(self, action: Any = None, number: int | None = None) -> None:
-        """Answer the turn that was taken last, or the one with this number.
-
-        Never blocks, and never raises for a reply that comes too late: such a reply is dropped and
-        counted. The world may move on inside this call.
-        """
-        taken = self._taken
-        if taken is None or (number is not None and number != taken.number):
-            self._drop(number)
-            return
-        self._taken = None
-        self._answered = taken.number
-        busy_since_ns, self._busy_since_ns = self._busy_since_ns, None
-        now_ns = self._now()
-        if taken is not self._open:
-            self._grace.forget()
-            self._stage.answered_old(self, taken, action, now_ns)
-            self._rest()
-            return
-        if now_ns < self._quick_due_ns:
-            spent_ns = now_ns - self._started_ns  # type: ignore[operator]  # it runs: the turn was taken
-            credit_ns = 0
-            verdict: Verdict = ON_TIME
-        else:
-            spent_ns, credit_ns = self._spent(now_ns)
-            since_ns = now_ns if busy_since_ns is None else busy_since_ns
-            verdict = self._judge(now_ns, since_ns, spent_ns, credit_ns)
-        self._open = None
-        self.due_ns = NEVER_NS
-        self._stage.answered(self, taken, action, now_ns, spent_ns, credit_ns, verdict)
-
     async def _wait(self) -> Envelope:
-        """Wait for a turn."""
-        self._burst = 0
-        self._asking = True
-        self._stop_clock()
+        """Wait for a turn; meanwhile no time of the agent is used."""
+        channel, clock = self._channel, self.clock
+        self._is_asking = True
         try:
-            if self._posted is not None:
-                await trio.lowlevel.checkpoint()
-            while self._posted is None:
-                if self.closed:
-                    raise trio.EndOfChannel
-                self._sleeper = current_task()
-                await wait_task_rescheduled(self._forget_sleeper)
+            self._pause_clock()
+            return await channel.receive_next()
         except trio.Cancelled:
-            if self._posted is not None and self._started_ns is None:
-                self._start_clock(self._now() - self._used_ns)
+            # The turn waits and the agent does something else: its clock goes on.
+            if channel.waiting is not None and clock.started_ns is None:
+                clock.resume(self.now())
             raise
         finally:
-            self._asking = False
-        return self._posted
+            self._is_asking = False
 
-    def _come_back(self) -> None:
-        """The agent is done with a turn that was aborted: what it is asked next has its full time."""
-        self._overran_hard_ns = self._busy_since_ns = None
-        self.due_ns = NEVER_NS
-        if self._posted is not None:
-            self._set_limits(self._posted.phase)
-
-    def _stop_clock(self) -> None:
-        """The agent asks for a turn: none of its time is used while it waits for it.
+    def _pause_clock(self) -> None:
+        """Stop the clock while the agent waits for a turn.
 
         What it used of the turn that waits for it counts; and if it has taken the open turn and asks
         for another without an answer, the clock of that turn goes on.
         """
-        if self._posted is None and self._open is not None:
+        channel, clock = self._channel, self.clock
+        if channel.waiting is None and channel.open is not None:
             return
-        if self._started_ns is not None and self._posted is not None:
-            now_ns = self._now()
-            if now_ns >= self.due_ns:
+        if channel.waiting is not None and clock.started_ns is not None:
+            now_ns = self.now()
+            if now_ns >= clock.due_ns:
                 self.fire(now_ns)  # it came too late for this one; that may post the next
-            if self._started_ns is not None:
-                self._used_ns = self._spent(now_ns)[0]
-        self._started_ns = self._busy_since_ns = None
-        self.due_ns = NEVER_NS
+            if channel.waiting is not None:
+                clock.pause(now_ns, channel.waiting.number)
+                return
+        clock.reset()
 
-    def _forget_sleeper(self, _raise_cancel: Any) -> Abort:
-        self._sleeper = None
-        return Abort.SUCCEEDED
+    def _end_overrun(self) -> None:
+        self.clock.end_overrun()
+        if self._channel.waiting is not None:
+            self._set_limits(self._channel.waiting.phase)
 
-    def _drop(self, number: int | None) -> None:
-        answers = self._answered if number is None else number
+    # Replies, from the channel (see `flagfall.kernel.channels.turn_channel.ReplyHandler`).
+
+    def answered(self, envelope: Envelope, value: Any) -> None:
+        """Judge the reply to the open turn, and report it."""
+        clock = self.clock
+        busy_since_ns, clock.busy_since_ns = clock.busy_since_ns, None
+        now_ns = self.now()
+        verdict: Verdict
+        if now_ns < clock.fast_path_until_ns:
+            # It runs, since the turn was taken; a reply before every limit needs no more arithmetic.
+            spent_ns, credit_ns = now_ns - clock.started_ns, 0  # type: ignore[operator]
+            verdict = ON_TIME
+        else:
+            since_ns = now_ns if busy_since_ns is None else busy_since_ns
+            reading = clock.read(now_ns, envelope.number, since_ns)
+            spent_ns, credit_ns = reading.spent_ns, reading.credit_ns
+            verdict = verdict_of(reading, clock.limits, abortable=self._referee.abortable)
+        clock.due_ns = NEVER_NS
+        self._referee.replied(self, envelope, value, now_ns, spent_ns, credit_ns, verdict)
+
+    def answered_stale(self, envelope: Envelope, value: Any) -> None:
+        """Report the reply to a turn that is not open any more."""
+        now_ns = self.now()
+        self._referee.replied_stale(self, envelope, value, now_ns, now_ns - self.timer.started_ns)
+        self.clock.rest(is_running=self._channel.waiting is not None)
+
+    def answered_nothing(self, number: object) -> None:
+        """Report a reply that answers no turn that was taken."""
+        last = self._channel.last_answered
+        answers = last if number is None else number
         if type(answers) is not int or not -MAX_NAMED_TURN <= answers <= MAX_NAMED_TURN:
-            self._stage.dropped(self, -1, "unasked")
-        elif not self._stage.has_asked(answers):
-            self._stage.dropped(self, answers, "unasked")
+            self._referee.dropped(self, -1, "unasked")
+        elif not self._referee.has_asked(answers):
+            self._referee.dropped(self, answers, "unasked")
         else:
-            self._stage.dropped(self, answers, "double" if answers == self._answered else "stale")
+            self._referee.dropped(self, answers, "double" if answers == last else "stale")
 
-    # The clock.
-
-    @property
-    def clock_began_ns(self) -> int:
-        """Time at which the clock of the open turn began; `NEVER_NS` while it does not run."""
-        return NEVER_NS if self._started_ns is None else self._started_ns
-
-    def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
-        """Judge by the agent's own times, see `agent_times`; delays of the loop are not the agent's."""
-        self.agent_times = agent_times
-        self.feels_loop = False
-
-    def _start_clock(self, now_ns: int) -> None:
-        self._started_ns = now_ns
-        ledger = self._ledger
-        mark_ns = ledger.lost_ns - self.not_lost_ns
-        if now_ns - ledger.step_began_ns > STALL_NS:
-            mark_ns += self._lost_before(now_ns)
-        self._mark_ns = mark_ns
-        if self.cpu_clock is not None:
-            self._cpu_ns = self.cpu_clock()
-        if self._busy_since_ns is None:
-            self._busy_since_ns = now_ns
-            self._busy_mark_ns = mark_ns
-            self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
-            due_ns = now_ns + self._quick_ns
-        else:
-            due_ns = min(now_ns + self.limit_ns, self._busy_since_ns + self._busy_hard_ns)
-        self.due_ns = due_ns
-        self._quick_due_ns = due_ns if self.flat and self.cpu_clock is None else 0
-        if due_ns < self.armed_ns:
-            self._deadlines.arm(self)
-
-    def _lost_before(self, now_ns: int) -> int:
-        """What of the step that runs will be booked as lost, though it was over when the clock started."""
-        cost = self._keeper.cost_of_this_step(now_ns)
-        owner = self._ledger.owner_of(current_task())
-        if owner is self:
-            return cost.stopped_ns + (cost.load_ns if self.feels_loop else 0)
-        self.load_seen_ns = self._ledger.load_ns + cost.load_ns
-        is_felt = self.feels_loop or owner is not None
-        return cost.stopped_ns + (cost.own_ns if is_felt else 0)
-
-    def _spent(self, now_ns: int) -> tuple[int, int]:
-        """What the open turn has cost the agent so far, and what the host lost of it."""
-        since_ns = now_ns if self._started_ns is None else self._started_ns
-        if self.agent_times is not None and self.cpu_clock is None and self._open is not None:
-            return self._spent_there(now_ns, since_ns, self._open.number)
-        return self._cost(now_ns, since_ns, self._mark_ns, self._cpu_ns)
-
-    def _spent_there(self, now_ns: int, since_ns: int, number: int) -> tuple[int, int]:
-        """The same by the agent's own times: how long a turn or an answer is on its way does not count."""
-        assert self.agent_times is not None
-        took_ns, made_ns = self.agent_times(number)
-        began_ns = since_ns if took_ns is None else max(since_ns, took_ns)
-        ended_ns = now_ns if made_ns is None or now_ns - made_ns > HEARING_NS else max(began_ns, made_ns)
-        outside_ns = self._ledger.lost_between(since_ns, began_ns, self)
-        outside_ns += self._ledger.lost_between(ended_ns, now_ns, self)
-        return self._cost(ended_ns, began_ns, self._mark_ns + outside_ns, 0)
-
-    def _is_answer_under_way(self, now_ns: int) -> bool:
-        """Return whether an agent with times of its own has made the answer that is waited for."""
-        if self.agent_times is None or self._taken is None:
-            return False
-        made_ns = self.agent_times(self._taken.number)[1]
-        return made_ns is not None and now_ns - made_ns <= HEARING_NS
-
-    def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
-        """How long the agent has been busy without an answer, and what the host lost of it."""
-        return self._cost(now_ns, since_ns, self._busy_mark_ns, self._busy_cpu_ns)
-
-    def _cost(self, now_ns: int, since_ns: int, mark_ns: int, cpu_ns: int) -> tuple[int, int]:
-        wall_ns = now_ns - since_ns
-        if self.cpu_clock is not None:
-            return max(self.cpu_clock() - cpu_ns, wall_ns // CPU_WALL_FACTOR), 0
-        if self._ledger.load_ns > self.load_seen_ns and self._ledger.owner_of(current_task()) is self:
-            self._ledger.credit_load(self)  # what held up the step that runs; at its end it would be too late
-        lost_ns = self._ledger.lost_ns - self.not_lost_ns - mark_ns
-        step = self._keeper.cost_of_this_step(now_ns)
-        lost_ns += step.stopped_ns + (step.load_ns if self.feels_loop else 0)
-        credit_ns = max(0, min(wall_ns, lost_ns))
-        return wall_ns - credit_ns, credit_ns
-
-    def _judge(self, now_ns: int, since_ns: int, spent_ns: int, credit_ns: int) -> Verdict:
-        if not is_late(spent_ns, self.limit_ns):
-            return ON_TIME
-        grace_ns = GRACE_NS if self._may_lie_unheard(now_ns, credit_ns) else 0
-        if not is_late(spent_ns, self.limit_ns + grace_ns):
-            return ON_TIME
-        busy_ns = spent_ns if since_ns == self._started_ns else self._busy(now_ns, since_ns)[0]
-        if is_late(busy_ns, self._busy_hard_ns + grace_ns):
-            return "disqualified"
-        if not is_late(spent_ns, self._abort_ns + grace_ns):
-            return "late"
-        return "overrun" if self._stage.abortable else "disqualified"
-
-    def _may_lie_unheard(self, now_ns: int, credit_ns: int) -> bool:
-        """Return whether the host stalled in the open turn and may hear an answer later than it came."""
-        if self.agent_times is not None or self.cpu_clock is not None:
-            return False  # it is known when it came, or it makes no difference
-        if credit_ns or self._ledger.load_ended_ns > self.clock_began_ns:
-            return True
-        return self._keeper.cost_of_this_step(now_ns).load_ns > 0
-
-    def _rest(self) -> None:
-        """The agent is done with an old turn: its hard limit counts from the newer one, if any runs."""
-        if self._posted is None or self._started_ns is None:
-            self.due_ns = NEVER_NS
-            return
-        self._busy_since_ns, self._busy_mark_ns = self._started_ns, self._mark_ns
-        self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
-        self._arm(self._started_ns + self._quick_ns)
-
-    def _arm(self, due_ns: int) -> None:
-        self.due_ns = due_ns
-        self._deadlines.arm(self)
+    # The clock's deadline.
 
     def fire(self, now_ns: int) -> None:
-        """The time of the open turn has come, or that of the hard limit, or so it seemed."""
-        if self.closed or self._busy_since_ns is None:
+        """Judge the turn whose time has come, or so it seemed.
+
+        A deadline is set on the wall, when a turn starts. What the host lost since puts it off, so the clock
+        is read again here, and the deadline moved if there is time left. Then the one grace period comes, if
+        an answer may lie unheard. Only then the turn is judged.
+        """
+        channel, clock = self._channel, self.clock
+        if channel.closed or clock.busy_since_ns is None:
             return
-        if self._is_answer_under_way(now_ns):  # it is judged when it is heard, by when it was made
-            self._arm(now_ns + UNDER_WAY_NS)
+        taken, is_open = channel.taken, channel.open
+        if taken is not None and clock.is_answer_under_way(now_ns, taken.number):
+            clock.put_off(now_ns + UNDER_WAY_NS)  # it is judged when it is heard, by when it was made
             return
-        busy_ns, credit_ns = self._busy(now_ns, self._busy_since_ns)
-        hard_ns = self._busy_hard_ns if self._overran_hard_ns is None else self._overran_hard_ns
-        left_ns = hard_left_ns = hard_ns - busy_ns
-        aborts = self._abort_ns < NEVER_NS
-        spent_ns = 0
-        is_running = self._open is not None and self._started_ns is not None
-        if is_running:
-            spent_ns, credit_ns = self._spent(now_ns)
-            if self._busy_since_ns == self._started_ns:
-                busy_ns, hard_left_ns = spent_ns, hard_ns - spent_ns
-            left_ns = min(hard_left_ns, (self._abort_ns if aborts else self.limit_ns) - spent_ns)
-        if left_ns > 0:  # it was put off by what the host lost, or the CPU's time runs slower
-            self._arm(now_ns + max(LOOK_AGAIN_NS, left_ns))
+        number = None if is_open is None else is_open.number
+        reading, left_ns, hard_left_ns = clock.read_when_due(now_ns, number)
+        if left_ns > 0:  # the host lost some of it, or the CPU's time runs slower
+            clock.look_again_in(left_ns, now_ns)
             return
-        if self._may_lie_unheard(now_ns, credit_ns) and (
-            until_ns := self._grace.put_off(now_ns, self.due_ns, self._open)
+        if clock.may_lie_unheard(now_ns, reading.credit_ns) and (
+            until_ns := clock.grace.put_off(now_ns, clock.due_ns, is_open)
         ):
-            self._arm(until_ns)
+            clock.put_off(until_ns)
             return
-        is_last = self.limit_ns >= self._hard_ns or (aborts and not self._stage.abortable)
-        if hard_left_ns <= 0 or is_last:  # to be late is to be out
-            self._stage.fell(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
+        verdict = verdict_of(reading, clock.limits, abortable=self._referee.abortable)
+        if verdict != "late" and verdict != "overrun":  # noqa: PLR1714 - narrows the type
+            self._referee.disqualified(self, "late", f"busy for {reading.busy_ns / 1e6:.1f} ms")
             return
         self.expire()
-        if self._asking:  # it took the turn, and asks for another: it is busy with nothing
-            self._busy_since_ns = None
-            self.due_ns = NEVER_NS
-        else:
-            self._arm(now_ns + hard_left_ns)
-            if aborts:
-                self._overran_hard_ns, self._started_ns = hard_ns, None
-        settle = self._stage.overran if aborts else self._stage.overdue
-        settle(self, spent_ns, credit_ns)
+        if self._is_asking:  # it took the turn, and asks for another: it is busy with nothing
+            clock.end_busy()
+        else:  # it is still busy: its hard limit comes next
+            clock.put_off(now_ns + hard_left_ns)
+            if verdict == "overrun":
+                clock.overrun()
+        self._referee.deadline(self, verdict, reading.spent_ns, reading.credit_ns)
 
-    # The stage's side.
+    # The referee's side.
 
     def post(self, envelope: Envelope, now_ns: int) -> None:
-        """Ask the agent; whatever it was asked before and has not taken is forgotten."""
-        if self._posted is not None:
+        """Ask the agent; whatever it was asked before and has not taken is replaced.
+
+        Args:
+            envelope: what it is asked.
+            now_ns: the present time.
+        """
+        channel, clock = self._channel, self.clock
+        if channel.waiting is not None:
             self.stats.skipped += 1
-        self._posted = self._open = envelope
-        if self.phase != envelope.phase or not self.flat:
+        if clock.phase != envelope.phase or self.is_metered:
             self._set_limits(envelope.phase)
-        self._used_ns = 0
-        if self._asking:
-            self._started_ns = self._busy_since_ns = None
-            self.due_ns = NEVER_NS
-            if self._sleeper is not None:
-                sleeper, self._sleeper = self._sleeper, None
-                reschedule(sleeper)
-        elif self._overran_hard_ns is None:
-            self._start_clock(now_ns)
+        if self._is_asking:
+            clock.reset()
+        elif not clock.is_overrun:
+            clock.start(now_ns)
+        channel.send_nowait(envelope)
 
     def _set_limits(self, phase: Phase) -> None:
-        self.phase = phase
-        self.limit_ns = self.budget.limit(phase)
-        self._hard_ns = self.budget.hard_limit(phase)
-        self._abort_ns = NEVER_NS if self._stage.paced(phase) else self.budget.abort_limit(phase)
-        if self._stage.paced(phase):
-            self.limit_ns = NEVER_NS  # the tick is the limit
-        if phase == "result" and (until_ns := self._stage.result_until_ns):
-            self.limit_ns = max(self.limit_ns, until_ns - self._now())
-            self._hard_ns = max(self._hard_ns, self.limit_ns)
-        self._quick_ns = min(self.limit_ns, self._hard_ns)
-        self.timer.limit_ns = self.limit_ns
+        referee = self._referee
+        until_ns = referee.result_until_ns if phase == "result" else 0
+        self.clock.set_limits(phase, paced=referee.is_paced(phase), extended_until_ns=until_ns)
+
+    def charge(self, phase: Phase, spent_ns: int) -> None:
+        """Book the time that one phase took."""
+        self.budget.charge(phase, spent_ns)
 
     def expire(self) -> None:
-        """What is open was judged: it is not shown any more, and an answer to it is an old one."""
-        if self._posted is not None:
-            self._posted = None
+        """End the open turn, which was judged: it is not shown any more, and an answer to it is stale."""
+        if self._channel.waiting is not None:
             self.stats.skipped += 1
-        self._open = None
+        self._channel.retract()
 
     def withdraw(self) -> None:
-        """What is open is not asked any more."""
-        if self._posted is not None and self._taken is None:
-            self._busy_since_ns = None
-            self.due_ns = NEVER_NS
-        self._posted = self._open = None
+        """End what is open, without a verdict."""
+        channel = self._channel
+        if channel.waiting is not None and channel.taken is None:
+            self.clock.end_busy()
+        channel.retract()
 
-    def fell_before(self, now_ns: int, reason: str) -> bool:
-        """Whether the seat, falling now, falls for something that came before the open turn.
+    def is_untouched(self, now_ns: int, reason: str) -> bool:
+        """Return whether the seat is disqualified for something that came before the open turn.
 
         It never took that turn, and lost no time on it; so it makes no difference which came first.
+
+        Args:
+            now_ns: the present time.
+            reason: the reason for the disqualification.
         """
-        if self._posted is None:
+        if self._channel.waiting is None:
             return False
-        return reason != "late" or self._started_ns is None or self._started_ns == now_ns
+        started_ns = self.clock.started_ns
+        return reason != "late" or started_ns is None or started_ns == now_ns
+
+    def disqualify(self, reason: str, detail: str) -> str:
+        """Close the seat for good.
+
+        Args:
+            reason: see `flagfall.events.SeatDisqualified`.
+            detail: details for the agent's author; its end is kept.
+
+        Returns:
+            The reason that counts: of an agent that is late for `start` because it never came, that one.
+        """
+        if reason == "late" and self.clock.phase == "start" and self.absence is not None:
+            fault = self.absence()
+            if fault is not None:
+                reason, detail = fault.reason, fault.detail
+        self.disqualified = reason
+        self.reason_detail = detail[-MAX_DETAIL_CHARS:]
+        self.close()
+        return reason
 
     def close(self) -> None:
-        """No more turns: the agent's next call of `turn` ends."""
-        self.closed = True
-        self._posted = self._open = None
-        self.due_ns = NEVER_NS
-        if self._sleeper is not None:
-            sleeper, self._sleeper = self._sleeper, None
-            reschedule(sleeper)
+        """End the turns: the agent's next call of `turn` ends."""
+        self._channel.close()
+        self.clock.due_ns = NEVER_NS

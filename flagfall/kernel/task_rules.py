@@ -1,4 +1,4 @@
-"""What the referee knows of the task that runs: who plays, what may be played, and what is for nobody."""
+"""The running task as the referee sees it: its players, legal actions, NIL action and times."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from flagfall.timing.durations import NEVER_NS
+
 if TYPE_CHECKING:
     from flagfall.kernel.roles import Player, TaskRole
 
@@ -17,42 +19,55 @@ if TYPE_CHECKING:
 class TaskRules:
     """The rules of one task; without arguments those before the first, when nothing is played.
 
+    The optional members of a task are read here, once (`flagfall.kernel.roles`).
+
     Attributes:
         players: in seat order.
         nil: the action that is played for a late, wrong or absent agent.
         abort: the action that ends the episode at once; `None` where there is none.
+        play_until_ns: the end of the task's time, since the match began; `NEVER_NS` for none.
+        result_until_ns: until then agents may think of its result, since the match began; 0 for no such time.
     """
 
     players: tuple[Player, ...] = ()
     nil: Any = None
     abort: Any = None
+    play_until_ns: int = NEVER_NS
+    result_until_ns: int = 0
     _is_legal: Callable[[Any], bool] = lambda _action: True
     _is_legal_for: Callable[[Player, Any], bool] | None = None
 
     @classmethod
     def of(cls, task: TaskRole) -> TaskRules:
-        """The rules of this task."""
-        judge = getattr(task, "is_legal_for", None)
+        """Read the rules of a task."""
         return cls(
-            tuple(task.players), task.nil_action, getattr(task, "abort_action", None), task.is_legal, judge
+            tuple(task.players),
+            task.nil_action,
+            getattr(task, "abort_action", None),
+            getattr(task, "play_until_ns", NEVER_NS),
+            getattr(task, "result_until_ns", 0),
+            task.is_legal,
+            getattr(task, "is_legal_for", None),
         )
 
     def legal(self, seat: int, action: Any) -> bool:
-        """Whether a seat may play this; an action that breaks the task's own check is no action of it."""
-        judge = self._is_legal_for
+        """Return whether a seat may play an action; one that breaks the task's own check is not legal."""
+        is_legal_for = self._is_legal_for
         try:
-            return self._is_legal(action) if judge is None else judge(self.players[seat], action)
+            return (
+                self._is_legal(action) if is_legal_for is None else is_legal_for(self.players[seat], action)
+            )
         except KeyboardInterrupt:
             raise
-        except BaseException:  # noqa: BLE001 - whatever it is
+        except BaseException:  # noqa: BLE001 - an action may hold any code of its agent's
             return False
 
     def share_of(self, seat: int, shown: Any, paid: Any) -> tuple[Any, Any]:
-        """What one seat sees and gets of an observation and a reward."""
+        """Return one seat's share of an observation and a reward."""
         if len(self.players) <= 1:
             return shown, paid
         player = self.players[seat]
         return (
-            shown.get(player) if isinstance(shown, Mapping) else shown,
-            paid.get(player, 0) if isinstance(paid, Mapping) else 0,
+            shown.get(player) if type(shown) is dict or isinstance(shown, Mapping) else shown,
+            paid.get(player, 0) if type(paid) is dict or isinstance(paid, Mapping) else 0,
         )

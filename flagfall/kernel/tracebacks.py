@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["agent_traceback"]
+__all__ = ["agent_traceback", "hide_frames"]
 
 import traceback
 from asyncio import __file__ as _asyncio
@@ -12,16 +12,22 @@ from typing import Final
 import outcome
 import trio
 
-_PACKAGE: Final = Path(__file__).parents[1]
-
-_PLUMBING: Final = ("agent.py", "hosts/cancellation.py", "hosts/in_loop.py", "loop.py", "wire/worker.py")
-
-_WAY_TO_AGENTS: Final = (
-    str(_PACKAGE / "kernel"),
-    *(str(_PACKAGE / "agents" / name) for name in _PLUMBING),
+_HIDDEN_FOLDERS: Final = (
+    str(Path(__file__).parent),
     *(str(Path(file).parent) for file in (trio.__file__, outcome.__file__, _asyncio)),
 )
-"""Files and folders whose frames lead to an agent's code."""
+"""Folders whose frames lead to an agent's code: the kernel and the event loops."""
+
+_hidden_files: Final[set[str]] = set()
+
+
+def hide_frames(file: str) -> None:
+    """Register a module whose frames lead to an agent's code: tracebacks for agents begin below them.
+
+    Args:
+        file: the `__file__` of the module that registers itself.
+    """
+    _hidden_files.add(file)
 
 
 def agent_traceback(error: BaseException) -> str:
@@ -36,9 +42,13 @@ def agent_traceback(error: BaseException) -> str:
 
 
 def _cut(shown: traceback.TracebackException) -> None:
-    own = [not frame.filename.startswith(_WAY_TO_AGENTS) for frame in shown.stack]
+    own = [not _is_hidden(frame.filename) for frame in shown.stack]
     if any(own):
         shown.stack = traceback.StackSummary.from_list(shown.stack[own.index(True) :])
     for linked in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
         if linked is not None:
             _cut(linked)
+
+
+def _is_hidden(file: str) -> bool:
+    return file in _hidden_files or file.startswith(_HIDDEN_FOLDERS)

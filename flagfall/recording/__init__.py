@@ -1,4 +1,4 @@
-"""The record of a match: writing it, reading it, playing it again. `logs` sets up structlog."""
+"""Records of matches: journals, their verification by replay, transcripts, results and logs."""
 
 from __future__ import annotations
 

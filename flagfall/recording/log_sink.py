@@ -1,6 +1,6 @@
-"""Logs for people and for collectors, by structlog: what matters of a match, while it is played.
+"""Logs of a match with structlog, written while it is played, as text or as JSON.
 
-Nothing is set up by importing this. A log is no record: the journal is, and it has everything.
+Importing this module sets up nothing. A log is a summary; the complete record is the journal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 import msgspec
 import structlog
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.events import (
     Event,
     MatchEnded,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 MAX_WARNINGS: Final = 20
-"""So many warnings of one kind are logged for a seat in a match; the others are counted, and told at its
-end. An agent that is late on every turn would else write more than everybody together."""
+"""At most this many warnings of one kind are logged for a seat in a match; further ones are counted, and the
+count is logged at the end. Otherwise an agent that is late in every turn would fill the log."""
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 
@@ -48,18 +48,18 @@ def configure_logging(
     """Set up structlog for this process.
 
     Args:
-        style: `console` for people, `json` for collectors: one object a line. `None`: `console` on a
-            terminal, else `json`.
-        level: what is below it costs nothing: `debug`, `info`, `warning` or `error`.
-        stream: where to; standard error by default.
+        style: `console` for text, `json` for one JSON object a line. With `None`, `console` if the stream is
+            a terminal, `json` otherwise.
+        level: the lowest level that is logged: `debug`, `info`, `warning` or `error`.
+        stream: the stream to write to; standard error by default.
 
     Raises:
-        UsageError: there is no such style or level.
+        UsageError: the style or the level is unknown.
     """
     if level not in _LEVELS:
-        raise UsageError(f"log level {level!r} is unknown{nearest(level, _LEVELS)}")
+        raise UsageError(f"log level {level!r} is unknown{suggest(level, _LEVELS)}")
     if style not in {"console", "json", None}:
-        raise UsageError(f"log style {style!r} is unknown{nearest(str(style), ('console', 'json'))}")
+        raise UsageError(f"log style {style!r} is unknown{suggest(str(style), ('console', 'json'))}")
     stream = sys.stderr if stream is None else stream
     terminal = stream.isatty()
     for_people = terminal if style is None else style == "console"
@@ -88,22 +88,23 @@ def _for_collectors() -> list[Any]:
 
 
 def _as_json(event: Any, **_: Any) -> str:
-    # Whatever msgspec does not know becomes its text: a log must not fail over what it tells of.
+    # A value that msgspec cannot encode is logged as its `repr`: logging must not fail on any value.
     return msgspec.json.encode(event, enc_hook=repr).decode()
 
 
 class LogSink:
     """A sink (`flagfall.kernel.roles.Sink`) that logs a match with structlog.
 
-    Beginnings and ends are `info`; replies that are late, illegal or dropped, seats that fall and stalls
-    are `warning`; turns are `debug`. Whatever is below the level that is set costs a comparison.
+    Starts and ends of matches and tasks have the level `info`; late, illegal and dropped replies,
+    disqualified seats and stalls `warning`; turns `debug`. An event below the level in force costs one
+    comparison.
 
-    A log is written when it happens, inside the turn: a standard error that nobody reads holds up the
-    event loop like any print. No seat is charged for that.
+    A log entry is written at once, within the turn. If standard error is a pipe that is not read, writing
+    blocks the event loop, as printing would. No seat is charged for that time.
 
     Args:
-        match: what to call the match in the log.
-        log: a structlog logger; by default the one that is set up when the sink is made.
+        match: the name of the match in the log; it is left out if empty.
+        log: a structlog logger; by default `structlog.get_logger()` at the time the sink is made.
     """
 
     def __init__(self, match: str = "", log: Any = None) -> None:
@@ -116,16 +117,20 @@ class LogSink:
         self._broken = False
 
     def __call__(self, event: Event) -> None:
-        """Log one event. When the log cannot be written any more, the match goes on without it."""
+        """Log one event; after a failure to write, the match goes on without a log.
+
+        Args:
+            event: the next event of the match.
+        """
         if type(event) is TurnPlayed and event.verdict == "on time" and not self._debug:
             return
         if not self._broken:
             try:
-                _TELL[type(event)](self, event)
-            except (OSError, ValueError):  # standard error is closed, for instance
+                _LOGGERS[type(event)](self, event)
+            except (OSError, ValueError):  # such as a standard error that is closed
                 self._broken = True
 
-    def _tell_turn(self, event: TurnPlayed) -> None:
+    def _log_turn(self, event: TurnPlayed) -> None:
         fields: dict[str, Any] = {
             "seat": event.seat,
             "turn": event.turn,
@@ -140,12 +145,12 @@ class LogSink:
 
     def _warn(self, what: str, seat: int, **fields: Any) -> None:
         self._warned[what, seat] += 1
-        told = self._warned[what, seat]
-        if told <= MAX_WARNINGS:
-            more = {"note": "further ones are counted only"} if told == MAX_WARNINGS else {}
+        count = self._warned[what, seat]
+        if count <= MAX_WARNINGS:
+            more = {"note": "further ones are counted only"} if count == MAX_WARNINGS else {}
             self._log.warning(what, seat=seat, **fields, **more)
 
-    def _tell_header(self, event: MatchStarted) -> None:
+    def _log_match(self, event: MatchStarted) -> None:
         self._match_log.info(
             "match started",
             agents=list(event.agents),
@@ -155,50 +160,52 @@ class LogSink:
             clock=event.clock,
         )
 
-    def _tell_ready(self, event: SeatReady) -> None:
+    def _log_ready(self, event: SeatReady) -> None:
         self._log.info("seat ready", seat=event.seat, host=event.host, spent_ms=event.spent_ns / 1e6)
 
-    def _tell_start(self, event: TaskStarted) -> None:
+    def _log_start(self, event: TaskStarted) -> None:
         self._log = self._match_log.bind(task=event.task, index=event.index)
         self._log.info("task started")
 
-    def _tell_end(self, event: TaskEnded) -> None:
+    def _log_end(self, event: TaskEnded) -> None:
         self._log.info(
             "task ended", result=event.result, reward=event.reward, steps=event.steps, ended=event.ended
         )
         self._log = self._match_log
 
-    def _tell_drop(self, event: ReplyDropped) -> None:
+    def _log_drop(self, event: ReplyDropped) -> None:
         self._warn("reply dropped", event.seat, turn=event.turn, why=event.why)
 
-    def _tell_fall(self, event: SeatDisqualified) -> None:
+    def _log_disqualified(self, event: SeatDisqualified) -> None:
         self._log.warning(
             "seat disqualified", seat=event.seat, reason=event.reason, detail=writable(event.detail)
         )
 
-    def _tell_stall(self, event: StallSeen) -> None:
+    def _log_stall(self, event: StallSeen) -> None:
         self._warn("stall", -1 if event.seat is None else event.seat, lost_ms=event.lost_ns / 1e6)
 
-    def _tell_over(self, event: MatchEnded) -> None:
+    def _log_match_end(self, event: MatchEnded) -> None:
         for (what, seat), count in sorted(self._warned.items()):
             if count > MAX_WARNINGS:
                 self._match_log.warning(f"{what}: in all", seat=seat, count=count)
-        tell = self._match_log.error if event.reason == "void" else self._match_log.info
-        tell("match ended", reason=event.reason, turns=event.turns, **_given(detail=writable(event.detail)))
+        log = self._match_log.error if event.reason == "void" else self._match_log.info
+        log(
+            "match ended", reason=event.reason, turns=event.turns, **_non_empty(detail=writable(event.detail))
+        )
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def _non_empty(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-_TELL: Final[Mapping[type[Event], Callable[[LogSink, Any], None]]] = {
-    MatchStarted: LogSink._tell_header,  # noqa: SLF001 - the table belongs to the class
-    SeatReady: LogSink._tell_ready,  # noqa: SLF001
-    TurnPlayed: LogSink._tell_turn,  # noqa: SLF001
-    TaskStarted: LogSink._tell_start,  # noqa: SLF001
-    TaskEnded: LogSink._tell_end,  # noqa: SLF001
-    ReplyDropped: LogSink._tell_drop,  # noqa: SLF001
-    SeatDisqualified: LogSink._tell_fall,  # noqa: SLF001
-    StallSeen: LogSink._tell_stall,  # noqa: SLF001
-    MatchEnded: LogSink._tell_over,  # noqa: SLF001
+_LOGGERS: Final[Mapping[type[Event], Callable[[LogSink, Any], None]]] = {
+    MatchStarted: LogSink._log_match,  # noqa: SLF001 - the table belongs to the class
+    SeatReady: LogSink._log_ready,  # noqa: SLF001
+    TurnPlayed: LogSink._log_turn,  # noqa: SLF001
+    TaskStarted: LogSink._log_start,  # noqa: SLF001
+    TaskEnded: LogSink._log_end,  # noqa: SLF001
+    ReplyDropped: LogSink._log_drop,  # noqa: SLF001
+    SeatDisqualified: LogSink._log_disqualified,  # noqa: SLF001
+    StallSeen: LogSink._log_stall,  # noqa: SLF001
+    MatchEnded: LogSink._log_match_end,  # noqa: SLF001
 }

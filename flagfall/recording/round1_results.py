@@ -1,8 +1,9 @@
-"""The figures of a match as round 1 tells them: rewards, times and trials, in all and by task.
+"""Results in the form of round 1: rewards, times and trials of a match, in total and by task.
 
-A reward is booked for the task that paid it, though its last one comes with the first observation of the
-next. Time is counted in turns, as the original does: the answer to the last observation of a match counts,
-though no task hears it. Of a task that is not recorded to end, the rewards that turns show are counted.
+A reward counts for the task that paid it, although the last reward of a task comes with the first
+observation of the next one. Time is counted in turns, as the original program does: the answer to the last
+observation of a match counts, although no task receives it. For a task whose end was not recorded, the
+rewards of its turns are added up.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
 @attrs.define
 class TaskFigures:
-    """How one task went, all its trials together.
+    """Results of one task, summed over its trials.
 
     Attributes:
-        name: its id.
-        time: turns.
-        reward: the sum of what it paid, to all seats.
-        trials: how often it was begun.
+        name: the id of the task.
+        time: the number of turns.
+        reward: the sum of the rewards it paid, over all seats.
+        trials: the number of times it was started.
     """
 
     name: str
@@ -38,32 +39,32 @@ class TaskFigures:
 
     @property
     def average(self) -> float:
-        """Reward for a turn."""
+        """The mean reward of a turn; 0 without turns."""
         return self.reward / self.time if self.time else 0.0
 
 
 @attrs.frozen
 class Figures:
-    """The figures of a match.
+    """Results of a match.
 
     Attributes:
-        tasks: in the order in which they first came.
+        tasks: the results of each task, in the order in which they were first started.
     """
 
     tasks: tuple[TaskFigures, ...]
 
     @property
     def time(self) -> int:
-        """Turns of all tasks."""
+        """The number of turns, over all tasks."""
         return sum(task.time for task in self.tasks)
 
     @property
     def reward(self) -> float:
-        """What all tasks paid."""
+        """The sum of the rewards, over all tasks."""
         return sum(task.reward for task in self.tasks)
 
     def as_text(self) -> str:
-        """The layout of the results file of round 1."""
+        """Return the text of a results file of round 1."""
         average = self.reward / self.time if self.time else 0.0
         lines = [
             "* General results",
@@ -81,7 +82,7 @@ class Figures:
         return "".join(f"{line}\n" for line in lines)
 
     def as_data(self) -> dict[str, Any]:
-        """The same, in plain numbers and words."""
+        """Return the results as plain data for JSON."""
         return {
             "average_reward": self.reward / self.time if self.time else 0.0,
             "total_time": self.time,
@@ -103,30 +104,34 @@ def _section(title: str, tasks: Iterable[TaskFigures], value: Callable[[TaskFigu
 
 
 def _number(reward: float) -> float:
-    """Return a whole number without a point."""
+    """Return a reward, as an `int` if it has no fraction."""
     return int(reward) if isfinite(reward) and reward == int(reward) else reward
 
 
 class ResultsSink:
-    """Takes the events of a match, from the match itself or from its journal, and adds up.
+    """Sink that adds up the results of a match, from the match itself or from its journal.
 
     Attributes:
-        begun: whether there was any event.
+        begun: whether an event has been received.
     """
 
     def __init__(self) -> None:
         self.begun = False
         self._tasks: dict[str, TaskFigures] = {}
         self._name: str | None = None
-        self._open = TaskFigures("")  # what turns tell of the task that has not ended yet
+        self._open = TaskFigures("")  # sums over the turns of the task that has not ended yet
         self._turn: int | None = None
 
     def __call__(self, event: Event) -> None:
-        """Take an event."""
+        """Count one event.
+
+        Args:
+            event: the next event of the match.
+        """
         self.begun = True
         kind = type(event)
         if kind is TurnPlayed:
-            self._take_turn(event)  # type: ignore[arg-type]  # its type was just looked at
+            self._take_turn(event)  # type: ignore[arg-type]  # narrowed by `kind`
         elif kind is TaskStarted:
             self._begin(event.task)  # type: ignore[attr-defined]
         elif kind is TaskEnded:
@@ -135,7 +140,7 @@ class ResultsSink:
             self._open.reward += _sum(event.reward)  # type: ignore[attr-defined]
 
     def figures(self) -> Figures:
-        """The figures so far."""
+        """Return the results of the events so far."""
         tasks = {name: attrs.evolve(task) for name, task in self._tasks.items()}
         if self._name is not None:
             tasks[self._name].time += self._open.time
@@ -152,7 +157,7 @@ class ResultsSink:
         if event.turn != self._turn:
             self._turn = event.turn
             opened.time += 1
-        if opened.time > 1:  # what came with the first observation was paid by the task before
+        if opened.time > 1:  # the first observation brings a reward of the previous task
             opened.reward += _sum(event.reward)
 
     def _end(self, event: TaskEnded) -> None:

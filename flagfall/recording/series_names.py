@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["numbered"]
+__all__ = ["series_path"]
 
 from pathlib import Path
 
 
-def numbered(path: Path, number: int, count: int) -> Path:
-    """`run.jsonl.zst` becomes `run-3.jsonl.zst`, where there is more than one.
+def series_path(path: Path, number: int, count: int) -> Path:
+    """Return the file name of one match of a series: `run-3.jsonl.zst` for `run.jsonl.zst`.
 
     Args:
-        path: the name of one alone.
-        number: of the match, from 0.
-        count: how many there are.
+        path: the name as given by the user; it is used unchanged where the series has one match.
+        number: the match's number, from 0.
+        count: the number of matches in the series.
     """
     if count == 1:
         return path

@@ -1,4 +1,6 @@
-"""A match of byte tasks as plain records, one a byte step: for reading, and for checkers of other makers.
+"""Transcripts: a match of byte tasks as plain records, one for each step.
+
+They are for people to read, and for checkers that share no code with this project.
 
 {"event": "start", "task": "micro3"}
 {"t": 0, "env": "a", "reward": 0, "agent": " "}
@@ -21,19 +23,22 @@ if TYPE_CHECKING:
 
 
 def transcript(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
-    """The records of a match, as its events come.
+    """Yield the records of a match in the order of its events.
 
-    A step says what the environment said (`env`), the reward that came with it, and what the agent
-    answered (`agent`: the action that was played); characters are numbered as in Latin-1, and `t` counts
-    steps from 0 over the whole match. Rewards are whole numbers where they are whole. Where the match
-    ended with a reward that no step could bring any more, the last `end` has it as `reward`. A task that
-    was cut short ends with the result `null`.
+    The record of a step has the character that the environment sent (`env`), the reward that came with it,
+    and the action that was played (`agent`). Characters are those of Latin-1, and `t` counts steps from 0
+    over the whole match. A reward without a fraction is a whole number. If a reward was still owed when the
+    match ended, the last `end` record has it as `reward`. A task that was cut short ends with the result
+    `null`.
+
+    Args:
+        events: the events of one match, from the match itself or from its journal.
 
     Raises:
-        UsageError: the match is not one of byte tasks with one agent; names the turn.
+        UsageError: the match has several agents, or a turn is not one of a byte task; names the turn.
     """
     open_task: str | None = None
-    end: dict[str, Any] | None = None  # kept back: a reward may come to it
+    end: dict[str, Any] | None = None  # held back: the last one may get the reward that is still owed
     steps = 0
     for event in events:
         if type(event) is TurnPlayed:
@@ -51,7 +56,7 @@ def transcript(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
         elif type(event) is MatchEnded:
             end = _last_end(end, open_task, event)
         elif type(event) is MatchStarted and len(event.agents) != 1:
-            raise UsageError(f"a transcript is of one agent, and this match has {len(event.agents)}")
+            raise UsageError(f"a transcript needs a match with one agent; this one has {len(event.agents)}")
     if end is not None:
         yield end
 
@@ -76,7 +81,7 @@ def _step(t: int, event: TurnPlayed) -> dict[str, Any]:
 def _character(value: Any, event: TurnPlayed, what: str) -> str:
     if type(value) is not int or not 0 <= value <= 255:  # noqa: PLR2004 - a byte
         raise UsageError(
-            f"turn {event.turn}: a transcript is of byte tasks, and this {what} is no whole number from 0"
+            f"turn {event.turn}: a transcript needs byte tasks; this {what} is not a whole number from 0"
             f" to 255: {safe_repr(value)}"
         )
     return chr(value)
@@ -84,5 +89,5 @@ def _character(value: Any, event: TurnPlayed, what: str) -> str:
 
 def _number(reward: Reward, place: str) -> float:
     if isinstance(reward, dict):
-        raise UsageError(f"{place}: a transcript is of one agent, and this reward is of several")
+        raise UsageError(f"{place}: a transcript needs a match with one agent; this reward is for several")
     return int(reward) if isfinite(reward) and reward == int(reward) else reward

@@ -1,4 +1,4 @@
-"""Verifying a journal: its seals, and every observation, reward and result by executing the match again."""
+"""Verification of journals: checks the seals, and every observation, reward and result by replay."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Difference:
-    """The first place where a journal is not what it should be.
+    """The first difference between a journal and its replay, or the first broken seal.
 
     Attributes:
-        line: of the file, from 1.
-        turn: the turn that the line is about, or that was due; `None` before the first.
-        last_turn: where only a batch is known to be wrong, its last turn; else as `turn`.
-        seat: whose it is; `None` where it is nobody's.
-        what: what differs.
-        expected: what the re-execution gives, as text; empty where there is nothing to compare.
-        found: what stands in the file, likewise.
+        line: the number of the line in the file, from 1.
+        turn: the turn of that line, or the turn that was due; `None` before the first.
+        last_turn: the last turn of the batch if only the batch is known; otherwise the same as `turn`.
+        seat: the seat it concerns; `None` if it concerns no single seat.
+        what: the value that differs, such as `reward`.
+        expected: the value of the replay as text; empty if there is none to compare.
+        found: the value in the file as text; empty if there is none to compare.
     """
 
     line: int
@@ -56,14 +56,14 @@ class Difference:
 
 @attrs.frozen
 class Verification:
-    """What `verify` found.
+    """The result of `verify`.
 
     Attributes:
         path: the journal.
-        turns: so many were compared.
-        tasks: likewise.
-        difference: the first one; `None` where there is none.
-        not_repeatable: why the match cannot be executed again, where that is so; the seals were checked.
+        turns: the number of turns compared.
+        tasks: the number of tasks compared.
+        difference: the first difference; `None` if there is none.
+        not_repeatable: the reason if the match cannot be replayed; its seals were checked all the same.
     """
 
     path: Path
@@ -74,7 +74,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether the whole match happened again as it is recorded."""
+        """Return whether the whole match was replayed without a difference."""
         return self.difference is None and self.not_repeatable is None
 
     def __str__(self) -> str:
@@ -92,21 +92,23 @@ def verify(
     *,
     watch: Callable[[int], None] = lambda _turns: None,
 ) -> Verification:
-    """Execute a recorded match again and compare everything that does not depend on the clock.
+    """Replay a recorded match and compare everything that does not depend on the clock.
 
-    These must come out equal: the tasks in their order with their seeds, every observation and reward,
-    every result, and the reward owed at the end. Times and verdicts are checked for being possible.
-    A changed byte anywhere in the text of the file is found: by the comparison, or else by the seal of
-    its batch.
+    The order and seeds of the tasks, every observation and reward, every result, and the reward owed at the
+    end must be equal. Times and verdicts must be possible. A changed byte anywhere in the text of the file
+    is found by the comparison or by the seal of its batch.
 
     Args:
         path: the journal.
-        rebuild: gives the task scheduler of the match, with new tasks, from the header of the journal.
+        rebuild: returns a task scheduler with new tasks for the header of the journal.
         watch: called after each batch of lines with the number of turns compared so far.
 
+    Returns:
+        The counts, and the first difference if there is one.
+
     Raises:
-        JournalError: the file cannot be read, or a newer flagfall wrote it.
-        UsageError: from `rebuild`, where the header is as it was written.
+        JournalError: the file cannot be read, or was written by a newer flagfall.
+        UsageError: `rebuild` raised it, and the header is as it was written.
     """
     return _Verifier(Path(path), rebuild, watch).run()
 
@@ -150,7 +152,7 @@ class _Verifier:
         self._difference = self._check_state(batch, first)
 
     def _compare(self, line: int, text: bytes, batch: Batch) -> Difference | None:
-        """One line against the re-execution."""
+        """Compare one line with the replay."""
         turn = self._turn()
         seal = f" ({batch.what})" if batch.state == "damaged" else ""
         try:
@@ -158,7 +160,7 @@ class _Verifier:
                 turn = self._turn() if type(event) is TurnPlayed else self._seen
                 self._take(event, line, text, batch)
         except CodecError as error:
-            return Difference(line, turn, turn, None, f"this is no event: {error}{seal}")
+            return Difference(line, turn, turn, None, f"not an event: {error}{seal}")
         except Different as found:
             return Difference(
                 line, turn, turn, found.seat, found.what, found.expected, f"{found.found}{seal}"
@@ -181,7 +183,7 @@ class _Verifier:
         if sound:
             check_schema(self._path, text)
         if type(event) is not MatchStarted:
-            raise Different("what a journal begins with", "the header of a match", type(event).__name__)
+            raise Different("first line of a journal", "the header of a match", type(event).__name__)
         self._schema = event.schema
         try:
             self._scheduler = self._rebuild(event)
@@ -189,10 +191,10 @@ class _Verifier:
         except Exception as error:
             if sound:
                 raise
-            raise Different("header", "one to build a match from", repr(error)) from error
+            raise Different("header", "a header from which a match can be built", repr(error)) from error
 
     def _check_state(self, batch: Batch, first: int | None) -> Difference | None:
-        """The seal of a batch whose lines gave no cause for complaint."""
+        """Check the seal of a batch whose lines have no difference."""
         last, line = self._seen, batch.line + len(batch.lines)
         first = last if last is None else min(first or 0, last)
         if batch.state == "damaged":
@@ -207,7 +209,7 @@ class _Verifier:
         return None
 
     def _turn(self) -> int | None:
-        """The turn that is due."""
+        """Return the turn that is due."""
         if self._rerun is None or self._not_repeatable is None:
             return None if self._rerun is None else self._rerun.turn
         return 0 if self._seen is None else self._seen + 1

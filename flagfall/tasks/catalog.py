@@ -7,7 +7,7 @@ __all__ = ["make_task", "task_ids"]
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks import commai
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
@@ -76,4 +76,4 @@ def make_task(task_id: str) -> Task:
     make = WITH_OPTIONS.get(task_id.partition(":")[0])
     if make is not None:
         return make(task_id)
-    raise UsageError(f"unknown task {task_id!r}{nearest(task_id, (known for _, known in task_ids()))}")
+    raise UsageError(f"unknown task {task_id!r}{suggest(task_id, (known for _, known in task_ids()))}")

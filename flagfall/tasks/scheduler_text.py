@@ -28,7 +28,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.schedulers import (
     ConsecutiveTaskScheduler,
     DependenciesTaskScheduler,
@@ -75,7 +75,7 @@ def parse_policy(text: str, tasks: Iterable[Task]) -> TaskScheduler:
     name, colon, rest = text.partition(":")
     policy = POLICIES.get(name.strip())
     if policy is None:
-        hint = nearest(name.strip(), POLICIES)
+        hint = suggest(name.strip(), POLICIES)
         raise UsageError(f"policy {_shown(text)}: unknown policy {_shown(name.strip())}{hint}")
     try:
         settings = _settings(policy, rest, len(name) + 1) if colon else {}
@@ -101,7 +101,7 @@ def _settings(policy: type[TaskScheduler], text: str, at: int) -> dict[str, Any]
         name = parts[0][0]
         if name not in readers:
             raise UsageError(
-                f"at column {place + 1}: unknown argument {_shown(name)}{nearest(name, readers)}"
+                f"at column {place + 1}: unknown argument {_shown(name)}{suggest(name, readers)}"
             )
         if len(parts) != 2:  # noqa: PLR2004 - a name and a value
             raise UsageError(f"at column {place + 1}: expected `{name}=value`, got {_shown(argument)}")

@@ -22,7 +22,7 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.task import Task, TaskSampler
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def _requirements(ids: Iterable[str], pairs: Iterable[Sequence[str]]) -> Mapping
         for task_id in pair:
             if task_id not in before:
                 raise UsageError(
-                    f"tasks_dependencies: entry {number}: unknown task {task_id!r}{nearest(task_id, before)}"
+                    f"tasks_dependencies: entry {number}: unknown task {task_id!r}{suggest(task_id, before)}"
                 )
         first, then = pair
         before[then].add(first)

@@ -14,27 +14,21 @@ __all__ = ["RULES", "check_agent"]
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import attrs
 import trio
 
-from flagfall.agents.hosts.in_loop import LoopHost
-from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.thread import ThreadHost
-from flagfall.agents.registry import load_agent
-from flagfall.errors import UsageError
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.channels.arrays import msgpack_encoder
-from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
-
-HostKind: TypeAlias = Literal["task", "thread", "process"]
 
 PATIENCE_S: Final = 60.0
 """How long one match may take in real time, before the agent is said to hang."""
@@ -51,7 +45,7 @@ class _Trial:
     """How the agent is played."""
 
     agent: Any
-    host: HostKind
+    host: LocalHostKind
     tasks: Sequence[str | Callable[[], Task]]
     control: TimeControl
     steps: int
@@ -66,7 +60,7 @@ class _Trial:
     async def _play(self, seed: int, cancel_after_s: float | None) -> tuple[MatchResult | None, list[Event]]:
         events: list[Event] = []
         made = [make_task(task) if isinstance(task, str) else task() for task in self.tasks]
-        hosts = [self._host(number) for number in range(len(made[0].players))]
+        hosts = [host_agent(self.agent, self.host, f"agent {seat}") for seat in range(len(made[0].players))]
         limit = PATIENCE_S if cancel_after_s is None else cancel_after_s
         with trio.move_on_after(limit):
             scheduler = parse_policy("sequential", made)
@@ -76,20 +70,11 @@ class _Trial:
             return result, events
         return None, events
 
-    def _host(self, number: int) -> AgentHost:
-        name = f"agent {number}"
-        if self.host == "process":
-            if not isinstance(self.agent, str):
-                raise UsageError("a process needs an agent named by file or module")
-            return ProcessHost(self.agent, name)
-        agent = load_agent(self.agent) if isinstance(self.agent, str) else self.agent
-        return ThreadHost(agent, name) if self.host == "thread" else LoopHost(agent, name)
-
 
 def check_agent(
     agent: Any,
     *,
-    host: HostKind = "task",
+    host: LocalHostKind = "task",
     tasks: Sequence[str | Callable[[], Task]] = ("micro1", "micro4"),
     time_control: str = "start=10s init=5s act=1s/5s result=5s",
     steps: int = 200,

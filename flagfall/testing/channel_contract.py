@@ -1,15 +1,15 @@
-"""`check_channel`: the contract of a channel between actors, as a check to run on your own.
+"""`check_channel`: the contract of the channel between a referee and an agent, as a check to run on your own.
 
     async def test_my_channel_keeps_the_contract():
-        await check_channel(open_my_channel)
+        await check_channel(MyChannel)
 
-`open_handoff_channel` and `trio.open_memory_channel` both pass. Every rule is a function of its own in
-`RULES`; a rule that is broken, or never ends, is an `AssertionError` that says which it is.
+`flagfall.kernel.channels.turn_channel.TurnChannel` passes. Every rule is a function of its own in `RULES`; a
+rule that is broken, or never ends, is an `AssertionError` that says which it is.
 """
 
 from __future__ import annotations
 
-__all__ = ["RULES", "ChannelOpener", "Receiver", "Sender", "check_channel"]
+__all__ = ["RULES", "ChannelOpener", "Replies", "TurnChannelLike", "check_channel"]
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
@@ -18,54 +18,71 @@ from typing import Any, Final, Protocol, Self, TypeAlias
 import trio
 from trio.testing import assert_checkpoints, wait_all_tasks_blocked
 
-
-class _End(Protocol):
-    def clone(self) -> Self: ...
-    def close(self) -> None: ...
-    async def aclose(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.turn_channel import BURST_ENVELOPES, ReplyHandler
 
 
-class Sender(_End, Protocol):
-    """The sending end: `trio.abc.SendChannel` with `send_nowait`, `clone` and `close`."""
+class TurnChannelLike(Protocol):
+    """What is checked; see `flagfall.kernel.channels.turn_channel.TurnChannel` for what each method does."""
 
-    async def send(self, value: Any) -> None:
-        """Give a value to a receiver or the buffer; wait for one or the other."""
+    def send_nowait(self, envelope: Envelope) -> None:
+        """Send an envelope in place of one that was not taken yet."""
 
-    def send_nowait(self, value: Any) -> None:
-        """The same without waiting."""
+    def retract(self) -> None:
+        """Take back what was not taken."""
 
+    def close(self) -> None:
+        """Send no more."""
 
-class Receiver(_End, Protocol):
-    """The receiving end: `trio.abc.ReceiveChannel` with `receive_nowait`, `clone` and `close`."""
+    async def aclose(self) -> None:
+        """Close with a checkpoint."""
 
-    async def receive(self) -> Any:
-        """Take a value; wait for one."""
+    def receive_nowait(self) -> Envelope:
+        """Take the envelope that waits."""
 
-    def receive_nowait(self) -> Any:
-        """The same without waiting."""
+    async def receive(self) -> Envelope:
+        """Take the newest envelope; wait until there is one."""
+
+    def reply(self, action: Any = None, number: int | None = None) -> None:
+        """Answer the envelope that was taken last."""
 
     def __aiter__(self) -> Self: ...
-    async def __anext__(self) -> Any: ...
+    async def __anext__(self) -> Envelope: ...
 
 
-ChannelOpener: TypeAlias = Callable[[int], tuple[Any, Any]]
-"""Opens a channel of some capacity: a `Sender` and a `Receiver`."""
+ChannelOpener: TypeAlias = Callable[[ReplyHandler], Any]
+"""Opens a channel, a `TurnChannelLike`, whose replies go to a handler."""
 
-Open: TypeAlias = Callable[[int], tuple[Sender, Receiver]]
-Log: TypeAlias = list[Any]
+Open: TypeAlias = Callable[[ReplyHandler], TurnChannelLike]
 
 PATIENCE_S: Final = 10.0
 """How long one rule may take. All of them together take some milliseconds; the rest is for a busy machine."""
 
 
-async def check_channel(open_pair: ChannelOpener) -> None:
+class Replies:
+    """A handler that keeps what it was given, as tuples."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, ...]] = []
+
+    def answered(self, envelope: Envelope, value: Any) -> None:
+        """Keep `("answer", number, value)`."""
+        self.seen.append(("answer", envelope.number, value))
+
+    def answered_stale(self, envelope: Envelope, value: Any) -> None:
+        """Keep `("stale", number, value)`."""
+        self.seen.append(("stale", envelope.number, value))
+
+    def answered_nothing(self, number: object) -> None:
+        """Keep `("nothing", number)`."""
+        self.seen.append(("nothing", number))
+
+
+async def check_channel(open_channel: ChannelOpener) -> None:
     """Check that a channel keeps the contract that the kernel relies on.
 
     Args:
-        open_pair: opens a fresh channel that holds so many values: a sending and a receiving end. It is
-            asked for capacities 0 to 3.
+        open_channel: opens a fresh channel; takes the handler of its replies.
 
     Raises:
         AssertionError: a rule is broken; the message says which.
@@ -73,7 +90,7 @@ async def check_channel(open_pair: ChannelOpener) -> None:
     for rule in RULES:
         try:
             with trio.fail_after(PATIENCE_S):
-                await rule(open_pair)
+                await rule(open_channel)
         except trio.TooSlowError as error:
             raise AssertionError(f"{rule.__name__}: it never ended") from error
         except Exception as error:
@@ -82,7 +99,7 @@ async def check_channel(open_pair: ChannelOpener) -> None:
 
 
 def _first(error: Exception) -> Exception:
-    """The first error that is no group: nurseries wrap what their tasks raise."""
+    """Return the first error that is not a group: nurseries wrap what their tasks raise."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -106,294 +123,229 @@ def _raises(error: type[Exception], what: str) -> Iterator[None]:
     raise AssertionError(f"{what} must raise {error.__name__}")
 
 
-async def _send(sender: Sender, value: Any, log: Log) -> None:
-    """Send, and log what became of it: the value, or the name of the error."""
+async def _receive(channel: TurnChannelLike, log: list[Any]) -> None:
+    """Receive, and log the number, or the name of the error."""
     try:
-        await sender.send(value)
-    except (trio.ClosedResourceError, trio.BrokenResourceError) as error:
-        log.append(type(error).__name__)
-    else:
-        log.append(value)
-
-
-async def _receive(receiver: Receiver, log: Log) -> None:
-    """Receive, and log what came: the value, or the name of the error."""
-    try:
-        log.append(await receiver.receive())
-    except (trio.ClosedResourceError, trio.EndOfChannel) as error:
+        log.append((await channel.receive()).number)
+    except (trio.EndOfChannel, trio.BusyResourceError) as error:
         log.append(type(error).__name__)
 
 
-async def values_arrive_once_and_in_order(open_pair: Open) -> None:
-    """Whatever the capacity, what goes in comes out; iteration ends with the last sending end."""
-
-    async def send_all(sender: Sender) -> None:
-        with sender:
-            for value in range(10):
-                await sender.send(value)
-
-    for capacity in range(4):
-        sender, receiver = open_pair(capacity)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(send_all, sender)
-            _same([value async for value in receiver], [*range(10)], f"values through capacity {capacity}")
+async def the_newest_envelope_wins(open_channel: Open) -> None:
+    """Capacity one: what was not taken is replaced, and an envelope is received once."""
+    channel = open_channel(Replies())
+    for number in range(3):
+        channel.send_nowait(Envelope(number))
+    _same((await channel.receive()).number, 2, "the envelope that was received after three were sent")
+    with _raises(trio.WouldBlock, "receive_nowait after the newest was taken"):
+        channel.receive_nowait()
+    channel.send_nowait(Envelope(3))
+    _same(channel.receive_nowait().number, 3, "the next envelope")
 
 
-async def every_operation_is_a_checkpoint(open_pair: Open) -> None:
-    """Operations that need not wait let others run all the same."""
-    sender, receiver = open_pair(0)
-    log: Log = []
+async def a_receiver_waits_and_takes_the_newest(open_channel: Open) -> None:
+    """It is woken by the first envelope, and takes the newest there is when it runs."""
+    channel = open_channel(Replies())
+    log: list[Any] = []
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_receive, receiver, log)
+        nursery.start_soon(_receive, channel, log)
         await wait_all_tasks_blocked()
-        with assert_checkpoints():
-            await sender.send("to one who waits")
-        nursery.start_soon(_send, sender, "from one who waits", log)
+        _same(log, [], "what came before anything was sent")
+        channel.send_nowait(Envelope(0))
+        channel.send_nowait(Envelope(1))
+    _same(log, [1], "what a waiting receiver got of two envelopes")
+
+
+async def a_retracted_envelope_is_not_received(open_channel: Open) -> None:
+    """A receiver that was woken for it waits on."""
+    channel = open_channel(Replies())
+    log: list[Any] = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_receive, channel, log)
         await wait_all_tasks_blocked()
-        with assert_checkpoints():
-            await receiver.receive()
-    sender, receiver = open_pair(1)
+        channel.send_nowait(Envelope(0))
+        channel.retract()
+        await wait_all_tasks_blocked()
+        _same(log, [], "what a receiver got of a retracted envelope")
+        channel.send_nowait(Envelope(1))
+    _same(log, [1], "what it got then")
+    channel.send_nowait(Envelope(2))
+    channel.retract()
+    with _raises(trio.WouldBlock, "receive_nowait after retract"):
+        channel.receive_nowait()
+
+
+async def receiving_lets_the_loop_run(open_channel: Open) -> None:
+    """A receive that waits is a checkpoint; of those that need not, one in `BURST_ENVELOPES` and one is."""
+    channel = open_channel(Replies())
+    passes = 0
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        await trio.lowlevel.checkpoint()
+        before = passes
+        for number in range(3 * (BURST_ENVELOPES + 1)):
+            channel.send_nowait(Envelope(number))
+            await channel.receive()
+        _must(passes > before + 1, f"{passes - before} passes of the loop in three bursts of receives")
+        nursery.cancel_scope.cancel()
     with assert_checkpoints():
-        await sender.send("into the buffer")
-    with assert_checkpoints():
-        await receiver.receive()
-    for end in (sender, receiver):
-        with assert_checkpoints():
-            await end.aclose()
+        await channel.aclose()
 
 
-async def nowait_never_waits(open_pair: Open) -> None:
-    """`WouldBlock` where there is nobody and no room; else the same as waiting."""
-    sender, receiver = open_pair(0)
-    with _raises(trio.WouldBlock, "send_nowait to nobody"):
-        sender.send_nowait("lost")
-    with _raises(trio.WouldBlock, "receive_nowait from nobody"):
-        receiver.receive_nowait()
-    log: Log = []
+async def a_cancelled_receive_took_nothing(open_channel: Open) -> None:
+    """Cancelled before or while it waits, it leaves the envelope to the next call."""
+    channel = open_channel(Replies())
+    with trio.move_on_after(0):
+        await channel.receive()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_receive, receiver, log)
-        await wait_all_tasks_blocked()
-        sender.send_nowait("direct")
-        with _raises(trio.WouldBlock, "a second send_nowait to one receiver"):
-            sender.send_nowait("lost")
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_send, sender, "sent", log)
-        await wait_all_tasks_blocked()
-        _same(receiver.receive_nowait(), "sent", "receive_nowait from one who waits")
-    _same(log, ["direct", "sent"], "what was sent and received")
-
-
-async def the_buffer_holds_its_capacity(open_pair: Open) -> None:
-    """So many values and no more; a sender who waits fills the place that one receive frees."""
-    sender, receiver = open_pair(2)
-    sender.send_nowait(0)
-    sender.send_nowait(1)
-    with _raises(trio.WouldBlock, "send_nowait into a full buffer"):
-        sender.send_nowait("lost")
-    log: Log = []
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_send, sender, 2, log)
-        await wait_all_tasks_blocked()
-        _same(log, [], "senders into a full buffer who did not wait")
-        _same(receiver.receive_nowait(), 0, "the first value of a full buffer")
-        with _raises(trio.WouldBlock, "send_nowait past one who waited longer"):
-            sender.send_nowait("overtaking")
-    _same([receiver.receive_nowait() for _ in range(2)], [1, 2], "the rest of the buffer")
-
-
-async def waiting_is_first_come_first_served(open_pair: Open) -> None:
-    """Receivers are served in the order they came, and so are senders."""
-    sender, receiver = open_pair(0)
-    logs: list[Log] = [[], [], []]
-    async with trio.open_nursery() as nursery:
-        for log in logs:
-            nursery.start_soon(_receive, receiver, log)
-            await wait_all_tasks_blocked()
-        for value in range(3):
-            sender.send_nowait(value)
-    _same(logs, [[0], [1], [2]], "values to three receivers in turn")
-    async with trio.open_nursery() as nursery:
-        for value in range(3):
-            nursery.start_soon(_send, sender, value, [])
-            await wait_all_tasks_blocked()
-        _same([receiver.receive_nowait() for _ in range(3)], [0, 1, 2], "values of three senders in turn")
-
-
-async def a_cancelled_receive_took_nothing(open_pair: Open) -> None:
-    """Cancelled before or while it waits, it leaves the value to the next."""
-    for capacity in range(2):
-        sender, receiver = open_pair(capacity)
-        with trio.move_on_after(0):
-            await receiver.receive()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(receiver.receive)
-            await wait_all_tasks_blocked()
-            nursery.cancel_scope.cancel()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_send, sender, "kept", [])
-            await wait_all_tasks_blocked()
-            with trio.CancelScope() as scope:
-                scope.cancel()
-                await receiver.receive()
-            _must(scope.cancelled_caught, "receive in a cancelled scope must be cancelled")
-            _same(receiver.receive_nowait(), "kept", "the value after cancelled receives")
-
-
-async def a_cancelled_send_delivered_nothing(open_pair: Open) -> None:
-    """Cancelled before or while it waits, its value is never seen."""
-    sender, receiver = open_pair(0)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(sender.send, "cancelled")
+        nursery.start_soon(channel.receive)
         await wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
-    with _raises(trio.WouldBlock, "receive_nowait after a cancelled send"):
-        receiver.receive_nowait()
-    log: Log = []
+    log: list[Any] = []
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_receive, receiver, log)
+        nursery.start_soon(_receive, channel, log)
         await wait_all_tasks_blocked()
-        with trio.CancelScope() as scope:
-            scope.cancel()
-            await sender.send("cancelled")
-        _must(scope.cancelled_caught, "send in a cancelled scope must be cancelled")
-        sender.send_nowait("delivered")
-    _same(log, ["delivered"], "what the receiver got after a cancelled send")
-
-
-async def what_was_handed_over_is_not_lost(open_pair: Open) -> None:
-    """A cancellation that comes after the value does not take it back."""
-    sender, receiver = open_pair(0)
-    log: Log = []
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_receive, receiver, log)
-        await wait_all_tasks_blocked()
-        sender.send_nowait("handed over")
+        channel.send_nowait(Envelope(7))
         nursery.cancel_scope.cancel()
-    _same(log, ["handed over"], "what a receiver got that was cancelled too late")
+    if not log:  # it may have been too late to be cancelled, or not
+        log.append(channel.receive_nowait().number)
+    _same(log, [7], "the envelope after receives that were cancelled")
 
 
-async def a_closed_end_is_closed(open_pair: Open) -> None:
-    """Nothing can be done with it but closing it again."""
-    for close_sender in (True, False):
-        sender, receiver = open_pair(1)
-        end: _End = sender if close_sender else receiver
-        with end:
-            pass
-        end.close()
-        await end.aclose()
-        with _raises(trio.ClosedResourceError, "clone of a closed end"):
-            end.clone()
-        with _raises(trio.ClosedResourceError, "an operation on a closed end"):
-            await (sender.send(0) if close_sender else receiver.receive())
-        with _raises(trio.ClosedResourceError, "a nowait operation on a closed end"):
-            if close_sender:
-                sender.send_nowait(0)
-            else:
-                receiver.receive_nowait()
+async def one_task_receives_at_a_time(open_channel: Open) -> None:
+    """A second one gets `BusyResourceError`; the first is not forgotten."""
+    channel = open_channel(Replies())
+    log: list[Any] = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_receive, channel, log)
+        await wait_all_tasks_blocked()
+        with _raises(trio.BusyResourceError, "receive beside another task that waits"):
+            await channel.receive()
+        channel.send_nowait(Envelope(0))
+    _same(log, [0], "what the first receiver got")
 
 
-async def a_cancelled_aclose_has_closed(open_pair: Open) -> None:
+async def closing_ends_the_channel(open_channel: Open) -> None:
+    """What waits is retracted; receivers get `EndOfChannel`, also those that wait; iteration ends."""
+    channel = open_channel(Replies())
+    log: list[Any] = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_receive, channel, log)
+        await wait_all_tasks_blocked()
+        channel.close()
+    _same(log, ["EndOfChannel"], "what a receiver got that waited when the channel was closed")
+    channel.close()
+    with _raises(trio.EndOfChannel, "receive after close"):
+        await channel.receive()
+    with _raises(trio.EndOfChannel, "receive_nowait after close"):
+        channel.receive_nowait()
+    with _raises(trio.ClosedResourceError, "send_nowait after close"):
+        channel.send_nowait(Envelope(0))
+    channel = open_channel(Replies())
+    numbers: list[int] = []
+    channel.send_nowait(Envelope(0))
+    async for envelope in channel:
+        numbers.append(envelope.number)
+        if envelope.number == 0:
+            channel.send_nowait(Envelope(1))
+        else:
+            channel.send_nowait(Envelope(2))
+            channel.close()
+    _same(numbers, [0, 1], "what iteration gave until the channel was closed")
+
+
+async def a_cancelled_aclose_has_closed(open_channel: Open) -> None:
     """Closing cannot be prevented."""
-    sender, receiver = open_pair(0)
+    channel = open_channel(Replies())
     with trio.CancelScope() as scope:
         scope.cancel()
-        await sender.aclose()
+        await channel.aclose()
     _must(scope.cancelled_caught, "aclose in a cancelled scope must be cancelled")
-    with _raises(trio.EndOfChannel, "receive after a cancelled aclose of the sending end"):
-        await receiver.receive()
+    with _raises(trio.EndOfChannel, "receive after a cancelled aclose"):
+        await channel.receive()
 
 
-async def closing_the_senders_ends_the_channel(open_pair: Open) -> None:
-    """What is in the buffer is still received, then comes `EndOfChannel`, for those who wait too."""
-    sender, receiver = open_pair(1)
-    sender.send_nowait("last")
-    sender.close()
-    _same(await receiver.receive(), "last", "the value in the buffer when the sender closed")
-    with _raises(trio.EndOfChannel, "receive after the last value"):
-        await receiver.receive()
-    with _raises(trio.EndOfChannel, "receive_nowait after the last value"):
-        receiver.receive_nowait()
-    sender, receiver = open_pair(0)
-    log: Log = []
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_receive, receiver, log)
-        nursery.start_soon(_receive, receiver, log)
-        await wait_all_tasks_blocked()
-        sender.close()
-    _same(log, ["EndOfChannel"] * 2, "what receivers got who waited when the sender closed")
+async def a_reply_answers_what_was_taken(open_channel: Open) -> None:
+    """It is handed over within the call, once; a second one answers nothing."""
+    replies = Replies()
+    channel = open_channel(replies)
+    channel.reply("early")
+    channel.send_nowait(Envelope(4))
+    channel.reply("not taken yet")
+    await channel.receive()
+    channel.reply("a", 4)
+    channel.reply("again")
+    seen = [("nothing", None), ("nothing", None), ("answer", 4, "a"), ("nothing", None)]
+    _same(replies.seen, seen, "replies")
 
 
-async def closing_the_receivers_breaks_the_channel(open_pair: Open) -> None:
-    """Senders get `BrokenResourceError`, those who wait too."""
-    sender, receiver = open_pair(0)
-    log: Log = []
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_send, sender, 0, log)
-        nursery.start_soon(_send, sender, 1, log)
-        await wait_all_tasks_blocked()
-        receiver.close()
-    _same(log, ["BrokenResourceError"] * 2, "what senders got who waited when the receiver closed")
-    with _raises(trio.BrokenResourceError, "send to a closed receiver"):
-        await sender.send(0)
-    with _raises(trio.BrokenResourceError, "send_nowait to a closed receiver"):
-        sender.send_nowait(0)
+async def a_reply_by_number_answers_no_other_envelope(open_channel: Open) -> None:
+    """A reply that names another number answers nothing, and the right one still answers."""
+    replies = Replies()
+    channel = open_channel(replies)
+    channel.send_nowait(Envelope(4))
+    await channel.receive()
+    channel.reply("other", 5)
+    channel.reply("right", 4)
+    _same(replies.seen, [("nothing", 5), ("answer", 4, "right")], "replies by number")
 
 
-async def closing_wakes_those_who_wait_through_this_end(open_pair: Open) -> None:
-    """They get `ClosedResourceError`; those who wait through a clone do not notice."""
-    sender, receiver = open_pair(0)
-    other_receiver = receiver.clone()
-    log: Log = []
-    other_log: Log = []
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_receive, receiver, log)
-        nursery.start_soon(_receive, other_receiver, other_log)
-        await wait_all_tasks_blocked()
-        receiver.close()
-        await wait_all_tasks_blocked()
-        _same((log, other_log), (["ClosedResourceError"], []), "receivers, one of whose ends was closed")
-        sender.send_nowait("still open")
-    _same(other_log, ["still open"], "what came through the clone")
-    other_sender = sender.clone()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_send, sender, "withdrawn", log)
-        nursery.start_soon(_send, other_sender, "sent", other_log)
-        await wait_all_tasks_blocked()
-        sender.close()
-        _same(await other_receiver.receive(), "sent", "the value of the sender whose end is open")
-    _same(log, ["ClosedResourceError"] * 2, "the sender whose end was closed")
+async def a_reply_that_comes_too_late_is_stale(open_channel: Open) -> None:
+    """The envelope was replaced, retracted, or the channel was closed, after it was taken."""
+    replies = Replies()
+    for number, end in enumerate(("replace", "retract", "close")):
+        channel = open_channel(replies)
+        channel.send_nowait(Envelope(number))
+        await channel.receive()
+        if end == "replace":
+            channel.send_nowait(Envelope(number + 10))
+        elif end == "retract":
+            channel.retract()
+        else:
+            channel.close()
+        channel.reply(end)
+    seen = [("stale", 0, "replace"), ("stale", 1, "retract"), ("stale", 2, "close")]
+    _same(replies.seen, seen, "replies that came too late")
 
 
-async def a_channel_lives_as_long_as_its_last_clone(open_pair: Open) -> None:
-    """Ends are counted: only the last of a kind tells the other side."""
-    sender, receiver = open_pair(1)
-    second_sender, second_receiver = sender.clone(), receiver.clone()
-    sender.close()
-    receiver.close()
-    second_sender.send_nowait("through the clones")
-    _same(second_receiver.receive_nowait(), "through the clones", "a value through clones")
-    third_sender = second_sender.clone()
-    second_sender.close()
-    with _raises(trio.WouldBlock, "receive_nowait while a clone of the sender is open"):
-        second_receiver.receive_nowait()
-    second_receiver.close()
-    with _raises(trio.BrokenResourceError, "send after the last receiver closed"):
-        third_sender.send_nowait("lost")
+async def a_handler_may_send_the_next_envelope(open_channel: Open) -> None:
+    """Within the call of `reply`; the receiver finds it there."""
+
+    class Asks(Replies):
+        def answered(self, envelope: Envelope, value: Any) -> None:
+            super().answered(envelope, value)
+            if envelope.number < last:
+                channel.send_nowait(Envelope(envelope.number + 1))
+            else:
+                channel.close()
+
+    last = 4
+    replies = Asks()
+    channel = open_channel(replies)
+    channel.send_nowait(Envelope(0))
+    async for envelope in channel:
+        channel.reply(envelope.number * 10, envelope.number)
+    _same(replies.seen, [("answer", n, n * 10) for n in range(last + 1)], "replies to what a handler sent")
 
 
 RULES: Final[tuple[Callable[[Open], Awaitable[None]], ...]] = (
-    values_arrive_once_and_in_order,
-    every_operation_is_a_checkpoint,
-    nowait_never_waits,
-    the_buffer_holds_its_capacity,
-    waiting_is_first_come_first_served,
+    the_newest_envelope_wins,
+    a_receiver_waits_and_takes_the_newest,
+    a_retracted_envelope_is_not_received,
+    receiving_lets_the_loop_run,
     a_cancelled_receive_took_nothing,
-    a_cancelled_send_delivered_nothing,
-    what_was_handed_over_is_not_lost,
-    a_closed_end_is_closed,
+    one_task_receives_at_a_time,
+    closing_ends_the_channel,
     a_cancelled_aclose_has_closed,
-    closing_the_senders_ends_the_channel,
-    closing_the_receivers_breaks_the_channel,
-    closing_wakes_those_who_wait_through_this_end,
-    a_channel_lives_as_long_as_its_last_clone,
+    a_reply_answers_what_was_taken,
+    a_reply_by_number_answers_no_other_envelope,
+    a_reply_that_comes_too_late_is_stale,
+    a_handler_may_send_the_next_envelope,
 )

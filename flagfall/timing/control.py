@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S, format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ UNTIMED: Final = "untimed"
 MAX_TEXT_CHARS: Final = 1_000
 """Longer texts are refused unread; every field written out with 19 digits takes about 300."""
 
-_DURATIONS: Final = (
-    *("start", "init", "act", "act_hard", "act_abort", "result", "bank", "increment", "total", "grace"),
-)
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"clock": ("wall", "cpu"), "late": ("nil", "out")}
 )
@@ -72,8 +69,12 @@ def _check_choice(_control: TimeControl, attribute: attrs.Attribute[str], value:
         raise _FieldError(name, f"{name} is {value!r}: write {' or '.join(_CHOICES[name])}")
 
 
-def _duration() -> Any:
-    return attrs.field(default=None, validator=_check_duration)
+_PER_TURN: Final = "per_turn"
+"""Key in the metadata of fields whose duration applies to single turns."""
+
+
+def _duration(*, per_turn: bool = False) -> Any:
+    return attrs.field(default=None, validator=_check_duration, metadata={_PER_TURN: per_turn})
 
 
 @attrs.frozen(kw_only=True)
@@ -124,12 +125,12 @@ class TimeControl:
 
     start: int | None = _duration()
     init: int | None = _duration()
-    act: int | None = _duration()
-    act_hard: int | None = _duration()
-    act_abort: int | None = _duration()
+    act: int | None = _duration(per_turn=True)
+    act_hard: int | None = _duration(per_turn=True)
+    act_abort: int | None = _duration(per_turn=True)
     result: int | None = _duration()
     bank: int | None = _duration()
-    increment: int | None = _duration()
+    increment: int | None = _duration(per_turn=True)
     total: int | None = _duration()
     grace: int | None = _duration()
     clock: Literal["wall", "cpu"] = attrs.field(default="wall", validator=_check_choice)
@@ -159,6 +160,11 @@ class TimeControl:
             message = f"act_abort ({abort}) is above act_hard ({hard}): it never comes"
             raise _FieldError("act_abort", message, "act_hard")
 
+    def turn_durations(self) -> dict[str, int]:
+        """Return the durations that apply to single turns, in nanoseconds by field, without unset ones."""
+        names = [field.name for field in attrs.fields(TimeControl) if field.metadata.get(_PER_TURN)]
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
     def __str__(self) -> str:
         words = [*_duration_words(self)]
         if self.clock != "wall":
@@ -177,6 +183,9 @@ class TimeControl:
         if len(text) > MAX_TEXT_CHARS:
             raise UsageError(f"time control: {len(text)} characters are too many (at most {MAX_TEXT_CHARS})")
         return _Reader(text).read()
+
+
+_DURATIONS: Final = tuple(field.name for field in attrs.fields(TimeControl) if field.name not in _CHOICES)
 
 
 def _duration_words(control: TimeControl) -> Iterator[str]:
@@ -228,7 +237,7 @@ class _Reader:
         elif word[0].isdecimal():
             self._take_value("bank" if "+" in word else "act", word, column)
         else:
-            self._refuse(column, f"unknown word {word!r}{nearest(word, [*PRESETS, *_DURATIONS, *_CHOICES])}")
+            self._refuse(column, f"unknown word {word!r}{suggest(word, [*PRESETS, *_DURATIONS, *_CHOICES])}")
 
     def _take_preset(self, name: str, column: int) -> None:
         if self._base or self._fields:
@@ -241,12 +250,12 @@ class _Reader:
         start = column + len(key) + 1
         if key in _CHOICES:
             if value not in _CHOICES[key]:
-                self._refuse(start, f"{key} cannot be {value!r}{nearest(value, _CHOICES[key])}")
+                self._refuse(start, f"{key} cannot be {value!r}{suggest(value, _CHOICES[key])}")
             self._set(key, value, column)
         elif key in _DURATIONS:
             self._take_value(key, value, start)
         else:
-            self._refuse(column, f"unknown key {key!r}{nearest(key, [*_DURATIONS, *_CHOICES])}")
+            self._refuse(column, f"unknown key {key!r}{suggest(key, [*_DURATIONS, *_CHOICES])}")
 
     def _take_value(self, key: str, value: str, column: int) -> None:
         """Take `40ms`, `40ms/1s` or `60s+0.6s`; a companion that is not said is not kept of the preset."""
@@ -307,6 +316,8 @@ PRESETS: Final[Mapping[str, TimeControl]] = MappingProxyType(
         ),
         "blitz": TimeControl(bank=3 * MINUTE, increment=2 * S),
         "rapid": TimeControl(bank=10 * MINUTE, increment=5 * S),
+        # Simple delay: of each turn, the first two seconds are not drawn from the bank.
+        "delay": TimeControl(act=2 * S, bank=3 * MINUTE, late="out"),
     }
 )
 """The time controls that have a name."""

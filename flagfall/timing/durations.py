@@ -18,7 +18,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ def _in_unit(ns: int, unit: str) -> str | None:
 def _unit_fault(text: str, unit: str) -> str:
     if not unit:
         return f"{_shown(text)} has no unit: write {text.strip()}ms or {text.strip()}s"
-    return f"{_shown(text)} has an unknown unit {_shown(unit)}{nearest(unit, UNITS)}"
+    return f"{_shown(text)} has an unknown unit {_shown(unit)}{suggest(unit, UNITS)}"
 
 
 def _shown(text: str) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.errors import UsageError
+from flagfall.terminal_text import one_line
 
 MIGRATIONS: Final = (
     """
@@ -62,8 +63,9 @@ class DamagedStore(UsageError):
     """
 
     def __init__(self, path: Path, what: object) -> None:
+        why = one_line(str(what), MAX_REASON_CHARS)
         super().__init__(
-            f"{path} is damaged ({_one_line(what)}): put a copy of it back, or save what can be read with"
+            f"{path} is damaged ({why}): put a copy of it back, or save what can be read with"
             f" `sqlite3 {path.name} .recover`; the journals beside it are files of their own"
         )
 
@@ -119,17 +121,12 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDire
         return connection, folder
 
 
-def _one_line(what: object) -> str:
-    words = " ".join(str(what).split())
-    return "".join(c if c.isprintable() else "?" for c in words)[:MAX_REASON_CHARS]
-
-
 @contextmanager
 def _errors_of(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise UsageError(f"{path} cannot be opened: {_one_line(error)}") from error
+        raise UsageError(f"{path} cannot be opened: {one_line(str(error), MAX_REASON_CHARS)}") from error
     except DAMAGES as error:
         raise DamagedStore(path, error) from error
     except OSError as error:

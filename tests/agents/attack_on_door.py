@@ -125,7 +125,7 @@ def play(scheme: str, folder: Path, roles: list[str]) -> str:
             agent.kill()
         (match,) = json.loads(host.stdout.read())["matches"]
     (seat,) = match["seats"]
-    ended = f"{match['reason']}, {match['turns']} turns, fell: {seat['fell']}"
+    ended = f"{match['reason']}, {match['turns']} turns, disqualified: {seat['disqualified']}"
     return f"{ended}; {took:.2f} s, peak {peak:.0f} MiB"
 
 

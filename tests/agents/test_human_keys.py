@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flagfall.agents.human.keys import see
-from flagfall.agents.human.player import HUMANS
+from flagfall.agents.human.keys import frame_of
+from flagfall.agents.human.registry import HUMANS
 from flagfall.errors import AgentFault, UsageError
 from tests.agents.terminal import Terminal, open_terminal
 
@@ -18,7 +18,7 @@ PROGRAM = """
 import numpy as np
 import trio
 from gymnasium.spaces import Box, Discrete
-from flagfall.agents.human.player import HUMANS
+from flagfall.agents.human.registry import HUMANS
 from flagfall.kernel.roles import StepResult
 from flagfall.playing import play
 from flagfall.tasks.task import Task
@@ -82,13 +82,13 @@ def test_without_a_terminal_it_says_so() -> None:
 
 def test_pictures_texts_and_mappings_with_an_image_can_be_seen() -> None:
     image = np.zeros((2, 3, 3), np.uint8)
-    assert see(image).picture is image
-    assert see("ab\nc").text == "ab\nc"
-    both = see({"image": image, "text": 7})
+    assert frame_of(image).picture is image
+    assert frame_of("ab\nc").text == "ab\nc"
+    both = frame_of({"image": image, "text": 7})
     assert (both.picture is image, both.text) == (True, "text 7")
 
 
 @pytest.mark.parametrize("observation", [7, {"planes": 1}, np.zeros(3)])
 def test_what_cannot_be_seen_is_told(observation) -> None:
     with pytest.raises(AgentFault, match="observation=image"):
-        see(observation)
+        frame_of(observation)

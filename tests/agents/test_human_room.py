@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flagfall.agents.human.langroom import ROOM_KEYS, RoomHuman
-from flagfall.agents.human.player import HUMANS
+from flagfall.agents.human.registry import HUMANS
 from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS
 from flagfall.errors import AgentFault, UsageError
 from flagfall.recording.journal.writer import read_journal
@@ -71,6 +71,6 @@ def test_who_plays_what():
     image = np.zeros((4, 4, 3), np.uint8)
     room = RoomHuman.__new__(RoomHuman)
     with pytest.raises(AgentFault, match="plays LangRoom only"):
-        room.see({"image": image})
+        room.frame_of({"image": image})
     with pytest.raises(UsageError, match="needs a terminal"):
         HUMANS["human-room"]()

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.connections.admission import open_series
 from flagfall.agents.connections.handshakes import MAX_HANDSHAKES
+from flagfall.agents.connections.listening import open_series
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from tests.agents.test_zmtp import GREETING, READY
@@ -36,13 +36,6 @@ heard = open(sys.argv[0] + ".heard", "w")
 """
 PLAY = "pair = connect(); pair.send(b'hello')\nwhile True: turn(pair)"
 CONTROL = "start=20s act=10s/10s"
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 class Clients:
@@ -89,7 +82,7 @@ def clients(port: int, tmp_path: Path) -> Iterator[Clients]:
 
 
 async def play(task: Any, host: Any, *others: Any, control: str = CONTROL) -> Played:
-    with trio.fail_after(40):
+    with trio.fail_after(80):
         return await play_here(task, host, *others, control=control)
 
 

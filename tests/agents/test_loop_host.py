@@ -112,7 +112,7 @@ print(play(CountTask(100), act).reason)
 
 def test_a_program_ends_though_an_agent_of_its_ignored_everything():
     ended = subprocess.run(
-        [sys.executable, "-c", SWALLOWING], capture_output=True, text=True, timeout=20, check=True
+        [sys.executable, "-c", SWALLOWING], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout == "seats\n"
     assert ended.stderr == ""

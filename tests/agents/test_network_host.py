@@ -16,30 +16,24 @@ import trio
 import trustme
 
 from flagfall.agents.connections import admission
-from flagfall.agents.connections.admission import open_series
 from flagfall.agents.connections.handshakes import MAX_HANDSHAKES
-from flagfall.agents.hosts.network import MAX_UNASKED, NetworkHost, parse_network
-from flagfall.agents.wire.admission import Joining
-from flagfall.agents.wire.client import Invitation, play_as_guest
+from flagfall.agents.connections.listening import open_series
+from flagfall.agents.hosts.network import MAX_UNSOLICITED, NetworkHost
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.wire.admission import JoinPolicy
+from flagfall.agents.wire.client import ServerAddress, connect_and_play
 from flagfall.agents.wire.messages import Failed
-from flagfall.agents.wire.websocket import MAX_PINGS, WebSocketPayloads
+from flagfall.agents.wire.websocket import MAX_PINGS, WebSocketStream
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import FrameError
-from flagfall.kernel.channels.pipes import BytePipe
-from flagfall.playing import host_agent
+from flagfall.kernel.channels.pipes import PipeStream
 from flagfall.timing import TimeControl
 from tests.fakes import NIL, CountTask, Played, Sleeper, TogetherTask, play_here
+from tests.ports import free_port
 
 CONTROL = "start=20s init=5s act=5s/20s result=5s"
 TOKEN = "open sesame"  # noqa: S105 - for this test
 SCHEMES = ["tcp", "tls", "ws", "wss"]
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +49,15 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def hosted(scheme: str, port: int, certificate: Path | None = None, **more: Any) -> NetworkHost:
     secured = certificate if scheme in {"tls", "wss"} else None
-    return parse_network(f"{scheme}://127.0.0.1:{port}", Joining(certificate=secured, **more))
+    return NetworkHost(scheme, port, "127.0.0.1", JoinPolicy(certificate=secured, **more))
 
 
-def invited(scheme: str, port: int, authority: Path | None = None, **more: Any) -> Invitation:
-    return Invitation.parse(f"{scheme}://127.0.0.1:{port}", authority=authority, **more)
+def invited(scheme: str, port: int, authority: Path | None = None, **more: Any) -> ServerAddress:
+    return ServerAddress.parse(f"{scheme}://127.0.0.1:{port}", authority=authority, **more)
 
 
-async def guest(invitation: Invitation, agent: Any) -> Failed | None:
-    return await trio.to_thread.run_sync(play_as_guest, invitation, lambda: agent)
+async def guest(server: ServerAddress, agent: Any) -> Failed | None:
+    return await trio.to_thread.run_sync(connect_and_play, server, lambda: agent)
 
 
 Client = Callable[[], Awaitable[object]]
@@ -91,11 +85,11 @@ class Line:
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
         self._rest = b""
-        self._pipe: BytePipe | None = None
+        self._pipe: PipeStream | None = None
         self.opened.append(self)
 
-    def as_pipe(self) -> BytePipe:
-        self._pipe = BytePipe(self._stream.socket.detach())
+    def as_pipe(self) -> PipeStream:
+        self._pipe = PipeStream(self._stream.socket.detach())
         return self._pipe
 
     @classmethod
@@ -133,7 +127,7 @@ class Line:
         except trio.BrokenResourceError:
             return True
 
-    async def come_up(self) -> dict[str, Any]:
+    async def start(self) -> dict[str, Any]:
         hello = await self.hear()
         assert hello["type"] == "hello"
         await self.say(type="ready")
@@ -190,8 +184,8 @@ async def test_agents_of_every_kind_over_every_line(
     scheme: str, agent: Any, port: int, certificates: dict[str, Path]
 ):
     host = hosted(scheme, port, certificates["host"], token=TOKEN)
-    invitation = invited(scheme, port, certificates["authority"], token=TOKEN)
-    played = await match(CountTask(6), host, partial(guest, invitation, agent))
+    server = invited(scheme, port, certificates["authority"], token=TOKEN)
+    played = await match(CountTask(6), host, partial(guest, server, agent))
     assert played.actions() == [0, 1, 2, 3, 4, 5]
     assert played.disqualified == []
     assert played.verdicts(0) == ["on time"] * 6
@@ -243,7 +237,7 @@ async def test_a_wrong_token_is_refused_and_the_right_one_plays(port: int):
             }
             assert await wrong.is_closed()
         right = await Line.joined(port, TOKEN)
-        hello = await right.come_up()
+        hello = await right.start()
         assert TOKEN not in json.dumps(hello)
         await right.play()
 
@@ -254,7 +248,7 @@ async def test_a_wrong_token_is_refused_and_the_right_one_plays(port: int):
 async def test_one_agent_a_seat(port: int):
     async def client() -> None:
         first = await Line.joined(port)
-        await first.come_up()
+        await first.start()
         second = await Line.joined(port)
         assert (await second.hear())["reason"] == "taken"
         assert await second.is_closed()
@@ -280,7 +274,7 @@ async def test_who_says_no_join_takes_nobodys_place(port: int, noise: bytes):
         stranger = await Line.open(port)
         await stranger.raw(noise)
         agent = await Line.joined(port)
-        await agent.come_up()
+        await agent.start()
         await agent.play()
 
     played = await match(CountTask(3), hosted("tcp", port), client)
@@ -299,7 +293,7 @@ async def test_those_who_say_nothing_are_not_waited_for(port: int, monkeypatch: 
                 await trio.sleep(0.02)
         assert await silent.is_closed()
         agent = await Line.joined(port)
-        await agent.come_up()
+        await agent.start()
         await agent.play()
 
     played = await match(CountTask(3), hosted("tcp", port), client)
@@ -323,8 +317,8 @@ async def test_silent_strangers_keep_no_agent_out(scheme: str, port: int, certif
             stranger = await Line.open(port)
             with suppress(trio.BrokenResourceError):  # it had to give way to a later one
                 await stranger.raw(STALLS[scheme][number % 2])
-        invitation = invited(scheme, port, certificates["authority"], token=TOKEN)
-        assert await guest(invitation, echo) is None
+        server = invited(scheme, port, certificates["authority"], token=TOKEN)
+        assert await guest(server, echo) is None
 
     host = hosted(scheme, port, certificates["host"], token=TOKEN)
     played = await match(CountTask(3), host, client)
@@ -353,7 +347,7 @@ async def test_an_agent_that_left_before_it_was_ready_costs_nobody_the_seat(port
         await first.hear()
         first.close()
         second = await Line.joined(port)
-        await second.come_up()
+        await second.start()
         await second.play()
 
     played = await match(CountTask(3), hosted("tcp", port), client)
@@ -396,7 +390,7 @@ async def test_the_report_says_why_a_seat_stayed_empty(port: int):
 async def test_a_line_that_is_lost(port: int):
     async def client() -> None:
         line = await Line.joined(port)
-        await line.come_up()
+        await line.start()
         await line.play(2)
         line.close()
 
@@ -406,7 +400,7 @@ async def test_a_line_that_is_lost(port: int):
 
 
 async def _flood(line: Line) -> None:
-    for _ in range(MAX_UNASKED + 10):
+    for _ in range(MAX_UNSOLICITED + 10):
         await line.say(type="skip", number=-5)
 
 
@@ -431,7 +425,7 @@ async def test_an_agent_that_breaks_the_rules_is_out(
 ):
     async def client() -> None:
         line = await Line.joined(port)
-        await line.come_up()
+        await line.start()
         await line.play(1)
         await line.hear()
         with suppress(trio.BrokenResourceError):
@@ -453,7 +447,7 @@ async def test_an_agent_that_does_not_read_holds_nobody_up(port: int):
 
     async def client() -> None:
         line = await Line.joined(port)
-        await line.come_up()
+        await line.start()
         await line.play(1)
         await trio.sleep_forever()
 
@@ -474,12 +468,12 @@ async def test_an_agent_that_does_not_read_holds_nobody_up(port: int):
 async def test_an_agent_may_come_back_while_it_has_time(port: int):
     async def client() -> None:
         first = await Line.joined(port, TOKEN)
-        assert (await first.come_up())["resumed"] is False
+        assert (await first.start())["resumed"] is False
         await first.play(1)
         lost = await first.hear()
         first.close()
         second = await Line.joined(port, TOKEN)
-        assert (await second.come_up())["resumed"] is True
+        assert (await second.start())["resumed"] is True
         again = await second.hear()
         assert (again["number"], again["observation"]) == (lost["number"], lost["observation"])
         assert again["limit_ns"] < lost["limit_ns"]
@@ -493,11 +487,11 @@ async def test_an_agent_may_come_back_while_it_has_time(port: int):
 async def test_a_line_that_only_seems_to_be_there_is_replaced(port: int):
     async def client() -> None:
         first = await Line.joined(port, TOKEN)
-        await first.come_up()
+        await first.start()
         await first.play(1)
         await first.hear()
         second = await Line.joined(port, TOKEN)
-        assert (await second.come_up())["resumed"] is True
+        assert (await second.start())["resumed"] is True
         assert await first.is_closed()
         await second.play()
 
@@ -508,7 +502,7 @@ async def test_a_line_that_only_seems_to_be_there_is_replaced(port: int):
 async def test_an_agent_that_does_not_come_back_in_time_is_late(port: int):
     async def client() -> None:
         line = await Line.joined(port, TOKEN)
-        await line.come_up()
+        await line.start()
         await line.play(1)
         line.close()
 
@@ -521,9 +515,7 @@ async def test_an_agent_that_does_not_come_back_in_time_is_late(port: int):
 @pytest.mark.parametrize("scheme", ["tcp", "ws"])
 async def test_an_agent_of_the_kit_does_not_notice_that_its_line_was_cut(scheme: str, port: int):
     """Between agent and host, somebody cuts the line again and again, wherever it is."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        middle = int(probe.getsockname()[1])
+    middle = free_port()
     cuts = iter([2_000, 900, 1_500, 700, 1_100, 10**9])
     seen: list[int] = []
 
@@ -549,12 +541,12 @@ async def test_an_agent_of_the_kit_does_not_notice_that_its_line_was_cut(scheme:
         seen.append(observation)
         return observation
 
-    invitation = invited(scheme, middle, token=TOKEN, reconnect=True)
+    server = invited(scheme, middle, token=TOKEN, reconnect=True)
     played = await match(
         CountTask(60),
         hosted(scheme, port, token=TOKEN, reconnect=True),
         partial(trio.serve_tcp, carry, middle, host="127.0.0.1"),
-        partial(guest, invitation, note),
+        partial(guest, server, note),
     )
     assert played.disqualified == []
     assert played.actions() == list(range(60))
@@ -578,7 +570,7 @@ async def test_an_agent_that_comes_between_two_matches_plays_the_next_one(port: 
         Line.opened.clear()  # they are not of one match
 
         async def client() -> None:
-            await waits.come_up()
+            await waits.start()
             await waits.play()
 
         played = await match(CountTask(3), host, client)
@@ -598,7 +590,7 @@ async def test_an_agent_that_comes_back_to_a_match_that_is_over_does_not_play_th
             line = await Line.open(port)
             await line.say(type="join", token=TOKEN, match="")
             assert await line.hear() == {"type": "joined"}
-            matches.append((await line.come_up())["match"])
+            matches.append((await line.start())["match"])
             await line.play(1)
             line.close()
 
@@ -609,7 +601,7 @@ async def test_an_agent_that_comes_back_to_a_match_that_is_over_does_not_play_th
         refused = await line.hear()
         errors.append(refused["reason"])
         fresh = await Line.joined(port, TOKEN)
-        matches.append((await fresh.come_up())["match"])
+        matches.append((await fresh.start())["match"])
         await fresh.play()
 
     async with open_series([host]):
@@ -628,7 +620,7 @@ async def test_a_seat_that_is_taken_is_tried_again(port: int):
 
     async def other() -> None:
         line = await Line.joined(port)
-        await line.come_up()
+        await line.start()
         await line.play(1)
         with trio.move_on_after(10):
             async with trio.open_nursery() as nursery:
@@ -653,9 +645,9 @@ async def test_a_seat_that_is_taken_is_tried_again(port: int):
 # WebSocket.
 
 
-async def web_line(port: int) -> tuple[WebSocketPayloads, BytePipe]:
+async def web_line(port: int) -> tuple[WebSocketStream, PipeStream]:
     pipe = (await Line.open(port)).as_pipe()
-    payloads = WebSocketPayloads(pipe, server=False)
+    payloads = WebSocketStream(pipe, server=False)
     await payloads.connect("127.0.0.1")
     return payloads, pipe
 
@@ -754,7 +746,7 @@ def test_texts_that_cannot_be(port: int):
         "wss://127.0.0.1:0",
     ):
         with pytest.raises(UsageError):
-            parse_network(text)
+            host_agent(text)
     with pytest.raises(UsageError, match=r"needs a token"):
         host_agent(f"tcp://*:{port}")
     with pytest.raises(UsageError, match=r"name its file"):
@@ -765,49 +757,49 @@ def test_texts_that_cannot_be(port: int):
 
 def test_what_others_can_reach_needs_a_token_and_should_be_secured(port: int, certificates: dict[str, Path]):
     with pytest.warns(UserWarning, match="not secured"):
-        parse_network(f"tcp://*:{port}", Joining(token=TOKEN))
-    parse_network(f"wss://*:{port}", Joining(token=TOKEN, certificate=certificates["host"]))
+        host_agent(f"tcp://*:{port}", join_policy=JoinPolicy(token=TOKEN))
+    host_agent(f"wss://*:{port}", join_policy=JoinPolicy(token=TOKEN, certificate=certificates["host"]))
     with pytest.raises(UsageError, match=r"write tls:// or wss://"):
-        parse_network(f"ws://127.0.0.1:{port}", Joining(certificate=certificates["host"]))
+        host_agent(f"ws://127.0.0.1:{port}", join_policy=JoinPolicy(certificate=certificates["host"]))
 
 
 def test_joining_that_cannot_be(tmp_path: Path, port: int):
     with pytest.raises(UsageError, match="has a token"):
-        Joining(reconnect=True)
+        JoinPolicy(reconnect=True)
     with pytest.raises(UsageError, match="goes with a certificate"):
-        Joining(key=tmp_path / "key.pem")
+        JoinPolicy(key=tmp_path / "key.pem")
     with pytest.raises(UsageError, match="max_message_bytes"):
-        Joining(max_message_bytes=0)
+        JoinPolicy(max_message_bytes=0)
     (tmp_path / "bad.pem").write_text("no certificate")
     for file in ("bad.pem", "missing.pem"):
         with pytest.raises(UsageError, match=file):
             hosted("tls", port, tmp_path / file)
     with pytest.raises(UsageError, match=r"missing"):
-        Joining.read_token(tmp_path / "missing")
+        JoinPolicy.read_token(tmp_path / "missing")
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(UsageError, match="1 to 1024"):
-        Joining.read_token(tmp_path / "empty")
+        JoinPolicy.read_token(tmp_path / "empty")
     (tmp_path / "token").write_text(f"{TOKEN}\n")
-    assert Joining.read_token(tmp_path / "token") == TOKEN
+    assert JoinPolicy.read_token(tmp_path / "token") == TOKEN
 
 
 def test_tokens_are_not_shown():
-    assert TOKEN not in repr(Joining(token=TOKEN))
+    assert TOKEN not in repr(JoinPolicy(token=TOKEN))
     assert TOKEN not in repr(invited("tcp", 1, token=TOKEN))
 
 
 def test_invitations_that_cannot_be(tmp_path: Path):
     for url in ("http://arena.example:1", "arena.example:1", "tcp://arena.example", "tcp://:1", "ws://x:y"):
         with pytest.raises(UsageError, match="no address of a host"):
-            Invitation.parse(url)
-    assert Invitation.parse("ws://[::1]:7777/seat").host == "::1"
+            ServerAddress.parse(url)
+    assert ServerAddress.parse("ws://[::1]:7777/seat").host == "::1"
     with pytest.raises(UsageError, match="missing"):
         invited("tls", 1, tmp_path / "missing").context()
 
 
 def test_nobody_is_at_home(port: int):
     with pytest.raises(UsageError, match=r"no connection to tcp://127\.0\.0\.1"):
-        play_as_guest(invited("tcp", port, wait_seconds=0.2), lambda: echo)
+        connect_and_play(invited("tcp", port, wait_seconds=0.2), lambda: echo)
 
 
 async def test_a_port_that_somebody_has(port: int):
@@ -830,7 +822,7 @@ async def test_an_agent_of_the_kit_is_told_that_its_line_was_lost(port: int):
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(trio.serve_tcp, hang_up, port, host="127.0.0.1"))
-        with pytest.raises(HostFault, match=r"the line to tcp://127\.0\.0\.1:\d+ was lost"):
+        with pytest.raises(HostFault, match=r"the connection to tcp://127\.0\.0\.1:\d+ was lost"):
             await guest(invited("tcp", port), echo)
         nursery.cancel_scope.cancel()
 

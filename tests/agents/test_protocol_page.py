@@ -67,8 +67,8 @@ def test_the_figures_are_those_of_the_code():
     assert f"while {handshakes.MAX_HANDSHAKES} others are in their handshake" in PAGE
     assert f"{MAX_WAITING} agents may wait" in PAGE
     assert f"up to {client.MAX_PAUSE_SECONDS:g} second" in PAGE
-    assert f"more than {network.MAX_UNASKED} messages" in PAGE
+    assert f"more than {network.MAX_UNSOLICITED} messages" in PAGE
     assert f"more than {websocket.MAX_PINGS} pings or 10 000 pieces" in PAGE
     assert websocket.MAX_PARTS == 10_000
-    assert wire_session.MAX_HEARD_AT_ONCE / wire_session.FLOOD_PAUSE_SECONDS == 50_000
+    assert wire_session.MAX_READ_AT_ONCE / wire_session.FLOOD_PAUSE_SECONDS == 50_000
     assert wire_session.CLOSE_SECONDS == 0.5

@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.zmq.host import MAX_DROPPED, RemoteLearnerHost, _Talk, is_remote, parse_remote
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.zmq.host import MAX_DROPPED, RemoteLearnerHost, _LearnerSession
 from flagfall.agents.zmq.messages import BadReply, read_reply, reward_text, token_text
-from flagfall.agents.zmq.pair_socket import LearnerLink
+from flagfall.agents.zmq.pair_socket import LearnerConnection
 from flagfall.agents.zmq.zmtp import message
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded
@@ -86,13 +87,6 @@ class Spelling(CountTask):
         return StepResult(A + len(self.taken), 1 if action == A else -1, terminated=done)
 
 
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 class Learner:
     """The source of a learner, as a program in a file."""
 
@@ -151,7 +145,7 @@ def is_alive(pid: int) -> bool:
 
 async def played(task: Any, host: RemoteLearnerHost, control: str = GENEROUS, **options: Any) -> Played:
     """The match, which must end by itself."""
-    with trio.fail_after(15):
+    with trio.fail_after(60):
         return await play_here(task, host, control=control, **options)
 
 
@@ -219,7 +213,7 @@ async def test_a_whole_micro_task_is_played_as_a_function_plays_it(learner: Lear
 
 async def test_a_learner_that_somebody_else_starts_can_come_first(learner: Learner):
     command = [*shlex.split(learner("say(b'hello'); go_on()")), str(learner.port)]
-    host = parse_remote(f"zmq://127.0.0.1:{learner.port}")
+    host = RemoteLearnerHost(learner.port)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(trio.run_process, command, check=False))
         match = await played(Spelling(), host)
@@ -379,10 +373,10 @@ class EndlessHost:
 
     async def run(self, seat: Any, _briefing: Any) -> None:
         start = await seat.turn()
-        link = LearnerLink(self.connection, -1)  # type: ignore[arg-type]  # it has all that is used
-        link.stayed = True
-        talk = _Talk(seat, start.number)
-        await talk.come_up(link, None)
+        link = LearnerConnection(self.connection, -1)  # type: ignore[arg-type]  # it has all that is used
+        link.was_kept = True
+        talk = _LearnerSession(seat, start.number)
+        await talk.start(link, None)
         await talk.answer_turns(link)
 
 
@@ -396,7 +390,7 @@ def test_what_is_read_of_a_flood_is_bounded_for_each_turn():
 
 
 def test_commands_without_end_are_read_once_at_a_time():
-    link = LearnerLink(Endless(b"\x04\x00"), -1)  # type: ignore[arg-type]
+    link = LearnerConnection(Endless(b"\x04\x00"), -1)  # type: ignore[arg-type]
     assert [link.receive_nowait() for _ in range(3)] == [None] * 3
 
 
@@ -601,12 +595,11 @@ async def test_a_program_that_is_none_is_the_learners_fault(port: int, tmp_path:
 
 
 def test_texts_for_the_command_line(port: int):
-    assert all(map(is_remote, ["zmq", "zmq:5556", "zmq://127.0.0.1:5556"]))
-    assert not any(map(is_remote, ["random", "zmq.bots:Bot", "zmqbot.py:Bot"]))
     for text in (f"zmq:{port}", f"zmq://localhost:{port}", f"zmq://*:{port}"):
-        host = parse_remote(text)
-        assert (host.name, host.kind) == (f"zmq:{port}", "process")
-    assert parse_remote(f"zmq:{port}", command="true", name="R. Daneel").name == "R. Daneel"
+        host = host_agent(text)
+        assert (host.name, host.kind) == (text, "remote")
+    started = host_agent(f"zmq:{port}", name="R. Daneel", learner_command="true")
+    assert (started.name, started.kind) == ("R. Daneel", "process")
 
 
 @pytest.mark.parametrize(
@@ -620,9 +613,8 @@ def test_texts_for_the_command_line(port: int):
         "zmq:-1",
         "zmq:\u0661",
         "zmq://host.invalid:5556",
-        "x:1",
     ],
 )
 def test_texts_that_mean_no_remote_learner(text: str):
     with pytest.raises(UsageError):
-        parse_remote(text)
+        host_agent(text)

@@ -150,7 +150,7 @@ near_messages = st.builds(
 )
 
 
-def bytes_of(encoding: Encoding) -> st.SearchStrategy[bytes]:
+def tcp_stream(encoding: Encoding) -> st.SearchStrategy[bytes]:
     """Noise, messages nearly right, and right ones with a damaged place."""
     pack = msgspec.json.encode if encoding == "json" else msgspec.msgpack.encode
     right = st.sampled_from([encode(message, encoding) for message in [*FROM_AGENT, *TO_AGENT]])
@@ -164,7 +164,7 @@ def bytes_of(encoding: Encoding) -> st.SearchStrategy[bytes]:
 @settings(max_examples=200)
 @given(data=st.data())
 def test_noise_from_an_agent_is_a_message_or_garbage(encoding: Encoding, data: st.DataObject):
-    noise = data.draw(bytes_of(encoding))
+    noise = data.draw(tcp_stream(encoding))
     message: Any
     try:
         message = decode_from_agent(noise, encoding)
@@ -181,7 +181,7 @@ def test_noise_from_an_agent_is_a_message_or_garbage(encoding: Encoding, data: s
 @given(data=st.data())
 def test_noise_from_a_host_is_a_message_or_one_error(encoding: Encoding, data: st.DataObject):
     try:
-        message = decode_to_agent(data.draw(bytes_of(encoding)), encoding)
+        message = decode_to_agent(data.draw(tcp_stream(encoding)), encoding)
     except CodecError:
         return
     assert isinstance(message, Hello | Ask | Bye | Refused)

@@ -1,21 +1,43 @@
-"""The command line, in this process and as a real program, in a folder of its own."""
+"""Fixtures of the command line: called in this process, or started as a real program, in an own folder."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Final, TypeAlias
 
-import attrs
 import pytest
 
 from flagfall.agents.process.sandbox import check_sandbox
-from flagfall.cli import main
 from flagfall.errors import UsageError
+from flagfall.events import MatchEnded
+from flagfall.recording.journal.writer import read_journal
+from tests.command_line import Ended, call_main
+
+PATIENCE_SECONDS: Final = 90.0
+"""How long a test waits for another process; a busy machine needs more than a fast one."""
+
+FLAGFALL: Final = (sys.executable, "-m", "flagfall")
+"""The words that start the program."""
+
+
+def _script() -> tuple[str, ...]:
+    """Return what an installer makes of the entry point in `pyproject.toml`."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    module, _, name = project["project"]["scripts"]["flagfall"].partition(":")
+    return (sys.executable, "-c", f"import sys\nfrom {module} import {name}\nsys.exit({name}())")
+
+
+WAYS: Final[Mapping[str, tuple[str, ...]]] = {"module": FLAGFALL, "script": _script()}
+"""Ways to start the program."""
+
+Start: TypeAlias = Callable[..., "subprocess.Popen[str]"]
 
 BOTS = '''
 import time
@@ -54,19 +76,54 @@ SETTINGS = {"not": "an agent"}
 '''
 
 
-@attrs.frozen
-class Ended:
-    code: int
-    out: str
-    err: str
+BLOCKING = """
+class Bot:
+    def act(self, observation):
+        open('blocking', 'w').close()
+        while True: pass
+"""
 
-    def data(self) -> Any:
-        return json.loads(self.out)
+SLOW_TO_IMPORT = """
+import time
+open('loading', 'w').close()
+time.sleep(30)
+"""
+
+
+def until(happens: Callable[[], bool]) -> None:
+    """Wait until a condition holds; fail after `PATIENCE_SECONDS`."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def until_played(journal: Path) -> None:
+    """Wait until a match is being recorded: from then on it is played, and the program handles signals."""
+    until(lambda: journal.exists() and journal.stat().st_size > 0)
+
+
+def ended(process: subprocess.Popen[str]) -> Ended:
+    """Wait for a program, and return what it printed and its exit code."""
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    return Ended(process.returncode, out, err)
+
+
+def last_event(journal: Path) -> MatchEnded:
+    """Return the last event of a complete journal; reading it checks its last seal."""
+    *_, last = read_journal(journal)
+    assert isinstance(last, MatchEnded)
+    return last
+
+
+def agent_serve(spec: str, url: str, *words: str) -> list[str]:
+    """Return the words that start an agent which connects to a host."""
+    return [*FLAGFALL, "agent", "serve", spec, "--connect", url, *words]
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every test works in a folder of its own, with some agents in a file."""
+    """Folder of the test, which is the working directory; `bots.py` in it has some agents."""
     (tmp_path / "bots.py").write_text(BOTS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -77,23 +134,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def call(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Call the command line in this process: `call("run --task micro1", "--agent", name)`."""
-
-    def call(line: str, *words: object) -> Ended:
-        capfd.readouterr()
-        code = main([*line.split(), *map(str, words)])
-        out, err = capfd.readouterr()
-        return Ended(code, out, err)
-
-    return call
+    return partial(call_main, capfd)
 
 
 @pytest.fixture
 def program() -> Callable[..., Ended]:
-    """Run it as a real program."""
+    """Run the command line as a real program: `program("run --task micro1", "--agent", name)`."""
 
     def program(line: str, *words: object) -> Ended:
         done = subprocess.run(
-            [sys.executable, "-m", "flagfall", *line.split(), *map(str, words)],
+            [*FLAGFALL, *line.split(), *map(str, words)],
             capture_output=True,
             text=True,
             timeout=60,
@@ -106,8 +156,53 @@ def program() -> Callable[..., Ended]:
 
 
 @pytest.fixture
+def start() -> Iterator[Start]:
+    """Start the command line as a real program that is ended with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(
+        line: str, *words: object, way: str = "module", before: tuple[str, ...] = ()
+    ) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*before, *WAYS[way], *line.split(), *map(str, words)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def blocking(folder: Path) -> Path:
+    """File that appears when the agent `block.py:Bot` begins to block its thread forever."""
+    (folder / "block.py").write_text(BLOCKING)
+    return folder / "blocking"
+
+
+@pytest.fixture
+def loading(folder: Path) -> Path:
+    """File that appears when the agent file `heavy.py` begins its import, which takes half a minute."""
+    (folder / "heavy.py").write_text(SLOW_TO_IMPORT)
+    return folder / "loading"
+
+
+@pytest.fixture
+def token(folder: Path) -> str:
+    """Token that agents must present; it is in the file `token`."""
+    (folder / "token").write_text("open sesame\n")
+    return "open sesame"
+
+
+@pytest.fixture
 def bubblewrap() -> None:
-    """Skip where there can be no sandboxes."""
+    """Skip the test where sandboxes are not available."""
     try:
         check_sandbox()
     except UsageError as error:

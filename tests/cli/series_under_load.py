@@ -35,7 +35,7 @@ def play_series(folder: str) -> list[str]:
         output, _ = host.communicate()
         _, errors = agent.communicate()
     seats = [match["seats"][0] for match in json.loads(output)["matches"]]
-    lost = [f"{seat['fell']}: {seat['detail']}" for seat in seats if seat["fell"] is not None]
+    lost = [f"{seat['disqualified']}: {seat['detail']}" for seat in seats if seat["disqualified"] is not None]
     if len(seats) != MATCHES or agent.returncode:
         lost.append(f"{len(seats)} matches, exit code {agent.returncode}: {errors.decode().strip()}")
     return lost

@@ -1,4 +1,4 @@
-"""Attacks of agents in matches of the command line, and of strangers on its sockets."""
+"""Attacks by agents in matches of the command line, and by other programs on its sockets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,12 +14,10 @@ from typing import Any, Final
 
 import pytest
 
-FLAGFALL: Final = (sys.executable, "-m", "flagfall")
-
-PATIENCE_S: Final = 30.0
+from .conftest import FLAGFALL, PATIENCE_SECONDS, agent_serve, until
 
 MAY_LIVE_ON_S: Final = 3.0
-"""The time that an agent may live on after its hard limit; a busy host needs more than the usual 0.1 s."""
+"""The time that an agent may live on after its hard limit; on an idle machine 0.1 s is enough."""
 
 BOTS: Final = '''
 import json, mmap, os, signal, time
@@ -29,7 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 def report(found):
-    """Agents in sandboxes can write nowhere; the last words of one that crashes are shown."""
+    """Agents in sandboxes cannot write files; the traceback of a crash is shown."""
     raise RuntimeError("found " + json.dumps(found))
 
 def opens_kernel_files(observation):
@@ -74,7 +71,7 @@ def slow(observation):
 
 @pytest.fixture
 def seat_of(call: Callable[..., Any], folder: Path) -> Callable[..., dict[str, Any]]:
-    """Return a function that plays a bot, and returns the report on its seat."""
+    """Function that plays a bot and returns the report on its seat."""
     (folder / "attackers").mkdir()
     (folder / "attackers" / "bot.py").write_text(BOTS)
 
@@ -88,7 +85,7 @@ def seat_of(call: Callable[..., Any], folder: Path) -> Callable[..., dict[str, A
 
 
 def found(seat: dict[str, Any]) -> Any:
-    assert seat["fell"] == "crashed", seat
+    assert seat["disqualified"] == "crashed", seat
     what, _ = json.JSONDecoder().raw_decode(seat["detail"].partition("RuntimeError: found ")[2])
     return what
 
@@ -109,7 +106,7 @@ def test_a_sandboxed_agent_sees_nothing_that_lies_beside_its_file(seat_of, folde
 
 def test_an_agent_that_stops_its_supervisor_does_not_live_on(seat_of, folder):
     seat = seat_of("stops_its_parent", "--isolation", "process", "--time-control", "start=20s act=50ms/400ms")
-    assert seat["fell"] == "late"
+    assert seat["disqualified"] == "late"
     beats = [float(line) for line in (folder / "attackers" / "beats").read_text().split()]
     assert beats[-1] - beats[0] < 0.4 + MAY_LIVE_ON_S
 
@@ -122,7 +119,7 @@ def test_an_agent_stays_on_its_cores(seat_of):
 def test_shared_memory_counts(seat_of):
     words = ["--isolation", "process", "--limits", "memory=300MB"]
     seat = seat_of("shares_much_memory", *words, "--time-control", "start=20s act=10s/20s")
-    assert seat["fell"] == "gone", seat
+    assert seat["disqualified"] == "gone", seat
 
 
 @contextmanager
@@ -142,60 +139,32 @@ def tournament(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_wrong_lines_at_the_control_socket_do_not_end_a_tournament(folder):
     with tournament(folder) as process:
-        deadline = time.monotonic() + PATIENCE_S
         place = folder / "out" / "control"
-        while not place.exists():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: place.exists() or process.poll() is not None)
         answers = []
         for line in (b'{"do":"cancel","match":[1]}', b"[" * 4000):
             with suppress(OSError), socket.socket(socket.AF_UNIX) as talk:
-                talk.settimeout(PATIENCE_S)
+                talk.settimeout(PATIENCE_SECONDS)
                 talk.connect(place.read_text())
                 talk.sendall(line + b"\n")
                 answers.append(talk.recv(4096))
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, said) == (0, "")
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, errors) == (0, "")
     assert [list(json.loads(answer)) for answer in answers] == [["error"]] * 2
 
 
-def test_silent_connections_do_not_keep_an_agent_out(folder):
-    (folder / "token").write_text("open sesame\n")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+@pytest.mark.usefixtures("token")
+def test_silent_connections_do_not_keep_an_agent_out(port):
     url = f"tcp://127.0.0.1:{port}"
-    play = [
-        *FLAGFALL,
-        "run",
-        "-t",
-        "micro4",
-        "-a",
-        url,
-        "--agent-token-file",
-        "token",
-        "--steps",
-        "20",
-        "--json",
-    ]
-    serve = [
-        *FLAGFALL,
-        "agent",
-        "serve",
-        "repeating",
-        "--connect",
-        url,
-        "--token-file",
-        "token",
-        "--wait",
-        "20s",
-    ]
+    line = f"run -t micro4 -a {url} --agent-token-file token --steps 20 --json"
+    play = [*FLAGFALL, *line.split()]
+    serve = agent_serve("repeating", url, "--token-file", "token", "--wait", "20s")
     with (
         ExitStack() as stack,
         subprocess.Popen([*play, "--time-control", "start=25s"], stdout=subprocess.PIPE) as host,
     ):
         stack.callback(host.kill)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_SECONDS
         silent: list[socket.socket] = []
         while len(silent) < 20:
             try:
@@ -203,7 +172,7 @@ def test_silent_connections_do_not_keep_an_agent_out(folder):
             except ConnectionRefusedError:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
-        agent = subprocess.run(serve, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        agent = subprocess.run(serve, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         assert agent.returncode == 0, agent.stderr
-        (match,) = json.loads(host.communicate(timeout=PATIENCE_S)[0])["matches"]
-    assert match["seats"][0]["fell"] is None
+        (match,) = json.loads(host.communicate(timeout=PATIENCE_SECONDS)[0])["matches"]
+    assert match["seats"][0]["disqualified"] is None

@@ -28,19 +28,19 @@ BAD = {
     RUN + "--scheduler consecutiv": "unknown policy 'consecutiv'; nearest: consecutive",
     RUN + "--scheduler consecutive:x": "at column 13: 'x' is not a whole number",
     RUN + "--scheduler dependencies:micro1>micro2": "unknown task 'micro2'",
-    RUN + "--scheduler random --matches 2": "goes on until it is stopped",
+    RUN + "--scheduler random --matches 2": "never ends",
     RUN + "--steps -3": "--steps -3: write a whole number, at least 1",
     RUN + "--steps 0": "--steps 0: write a whole number, at least 1",
     RUN + "--matches 0": "--matches 0: write a whole number, at least 1",
     RUN + "--seed -1": "--seed -1: a seed is a whole number from 0",
     RUN + "--seed 9223372036854775808": "a seed is a whole number from 0 to 9223372036854775807",
     RUN + "--tick 5": "--tick '5' has no unit: write 5ms or 5s",
-    RUN + "--tick 0s": "--tick 0: a tick takes some time",
-    RUN + "--clock virtual --host process": "--clock virtual takes only agents in the event loop",
-    RUN + "--clock virtual --host thread": "--clock virtual takes only agents in the event loop",
+    RUN + "--tick 0s": "--tick 0: a tick must be longer than 0",
+    RUN + "--clock virtual --host process": "--clock virtual needs agents in the event loop",
+    RUN + "--clock virtual --host thread": "--clock virtual needs agents in the event loop",
     RUN + "--journal nowhere/x.jsonl": "there is no folder nowhere",
     RUN + "--journal .": "is a folder",
-    RUN + "--journal bots.py": "journal bots.py: the file exists and is no journal",
+    RUN + "--journal bots.py": "journal bots.py: the file exists and is not a journal",
     "verify nothing.jsonl": "no such file: nothing.jsonl",
     "verify old.json": "no such file: old.json; nearest: old.jsonl",
     "verify .": ". is a folder",
@@ -64,14 +64,14 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_bad_input_is_refused_before_anything_happens(call, folder, line):
     before = files(folder)
     if line.startswith("run") and "--journal" not in line:
-        line, told = f"{line} --journal old.jsonl", BAD[line]
+        line, message = f"{line} --journal old.jsonl", BAD[line]
     else:
-        told = BAD[line]
+        message = BAD[line]
     ended = call(line)
     assert ended.code == 2, ended
     assert ended.out == ""
     assert ended.err.startswith("flagfall: ")
-    assert told in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err
     assert files(folder) == before
 
@@ -95,7 +95,7 @@ def test_an_agent_that_fails_to_import_is_shown_with_its_own_traceback(call, fol
     assert not list(folder.glob("*.jsonl*")) or [p.name for p in folder.glob("*.jsonl*")] == ["old.jsonl"]
 
 
-def test_every_agent_that_fails_is_told_of(call, folder):
+def test_every_agent_that_fails_is_reported(call, folder):
     (folder / "bad.py").write_text("1 / 0\n")
     ended = call("run --task micro1 --agent bad.py:A bots.py:Nobody")
     assert ended.code == 2
@@ -103,7 +103,7 @@ def test_every_agent_that_fails_is_told_of(call, folder):
     assert "bots.py has no 'Nobody'" in ended.err
 
 
-def test_an_agent_that_ends_its_process_is_told_of(call, folder):
+def test_an_agent_that_ends_its_process_is_reported(call, folder):
     (folder / "gone.py").write_text(
         "import os, sys\nprint('bye', file=sys.stderr, flush=True)\nos._exit(3)\n"
     )
@@ -116,7 +116,7 @@ def test_a_journal_that_may_not_be_written_is_refused(call, old, monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)  # the tests may run as root, who may write anything
     ended = call("run --task micro1 --agent random --journal old.jsonl")
     assert ended.code == 2
-    assert "may not be written" in ended.err
+    assert "no permission to write the file" in ended.err
     assert old.read_bytes() == JOURNAL
 
 
@@ -124,7 +124,7 @@ def test_of_a_series_every_journal_is_checked_first(call, folder):
     (folder / "run-1.jsonl").write_text("a letter\n")
     ended = call("run --task micro1 --agent random silent --journal run.jsonl")
     assert ended.code == 2
-    assert "run-1.jsonl: the file exists and is no journal" in ended.err
+    assert "run-1.jsonl: the file exists and is not a journal" in ended.err
     assert not (folder / "run-0.jsonl").exists()
 
 

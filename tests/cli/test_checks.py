@@ -12,7 +12,7 @@ def test_an_agent_that_passes_its_examination(call):
     assert "NO" not in ended.out
 
 
-def test_an_agent_that_fails_it_is_told_why(call):
+def test_a_failed_examination_names_the_reason(call):
     ended = call("check-agent", "bots.py:Crash", "--host", "thread", "--task", "micro1")
     assert ended.code == 1
     assert "out: crashed" in ended.out
@@ -24,9 +24,9 @@ def test_an_agent_that_fails_it_is_told_why(call):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["check-agent", "human"], "starts its agent itself"),
+        (["check-agent", "human"], "starts the agent itself"),
         (["check-agent", "nobody"], "unknown agent"),
         (["check-agent", "random", "--limits", "memroy=1MB"], "nearest: memory"),
         (["check-agent", "random", "--host", "task", "--isolation", "sandbox"], "leave --host out"),
@@ -43,10 +43,10 @@ def test_an_agent_that_fails_it_is_told_why(call):
         ),
     ],
 )
-def test_what_cannot_be(call, words: list[str], said: str):
+def test_wrong_options_are_refused(call, words: list[str], message: str):
     ended = call(*words)
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
     assert ended.out == ""
 
 
@@ -65,7 +65,7 @@ def test_an_agent_in_a_sandbox_sees_what_it_is_shown(call, folder):
     assert refused.code == 2
     assert f"the sandbox shows only {folder}/shown.py: add --show {folder}/inner" in refused.err
     seat = call(*words, "--show", "inner").data()["matches"][0]["seats"][0]
-    assert seat["fell"] is None
+    assert seat["disqualified"] is None
     folder.chmod(0o755)
     refused = call(*words, "--show", ".", "--journal", "match.jsonl")
     assert refused.code == 2
@@ -83,7 +83,7 @@ def test_limits_hold_in_a_match(call, folder):
     (folder / "hungry.py").write_text("def act(observation):\n    return len(b'x' * 500_000_000) and 32\n")
     words = ["run", "-t", "micro1", "-a", "hungry.py:act", "--steps", "2", "--json"]
     seat = call(*words, "--limits", "memory=300MB").data()["matches"][0]["seats"][0]
-    assert seat["fell"] == "crashed"
+    assert seat["disqualified"] == "crashed"
     assert "MemoryError" in seat["detail"]
 
 

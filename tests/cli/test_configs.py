@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -164,17 +163,14 @@ while socket.poll(5000):
 
 
 @pytest.mark.parametrize("options", ["-a zmq ", ""])
-def test_a_remote_learner_plays(call, folder, options):
+def test_a_remote_learner_plays(call, folder, options, port):
     pytest.importorskip("zmq")
     written(folder, "remote.py", REMOTE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     line = f"run -t micro4 {options}--steps 100 -o run.jsonl --json --learner-port {port} --learner-cmd"
     ended = call(line, f"{sys.executable} remote.py")
     assert ended.code == 0, ended.err
     seat = ended.data()["matches"][0]["seats"][0]
-    assert (seat["agent"], seat["turns"], seat["fell"]) == (f"zmq://127.0.0.1:{port}", 100, None)
+    assert (seat["agent"], seat["turns"], seat["disqualified"]) == (f"zmq://127.0.0.1:{port}", 100, None)
     assert seat["reward"] > 50
     assert call("verify run.jsonl").code == 0
 
@@ -213,26 +209,26 @@ RUN = "run -a random "
 BAD = {
     RUN: "--task: name at least one task, or a --config",
     RUN + "-c chalenge": "unknown configuration 'chalenge'; nearest: challenge",
-    RUN + "-c challenge -t micro1": "--config says which tasks come in which order: leave --task out",
+    RUN + "-c challenge -t micro1": "--config defines the tasks and their order: leave --task out",
     RUN + "-c challenge --scheduler random": "leave --scheduler out",
     RUN + "-c no.json": "configuration no.json: No such file",
     RUN + "-c no.py": "no such configuration file: no.py",
     RUN + "-c no.such:thing": "no module named 'no' for configuration no.such",
     RUN + "-c mine.py:creat_tasks": "mine.py has no function 'creat_tasks'; nearest: create_tasks",
     RUN + "-c mine.py:SETTINGS": "mine.py has no function 'SETTINGS'",
-    RUN + "-c mine.py:nothing": "mine.py:nothing returned no task scheduler but None: no set_seed,",
+    RUN + "-c mine.py:nothing": "mine.py:nothing returned None, not a task scheduler: it lacks set_seed,",
     RUN + "-c mine.py:broken": "ValueError: enough",
-    RUN + "-c mine.py --bit-mode": "the function makes its tasks itself; --bit-mode cannot help",
+    RUN + "-c mine.py --bit-mode": "the function creates its tasks itself: leave --bit-mode out",
     RUN + "-c bad.toml": "bad.toml: line 1, column 5: invalid TOML",
     RUN + "-c challenge --scramble": "challenge with --scramble: 2 problems:",
     RUN + "-t micro1 --words no.txt": "--words: words: words no.txt: No such file",
     RUN + "-t micro1 --results nowhere/r.out": "results nowhere/r.out: there is no folder nowhere",
     RUN + "-t micro1 --results .": "results . is a folder",
-    RUN + "-t micro1 --results bots.py": "the file exists and has no results",
+    RUN + "-t micro1 --results bots.py": "the file exists and is not a results file",
     RUN + "-t micro1 --results r -o r": "--results r: the journal has this name already",
-    RUN + "-t micro1 --learner-port 5577": "go with one --agent zmq",
-    "run -t micro1 -a zmq zmq --learner-port 5577": "go with one --agent zmq",
-    "run -t micro1 -a zmq:5577 --clock virtual": "a remote learner is a process, and lives in real time",
+    RUN + "-t micro1 --learner-port 5577": "need exactly one --agent zmq",
+    "run -t micro1 -a zmq zmq --learner-port 5577": "need exactly one --agent zmq",
+    "run -t micro1 -a zmq:5577 --clock virtual": "an agent that connects is a process of its own",
     "run -t micro1 -a human-lin": "unknown human player 'human-lin'; nearest: human-line",
     "run -t micro1 -a human-line --host process": "a human plays in the event loop",
     "results no.jsonl": "no such file: no.jsonl",
@@ -241,7 +237,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("line", BAD)
-def test_what_cannot_be_is_refused_before_anything_happens(call, folder, line):
+def test_wrong_options_are_refused_before_anything_happens(call, folder, line):
     written(folder, "mine.py", PYTHON)
     written(folder, "bad.toml", "a = ")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -251,7 +247,7 @@ def test_what_cannot_be_is_refused_before_anything_happens(call, folder, line):
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-def test_the_figures_of_a_journal_that_is_cut_off_are_told_with_its_fault(call, folder):
+def test_statistics_of_a_journal_that_is_cut_off_are_printed_with_its_fault(call, folder):
     assert call("run -t micro1 -a random --steps 3000 --clock virtual -o run.jsonl -q").code == 0
     text = (folder / "run.jsonl").read_bytes()
     (folder / "run.jsonl").write_bytes(text[: len(text) // 2])

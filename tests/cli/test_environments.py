@@ -28,7 +28,7 @@ async def slow(observation):
 
 class Ready:
     def start(self, _briefing):
-        assert "numpy" in sys.modules  # before the first turn, though nobody here asks for it
+        assert "numpy" in sys.modules  # before the first turn, although this test does not import it
 
     def act(self, _observation):
         return [1.0]
@@ -126,10 +126,10 @@ def test_connect_four_is_played_recorded_and_verified(call):
 
 
 @pytest.mark.parametrize(
-    ("control", "fell", "last"),
+    ("control", "disqualified", "last"),
     [("act=40ms/1s", None, "late"), ("act=40ms/45ms", "late", "absent"), ("act=100ms", None, "on time")],
 )
-def test_a_slow_seat_costs_what_the_time_control_says(call, control, fell, last):
+def test_a_slow_seat_costs_what_the_time_control_says(call, control, disqualified, last):
     ended = call(
         f"run {FOUR} --agent players.py:lowest --agent players.py:slow --clock virtual --journal j --json",
         "--time-control",
@@ -137,7 +137,7 @@ def test_a_slow_seat_costs_what_the_time_control_says(call, control, fell, last)
     )
     assert ended.code == 0
     (match,) = ended.data()["matches"]
-    assert [seat["fell"] for seat in match["seats"]] == [None, fell]
+    assert [seat["disqualified"] for seat in match["seats"]] == [None, disqualified]
     slow = [event for event in read_journal("j") if type(event) is TurnPlayed and event.seat == 1]
     assert slow[-1].verdict == last
     assert {turn.action for turn in slow if turn.verdict != "on time"} <= {None}, "the lowest legal action"
@@ -165,7 +165,7 @@ def test_seats_must_be_filled(call):
         ("pettingzo:classic/connect_four_v3", "unknown task 'pettingzo:classic/connect_four_v3'"),
     ],
 )
-def test_what_cannot_be_played_is_one_clear_line(call, task, words):
+def test_invalid_tasks_are_reported_in_one_line(call, task, words):
     ended = call("run --agent random --journal j --task", task)
     assert (ended.code, ended.out) == (2, "")
     assert words in ended.err
@@ -173,7 +173,7 @@ def test_what_cannot_be_played_is_one_clear_line(call, task, words):
     assert not Path("j").exists()
 
 
-def test_an_ignored_seed_is_told_and_not_verified(program):
+def test_an_ignored_seed_is_reported_and_not_verified(program):
     ended = program("run --task gym:unseeded:Unseeded-v0 --agent silent --journal j --clock virtual")
     assert ended.code == 0
     told = "flagfall: warning: gym:unseeded:Unseeded-v0: the environment ignores its seed: two resets"

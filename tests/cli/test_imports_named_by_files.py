@@ -35,7 +35,7 @@ gymnasium.register("Counting-v0", Counting)
 
 @pytest.fixture
 def sent(folder: Path):
-    """A folder as it was sent: beside the files lies a module, which leaves a mark when it is imported."""
+    """Folder with files from another user and a module beside them that leaves a mark when it is imported."""
     (folder / "counting.py").write_text(MODULE)
 
     def journal(**header: object) -> str:

@@ -35,7 +35,7 @@ def test_an_examination_that_is_interrupted_ends_in_silence(tmp_path: Path):
             while not (tmp_path / "begun").exists() and time.monotonic() < end:
                 time.sleep(0.01)
             check.send_signal(signal.SIGINT)
-            said, _ = check.communicate(timeout=30)
+            said, _ = check.communicate(timeout=90)
         finally:
             check.kill()
     assert (check.returncode, said) == (130, "")

@@ -1,4 +1,4 @@
-"""Ctrl-C, once and twice, to a real program."""
+"""Ctrl-C, once and twice, sent to a real program."""
 
 from __future__ import annotations
 
@@ -7,77 +7,22 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from flagfall.events import MatchEnded
-from flagfall.recording.journal.writer import read_journal
-
-from .conftest import Ended
+from .conftest import FLAGFALL, PATIENCE_SECONDS, ended, last_event, until, until_played
 
 pytestmark = pytest.mark.slow
 
 ENDLESS = "run -t micro1 --scheduler random --no-timeout --json -o run.jsonl -a "
 LONG = ["run", "-t", "micro1", "-a", "random", "silent", "--steps", "40000"]
-PATIENCE_SECONDS = 20.0
-
-Start = Callable[[str], "subprocess.Popen[str]"]
-
-
-@pytest.fixture
-def start() -> Iterator[Start]:
-    """Start a program, and see to its end."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start(line: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "flagfall", *line.split()],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def when_playing(path: Path) -> None:
-    """Wait until a match is recorded: then it is under way, and the program takes signals."""
-    until(lambda: path.exists() and path.stat().st_size > 0)
-
-
-def until(happens: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def ended(process: subprocess.Popen[str]) -> Ended:
-    out, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode is not None
-    return Ended(process.returncode, out, err)
-
-
-def last_event(path: Path) -> MatchEnded:
-    """The last event of a journal, which is complete: its last seal is checked."""
-    *_, last = read_journal(path)
-    assert isinstance(last, MatchEnded)
-    return last
 
 
 @pytest.mark.parametrize("clock", ["wall", "virtual"])
 def test_the_first_one_ends_the_match_cleanly(start, call, folder, clock):
     process = start(f"{ENDLESS} random silent --steps 100000000 --clock {clock}")
-    when_playing(folder / "run-0.jsonl")
+    until_played(folder / "run-0.jsonl")
     process.send_signal(signal.SIGINT)
     result = ended(process)
     assert result.code == 130
@@ -92,7 +37,7 @@ def test_the_first_one_ends_the_match_cleanly(start, call, folder, clock):
 
 def test_sigterm_does_the_same(start, folder):
     process = start(f"{ENDLESS} random")
-    when_playing(folder / "run.jsonl")
+    until_played(folder / "run.jsonl")
     process.terminate()
     result = ended(process)
     assert result.code == 143
@@ -101,7 +46,7 @@ def test_sigterm_does_the_same(start, folder):
 
 def test_the_first_one_stops_an_agent_in_its_process(start, folder):
     process = start(f"{ENDLESS} bots.py:Block")
-    when_playing(folder / "run.jsonl")
+    until_played(folder / "run.jsonl")
     process.send_signal(signal.SIGINT)
     result = ended(process)
     assert result.code == 130
@@ -126,26 +71,20 @@ def test_the_second_one_cancels_a_match_that_is_still_ending(start, folder):
         "            await trio.sleep(30)\n"
     )
     process = start(f"{ENDLESS} clingy.py:Bot --host task --steps 100000000")
-    when_playing(folder / "run.jsonl")
+    until_played(folder / "run.jsonl")
     process.send_signal(signal.SIGINT)
     until((folder / "closing").exists)
     process.send_signal(signal.SIGINT)
     result = ended(process)
     assert result.code == 130
-    assert result.data() == {"ended": "signal", "matches": []}  # it has no result any more
+    assert result.data() == {"ended": "signal", "matches": []}  # a match that is cut off has no result
     assert last_event(folder / "run.jsonl").reason == "stopped"
 
 
 @pytest.mark.parametrize("host", ["task", "thread"])
-def test_two_are_enough_for_an_agent_that_blocks(start, folder, host):
-    (folder / "block.py").write_text(
-        "class Bot:\n"
-        "    def act(self, observation):\n"
-        "        open('blocking', 'w').close()\n"
-        "        while True: pass\n"
-    )
+def test_two_are_enough_for_an_agent_that_blocks(start, folder, blocking, host):
     process = start(f"{ENDLESS} block.py:Bot --host {host}")
-    until((folder / "blocking").exists)
+    until(blocking.exists)
     process.send_signal(signal.SIGINT)
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
@@ -156,10 +95,9 @@ def test_two_are_enough_for_an_agent_that_blocks(start, folder, host):
     assert last_event(folder / "run.jsonl").reason == "stopped"
 
 
-def test_while_agents_are_checked_nothing_is_left(start, folder):
-    (folder / "heavy.py").write_text("import time\nopen('loading', 'w').close()\ntime.sleep(30)\n")
+def test_while_agents_are_checked_nothing_is_left(start, folder, loading):
     process = start("run -t micro1 -a heavy.py:Bot -o run.jsonl")
-    until((folder / "loading").exists)
+    until(loading.exists)
     process.send_signal(signal.SIGINT)
     result = ended(process)
     assert (result.code, result.out, result.err) == (130, "", "")
@@ -173,7 +111,7 @@ def test_progress_is_shown_on_a_terminal_only():
     ours, theirs = pty.openpty()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "flagfall", *LONG],
+            [*FLAGFALL, *LONG],
             stdout=subprocess.PIPE,
             stderr=theirs,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},

@@ -132,7 +132,7 @@ def test_a_match_of_other_tasks_cannot_be_verified_here(call, folder):
     run(task, "random", steps=10, journal=folder / "mine.jsonl")
     ended = call("verify mine.jsonl")
     assert ended.code == 2
-    assert "cannot be built again from its names" in ended.err
+    assert "the tasks of the match cannot be created here" in ended.err
     assert "unknown task 'mine'" in ended.err
 
 
@@ -158,7 +158,7 @@ def test_a_damaged_journal_gives_no_file(call, folder):
     assert sorted(path.name for path in folder.iterdir()) == ["bots.py", "run.jsonl", "said.jsonl"]
 
 
-def test_what_stands_in_a_journal_that_is_cut_off_is_told(call, folder):
+def test_the_rest_of_a_journal_that_is_cut_off_is_printed(call, folder):
     path, lines = recorded(call, folder)
     path.write_bytes(b"".join(lines[:-3]))
     ended = call("transcript run.jsonl")

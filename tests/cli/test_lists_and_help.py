@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import pytest
 
-from flagfall.agents.samples.basic import SAMPLES
+from flagfall.agents.samples.registry import SAMPLES
 from flagfall.tasks.catalog import task_ids
 
 COMMANDS = ["run", "verify", "transcript", "results", "curriculum", "tasks", "agents"]
@@ -28,7 +28,7 @@ def test_agents_lists_the_samples_and_tells_how_to_name_others(call):
     ended = call("agents")
     assert ended.code == 0
     assert "random " in ended.out
-    assert "Says any printable character of ASCII, each as likely as the others; elsewhere plays" in ended.out
+    assert "Sends printable ASCII characters at random; in other tasks plays random actions." in ended.out
     assert "--agent my/bot.py:Bot" in ended.out
 
 

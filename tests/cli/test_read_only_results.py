@@ -98,7 +98,7 @@ def test_a_run_in_it_is_refused(call: Callable[..., Any], out: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
-def test_what_may_not_be_read_is_told(call: Callable[..., Any], out: Path) -> None:
+def test_unreadable_files_are_reported(call: Callable[..., Any], out: Path) -> None:
     (out / "tournament.db").chmod(0)
     ended = call("results out")
     assert (ended.code, len(ended.err.splitlines())) == (2, 1)

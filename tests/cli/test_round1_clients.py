@@ -95,7 +95,7 @@ def check(matches: list[Any], number: int = 1) -> None:
     assert [match["turns"] for match in matches] == [TURNS] * number
     for match in matches:
         (seat,) = match["seats"]
-        assert (seat["fell"], seat["illegal"], seat["dropped"], seat["late"]) == (None, 0, 0, 0), seat
+        assert (seat["disqualified"], seat["illegal"], seat["dropped"], seat["late"]) == (None, 0, 0, 0), seat
 
 
 def test_the_python_learner_in_byte_mode(own_network: list[str], folder: Path):
@@ -136,7 +136,7 @@ def test_the_python_learner_in_bit_mode(own_network: list[str], python2: str, fo
     )
 
 
-def test_a_learner_that_somebody_else_started_plays_a_series(
+def test_a_learner_started_elsewhere_plays_a_series(
     own_network: list[str], compiled: dict[Path, Path], folder: Path
 ):
     """It says `hello` once, and stays connected; it began before the series did."""

@@ -149,7 +149,7 @@ def test_the_public_sample_learners_play_unchanged(call, name, bits):
     )
     assert ended.code == 0, ended.err
     seat = ended.data()["matches"][0]["seats"][0]
-    assert seat["fell"] is None
+    assert seat["disqualified"] is None
     assert seat["illegal"] == 0
 
 
@@ -188,5 +188,5 @@ def test_a_learner_may_use_the_channels_of_round1(call, folder, name, bits):
     line = f"run --task micro4 {bits} --host task --steps 400 --clock virtual --json -a"
     ended = call(line, f"learner.py:{name}")
     seat = ended.data()["matches"][0]["seats"][0]
-    assert (ended.code, seat["fell"], seat["illegal"]) == (0, None, 0)
+    assert (ended.code, seat["disqualified"], seat["illegal"]) == (0, None, 0)
     assert (seat["reward"] > 0) == (not bits), "in bytes it repeats at once, which is what micro4 asks for"

@@ -115,7 +115,7 @@ def test_data_has_everything_in_plain_numbers(call):
     assert (match["match"], match["seed"], match["journal"]) == (0, 0, "run.jsonl")
     assert (match["reason"], match["turns"]) == ("steps", 30)
     (seat,) = match["seats"]
-    assert (seat["agent"], seat["fell"], seat["turns"]) == ("repeating", None, 30)
+    assert (seat["agent"], seat["disqualified"], seat["turns"]) == ("repeating", None, 30)
     assert 0 < seat["think_mean_ns"] <= seat["think_max_ns"]
     assert match["tasks"][0]["task"] == "micro1"
 
@@ -158,7 +158,7 @@ def test_a_match_of_a_series_can_be_played_alone(call, folder):
     assert (folder / "all-3.jsonl").read_bytes() == (folder / "one.jsonl").read_bytes()
 
 
-def test_a_series_is_told_match_by_match_and_by_task_and_agent(call):
+def test_a_series_is_reported_by_match_and_by_task_and_agent(call):
     ended = call("run -t micro1 -a random silent --matches 2 --steps 300 --clock virtual -o run.jsonl.zst")
     assert [row[:4] for row in rows(ended.out, "match")] == [
         [str(number), agent, "steps", "300"] for number, agent in enumerate(["random", "silent"] * 2)
@@ -178,7 +178,7 @@ def test_numbers_of_journals_sort(call, folder):
     assert names == [f"a.b-{number:02}.jsonl" for number in range(11)]
 
 
-def test_agents_of_one_name_are_told_apart_by_their_files(call, folder):
+def test_agents_of_one_name_are_distinguished_by_their_files(call, folder):
     (folder / "other.py").write_text((folder / "bots.py").read_text())
     ended = call("run -t micro1 -a bots.py:Echo other.py:Echo bots.py:Wrong --host task --steps 3 --json")
     names = [match["seats"][0]["agent"] for match in ended.data()["matches"]]
@@ -223,9 +223,9 @@ def test_an_agent_that_crashes_is_a_result(call, host):
     ended = call("run -t micro1 -a bots.py:Crash random --steps 20 --host", host)
     assert (ended.code, ended.err) == (0, "")
     first, second = rows(ended.out, "match")
-    assert first[:5] == ["0", "Crash", "fell:", "crashed", "4"]
+    assert first[:5] == ["0", "Crash", "disqualified:", "crashed", "4"]
     assert second[:3] == ["1", "random", "steps"]
-    assert "Crash fell in match 0: crashed" in ended.out
+    assert "Crash was disqualified in match 0: crashed" in ended.out
     assert "ValueError: enough \\x1b[31m of this" in ended.out
 
 
@@ -233,7 +233,7 @@ def test_an_agent_that_is_wrong_is_counted(call):
     seat = call("run -t micro1 -a bots.py:Wrong --host task --steps 7 --json").data()["matches"][0]["seats"][
         0
     ]
-    assert (seat["illegal"], seat["fell"]) == (7, None)
+    assert (seat["illegal"], seat["disqualified"]) == (7, None)
 
 
 def test_an_agent_that_is_late_is_counted_unless_there_is_no_timeout(call):
@@ -242,7 +242,7 @@ def test_an_agent_that_is_late_is_counted_unless_there_is_no_timeout(call):
     assert call(line + " --no-timeout").data()["matches"][0]["seats"][0]["late"] == 0
 
 
-def test_what_a_terminal_cannot_show_is_told_in_ascii(program, folder, monkeypatch):
+def test_characters_that_a_terminal_cannot_show_are_escaped(program, folder, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     (folder / "greek.py").write_text(
         "class Bot:\n    def reply(self, *_):\n        raise ValueError('\\u03c0')\n"

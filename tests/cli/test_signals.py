@@ -1,4 +1,4 @@
-"""Signals to a real program, at any moment: exit code 128 and the number, no traceback, nothing lost."""
+"""Signals to a real program at any moment: exit code 128 + its number, no traceback, no record is lost."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import time
-import tomllib
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from flagfall.events import MatchEnded
-from flagfall.recording.journal.writer import read_journal
 from flagfall.tournament.store import Store
 
-PATIENCE_SECONDS = 30.0
+from .conftest import PATIENCE_SECONDS, WAYS, Start, last_event, until, until_played
 
 PLAN = """
 clock = "virtual"
@@ -50,54 +45,14 @@ class Last:
 sys.meta_path.insert(0, Finder())
 """
 
-Start = Callable[..., "subprocess.Popen[str]"]
-
-
-def script() -> list[str]:
-    """The program that an installer makes of the entry point."""
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    module, _, name = project["project"]["scripts"]["flagfall"].partition(":")
-    return [sys.executable, "-c", f"import sys\nfrom {module} import {name}\nsys.exit({name}())"]
-
-
-WAYS = {"module": [sys.executable, "-m", "flagfall"], "script": script()}
-
-
-@pytest.fixture
-def start() -> Iterator[Start]:
-    """Start a program, and see to its end."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start(*words: object, way: str = "module", before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [*before, *WAYS[way], *map(str, words)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def until(happens: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
 
 def write_plan(folder: Path, repeats: int, steps: int) -> None:
     (folder / "plan.toml").write_text(PLAN.format(repeats=repeats, steps=steps))
 
 
 def stored(out: Path) -> int:
-    with suppress(Exception):  # it is not there yet
+    """Return the number of matches that a tournament has recorded so far."""
+    with suppress(Exception):  # the database does not exist yet
         store = Store(out)
         count = len(store.played())
         store.close()
@@ -105,7 +60,7 @@ def stored(out: Path) -> int:
     return 0
 
 
-# --- while it comes up -------------------------------------------------------------------------------------
+# --- while it starts ----------------------------------------------------------------------------------------
 
 
 def started_with(
@@ -156,11 +111,11 @@ def test_a_signal_in_a_callback_is_not_lost(folder: Path) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_second_sigterm_ends_it_with_the_code_of_the_first(folder: Path, start: Start, way: str) -> None:
     write_plan(folder, 1, 100_000_000)
-    runner = start("tournament", "plan.toml", "--out", "out", way=way)
+    runner = start("tournament plan.toml --out out", way=way)
     until(lambda: any((folder / "out" / "running").glob("*")))
     runner.terminate()
     assert runner.stderr is not None
-    assert "ending the matches" in runner.stderr.readline()
+    assert "ending after the running matches" in runner.stderr.readline()
     runner.terminate()
     out, complaints = runner.communicate(timeout=PATIENCE_SECONDS)
     assert runner.returncode == 143
@@ -170,7 +125,7 @@ def test_a_second_sigterm_ends_it_with_the_code_of_the_first(folder: Path, start
 
 def test_many_signals_at_once_leave_the_code_of_the_first(folder: Path, start: Start) -> None:
     write_plan(folder, 1, 100_000_000)
-    runner = start("tournament", "plan.toml", "--out", "out")
+    runner = start("tournament plan.toml --out out")
     until(lambda: any((folder / "out" / "running").glob("*")))
     while runner.poll() is None:
         runner.terminate()
@@ -181,24 +136,17 @@ def test_many_signals_at_once_leave_the_code_of_the_first(folder: Path, start: S
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_command_without_matches_ends_too(folder: Path, start: Start, number: signal.Signals) -> None:
-    (folder / "heavy.py").write_text("import time\nopen('loading', 'w').close()\ntime.sleep(30)\n")
-    process = start("run", "-t", "micro1", "-a", "heavy.py:Bot")
-    until((folder / "loading").exists)
+def test_a_command_without_matches_ends_too(loading: Path, start: Start, number: signal.Signals) -> None:
+    process = start("run -t micro1 -a heavy.py:Bot")
+    until(loading.exists)
     process.send_signal(number)
     out, complaints = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, out, complaints) == (128 + number, "", "")
 
 
-def test_an_agent_that_blocks_the_loop_does_not_outlast_two_sigterms(folder: Path, start: Start) -> None:
-    (folder / "block.py").write_text(
-        "class Bot:\n"
-        "    def act(self, observation):\n"
-        "        open('blocking', 'w').close()\n"
-        "        while True: pass\n"
-    )
-    process = start("run", "-t", "micro1", "-a", "block.py:Bot", "--host", "task", "--no-timeout")
-    until((folder / "blocking").exists)
+def test_an_agent_that_blocks_the_loop_does_not_outlast_two_sigterms(blocking: Path, start: Start) -> None:
+    process = start("run -t micro1 -a block.py:Bot --host task --no-timeout")
+    until(blocking.exists)
     end = time.monotonic() + PATIENCE_SECONDS
     while process.poll() is None and time.monotonic() < end:
         process.terminate()
@@ -212,7 +160,11 @@ def test_an_agent_that_blocks_the_loop_does_not_outlast_two_sigterms(folder: Pat
 
 
 def on_terminal(*words: str) -> tuple[subprocess.Popen[bytes], int]:
-    """Start the program as the leader of a session on a terminal of its own; return our end of that, too."""
+    """Start the program as the leader of a session on a terminal of its own.
+
+    Returns:
+        The program, and our end of the terminal.
+    """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         ["setsid", "--ctty", *WAYS["module"], *words],
@@ -246,20 +198,18 @@ def test_a_closed_terminal_ends_a_match_cleanly(folder: Path) -> None:
     words = "run -t micro1 -a random --no-timeout --scheduler random -o run.jsonl"
     process, terminal = on_terminal(*words.split())
     try:
-        until(lambda: (folder / "run.jsonl").exists() and (folder / "run.jsonl").stat().st_size > 0)
+        until_played(folder / "run.jsonl")
         os.close(terminal)
         assert process.wait(PATIENCE_SECONDS) == 129
     finally:
         process.kill()
         process.wait()
-    *_, last = read_journal(folder / "run.jsonl")
-    assert isinstance(last, MatchEnded)
-    assert last.reason == "stopped"
+    assert last_event(folder / "run.jsonl").reason == "stopped"
 
 
 def test_sighup_twice_still_drains(folder: Path, start: Start) -> None:
     write_plan(folder, 5000, 20)
-    runner = start("tournament", "plan.toml", "--out", "out", "--jobs", "1")
+    runner = start("tournament plan.toml --out out --jobs 1")
     until(lambda: stored(folder / "out") > 0)
     while runner.poll() is None:
         runner.send_signal(signal.SIGHUP)
@@ -274,7 +224,7 @@ def test_sighup_twice_still_drains(folder: Path, start: Start) -> None:
 
 def test_under_nohup_it_goes_on(folder: Path, start: Start) -> None:
     write_plan(folder, 5000, 20)
-    runner = start("tournament", "plan.toml", "--out", "out", "--jobs", "1", before=("nohup",))
+    runner = start("tournament plan.toml --out out --jobs 1", before=("nohup",))
     until(lambda: stored(folder / "out") > 0)
     runner.send_signal(signal.SIGHUP)
     seen = stored(folder / "out")

@@ -1,4 +1,4 @@
-"""What a command imports, rather than how long it takes: a slow machine cannot break that."""
+"""Imports of commands; their number does not depend on the speed of the machine, as a start-up time would."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_a_long_schedule_is_printed_in_part_and_counted_in_whole(plan: Path, cal
 
 
 @pytest.mark.usefixtures("plan")
-def test_of_an_agent_that_is_new_only_its_name_is_told_as_a_change(plan: Path, call: Call) -> None:
+def test_a_new_agent_is_reported_as_a_change_by_its_name_alone(plan: Path, call: Call) -> None:
     call("tournament small.toml")
     plan.write_text(PLAN.replace('"random"', '"silent"').replace("steps = 10", "steps = 11"))
     ended = call("tournament small.toml --resume")
@@ -124,7 +124,7 @@ def test_a_seed_is_what_a_plan_may_say(call: Call, seed: str) -> None:
     assert (ended.code, f"--seed {seed}: write a whole number" in ended.err) == (2, True)
 
 
-def test_of_a_folder_that_is_not_there_that_is_said(call: Call) -> None:
+def test_a_missing_folder_is_reported(call: Call) -> None:
     assert "no such file: nowhere" in call("results nowhere --format csv").err
 
 
@@ -180,16 +180,14 @@ def test_results_as_parquet(call: Call, folder: Path) -> None:
         ("ctl . pause 3", "takes no value"),
     ],
 )
-def test_what_cannot_be_is_told(call: Call, folder: Path, line: str, message: str) -> None:
+def test_wrong_words_are_reported(call: Call, folder: Path, line: str, message: str) -> None:
     (folder / "broken.toml").write_text("agents = 3")
     ended = call(line)
     assert ended.code == 2
     assert message in ended.err
 
 
-def test_an_agent_that_cannot_be_imported_is_told_before_anything_is_played(
-    plan: Path, call: Call, folder: Path
-) -> None:
+def test_a_failed_import_is_reported_before_anything_is_played(plan: Path, call: Call, folder: Path) -> None:
     plan.write_text(PLAN + '\n[[agents]]\nspec = "bots.py:Nobody"\n')
     ended = call("tournament small.toml")
     assert ended.code == 2

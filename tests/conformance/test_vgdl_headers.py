@@ -72,9 +72,9 @@ def test_what_public_games_have_that_is_tolerated():
     wrong = [text for text in told if "as its parent says" not in text]
     assert wrong == [
         "pong: VerticalAvatar has no parameter 'alternate_keys'",
-        "witnessprotected: 'n' cannot stand in a level: unknown sprite 'running'",
-        "witnessprotection: '1' cannot stand in a level: unknown sprite 'turnup'",
-        "witnessprotection: '3' cannot stand in a level: unknown sprite 'turndown'",
+        "witnessprotected: 'n' cannot be used in a level: unknown sprite 'running'",
+        "witnessprotection: '1' cannot be used in a level: unknown sprite 'turnup'",
+        "witnessprotection: '3' cannot be used in a level: unknown sprite 'turndown'",
     ]
 
 

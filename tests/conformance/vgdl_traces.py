@@ -18,7 +18,9 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.trace_snapshot import changes, snapshot
 from flagfall.tasks.vgdl.language.game_parser import load_game
@@ -69,12 +71,12 @@ def recordings(path: Path) -> Iterator[list[Line]]:
 def compare(name: str, folder: str, data: Path = DATA) -> list[Outcome]:
     """All levels of a game's recording."""
     definition = load_game(data / "games" / f"{name}.txt")
-    game = Game(definition)
+    game = compile_game(definition)
     outcomes = []
     for header, *ticks, final in recordings(data / folder / f"{name}.jsonl.gz"):
         number = header["level"]
         level = load_level(definition, data / "games" / f"{name}_lvl{number}.txt")
-        play = game.start(level, header["seed"], header["block_size"])
+        play = start(game, level, header["seed"], header["block_size"])
         differs = header_difference(play, header)
         equal = 0
         if not differs:
@@ -102,7 +104,7 @@ def compare_play(play: Play, actions: Sequence[str], ticks: Sequence[Line], fina
     before: Line = {"sprites": {}}
     for equal, line in enumerate(ticks):
         if equal:
-            play.advance(actions[equal - 1])
+            advance(play, actions[equal - 1])
         now = snapshot(play)
         differs = first_difference(changes(before, now), line)
         if differs:

@@ -146,7 +146,7 @@ def test_what_cannot_be_says_so():
         TaskParallelEnv(make_task("micro1"))
     env = TaskParallelEnv(Auction())
     env.reset(seed=0)
-    with pytest.raises(UsageError, match="auction: bidder_1 was asked, and there is not an action of it"):
+    with pytest.raises(UsageError, match="auction: bidder_1 was asked, and its action is missing"):
         env.step({"bidder_0": 1})
     with pytest.raises(
         UsageError, match=r"11 is not an action of bidder_1 in auction: it takes Discrete\(10\)"

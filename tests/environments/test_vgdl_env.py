@@ -74,5 +74,5 @@ def test_what_cannot_be_is_told() -> None:
         gymnasium.make("flagfall/VGDL-v0", game="no such game")
     with pytest.raises(UsageError, match="no level 9"):
         gymnasium.make("flagfall/VGDL-v0", game=GAME, level=9)
-    with pytest.raises(UsageError, match="observation=pixels"):
+    with pytest.raises(UsageError, match="unknown observation 'pixels'"):
         gymnasium.make("flagfall/VGDL-v0", game=GAME, observation="pixels")

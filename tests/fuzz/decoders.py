@@ -29,7 +29,7 @@ from flagfall.agents.wire.messages import (
     decode_to_agent,
     encode,
 )
-from flagfall.agents.wire.websocket import WebSocketPayloads
+from flagfall.agents.wire.websocket import WebSocketStream
 from flagfall.agents.zmq.messages import read_reply
 from flagfall.agents.zmq.zmtp import ZmtpError, ZmtpPeer
 from flagfall.errors import AgentFault, UsageError
@@ -40,7 +40,7 @@ from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_
 from flagfall.kernel.channels.codecs import BitDecoder, CodecError, bits_to_text, bytes_to_text
 from flagfall.kernel.channels.framing import NEED_MORE, FrameError, Framer, frame
 from flagfall.kernel.channels.lines import LineError, LineReader
-from flagfall.kernel.channels.pipes import PayloadPipe
+from flagfall.kernel.channels.pipes import FramedStream
 from flagfall.playing import run
 from flagfall.recording.journal.format import decode_events, schema_of
 from flagfall.recording.journal.reader import JournalError, read_journal
@@ -68,7 +68,7 @@ class Decoder:
 
 
 class Memory:
-    """Bytes that come out of memory; what is written goes nowhere."""
+    """ByteStream that come out of memory; what is written goes nowhere."""
 
     def __init__(self, data: bytes) -> None:
         self._parts = pieces(data)
@@ -127,7 +127,7 @@ def _bits(data: bytes) -> None:
 
 async def _talk(data: bytes) -> None:
     """What a host does with what an agent says: lines, and after `ready` perhaps frames."""
-    pipe = PayloadPipe(Memory(data), 1_000)
+    pipe = FramedStream(Memory(data), 1_000)
     encoding: Encoding = "json"
     while True:
         message = decode_from_agent(await pipe.receive(), encoding)
@@ -137,7 +137,7 @@ async def _talk(data: bytes) -> None:
 
 
 async def _web(data: bytes, *, server: bool) -> None:
-    payloads = WebSocketPayloads(Memory(data), server=server, max_bytes=1_000)
+    payloads = WebSocketStream(Memory(data), server=server, max_bytes=1_000)
     if server:
         await payloads.accept(browsers=False)
     else:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from flagfall.events import ReplyDropped
-from flagfall.playing import rebuild, run
+from flagfall.playing import run
 from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from tests.fuzz.unruly_agents import play_and_verify
 
 MATCHES = 60

@@ -22,8 +22,9 @@ import numpy as np
 import trio
 
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.playing import rebuild, run
+from flagfall.playing import run
 from flagfall.recording.verify import Verification, verify
+from flagfall.tasks.building import rebuild
 
 SOLO = (
     "micro1",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -105,12 +104,6 @@ class Client:
 def _short(line: str) -> str:
     head, found, payload = line.partition("#{")
     return f"{head}#{json.loads('{' + payload)['phase']}" if found else line
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def numbers(told: Sequence[str], who: str) -> list[int]:

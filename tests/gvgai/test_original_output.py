@@ -23,8 +23,9 @@ from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.timing import S
-from tests.gvgai.clients import Client, free_port
+from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game
+from tests.ports import free_port
 
 PAGE = Path(__file__).parents[2] / "docs/from-gvgai.md"
 STARTED = MatchStarted(

@@ -21,8 +21,8 @@ from flagfall.events import TurnPlayed
 from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.gvgai.server import Session, TrackServer
 from flagfall.kernel.outcomes import SeatReport
-from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.timing import MS, TimeControl
@@ -97,7 +97,7 @@ def serve(
     )
 
     async def main() -> None:
-        with trio.fail_after(30):
+        with trio.fail_after(60):
             async with trio.open_nursery() as programs:
                 async with trio.open_nursery() as nursery:
                     port = await nursery.start(server.run)

@@ -21,7 +21,8 @@ import pytest
 import trio
 
 from flagfall.agents.connections.addresses import LOOPBACK, try_port
-from flagfall.agents.process.isolation import NO_ISOLATION, USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, NO_ISOLATION, Isolation
 from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.agents.process.supervisor import descendants
@@ -31,17 +32,18 @@ from flagfall.gvgai import play_track as play_track_module
 from flagfall.gvgai.clients import host, launcher, network
 from flagfall.gvgai.clients.network import is_made_by, own_networks_work
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
-from flagfall.playing import host_agent, rebuild
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchSpec
 from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
 from flagfall.tournament.store import Store
-from tests.gvgai.clients import Client, free_port
+from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game
 from tests.gvgai.public_clients import java_agent, python_agent
+from tests.ports import free_port
 
 FEW = attrs.evolve(RULES["gvgai-document"], games=4)
 GENEROUS = "init=20s act=10s/10s result=20s"
@@ -242,7 +244,7 @@ def test_commands_refuse_a_client_that_they_cannot_play(tmp_path, words, message
 
 ISOLATIONS = [
     pytest.param(NO_ISOLATION, id="none"),
-    pytest.param(USUAL_ISOLATION, id="process", marks=needs_networks),
+    pytest.param(DEFAULT_ISOLATION, id="process", marks=needs_networks),
     pytest.param(Isolation("sandbox"), id="sandbox", marks=needs_sandboxes),
 ]
 
@@ -468,7 +470,7 @@ play()
         client = Client(tmp_path, look.replace("SERVER", str(server.getsockname()[1])))
         seen = [
             play(tmp_path, started(client), isolation=isolation).result.seats[0].stderr_tail
-            for isolation in (USUAL_ISOLATION, NO_ISOLATION)
+            for isolation in (DEFAULT_ISOLATION, NO_ISOLATION)
         ]
     assert seen == ["not seen", "seen"]
 

@@ -18,9 +18,9 @@ from flagfall.gvgai.contest_runner import fixtures, play_series
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
 from flagfall.gvgai.state_decorator import sees_states
 from flagfall.gvgai.track_statistics import TrackSink
-from flagfall.playing import rebuild
 from flagfall.recording.journal.writer import read_journal
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tasks.vgdl.views.state_observation import StateObservation

@@ -72,7 +72,7 @@ def test_hard_limit_holds_when_the_task_ends_meanwhile(steps: int, result: str):
     """The agent never returns from a turn; the limit of the phase that follows is not that of this turn."""
     played = play(CountTask(steps), Listener(1e9), control=f"act=40ms/1s start=1s{result}")
     assert played.verdicts() == ["late"] * steps
-    assert [(fell.at_ns, fell.reason) for fell in played.disqualified] == [(1 * S, "late")]
+    assert [(seat.at_ns, seat.reason) for seat in played.disqualified] == [(1 * S, "late")]
 
 
 @pytest.mark.parametrize("clock", ["act=40ms/1s start=1s", "act=40ms/1s start=1s result=100ms"])
@@ -86,7 +86,7 @@ def test_agent_that_returns_before_the_hard_limit_has_the_whole_time_for_the_res
 def test_one_turn_may_use_up_the_whole_total():
     """Each turn that is late meanwhile is booked with its 40 ms; the agent is not charged for them twice."""
     played = play(CountTask(1000), Sleeper(1e9), control="act=40ms total=1s grace=500ms start=1s")
-    assert [(fell.at_ns, fell.reason) for fell in played.disqualified] == [(1500 * MS, "late")]
+    assert [(seat.at_ns, seat.reason) for seat in played.disqualified] == [(1500 * MS, "late")]
 
 
 def test_overrun_puts_the_seat_out_where_the_task_cannot_be_aborted():

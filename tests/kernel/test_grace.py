@@ -34,14 +34,16 @@ class ScriptedHost:
             ledger=self.ledger,
             cost_of_this_step=lambda _now_ns: NO_COST,
         )
-        stage: Any = SimpleNamespace(
-            paced=lambda _phase: False,
-            overdue=lambda _seat, spent_ns, _credit_ns: self.judge("late", spent_ns),
-            fell=lambda _seat, _reason, _detail: self.judge("disqualified", 0),
-            answered=lambda *values: self.judge(values[6], values[4]),
-            answered_old=lambda *_values: None,
+        referee: Any = SimpleNamespace(
+            abortable=False,
+            result_until_ns=0,
+            is_paced=lambda _phase: False,
+            deadline=lambda _seat, verdict, spent_ns, _credit_ns: self.judge(verdict, spent_ns),
+            disqualified=lambda _seat, _reason, _detail: self.judge("disqualified", 0),
+            replied=lambda *values: self.judge(values[6], values[4]),
+            replied_stale=lambda *_values: None,
         )
-        self.seat = Seat(0, TimeControl.parse(control), keeper, stage)
+        self.seat = Seat(0, TimeControl.parse(control), keeper, referee)
 
     def judge(self, verdict: str, spent_ns: int) -> None:
         self.verdict = self.now_ns, verdict, spent_ns
@@ -51,7 +53,7 @@ class ScriptedHost:
 
     def wake(self, late_ns: int, *, as_load: bool) -> None:
         """Sleep until the seat is due, wake so much later, and let it look."""
-        due_ns = self.seat.due_ns
+        due_ns = self.seat.clock.due_ns
         is_sleep = due_ns > self.now_ns + PASS_NS
         if is_sleep and due_ns >= LIMIT_NS and self.now_ns >= LIMIT_NS:
             self.sleeps_after_deadline += 1
@@ -96,7 +98,7 @@ async def test_what_others_take_before_the_deadline_is_given_back_once(stalls: t
         host.now_ns = at_ms * MS + lost_ns + stall_ms * MS
         host.ledger.book(stall_ms * MS, None, host.now_ns)
         lost_ns += stall_ms * MS
-        if host.now_ns >= host.seat.due_ns:
+        if host.now_ns >= host.seat.clock.due_ns:
             host.seat.fire(host.now_ns)
             assert host.verdict is None
     while host.verdict is None:
@@ -113,7 +115,7 @@ async def test_a_reply_in_the_grace_period_is_in_time_and_one_after_it_is_not(
 ):
     host = ScriptedHost()
     host.post()
-    host.seat._taken = host.seat._open
+    host.seat._channel.receive_nowait()
     host.ledger.book_load(3 * MS, 3 * MS)
     host.now_ns = int(answered_ms * MS)
     host.seat.reply(7)
@@ -139,7 +141,7 @@ def threaded(took_ms: float | None, made_ms: float | None, control: str = "act=4
     times = tuple(None if at_ms is None else int(at_ms * MS) for at_ms in (took_ms, made_ms))
     host.seat.use_times(lambda _number: times)  # type: ignore[arg-type, return-value]
     host.post()
-    host.seat._taken = host.seat._open
+    host.seat._channel.receive_nowait()
     return host
 
 
@@ -206,7 +208,7 @@ async def test_a_thread_is_credited_with_what_was_lost_while_it_had_the_turn(
 async def test_a_thread_is_not_credited_with_what_delayed_the_loop_alone():
     host = threaded(0, 43)
     task: Any = Task()
-    host.ledger.register(task, host.seat)
+    host.ledger.register(task, host.seat.clock)
     host.ledger.book(30 * MS, None, 50 * MS)
     host.now_ns = 50 * MS
     host.seat.reply(7)

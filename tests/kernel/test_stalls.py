@@ -83,7 +83,7 @@ async def test_what_the_host_loses_is_not_charged(kind: str, agent_file: Any):
 async def test_an_agent_that_blocks_is_convicted_and_the_others_are_not():
     class Blocks:
         async def act(self, observation: int) -> int:
-            block(0.15 if observation == 2 else 0)
+            block(0.15 if observation in {1, 2, 3} else 0)
             return 1
 
     other = Played()
@@ -95,10 +95,11 @@ async def test_an_agent_that_blocks_is_convicted_and_the_others_are_not():
 
         nursery.start_soon(elsewhere)
         await play_here(TogetherTask(2, 6), Blocks(), Sleeper(0.02), control=CONTROL, into=played)
-    assert played.verdicts(0) == ["on time", "on time", "late", "on time", "on time", "on time"]
+    assert played.verdicts(0) == ["on time", "late", "late", "late", "on time", "on time"]
     assert played.verdicts(1) == ["on time"] * 6
     assert other.verdicts() == ["on time"] * 12
-    assert [e.seat for e in played.events if isinstance(e, StallSeen)][:1] == [0]
+    culprits = {e.seat for e in played.events if isinstance(e, StallSeen)}
+    assert culprits - {None} == {0}  # on a busy machine the host takes time, too
 
 
 async def test_an_agent_that_blocks_between_its_reply_and_the_next_turn_pays_itself():
@@ -183,16 +184,18 @@ def judged(
         ledger=StallLedger(),
         cost_of_this_step=lambda _now_ns: NO_COST,
     )
-    stage: Any = SimpleNamespace(
-        paced=lambda _phase: False,
-        overdue=lambda _seat, _spent_ns, _credit_ns: verdicts.append((now_ns / MS, "late")),
-        fell=lambda _seat, _reason, _detail: verdicts.append((now_ns / MS, "disqualified")),
+    referee: Any = SimpleNamespace(
+        abortable=False,
+        result_until_ns=0,
+        is_paced=lambda _phase: False,
+        deadline=lambda _seat, verdict, _spent_ns, _credit_ns: verdicts.append((now_ns / MS, verdict)),
+        disqualified=lambda _seat, _reason, _detail: verdicts.append((now_ns / MS, "disqualified")),
     )
-    seat = Seat(0, TimeControl.parse(control), keeper, stage)
+    seat = Seat(0, TimeControl.parse(control), keeper, referee)
     seat.post(Envelope(0, None, 0, phase, None), 0)
     left = list(stalls)
     while not verdicts:
-        now_ns = max(now_ns, seat.due_ns)
+        now_ns = max(now_ns, seat.clock.due_ns)
         while left and left[0][0] * MS <= now_ns:
             began, lost = left.pop(0)
             now_ns = max(now_ns, int((began + lost) * MS))
@@ -239,7 +242,7 @@ from flagfall.agents.hosts.process import ProcessHost
 async def main():
     agent = ProcessHost(sys.argv[1], "napping") if len(sys.argv) > 1 else Sleeper(0.01)
     print("go", flush=True)
-    played = await play_here(CountTask(60), agent, control="start=20s act=60ms/20s")
+    played = await play_here(CountTask(60), agent, control="start=20s act=250ms/20s")
     print(played.verdicts().count("late"), played.stats().credit_ns, flush=True)
 trio.run(main)
 """
@@ -257,7 +260,7 @@ def test_a_program_that_is_suspended_charges_nobody(agent_file: Any, in_process:
         time.sleep(0.5 if in_process else 0.1)
         for _ in range(3):
             os.kill(program.pid, signal.SIGSTOP)
-            time.sleep(0.25)
+            time.sleep(0.4)  # longer than the limit, which is long enough for an agent on a busy machine
             os.kill(program.pid, signal.SIGCONT)
             time.sleep(0.06)
         late, credit_ns = map(int, program.stdout.readline().split())

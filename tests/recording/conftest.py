@@ -196,7 +196,7 @@ def run(*args, virtual=True, **options):
     """Play one match; hanging fails the test."""
 
     async def main():
-        with trio.fail_after(10 if not virtual else 1e9):
+        with trio.fail_after(60 if not virtual else 1e9):
             return await match(*args, **options)
 
     return trio.run(main, clock=VirtualClock() if virtual else None)

@@ -9,6 +9,7 @@ import structlog
 
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded, SeatDisqualified, TurnPlayed
+from flagfall.recording import log_sink
 from flagfall.recording.log_sink import MAX_WARNINGS, LogSink, configure_logging
 
 
@@ -111,9 +112,12 @@ def test_a_turn_costs_no_call_where_nobody_looks(monkeypatch):
     calls: list[TurnPlayed] = []
     configure_logging("json", "info", io.StringIO())
     sink = LogSink()
-    monkeypatch.setattr(sink, "_tell_turn", calls.append)
+    monkeypatch.setitem(log_sink._LOGGERS, TurnPlayed, lambda _, event: calls.append(event))
     sink(TurnPlayed(0, 0, 97, 0, 32))
     assert calls == []
+    late = TurnPlayed(0, 1, 97, 0, 32, verdict="late")
+    sink(late)
+    assert calls == [late]
 
 
 def test_importing_sets_nothing_up():

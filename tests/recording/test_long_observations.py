@@ -9,11 +9,11 @@ import pytest
 import flagfall
 from flagfall.events import TurnPlayed
 from flagfall.kernel.outcomes import StepResult
-from flagfall.playing import rebuild
 from flagfall.recording import read_journal
 from flagfall.recording.journal.digests import MAX_KEPT_BYTES, Digest, kept
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.task import Task
 
 PICTURE = np.arange(48 * 48, dtype=np.uint8).reshape(48, 48)

@@ -14,6 +14,7 @@ from flagfall import playing
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.recording import read_journal
 from flagfall.recording.verify import Verification, verify
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.configs import Config, change_config, config_of, parse_config
 from flagfall.tasks.rule_revisions import REVISIONS
 
@@ -53,7 +54,7 @@ def record(tmp_path: Path) -> Any:
     return record
 
 
-verified = partial(verify, rebuild=playing.rebuild)
+verified = partial(verify, rebuild=rebuild)
 
 
 def header(path: Path) -> Any:

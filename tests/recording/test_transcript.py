@@ -65,7 +65,7 @@ def test_other_tasks_are_refused_by_turn(lab):
     for task, agents in [(lab.Grid(3), [lab.pair]), (lab.Duel(3), [lab.Dreamer] * 2)]:
         events: list[Event] = []
         lab.run(None, lab.Tasks(task), *agents, sinks=[events.append])
-        with pytest.raises(UsageError, match=r"turn 0: .* observation|is of one agent"):
+        with pytest.raises(UsageError, match=r"turn 0: .* observation|with one agent"):
             list(transcript(events))
 
 

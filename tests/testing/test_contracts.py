@@ -161,7 +161,7 @@ class LegalInTurn(LegalCount, InTurnTask):
         (Remembers, "forgets_what_was_before: seed 1: it differs at step"),
         (Global, "repeats_an_episode: seed 0"),
         (Elsewhere, "7 is not in the observation space"),
-        (Unsendable, "cannot go over the wire"),
+        (Unsendable, "cannot be encoded for the agent"),
         (Picky, "judges_any_action: is_legal(None) raised TypeError"),
         (NoNil, "takes_its_nil_action: it raised TypeError"),
         (Infinite, "the reward is inf"),

@@ -59,6 +59,16 @@ def test_a_bank_is_drawn_on_beyond_act_only() -> None:
     assert budget.limit("act") == 2 * S + 57 * S
 
 
+def test_a_delay_is_free_in_each_turn_and_an_empty_bank_ends_the_match() -> None:
+    budget = Budget(PRESETS["delay"])
+    budget.charge("act", 2 * S)
+    assert budget.bank_ns == 3 * MINUTE
+    budget.charge("act", 2 * S + 179 * S)
+    assert budget.limit("act") == budget.hard_limit("act") == 3 * S
+    budget.charge("act", 3 * S)
+    assert budget.limit("act") == budget.hard_limit("act") == 2 * S
+
+
 def test_an_empty_bank_is_no_debt() -> None:
     budget = Budget(TimeControl(act=1 * S, bank=2 * S, increment=1 * S, late="nil"))
     budget.charge("act", 60 * S)

@@ -64,6 +64,13 @@ def test_the_text_form_is_written(control: TimeControl, text: str) -> None:
     assert str(control) == text
 
 
+def test_durations_of_turns_are_listed_by_the_fields_that_have_them() -> None:
+    control = TimeControl.parse("start=1s act=40ms/1s bank=60s+0.6s total=10m+1s")
+    assert control.turn_durations() == {"act": 40 * MS, "act_hard": S, "increment": 600 * MS}
+    assert TimeControl().turn_durations() == {}
+    assert PROGRAM.turn_durations().keys() == {"act", "act_abort", "act_hard"}
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_stands_for_its_text(name: str) -> None:
     assert TimeControl.parse(name) == PRESETS[name] == TimeControl.parse(str(PRESETS[name]))

@@ -100,12 +100,12 @@ def is_heard(folder: Path) -> bool:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(60):
         while not true():  # noqa: ASYNC110 - what is waited for tells nobody
             await trio.sleep(0.005)
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not come to pass"

@@ -396,14 +396,14 @@ def test_the_command_still_reaches_a_run(tmp_path: Path) -> None:
 
         def is_playing() -> bool:
             words = program("ctl", tmp_path / "out", "--json")
-            out, complaints = words.communicate(timeout=30)
+            out, complaints = words.communicate(timeout=90)
             assert words.returncode == 0, complaints
             told.update(json.loads(out))
             return bool(told["running"])
 
         wait_until(is_playing)
         asked = program("ctl", tmp_path / "out", "cancel", told["running"][0]["match"])
-        assert "running" in asked.communicate(timeout=30)[0]
+        assert "running" in asked.communicate(timeout=90)[0]
     finally:
         runner.kill()
         runner.communicate()

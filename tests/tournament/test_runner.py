@@ -11,8 +11,8 @@ import pytest
 import trio
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.playing import rebuild
 from flagfall.recording.verify import verify
+from flagfall.tasks.building import rebuild
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord

@@ -11,29 +11,28 @@ __all__ = [
     "MAX_WAITING",
     "Admission",
     "Admitted",
-    "Census",
+    "ConnectionCounts",
+    "Place",
     "Refusal",
-    "SeriesDoor",
-    "SeriesHost",
-    "open_series",
 ]
 
 import socket
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Final, Generic, Protocol, TypeVar, runtime_checkable
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import attrs
 import trio
 
 from flagfall.agents.connections.addresses import cannot_bind
 from flagfall.agents.connections.handshakes import HANDSHAKE_SECONDS, Handshakes
-from flagfall.errors import AgentFault, HostFault
+from flagfall.errors import AgentFault, HostFault, UsageError
 
 MAX_WAITING: Final = 8
 """Authenticated connections that may wait for a match; a seat needs one. They are counted apart from those in
-`Handshakes`, so strangers take no place from them."""
+`Handshakes`, so unauthenticated clients take no place from them."""
 
 KEEPALIVE_SECONDS: Final = 30
 """After this time without data the system asks whether the other end is there: a client may wait for a match
@@ -51,62 +50,72 @@ class Admitted(Protocol):
 
 
 AdmittedT = TypeVar("AdmittedT", bound=Admitted)
+PlaceT = TypeVar("PlaceT", bound="Place[Any]")
 
 
 class Refusal(Exception):
     """A connection is not admitted; it is closed."""
 
 
-class Admission(Generic[AdmittedT]):
+class Admission(ABC, Generic[AdmittedT, PlaceT]):
     """The connections of one address, for a series of matches.
 
     Args:
-        authenticate: performs the handshake on a new connection, and returns it when it is to be admitted. It
-            closes the connection when it raises, whatever that is, also when it is cancelled. It raises
-            `trio.EndOfChannel` where the other end closed without a complete message.
-        seconds: the time for that.
+        where: the address, for messages.
+        seconds: the longest time of a handshake.
 
     Attributes:
+        where: as in the arguments.
         connected: the number of connections so far.
         handshakes: those that are not authenticated yet.
+        occupant: the place of the match for which agents are admitted; `None` between matches.
     """
 
-    def __init__(
-        self,
-        authenticate: Callable[[trio.SocketStream], Awaitable[AdmittedT]],
-        seconds: float = HANDSHAKE_SECONDS,
-    ) -> None:
+    def __init__(self, where: str, seconds: float = HANDSHAKE_SECONDS) -> None:
+        self.where = where
         self.connected = 0
         self.handshakes = Handshakes(seconds)
-        self._authenticate = authenticate
         self._waiting: deque[AdmittedT] = deque()
         self._news = trio.Event()
+        self.occupant: PlaceT | None = None
 
-    async def serve(self, listeners: list[trio.SocketListener]) -> None:
-        """Admit connections until cancelled; then close the listeners and the connections that wait."""
-        try:
-            await trio.serve_listeners(self._meet, listeners)
-        finally:
-            self.discard_waiting()
+    @abstractmethod
+    async def authenticate(self, stream: trio.SocketStream) -> AdmittedT:
+        """Perform the handshake on a new connection.
+
+        It closes the connection when it raises, whatever that is, also when it is cancelled.
+
+        Args:
+            stream: the connection.
+
+        Returns:
+            The connection, to be admitted.
+
+        Raises:
+            Refusal: it is not admitted.
+            trio.EndOfChannel: the other end closed without a complete message.
+        """
 
     @asynccontextmanager
-    async def opened(self, address: str, port: int) -> AsyncIterator[None]:
-        """Listen at an address while the context lasts; what its body raises is raised as it is.
+    async def listening(self, address: str, port: int) -> AsyncIterator[None]:
+        """Admit connections at an address while the context lasts; then close those that wait.
+
+        What the body raises is raised as it is.
 
         Args:
             address: a checked one, see `flagfall.agents.connections.addresses`.
-            port: where to bind.
+            port: the port to bind.
 
         Raises:
             HostFault: it cannot be bound.
         """
         try:
             listeners = await trio.open_tcp_listeners(port, host=None if address == "*" else address)
-        except OSError as error:  # another program was faster: no agent pays for that
+        except OSError as error:  # another program was faster: no agent is disqualified for that
             raise HostFault(cannot_bind(address, port, error)) from error
         failed: Exception | None = None
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.serve, listeners)
+            nursery.start_soon(self._serve, listeners)
             try:
                 yield
             except Exception as error:  # noqa: BLE001 - raised below, not in a group of the nursery's
@@ -115,22 +124,28 @@ class Admission(Generic[AdmittedT]):
         if failed is not None:
             raise failed
 
-    async def _meet(self, stream: trio.SocketStream) -> None:
+    async def _serve(self, listeners: list[trio.SocketListener]) -> None:
+        try:
+            await trio.serve_listeners(self._handle, listeners)
+        finally:
+            self.discard_waiting()
+
+    async def _handle(self, stream: trio.SocketStream) -> None:
         self.connected += 1
         try:
             peer = stream.socket.getpeername()
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
-        except OSError:  # it is gone already
+        except OSError:  # it is closed already
             stream.socket.close()
             self.handshakes.refused += 1
             return
         with self.handshakes.place(peer):
             try:
-                connection = await self._authenticate(stream)
+                connection = await self.authenticate(stream)
             except trio.EndOfChannel:
                 self.handshakes.silent += 1
-            except Exception:  # noqa: BLE001 - whatever a stranger does, and in whose code: no seat pays
+            except Exception:  # noqa: BLE001 - an unauthenticated client must not be able to end a match
                 self.handshakes.refused += 1
             else:
                 self._keep(connection)
@@ -143,6 +158,8 @@ class Admission(Generic[AdmittedT]):
         self._waiting.append(connection)
         self._news.set()
 
+    # Connections that wait for a match.
+
     def is_full(self) -> bool:
         """Report whether no more connections can wait; closed ones are forgotten first."""
         self._forget_closed()
@@ -154,7 +171,11 @@ class Admission(Generic[AdmittedT]):
         return bool(self._waiting)
 
     def put_back(self, connection: AdmittedT) -> None:
-        """Keep a connection for the next match, before all others."""
+        """Keep a connection for the next match, before all others.
+
+        Args:
+            connection: one that was admitted.
+        """
         self._waiting.appendleft(connection)
         self._news.set()
 
@@ -175,28 +196,92 @@ class Admission(Generic[AdmittedT]):
             self._waiting.remove(connection)
             connection.close()
 
-    def census(self) -> Census:
-        """Begin to count connections for one match; those that wait or shake hands now count, too."""
-        return Census(
-            self,
-            self.connected - self.handshakes.open - len(self._waiting),
-            self.handshakes.silent,
-            self.handshakes.refused,
-        )
+    # The match that is played.
+
+    @contextmanager
+    def occupied_by(self, place: PlaceT) -> Iterator[PlaceT]:
+        """Admit agents for one match while the context lasts, or until `leave`; gives its place.
+
+        Agents that wait already are for that match, too.
+
+        Args:
+            place: of that match.
+
+        Raises:
+            UsageError: another seat plays with the agent of this address.
+        """
+        if self.occupant is not None:
+            raise UsageError(f"{self.where}: two seats at a time with one address: give each one its own")
+        self.occupant = place
+        try:
+            yield place
+        finally:
+            self.leave(place)
+
+    def leave(self, place: PlaceT) -> None:
+        """Give up a place: agents that join from now on are for the next match.
+
+        Args:
+            place: of the match.
+        """
+        if self.occupant is place:
+            self.occupant = None
+
+
+class Place(Generic[AdmittedT]):
+    """The place of one match at an admission.
+
+    Args:
+        admission: the admission; connections that wait there are for this match, too.
+
+    Attributes:
+        held: an agent has joined this match.
+    """
+
+    def __init__(self, admission: Admission[AdmittedT, Any]) -> None:
+        self.held = False
+        self._admission = admission
+        self._counts = ConnectionCounts.since_now(admission)
+
+    async def next(self) -> AdmittedT:
+        """Wait for the connection of the next agent, which holds the place from now on."""
+        connection = await self._admission.next()
+        self.held = True
+        return connection
+
+    def absence(self) -> AgentFault | None:
+        """Explain why the seat is empty; `None` if an agent has joined, and is merely late."""
+        return None if self.held else self._counts.absence(self._admission.where)
 
 
 @attrs.frozen
-class Census:
+class ConnectionCounts:
     """Counts of connections since a match began, to explain why its seat is empty.
 
     Attributes:
-        admission: the admission that is counted; then its counts when the match began.
+        admission: the admission that is counted.
+        connected: its connections when the match began.
+        silent: those of them that ended without a complete handshake.
+        refused: those of them that were refused.
     """
 
-    admission: Admission[Any]
+    admission: Admission[Any, Any]
     connected: int
     silent: int
     refused: int
+
+    @classmethod
+    def since_now(cls, admission: Admission[Any, Any]) -> ConnectionCounts:
+        """Begin to count; connections that wait or are in their handshake count, too.
+
+        Args:
+            admission: the admission to count.
+        """
+        handshakes = admission.handshakes
+        waiting = len(admission._waiting)  # noqa: SLF001 - of this module
+        return cls(
+            admission, admission.connected - handshakes.open - waiting, handshakes.silent, handshakes.refused
+        )
 
     def absence(self, where: str) -> AgentFault:
         """Explain why the seat is empty: `not connected`, or `silent` where a client sent nothing.
@@ -220,69 +305,3 @@ class Census:
             f"a client connected to {where} and sent nothing, or no complete handshake; connections of that"
             f" kind: {silent}{others}",
         )
-
-
-DoorT = TypeVar("DoorT")
-
-
-class SeriesDoor(Generic[DoorT]):
-    """A door that is opened for a series, or else for each match.
-
-    Args:
-        opened: opens it for as long as the context lasts.
-    """
-
-    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[DoorT]]) -> None:
-        self._opened = opened
-        self._door: DoorT | None = None
-
-    @property
-    def is_series(self) -> bool:
-        """Report whether it is open for a series."""
-        return self._door is not None
-
-    @asynccontextmanager
-    async def series(self) -> AsyncIterator[None]:
-        """Open it for all matches that are played while the context lasts."""
-        async with self._opened() as door:
-            self._door = door
-            try:
-                yield
-            finally:
-                self._door = None
-
-    @asynccontextmanager
-    async def for_match(self) -> AsyncIterator[DoorT]:
-        """Give what is open, or open it for as long as the context lasts."""
-        if self._door is not None:
-            yield self._door
-            return
-        async with self._opened() as door:
-            yield door
-
-
-@runtime_checkable
-class SeriesHost(Protocol):
-    """An agent host that keeps something open over all matches of a series."""
-
-    def series(self) -> AbstractAsyncContextManager[None]:
-        """Open it for as long as the context lasts."""
-
-
-@asynccontextmanager
-async def open_series(hosts: Iterable[object]) -> AsyncIterator[None]:
-    """Keep open, over several matches, what the hosts among these need: the ports that agents connect to.
-
-    Without it a host opens its port for each match anew, and an agent that comes too early has to try again.
-
-    Args:
-        hosts: agent hosts of any kind; one that is given twice is opened once.
-
-    Raises:
-        HostFault: a port cannot be bound.
-    """
-    async with AsyncExitStack() as stack:
-        for host in {id(host): host for host in hosts}.values():
-            if isinstance(host, SeriesHost):
-                await stack.enter_async_context(host.series())
-        yield

@@ -10,7 +10,7 @@ task, and the scopes that it is in, are used here and nowhere else.
 
 from __future__ import annotations
 
-__all__ = ["MAX_IGNORED_CANCELLATIONS", "Leash", "drive", "unshield"]
+__all__ = ["MAX_IGNORED_CANCELLATIONS", "CancellationGuard", "guard", "unshield"]
 
 import ctypes
 import inspect
@@ -24,6 +24,9 @@ from trio.lowlevel import Task, current_task
 
 from flagfall.errors import AgentFault
 from flagfall.kernel.seat import Seat
+from flagfall.kernel.tracebacks import hide_frames
+
+hide_frames(__file__)
 
 MAX_IGNORED_CANCELLATIONS: Final = 100
 """How often a task may go on waiting after it was told to stop (cleaning up takes a few)."""
@@ -33,7 +36,7 @@ MAX_STEPS: Final = 10_000
 
 
 @types.coroutine
-def drive(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, None]:
+def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, None]:
     """Drive an agent's coroutine for trio; let go of it when it does not want to stop.
 
     While it plays, being cancelled is its own affair: it may have time limits of its own.
@@ -48,11 +51,11 @@ def drive(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, N
         answer = yield trap
         ignored += seat.closed and _is_cancelled(answer)
         if ignored > MAX_IGNORED_CANCELLATIONS and not _has_children():
-            _let_go(agent)
+            _abandon(agent)
             raise AgentFault("crashed", "it ignored its cancellation")
 
 
-class Leash:
+class CancellationGuard:
     """Holds every task below one, and those that they start.
 
     Args:
@@ -71,16 +74,16 @@ class Leash:
             above += children
             for task in children:
                 if inspect.iscoroutine(task.coro):  # else it is held
-                    self._put_on(task, task.coro)
+                    self._wrap(task, task.coro)
 
-    def _put_on(self, task: Task, coroutine: Coroutine[Any, Any, Any]) -> None:
-        held = self._hold(coroutine)
+    def _wrap(self, task: Task, coroutine: Coroutine[Any, Any, Any]) -> None:
+        held = self._drive(coroutine)
         next(held)
         task.coro = held  # type: ignore[assignment]  # trio only sends to it, and throws
         if task._next_send_fn == coroutine.send:  # noqa: SLF001 - trio has no public way to it
             task._next_send_fn = held.send  # noqa: SLF001 - likewise
 
-    def _hold(self, agent: Coroutine[Any, Any, Any]) -> Generator[Any, Any, None]:
+    def _drive(self, agent: Coroutine[Any, Any, Any]) -> Generator[Any, Any, None]:
         """Drive the coroutine from its next step on."""
         ignored = 0
         answer = yield
@@ -88,7 +91,7 @@ class Leash:
             self._steps += 1
             ignored += _is_cancelled(answer)
             if (ignored > MAX_IGNORED_CANCELLATIONS or self._steps > MAX_STEPS) and not _has_children():
-                _let_go(agent)
+                _abandon(agent)
                 raise AgentFault("crashed", "a task that it started ignored its cancellation")
             try:
                 trap = agent.send(answer)
@@ -108,7 +111,7 @@ def _has_children() -> bool:
     return any(nursery.child_tasks for nursery in current_task().child_nurseries)
 
 
-def _let_go(agent: Coroutine[Any, Any, None]) -> None:
+def _abandon(agent: Coroutine[Any, Any, None]) -> None:
     awaited = [agent]
     while (inner := getattr(awaited[-1], "cr_await", None)) is not None:
         awaited.append(inner)

@@ -10,15 +10,14 @@ __all__ = ["CommandHost"]
 
 import shutil
 from pathlib import Path
-from typing import Literal
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.hosts.subprocess_session import play_by_wire
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.subprocess_session import play_in_subprocess
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_command
-from flagfall.agents.spec import COMMAND, foreign_name
-from flagfall.kernel.hosting import Briefing
+from flagfall.agents.spec import agent_name
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
 
 
@@ -26,8 +25,7 @@ class CommandHost:
     """Runs a program that speaks the wire.
 
     Args:
-        command: the program and its arguments, split as a shell would, without running one; `cmd:` may stand
-            before it.
+        command: the program and its arguments, split as a shell would, without running one.
         name: for tables and records; by default that of the program.
         isolation: how the process is kept apart. In a sandbox it can read the program and the files among its
             arguments, and what `isolation.readable` names.
@@ -36,12 +34,14 @@ class CommandHost:
         UsageError: there is no such program; a sandbox is asked for, and there can be none here.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "process"
 
-    def __init__(self, command: str, name: str | None = None, isolation: Isolation = USUAL_ISOLATION) -> None:
-        program, *arguments = split_command(command.removeprefix(COMMAND))
+    def __init__(
+        self, command: str, name: str | None = None, isolation: Isolation = DEFAULT_ISOLATION
+    ) -> None:
+        program, *arguments = split_command(command)
         self._words = [str(Path(shutil.which(program) or program).absolute()), *arguments]
-        self.name = name or foreign_name(COMMAND + command.removeprefix(COMMAND))
+        self.name = name or agent_name(f"cmd:{command}")
         self._isolation = isolation
         self._shown = code_of_command(self._words) if isolation.kind == "sandbox" else ()
         if isolation.kind == "sandbox":
@@ -49,4 +49,4 @@ class CommandHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_by_wire(self._words, self._isolation, seat, briefing, shown=self._shown)
+        await play_in_subprocess(self._words, self._isolation, seat, briefing, shown=self._shown)

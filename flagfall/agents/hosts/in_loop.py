@@ -10,18 +10,20 @@ __all__ = ["LoopHost"]
 
 from collections.abc import Coroutine
 from contextlib import nullcontext
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import trio
 
-from flagfall.agents.agent import PlayedAgent, adapt
-from flagfall.agents.hosts.cancellation import Leash, drive, unshield
-from flagfall.agents.loop import play_seat, settled
+from flagfall.agents.agent import AdaptedAgent, adapt
+from flagfall.agents.hosts.cancellation import CancellationGuard, guard, unshield
+from flagfall.agents.loop import play_seat, resolve
 from flagfall.errors import AgentFault, UsageError
-from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
-from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing.cpu_clock import counting_steps
+
+hide_frames(__file__)
 
 CLOSE_SECONDS: Final = 0.5
 """What `close` of an agent may take."""
@@ -40,7 +42,7 @@ class LoopHost:
         name: for tables and records.
     """
 
-    kind: Literal["task"] = "task"
+    kind: HostKind = "task"
 
     def __init__(self, agent: Any, name: str) -> None:
         self.name = name
@@ -77,12 +79,12 @@ class LoopHost:
             finally:
                 with trio.move_on_after(CLOSE_SECONDS) as scope:
                     scope.shield = True
-                    await settled(agent.close())
+                    await resolve(agent.close())
 
-    async def _start(self, seat: Seat, briefing: Briefing) -> PlayedAgent:
+    async def _start(self, seat: Seat, briefing: Briefing) -> AdaptedAgent:
         try:
             agent = adapt(self._agent, seat.timer)
-            await settled(agent.start(briefing))
+            await resolve(agent.start(briefing))
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
         seat.wants = agent.wants
@@ -101,7 +103,7 @@ class _Played:
     async def run(self, agent: Coroutine[Any, Any, None], seat: Seat) -> None:
         self._task = trio.lowlevel.current_task()
         try:
-            await drive(agent, seat)
+            await guard(agent, seat)
         except trio.Cancelled:
             raise
         except UsageError as error:  # from the agent's own code: nobody asked us for anything
@@ -114,7 +116,7 @@ class _Played:
     async def end(self) -> None:
         """Give the cancelled agent a moment; then take away what it shields itself with."""
         if self._task is not None:
-            Leash(self._task).take()
+            CancellationGuard(self._task).take()
         with trio.CancelScope(shield=True):
             with trio.move_on_after(LET_GO_SECONDS):
                 await self.over.wait()

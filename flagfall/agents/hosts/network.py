@@ -1,187 +1,136 @@
-"""An agent on another host: it connects to a port of the match, and speaks the wire there.
+"""Host of an agent that connects to a port of this machine, and speaks the agent protocol.
 
 | text | bytes |
 |---|---|
-| `tcp://ADDRESS:PORT` | as they are |
+| `tcp://ADDRESS:PORT` | plain |
 | `tls://ADDRESS:PORT` | over TLS |
-| `ws://ADDRESS:PORT` | in messages of WebSocket |
-| `wss://ADDRESS:PORT` | those over TLS |
+| `ws://ADDRESS:PORT` | in WebSocket messages |
+| `wss://ADDRESS:PORT` | in WebSocket messages over TLS |
 
-`docs/protocol.md` tells what becomes of whom.
+`docs/protocol.md` describes the protocol, and the outcome of every kind of connection.
 """
 
 from __future__ import annotations
 
-__all__ = ["ANYBODY", "NetworkHost", "parse_network"]
+__all__ = ["NetworkHost"]
 
 import warnings
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Final, Literal
+from typing import Final
 
-import trio
-
-from flagfall.agents.connections.addresses import checked_address, checked_port, is_loopback, try_port
-from flagfall.agents.connections.admission import SeriesDoor
-from flagfall.agents.spec import NETWORK, is_network
-from flagfall.agents.wire.admission import Door, Joining, Opening
-from flagfall.agents.wire.session import Payloads, WireTalk
-from flagfall.errors import AgentFault, UsageError, nearest
-from flagfall.kernel.channels.pipes import Bytes, PayloadPipe
-from flagfall.kernel.hosting import Briefing
+from flagfall.agents.connections.addresses import is_loopback
+from flagfall.agents.connections.listening import ListeningHost
+from flagfall.agents.spec import NETWORK
+from flagfall.agents.wire.admission import AgentAdmission, JoinPolicy, MatchPlace, StreamFactory
+from flagfall.agents.wire.session import MessageStream, WireSession
+from flagfall.errors import AgentFault, UsageError, suggest
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.pipes import ByteStream, FramedStream
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
-from flagfall.timing import TimeControl
 
-MAX_UNASKED: Final = 1_000
-"""So many messages that answer nothing may come while one answer is waited for; then the agent is out."""
+MAX_UNSOLICITED: Final = 1_000
+"""The most messages that answer nothing while one answer is awaited; then the agent is disqualified."""
 
-ANYBODY: Final = Joining()
+_NO_TOKEN: Final = JoinPolicy()
 
 
-class NetworkHost:
+class NetworkHost(ListeningHost[AgentAdmission]):
     """Waits for an agent to connect, and plays the seat with it.
 
-    The port is tried at once, so that a wrong one is reported before anything is played. It is bound while a
-    match is played, or over a whole series (`flagfall.agents.connections.admission.open_series`).
+    The port is tried at once, so that a wrong one is reported before anything is played.
 
     Args:
         scheme: `tcp`, `tls`, `ws` or `wss`.
-        port: where to bind, 1 to 65535.
+        port: the port to bind, 1 to 65535.
         address: an IP address of this machine, `localhost`, or `*` for all.
-        joining: who may join; beyond this machine that needs a token.
+        join_policy: which agents may join; beyond this machine that needs a token.
         name: for tables and records.
 
     Raises:
-        UsageError: a value that cannot be, a port that is not free, no library for WebSocket.
+        UsageError: a value is invalid, the port is not free, or the library for WebSocket is missing.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "remote"
 
     def __init__(
         self,
         scheme: str,
         port: int,
         address: str,
-        joining: Joining = ANYBODY,
+        join_policy: JoinPolicy = _NO_TOKEN,
         name: str | None = None,
     ) -> None:
         if scheme not in NETWORK:
-            raise UsageError(f"unknown scheme {scheme!r}{nearest(scheme, NETWORK)}")
-        self._port = checked_port(port)
-        self._address = checked_address(address)
-        self.name = name or f"{scheme}://{address}:{port}"
-        self._joining = joining
-        self._context = joining.context() if scheme in {"tls", "wss"} else None
-        if joining.certificate is not None and self._context is None:
+            raise UsageError(f"unknown scheme {scheme!r}{suggest(scheme, NETWORK)}")
+        super().__init__(address, port, name or f"{scheme}://{address}:{port}")
+        self._join_policy = join_policy
+        self._context = join_policy.context() if scheme in {"tls", "wss"} else None
+        if join_policy.certificate is not None and self._context is None:
             raise UsageError(f"{self.name} is not secured: with a certificate write tls:// or wss://")
-        if not is_loopback(self._address):
+        if not is_loopback(self.address):
             self._need_token()
-        self._doors = SeriesDoor(self._opened)
-        self._open = _lines if scheme in {"tcp", "tls"} else _web(browsers=bool(joining.token))
-        try_port(self._address, port)
+        self._open = _open_lines if scheme in {"tcp", "tls"} else _web(browsers=bool(join_policy.token))
+        self.try_port()
 
     def _need_token(self) -> None:
-        if not self._joining.token:
+        if not self._join_policy.token:
             raise UsageError(
                 f"{self.name}: others can reach it, so an agent needs a token: name a token file"
             )
         if self._context is None:
             warnings.warn(
-                f"{self.name} is not secured: whoever sees the network sees the token; use tls:// or wss://",
-                stacklevel=4,
+                f"{self.name} is not secured: anyone who reads the network sees the token; use tls:// or"
+                " wss://",
+                stacklevel=5,
             )
 
-    def check(self, control: TimeControl) -> None:
-        """Whether the agent can be timed like that.
+    def make_admission(self) -> AgentAdmission:
+        """Return a new admission of agents with the right token."""
+        return AgentAdmission(self._join_policy, self._open, self._context, self.name)
 
-        Raises:
-            UsageError: it cannot; the message says why.
-        """
-        if control.clock == "cpu":
-            raise UsageError(
-                f"clock=cpu cannot time {self.name}: the CPU time of another host is not known here;"
-                " use clock=wall"
-            )
-
-    @asynccontextmanager
-    async def series(self) -> AsyncIterator[None]:
-        """Keep the port open over several matches; see `flagfall.agents.connections.admission.open_series`.
-
-        Raises:
-            HostFault: it cannot be bound.
-        """
-        async with self._doors.series():
-            yield
-
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Door]:
-        door = Door(self._joining, self._open, self._context, self.name)
-        async with door.admission.opened(self._address, self._port):
-            yield door
-
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        try:
-            await seat.turn()
-        except trio.EndOfChannel:
-            return
-        self.check(seat.budget.control)
-        async with self._doors.for_match() as door:
-            await self._play(door, seat, briefing)
-
-    async def _play(self, door: Door, seat: Seat, briefing: Briefing) -> None:
-        """Play until the match is over, with whoever has the place."""
-        with door.place() as place:
+    async def play(
+        self,
+        admission: AgentAdmission,
+        seat: Seat,
+        briefing: Briefing,
+        start: Envelope,  # noqa: ARG002 - the session reports the start itself
+        *,
+        in_series: bool,  # noqa: ARG002 - an agent leaves after each match
+    ) -> None:
+        """Play until the match is over, with the agent that holds the place; see `ListeningHost.play`."""
+        with admission.occupied_by(MatchPlace(admission)) as place:
             seat.absence = place.absence
-            talk = WireTalk(seat, briefing, max_unasked=MAX_UNASKED, match=place.match)
+            session = WireSession(seat, briefing, max_unsolicited=MAX_UNSOLICITED, match=place.match)
             while True:
-                wire = await place.arrival()
+                channel = (await place.next()).channel
                 try:
                     with place.in_place():
-                        await talk.come_up(wire)
-                        await talk.ask(wire)
-                        door.leave(place)  # before `bye`: the agent may come for the next match at once
-                        await talk.part(wire)
+                        await session.start(channel)
+                        await session.play(channel)
+                        admission.leave(place)  # before `bye`: the agent may join the next match at once
+                        await session.end(channel)
                         return
                 except AgentFault as fault:
-                    if fault.reason != "gone" or (talk.is_up and not self._joining.reconnect):
+                    if fault.reason != "gone" or (session.is_up and not self._join_policy.reconnect):
                         raise
-                    place.held = talk.is_up  # it left before it was ready: another one may come
+                    place.held = session.is_up  # it left before it was ready: another one may come
                 finally:
-                    wire.close()
+                    channel.close()
 
 
-async def _lines(pipe: Bytes) -> Payloads:
-    return PayloadPipe(pipe)
+async def _open_lines(connection: ByteStream) -> MessageStream:
+    return FramedStream(connection)
 
 
-def _web(*, browsers: bool) -> Opening:
+def _web(*, browsers: bool) -> StreamFactory:
     try:
-        from flagfall.agents.wire.websocket import WebSocketPayloads  # noqa: PLC0415 - an extra
+        from flagfall.agents.wire.websocket import WebSocketStream  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise UsageError("WebSocket needs wsproto: pip install 'flagfall[web]'") from error
 
-    async def accept(pipe: Bytes) -> Payloads:
-        payloads = WebSocketPayloads(pipe, server=True)
-        await payloads.accept(browsers=browsers)
-        return payloads
+    async def accept(connection: ByteStream) -> MessageStream:
+        stream = WebSocketStream(connection, server=True)
+        await stream.accept(browsers=browsers)
+        return stream
 
     return accept
-
-
-def parse_network(text: str, joining: Joining = ANYBODY, name: str | None = None) -> NetworkHost:
-    """The host for a text such as `tcp://127.0.0.1:7777`, `wss://*:7777` or `tls://[::1]:7777`.
-
-    Args:
-        text: see there.
-        joining: who may join.
-        name: for tables and records.
-
-    Raises:
-        UsageError: it is no such text, or there can be no such host.
-    """
-    scheme, _, rest = text.partition("://")
-    address, _, port = rest.rpartition(":")
-    if not (is_network(text) and address and port.isdecimal() and port.isascii()):
-        raise UsageError(f"no address for an agent: {text!r}; write such as tcp://127.0.0.1:7777")
-    return NetworkHost(scheme, int(port), address, joining, name)

@@ -10,13 +10,14 @@ __all__ = ["WORKER", "ProcessHost"]
 
 import sys
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from flagfall.agents.hosts.subprocess_session import play_by_wire
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.subprocess_session import play_in_subprocess
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
-from flagfall.kernel.hosting import Briefing
+from flagfall.agents.spec import AgentSpec
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
 
 
@@ -32,11 +33,11 @@ class ProcessHost:
         UsageError: a sandbox is asked for, and there can be none here, or it could not read the agent.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "process"
 
-    def __init__(self, spec: str, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
+    def __init__(self, spec: str, name: str, isolation: Isolation = DEFAULT_ISOLATION) -> None:
         self.name = name
-        self._spec = _absolute(spec)
+        self._spec = AgentSpec.parse(spec).in_folder(Path.cwd()).text  # a sandbox has another working folder
         self._isolation = isolation
         self._shown = code_of_spec(self._spec) if isolation.kind == "sandbox" else ()
         if isolation.kind == "sandbox":
@@ -44,14 +45,8 @@ class ProcessHost:
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        await play_by_wire(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
+        await play_in_subprocess(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
 
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")
 """The program that plays a Python agent; `--check SPEC` only loads one."""
-
-
-def _absolute(spec: str) -> str:
-    """The spec with the whole path of a file: a sandbox may stand elsewhere."""
-    place, colon, name = spec.rpartition(":")
-    return f"{Path(place).absolute()}{colon}{name}" if place.endswith(".py") else spec

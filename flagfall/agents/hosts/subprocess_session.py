@@ -1,22 +1,22 @@
-"""A seat whose agent is a program that is started here and speaks the wire."""
+"""A seat whose agent is a program that is started here and speaks the agent protocol over its pipes."""
 
 from __future__ import annotations
 
-__all__ = ["play_by_wire"]
+__all__ = ["play_in_subprocess"]
 
 from collections.abc import Sequence
 
 import trio
 
 from flagfall.agents.process.isolation import Isolation
-from flagfall.agents.process.supervised import Guarded, play_guarded
-from flagfall.agents.wire.session import CLOSE_SECONDS, Wire, WireTalk
-from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
+from flagfall.agents.process.supervised import SupervisedProcess, run_supervised
+from flagfall.agents.wire.session import CLOSE_SECONDS, ProtocolChannel, WireSession
+from flagfall.kernel.channels.pipes import FramedStream, PipeStream
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import Seat
 
 
-async def play_by_wire(
+async def play_in_subprocess(
     command: Sequence[str],
     isolation: Isolation,
     seat: Seat,
@@ -25,29 +25,34 @@ async def play_by_wire(
     agent: str = "",
     shown: Sequence[str] = (),
 ) -> None:
-    """Play the seat; see `flagfall.kernel.match.AgentHost`. The program is started when the seat has a turn.
+    """Play the seat with a program, which is started when the seat has its first turn.
 
     Args:
         command: the program and its arguments.
-        isolation: how it is kept apart.
-        seat: where it sits.
-        briefing: what it may know.
-        agent: what the program is to load; empty where it knows.
-        shown: what it can read in a sandbox besides what `isolation` says.
+        isolation: how it is isolated.
+        seat: the seat to play.
+        briefing: what the agent may know.
+        agent: the text of the agent that the program is to load; empty if the program is the agent.
+        shown: files and folders that a sandbox shows it, besides those of `isolation`.
+
+    Raises:
+        AgentFault: the agent broke down.
+        HostFault: the program could not be started.
+        UsageError: a sandbox is asked for, and there can be none.
     """
     try:
         await seat.turn()
     except trio.EndOfChannel:
         return
 
-    async def play(guarded: Guarded, pipe: BytePipe) -> None:
-        wire, talk = Wire(PayloadPipe(pipe)), WireTalk(seat, briefing, agent)
-        await talk.come_up(wire)
+    async def play(supervised: SupervisedProcess, pipe: PipeStream) -> None:
+        channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, agent)
+        await session.start(channel)
         if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = guarded.cpu_clock()
-        await talk.ask(wire)
-        await talk.part(wire)
-        wire.close()
-        await guarded.has_ended(CLOSE_SECONDS)
+            seat.cpu_clock = supervised.cpu_clock()
+        await session.play(channel)
+        await session.end(channel)
+        channel.close()
+        await supervised.wait_for_exit(CLOSE_SECONDS)
 
-    await play_guarded(command, isolation, seat, play, shown=shown)
+    await run_supervised(command, isolation, seat, play, shown=shown)

@@ -1,9 +1,9 @@
-"""An agent in a thread: for code that blocks. It can be convicted, not stopped.
+"""Host of an agent in a thread, for code that blocks. It can be disqualified, but not stopped.
 
 The thread speaks over a socket pair as a process does over its pipes, so both behave alike. But it lives by
-the host's own clock, so when it took a turn and when its answer was made is noted in the thread: how long
-both are on their way is not its time. An agent that never comes back keeps its thread until the program ends;
-nothing waits for it.
+the host's own clock, so the times at which it took a turn and made its answer are noted in the thread: the
+delivery of both is not its time. An agent that never returns keeps its thread until the program ends; the
+match does not wait for it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import trio
 
-from flagfall.agents.wire.session import CLOSE_SECONDS, Wire, WireTalk
+from flagfall.agents.wire.session import CLOSE_SECONDS, ProtocolChannel, WireSession
 from flagfall.agents.wire.worker import TurnTimes, serve
 from flagfall.errors import HostFault
-from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
-from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.channels.pipes import FramedStream, PipeStream
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
 from flagfall.timing.clocks import clock_of
 
@@ -35,20 +35,28 @@ class ThreadHost:
         name: for tables and records.
     """
 
-    kind: Literal["thread"] = "thread"
+    kind: HostKind = "thread"
 
     def __init__(self, agent: Any, name: str) -> None:
         self.name = name
         self._agent = agent
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
+
+        Args:
+            seat: the seat to play.
+            briefing: what the agent may know.
+        """
         try:
             await seat.turn()
         except trio.EndOfChannel:
             return
         ours, theirs = socket.socketpair()
-        wire, talk = Wire(PayloadPipe(BytePipe(ours.detach()))), WireTalk(seat, briefing)
+        channel, session = (
+            ProtocolChannel(FramedStream(PipeStream(ours.detach()))),
+            WireSession(seat, briefing),
+        )
         gone, times = trio.Event(), TurnTimes(seat.now)
         token = trio.lowlevel.current_trio_token()
         thread = threading.Thread(
@@ -56,16 +64,16 @@ class ThreadHost:
         )
         try:
             _start(thread, theirs)
-            await talk.come_up(wire)
+            await session.start(channel)
             seat.use_times(times.of)
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
                 seat.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
-            await talk.ask(wire)
-            await talk.part(wire)
+            await session.play(channel)
+            await session.end(channel)
             with trio.move_on_after(CLOSE_SECONDS):
                 await gone.wait()
         finally:
-            wire.close()
+            channel.close()
 
     def _serve(
         self, theirs: socket.socket, times: TurnTimes, token: trio.lowlevel.TrioToken, gone: trio.Event
@@ -79,6 +87,6 @@ class ThreadHost:
 def _start(thread: threading.Thread, theirs: socket.socket) -> None:
     try:
         thread.start()
-    except RuntimeError as error:  # no more threads: no agent pays for that
+    except RuntimeError as error:  # no more threads: no agent is disqualified for that
         theirs.close()
         raise HostFault(f"no thread for an agent: {error}") from error

@@ -1,8 +1,8 @@
-"""What a human player hears and says: when to ask, what is queued, and the tape of it all.
+"""Dialogue of a human player with a byte task: prompts, the queue of typed bytes, the tape.
 
-Rule 1: the reward of a step comes before its byte, and any but 0 clears what was heard and what is queued.
-Rule 2: a line that is typed goes into the queue; each step says the next byte of it, or a space.
-Rule 3: nothing is asked while something is queued.
+Rule 1: the reward of a step comes before its byte; a reward other than 0 clears what was heard and the queue.
+Rule 2: a typed line goes into the queue; each step sends the next byte of it, or a space.
+Rule 3: there is no prompt while the queue holds bytes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ __all__ = [
     "AFTER_DOT_OR_SPACES",
     "AFTER_SPACES",
     "EVERY_STEP",
-    "Manner",
-    "Talk",
+    "QUIT",
+    "SKIP",
+    "DialogueQueue",
+    "PromptPolicy",
     "Tape",
     "as_bytes",
     "as_text",
@@ -30,8 +32,14 @@ import attrs
 
 from flagfall.kernel.channels.codecs import SILENCE
 
+SKIP: Final = "SKIP"
+"""Typed to be silent until the next task."""
+
+QUIT: Final = "QUIT"
+"""Typed to end the match."""
+
 TAPE_STEPS: Final = 4_096
-"""How many steps a tape keeps: more than a terminal of 200 columns and 70 rows can show."""
+"""Steps that a tape keeps: more than a terminal of 200 columns and 70 rows can show."""
 
 UNPRINTABLE: Final = "\N{MIDDLE DOT}"
 _DOT: Final = ord(".")
@@ -43,13 +51,13 @@ _MARKS: Final[Mapping[float, str]] = MappingProxyType(
 
 
 @attrs.frozen
-class Manner:
-    """When a human is asked for a line.
+class PromptPolicy:
+    """Rule for when a human is prompted for a line.
 
     Attributes:
-        asks: whether to ask, given the last bytes heard since the last reward, two at most.
-        rests: when an answer is said, one more byte must be heard before the next question.
-        squeezes: a run of dots in a typed line is said as one dot.
+        asks: decides on a prompt, given the last bytes heard since the last reward, two at most.
+        rests: after an answer, one more byte must be heard before the next prompt.
+        squeezes: a run of dots in a typed line is sent as one dot.
     """
 
     asks: Callable[[Sequence[int]], bool]
@@ -57,39 +65,44 @@ class Manner:
     squeezes: bool = True
 
 
-EVERY_STEP: Final = Manner(lambda _heard: True, rests=False, squeezes=False)
-"""Before every step."""
+EVERY_STEP: Final = PromptPolicy(lambda _heard: True, rests=False, squeezes=False)
+"""Prompt before every step."""
 
-AFTER_DOT: Final = Manner(lambda heard: heard[-1] == _DOT)
-"""When the teacher has just said a dot."""
+AFTER_DOT: Final = PromptPolicy(lambda heard: heard[-1] == _DOT)
+"""Prompt after a dot of the teacher."""
 
-AFTER_SPACES: Final = Manner(lambda heard: list(heard) == _SPACES)
-"""When the teacher has been silent for two steps."""
+AFTER_SPACES: Final = PromptPolicy(lambda heard: list(heard) == _SPACES)
+"""Prompt when the teacher has been silent for two steps."""
 
-AFTER_DOT_OR_SPACES: Final = Manner(lambda heard: heard[-1] == _DOT or list(heard) == _SPACES)
-"""In both cases."""
+AFTER_DOT_OR_SPACES: Final = PromptPolicy(lambda heard: heard[-1] == _DOT or list(heard) == _SPACES)
+"""Prompt in both cases."""
 
 
-class Talk:
-    """What was heard and what is still to be said.
+class DialogueQueue:
+    """The last bytes heard, and the typed bytes that are still to be sent.
 
     Args:
-        manner: when to ask.
+        policy: when to prompt.
     """
 
-    def __init__(self, manner: Manner) -> None:
-        self._manner = manner
+    def __init__(self, policy: PromptPolicy) -> None:
+        self._policy = policy
         self._heard: deque[int] = deque(maxlen=2)
         self._queue: deque[int] = deque()
         self._speaking = False
 
     @property
     def queued(self) -> int:
-        """How many bytes are still to be said."""
+        """Number of bytes that are still to be sent."""
         return len(self._queue)
 
     def hear(self, byte: int, reward: float) -> bool:
-        """Take what came in a step; whether to ask for a line now."""
+        """Take the byte and the reward of a step, and return whether to prompt for a line now.
+
+        Args:
+            byte: from the teacher, 0 to 255.
+            reward: of the step before.
+        """
         if reward:
             self._heard.clear()
             self._queue.clear()
@@ -99,32 +112,37 @@ class Talk:
         if self._speaking:
             self._speaking = False
             return False
-        return self._manner.asks(self._heard)
+        return self._policy.asks(self._heard)
 
     def answer(self, line: str, *, asked: bool = True) -> None:
-        """Queue a line; an empty one is silence."""
-        text = re.sub(r"\.+", ".", line) if self._manner.squeezes else line
+        """Queue a line.
+
+        Args:
+            line: the typed text; an empty one is silence.
+            asked: it answers a prompt, so that the policy may wait for another byte before the next one.
+        """
+        text = re.sub(r"\.+", ".", line) if self._policy.squeezes else line
         self._queue.extend(as_bytes(text))
-        self._speaking = asked and self._manner.rests
+        self._speaking = asked and self._policy.rests
 
     def say(self) -> int:
-        """The next byte to say."""
+        """Return the next byte to send; a space where the queue is empty."""
         return self._queue.popleft() if self._queue else SILENCE
 
 
 class Tape:
-    """The last steps, column by column: what was heard, what was said to it, the reward that came with it.
+    """The last steps in columns: the byte heard, the byte sent, and the reward that came with the byte heard.
 
-    The reward in a column is for what was said in the column before.
+    The reward in a column is for the byte sent in the column before.
 
     Attributes:
-        heard: what the teacher said, as it is shown.
-        said: what the learner said; one shorter than `heard` while a turn is open.
+        heard: the characters of the teacher, as they are shown.
+        said: those of the learner; one fewer than in `heard` while a turn is open.
         marks: the sign of each reward.
-        newest_turn: the number of the newest step.
-        reward: the sum of all.
+        newest_turn: the index of the newest step.
+        reward: the sum of all rewards.
         last: the newest reward that was not 0.
-        missed: turns in which a space was said because the human took too long.
+        missed: turns in which a space was played because the human took too long.
     """
 
     def __init__(self) -> None:
@@ -139,11 +157,17 @@ class Tape:
 
     @property
     def time(self) -> int:
-        """How many steps are complete."""
+        """Number of complete steps."""
         return self.newest_turn + (not self._open)
 
     def hear(self, number: int, byte: int, reward: float) -> None:
-        """The teacher says something; turns that nobody answered, or saw, went by with a space."""
+        """Add a column for a byte of the teacher; turns without an answer, and turns not seen, have a space.
+
+        Args:
+            number: index of the turn.
+            byte: of the teacher.
+            reward: that came with it.
+        """
         unseen = number - self.newest_turn - 1
         self.missed += self._open + unseen
         if self._open:
@@ -157,18 +181,18 @@ class Tape:
         self.pay(reward)
 
     def pay(self, reward: float) -> None:
-        """A reward; one that comes with nothing said has no column."""
+        """Add a reward to the sum; a reward without a byte has no column."""
         self.reward += reward
         if reward:
             self.last = reward
 
     def say(self, byte: int) -> None:
-        """The learner answers the newest column."""
+        """Complete the newest column with a byte of the learner."""
         self.said.append(as_text(byte))
         self._open = False
 
     def newest(self, columns: int) -> tuple[str, str, str]:
-        """The last columns, at most so many, as three lines: heard, said, rewards."""
+        """Return the last columns, at most `columns` of them, as three lines: heard, said, rewards."""
         start = max(0, len(self.heard) - columns)
         return (
             "".join(list(self.heard)[start:]),
@@ -184,16 +208,16 @@ class Tape:
 
 
 def as_text(byte: int) -> str:
-    """A byte as one visible character (ISO 8859-1)."""
+    """Return a byte as one visible character (ISO 8859-1)."""
     character = chr(byte)
     return character if character.isprintable() else UNPRINTABLE
 
 
 def as_bytes(text: str) -> list[int]:
-    """The bytes of a typed text; characters that are no byte (beyond U+00FF) are left out."""
+    """Return the bytes of a typed text, without characters beyond U+00FF, which have none."""
     return [ord(character) for character in text if ord(character) < _BYTE_VALUES]
 
 
 def mark_of(reward: float) -> str:
-    """The sign of a reward; one that has none of its own gets that of its direction."""
+    """Return the sign shown for a reward: its own, or `+` or `-` by its direction."""
     return _MARKS.get(reward) or ("+" if reward > 0 else "-")

@@ -1,7 +1,7 @@
 """A human at a full screen, drawn with urwid.
 
-The screen is urwid's, the loop is the match's (`flagfall.agents.human.terminal`): the screen is drawn where
-something changed.
+urwid draws, and the event loop of the match runs (`flagfall.agents.human.terminal`): the screen is drawn when
+something has changed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import trio
 
-from flagfall.agents.human.dialogue import AFTER_DOT_OR_SPACES, Tape
-from flagfall.agents.human.player import QUIT, SKIP, Console, Human
+from flagfall.agents.human.dialogue import AFTER_DOT_OR_SPACES, QUIT, SKIP, Tape
+from flagfall.agents.human.player import Console, Human
 from flagfall.agents.human.terminal import at_screen
 from flagfall.errors import UsageError
 
@@ -31,14 +31,14 @@ except ModuleNotFoundError as error:
     ) from error
 
 SPEEDS: Final = (1, 2, 5, 10, 20, 50, 100, math.inf)
-"""Steps a second while nothing is asked."""
+"""Steps a second without a prompt."""
 
-USUAL_SPEED: Final = 10
+DEFAULT_SPEED: Final = 10
 
 DRAW_SECONDS: Final = 0.04
-"""At least so long between two pictures: one takes some 3 ms, and nobody reads faster."""
+"""Minimum time between two frames: one takes about 3 ms, and no human reads faster."""
 
-LEAST_TAPE_COLUMNS: Final = 24
+MIN_TAPE_COLUMNS: Final = 24
 
 _LABELS: Final = ("teacher", "learner", "reward")
 _LABEL_CHARS: Final = 8
@@ -58,24 +58,24 @@ _PALETTE: Final = [
 ]
 
 Markup: TypeAlias = list[tuple[str, str]]
-"""A line: pieces of text, each with the name of its colour."""
+"""A line: pairs of the name of a colour and a text."""
 
 Score: TypeAlias = list[Markup]
 
 
 class FullScreenHuman(Human):
-    """A human at a full screen: asked after a dot or two spaces, and free to say something any time.
+    """A human at a full screen: prompted after a dot or two spaces, and free to type at any time.
 
     Args:
-        world: gives a picture of the world as text, if there is one (`render` of a world); called for
-            each drawing.
+        world: returns a picture of the world as text, if there is one (`render` of a world); called for
+            each frame.
         options: as for `Human`.
 
     Raises:
-        UsageError: the standard input or output is no terminal.
+        UsageError: the standard input or output is not a terminal.
     """
 
-    manner: ClassVar = AFTER_DOT_OR_SPACES
+    policy: ClassVar = AFTER_DOT_OR_SPACES
 
     def __init__(self, *, world: Callable[[], str | None] | None = None, **options: Any) -> None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -84,13 +84,13 @@ class FullScreenHuman(Human):
         self._world = world
 
     def open_console(self, tape: Tape) -> AbstractAsyncContextManager[Console]:
-        """The terminal."""
+        """Open the terminal."""
         return _full_screen(tape, self._world)
 
 
 @asynccontextmanager
 async def _full_screen(tape: Tape, world: Callable[[], str | None] | None) -> AsyncIterator[Console]:
-    # Nobody needs to paste or to know of the focus, and a terminal would have to be asked whether it can.
+    # Pasting and focus reports are not needed, and turning them on would query the terminal.
     screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
     screen.register_palette(_PALETTE)
     console = _ScreenConsole(screen, tape, world)
@@ -99,7 +99,7 @@ async def _full_screen(tape: Tape, world: Callable[[], str | None] | None) -> As
 
 
 class _ScreenConsole:
-    """See `flagfall.agents.human.player.Console`."""
+    """A `flagfall.agents.human.player.Console` drawn with urwid; also takes its keys."""
 
     def __init__(self, screen: Any, tape: Tape, world: Callable[[], str | None] | None) -> None:
         self._screen = screen
@@ -107,7 +107,7 @@ class _ScreenConsole:
         self._world = world
         self._edit = urwid.Edit("say> ", wrap="clip")
         self._lines_in, self._lines = trio.open_memory_channel[str | None](math.inf)
-        self._speed = SPEEDS.index(USUAL_SPEED)
+        self._speed = SPEEDS.index(DEFAULT_SPEED)
         self._paused = False
         self._asking = ""
         self._skipping = 0
@@ -121,7 +121,7 @@ class _ScreenConsole:
             "ctrl x": lambda: self._lines_in.send_nowait(QUIT),
         }
 
-    # For the player.
+    # Console
 
     @property
     def step_seconds(self) -> float:
@@ -145,12 +145,12 @@ class _ScreenConsole:
         except trio.WouldBlock:
             return None
 
-    def tell(self, *, skipping: int) -> None:
+    def refresh(self, *, skipping: int) -> None:
         self._skipping = skipping
         if time.monotonic() - self._drawn_at >= DRAW_SECONDS:
             self.draw()
 
-    # Keys, see `flagfall.agents.human.terminal.KeyTaker`.
+    # KeyTaker
 
     def press(self, key: Any) -> None:
         if key in self._keys:
@@ -173,7 +173,7 @@ class _ScreenConsole:
     def _change_speed(self, by: int) -> None:
         self._speed = min(max(self._speed + by, 0), len(SPEEDS) - 1)
 
-    # The picture.
+    # Drawing
 
     def draw(self) -> None:
         columns, rows = self._screen.get_cols_rows()
@@ -193,7 +193,7 @@ class _ScreenConsole:
     def _body(self, columns: int, rows: int) -> Any:
         world = (self._world() if self._world is not None else None) or ""
         lines = world.splitlines()
-        wide = min(max(map(len, lines), default=0), columns - LEAST_TAPE_COLUMNS - _WORLD_GAP)
+        wide = min(max(map(len, lines), default=0), columns - MIN_TAPE_COLUMNS - _WORLD_GAP)
         if wide <= 0:
             return _box(score(self._tape, columns, rows))
         tape = score(self._tape, columns - wide - _WORLD_GAP, rows)
@@ -219,9 +219,14 @@ class _ScreenConsole:
 
 
 def score(tape: Tape, columns: int, rows: int) -> Score:
-    """The tape as lines, written like music: a system of three voices, the next one below, the newest last.
+    """Lay out the tape as lines, like a musical score: systems of three voices, one below the other.
 
     A system stays where it is while it fills; when the rows are full, the oldest one goes.
+
+    Args:
+        tape: the dialogue.
+        columns: width, in characters.
+        rows: height, in lines.
     """
     room = max(1, columns - _LABEL_CHARS - 1)
     first = tape.newest_turn + 1 - len(tape.heard)

@@ -1,4 +1,4 @@
-"""A picture in a terminal: each character is a half block, two pixels one above the other. Pure."""
+"""Pictures in a terminal: each character is a half block, two pixels one above the other."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Picture: TypeAlias = "NDArray[np.uint8]"
 Run: TypeAlias = tuple[str, str, int]
 
 HALF_BLOCK: Final = "\N{UPPER HALF BLOCK}"
-"""The foreground colour is the upper pixel's, the background colour the lower one's."""
+"""Its foreground colour is the upper pixel's, its background colour the lower pixel's."""
 
 
 def fitted(picture: Picture, columns: int, rows: int) -> Picture:
-    """The picture as large as fits into so many characters, in the same proportions.
+    """Scale a picture to the largest size that fits into a number of characters, in its proportions.
 
     It is enlarged by whole numbers only, and made smaller by taking means.
 
@@ -39,7 +39,7 @@ def fitted(picture: Picture, columns: int, rows: int) -> Picture:
 
 
 def _means(values: NDArray[np.float64], parts: int, axis: int) -> NDArray[np.float64]:
-    """Means over so many equal parts of an axis; a value on a border counts for both by its share."""
+    """Average over equal parts of an axis; a value on a border counts for both parts by its share."""
     length = values.shape[axis]
     zero = np.zeros_like(np.take(values, [0], axis))
     sums = np.concatenate([zero, values.cumsum(axis)], axis)
@@ -52,9 +52,12 @@ def _means(values: NDArray[np.float64], parts: int, axis: int) -> NDArray[np.flo
 
 
 def half_block_runs(picture: Picture) -> Iterator[list[Run]]:
-    """A picture as lines of runs: the colour above, the colour below (`#rrggbb`), and how many blocks.
+    """Yield the lines of a picture as runs: upper colour, lower colour (`#rrggbb`), number of blocks.
 
     An odd last row of pixels stands over black.
+
+    Args:
+        picture: uint8 `[height, width, 3]`.
     """
     if picture.shape[0] % 2:
         picture = np.concatenate([picture, np.zeros_like(picture[:1])])
@@ -70,7 +73,13 @@ def half_block_runs(picture: Picture) -> Iterator[list[Run]]:
 
 
 def half_blocks(picture: Picture, columns: int, rows: int) -> str:
-    """The picture, fitted, as text for a terminal that knows 24-bit colours; lines end with a reset."""
+    """Return a picture as text for a terminal with 24-bit colours; each line ends with a reset.
+
+    Args:
+        picture: uint8 `[height, width, 3]`.
+        columns: characters in a line, at most.
+        rows: lines, at most.
+    """
     lines = []
     for line in half_block_runs(fitted(picture, columns, rows)):
         runs = [

@@ -12,19 +12,19 @@ from typing import Any, Final
 
 import trio
 
+from flagfall.agents.human.dialogue import QUIT
 from flagfall.agents.human.half_blocks import HALF_BLOCK, fitted, half_block_runs
-from flagfall.agents.human.keys import SPEEDS, USUAL_SPEED, KeyConsole, Shown
-from flagfall.agents.human.player import QUIT
+from flagfall.agents.human.key_console import DEFAULT_SPEED, SPEEDS, Frame, KeyConsole
 from flagfall.agents.human.terminal import at_screen
 from flagfall.errors import UsageError
 
 try:
     import urwid
 except ModuleNotFoundError as error:
-    raise UsageError("to play by keys needs urwid: pip install 'flagfall[human]'") from error
+    raise UsageError("playing by keys needs urwid: pip install 'flagfall[human]'") from error
 
 MAX_WAITING: Final = 16
-"""So many keys wait to be played while the game waits; older ones are forgotten."""
+"""Keys that are kept while the game waits for keys; older ones are dropped."""
 
 ALL_COLOURS: Final = 2**24
 
@@ -36,19 +36,19 @@ def require_terminal() -> None:
     """Check that there is a terminal to play at.
 
     Raises:
-        UsageError: the standard input or output is none.
+        UsageError: the standard input or output is not a terminal.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("to play by keys needs a terminal, and a pipe is none")
+        raise UsageError("playing by keys needs a terminal: the standard input or output is not one")
 
 
 @asynccontextmanager
-async def key_screen(keys: Mapping[str, Any], speed: int = USUAL_SPEED) -> AsyncIterator[KeyConsole]:
-    """The terminal; when the context ends, it is as it was.
+async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> AsyncIterator[KeyConsole]:
+    """Open the terminal as a `KeyConsole`; when the context ends, the terminal is as before.
 
     Args:
-        keys: which keys play something.
-        speed: steps a second at first, one of `SPEEDS`.
+        keys: the keys that have an action.
+        speed: initial steps a second, one of `SPEEDS`.
     """
     screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
     screen.set_terminal_properties(colors=ALL_COLOURS)
@@ -58,12 +58,12 @@ async def key_screen(keys: Mapping[str, Any], speed: int = USUAL_SPEED) -> Async
 
 
 class KeyScreen:
-    """See `flagfall.agents.human.keys.KeyConsole`.
+    """A `KeyConsole` drawn with urwid.
 
     Args:
-        screen: of urwid.
-        keys: which keys play something.
-        speed: steps a second at first, one of `SPEEDS`.
+        screen: a raw screen of urwid.
+        keys: the keys that have an action.
+        speed: initial steps a second, one of `SPEEDS`.
     """
 
     def __init__(self, screen: Any, keys: Mapping[str, Any], speed: int) -> None:
@@ -72,10 +72,10 @@ class KeyScreen:
         self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
         self._pressed = trio.Event()
         self._speed = SPEEDS.index(speed)
-        self._shown = Shown()
+        self._frame = Frame()
 
     async def key(self) -> str | None:
-        """The newest key of this step; while the game waits, the oldest that was not played."""
+        """Return the newest key of this step; while the game waits, the oldest that was not played."""
         if SPEEDS[self._speed]:
             await trio.sleep(1 / SPEEDS[self._speed])
         if SPEEDS[self._speed]:
@@ -87,13 +87,13 @@ class KeyScreen:
             await self._pressed.wait()
         return self._waiting.popleft() if self._waiting else None
 
-    def show(self, shown: Shown) -> None:
-        """Draw this."""
-        self._shown = shown
+    def show(self, frame: Frame) -> None:
+        """Draw a frame."""
+        self._frame = frame
         self.draw()
 
     def press(self, key: Any) -> None:
-        """See `flagfall.agents.human.terminal.KeyTaker`."""
+        """Take a key; see `flagfall.agents.human.terminal.KeyTaker`."""
         if key in _QUIT_KEYS:
             self._waiting.append(QUIT)
         elif key in ("+", "-"):
@@ -103,36 +103,36 @@ class KeyScreen:
         self._pressed.set()
 
     def hang_up(self) -> None:
-        """Likewise: nobody is left to play."""
+        """Quit: the terminal is gone."""
         self.press(_QUIT_KEYS[0])
 
     def draw(self) -> None:
-        """Likewise."""
+        """Redraw the screen."""
         columns, rows = self._screen.get_cols_rows()
-        lines = self._picture(columns, rows - 2) + self._shown.text.splitlines()
+        lines = self._picture(columns, rows - 2) + self._frame.text.splitlines()
         body = urwid.Filler(
             urwid.Pile([urwid.Text(line, wrap="clip") for line in lines or [""]]), valign="top"
         )
-        frame = urwid.Frame(
+        screen = urwid.Frame(
             body, header=urwid.Text(self._status(), wrap="clip"), footer=urwid.Text(self._help(), wrap="clip")
         )
-        self._screen.draw_screen((columns, rows), frame.render((columns, rows)))
+        self._screen.draw_screen((columns, rows), screen.render((columns, rows)))
 
     def _picture(self, columns: int, rows: int) -> list[Any]:
-        if self._shown.picture is None:
+        if self._frame.picture is None:
             return []
-        below = len(self._shown.text.splitlines())
+        below = len(self._frame.text.splitlines())
         return [
             [(urwid.AttrSpec(upper, lower, ALL_COLOURS), HALF_BLOCK * count) for upper, lower, count in line]
-            for line in half_block_runs(fitted(self._shown.picture, columns, rows - below))
+            for line in half_block_runs(fitted(self._frame.picture, columns, rows - below))
         ]
 
     def _status(self) -> str:
-        shown = self._shown
+        frame = self._frame
         speed = SPEEDS[self._speed]
         pace = f"{speed} steps/s" if speed else "waits for a key"
-        last = f" (last {shown.last:+g})" if shown.last else ""
-        return f" flagfall    step {shown.steps}    reward {shown.reward:g}{last}    {pace}"
+        last = f" (last {frame.last:+g})" if frame.last else ""
+        return f" flagfall    step {frame.steps}    reward {frame.reward:g}{last}    {pace}"
 
     def _help(self) -> str:
         playing = " ".join(_NAMES.get(key, key) for key in self._keys)

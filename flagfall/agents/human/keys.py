@@ -1,31 +1,25 @@
-"""A human who plays by single keys, from pictures or texts: games with a few actions.
+"""A human who plays games with a few actions by single keys, from pictures or texts.
 
-The game goes on by itself, so many steps a second; a step plays the newest key of its time, and nothing
-where none was pressed. Or it waits: then each key is a step.
+The game goes on by itself at a number of steps a second; a step plays the newest key pressed in its time, or
+the default action where none was. At speed 0 it waits, and each key is a step.
 """
 
 from __future__ import annotations
 
-__all__ = ["GAME_KEYS", "SPEEDS", "USUAL_SPEED", "KeyConsole", "KeyHuman", "Shown", "see"]
+__all__ = ["GAME_KEYS", "KeyHuman", "frame_of"]
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Protocol, cast
-
-import attrs
+from typing import Any, ClassVar, Final, cast
 
 from flagfall.agents.agent import AgentSeat
-from flagfall.agents.human.dialogue import EVERY_STEP, Tape
-from flagfall.agents.human.player import QUIT, Human, no_virtual_time
+from flagfall.agents.human.dialogue import EVERY_STEP, QUIT, Tape
+from flagfall.agents.human.key_console import DEFAULT_SPEED, Frame, KeyConsole
+from flagfall.agents.human.player import Human, no_virtual_time
 from flagfall.agents.samples.langroom_solver import is_langroom
 from flagfall.errors import AgentFault
 from flagfall.kernel.channels.envelope import Envelope
-
-SPEEDS: Final = (0, 1, 2, 5, 10, 20, 40)
-"""Steps a second; 0 waits for a key before each step."""
-
-USUAL_SPEED: Final = 5
 
 GAME_KEYS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -41,62 +35,29 @@ GAME_KEYS: Final[Mapping[str, int]] = MappingProxyType(
         ".": 0,
     }
 )
-"""What the keys play in VGDL games: arrows or WASD move, the space bar uses, a dot does nothing."""
+"""Actions of the keys in VGDL games: arrows or WASD move, the space bar uses, a dot does nothing."""
 
 _PICTURE_DIMENSIONS: Final = 3
-
-
-@attrs.frozen
-class Shown:
-    """What is on the screen.
-
-    Attributes:
-        picture: uint8 `[height, width, 3]`, or `None`.
-        text: lines below the picture, or instead of one.
-        steps: so far.
-        reward: so far.
-        last: the newest reward that was not 0.
-    """
-
-    picture: Any = None
-    text: str = ""
-    steps: int = 0
-    reward: float = 0
-    last: float = 0
-
-
-class KeyConsole(Protocol):
-    """Where a human sits who presses keys."""
-
-    async def key(self) -> str | None:
-        """The newest key of this step, when its time is over; `None` where there was none.
-
-        `human.QUIT` where the human wants to go, or the terminal is gone. If it is cancelled, a key that was
-        pressed stays for the next step.
-        """
-
-    def show(self, shown: Shown) -> None:
-        """Draw this."""
 
 
 class KeyHuman(Human):
     """A human who plays by keys, at a full screen.
 
     Args:
-        keys: what each key plays.
+        keys: the action of each key.
         options: as for `Human`.
 
     Raises:
-        UsageError: the standard input or output is no terminal, or urwid is not installed.
+        UsageError: the standard input or output is not a terminal, or urwid is not installed.
 
     Attributes:
-        nothing: what is played where no key was pressed.
-        speed: steps a second at first, one of `SPEEDS`.
+        nothing: the action where no key was pressed.
+        speed: initial steps a second, one of `flagfall.agents.human.key_console.SPEEDS`.
     """
 
-    manner: ClassVar = EVERY_STEP
+    policy: ClassVar = EVERY_STEP
     nothing: ClassVar[Any] = 0
-    speed: ClassVar[int] = USUAL_SPEED
+    speed: ClassVar[int] = DEFAULT_SPEED
 
     def __init__(self, *, keys: Mapping[str, Any] = GAME_KEYS, **options: Any) -> None:
         from flagfall.agents.human.key_screen import key_screen, require_terminal  # noqa: PLC0415 - optional
@@ -108,24 +69,27 @@ class KeyHuman(Human):
 
     def _begin(self) -> None:
         super()._begin()
-        self._shown = Shown()
+        self._frame = Frame()
 
     def open_console(self, tape: Tape) -> AbstractAsyncContextManager[Any]:  # noqa: ARG002 - no bytes, no tape
-        """The terminal: a `KeyConsole`."""
+        """Return the context of the terminal, a `KeyConsole`."""
         return self._screen(self.keys, self.speed)
 
-    def see(self, observation: Any) -> Shown:
-        """What to show of an observation.
+    def frame_of(self, observation: Any) -> Frame:
+        """Return what to show of an observation.
+
+        Args:
+            observation: of any task.
 
         Raises:
-            AgentFault: there is nothing that a human could see, or nothing to be played by these keys.
+            AgentFault: it has nothing that a human could see, or the task is not played by these keys.
         """
         if is_langroom(observation):
             raise AgentFault("crashed", "a human plays LangRoom as human-room")
-        return see(observation)
+        return frame_of(observation)
 
     def play(self, key: str | None) -> Any:
-        """What a key plays; without one, nothing."""
+        """Return the action of a key; `None` is no key, which is the default action."""
         return self.nothing if key is None else self.keys.get(key, self.nothing)
 
     async def _answer(self, seat: AgentSeat) -> bool:
@@ -141,13 +105,13 @@ class KeyHuman(Human):
 
     def _take(self, seat: AgentSeat, turn: Envelope) -> None:
         reward = float(turn.reward or 0)
-        seen = self._shown if turn.observation is None else self.see(turn.observation)
-        self._shown = Shown(
+        seen = self._frame if turn.observation is None else self.frame_of(turn.observation)
+        self._frame = Frame(
             seen.picture,
             seen.text,
-            self._shown.steps + (turn.phase == "act"),
-            self._shown.reward + reward,
-            reward or self._shown.last,
+            self._frame.steps + (turn.phase == "act"),
+            self._frame.reward + reward,
+            reward or self._frame.last,
         )
         if turn.phase == "act":
             self._open = turn.number
@@ -155,17 +119,20 @@ class KeyHuman(Human):
             self._open = None
             seat.reply(None, turn.number)
         console: KeyConsole = cast("Any", self._console)
-        console.show(self._shown)
+        console.show(self._frame)
 
 
-def see(observation: Any) -> Shown:
-    """What can be shown of an observation: a picture, a text, or a mapping with an `image`.
+def frame_of(observation: Any) -> Frame:
+    """Return what can be shown of an observation.
+
+    Args:
+        observation: a picture, a text, or a mapping with an `image`.
 
     Raises:
-        AgentFault: there is nothing that a human could see.
+        AgentFault: it has nothing that a human could see.
     """
     if isinstance(observation, str):
-        return Shown(text=observation)
+        return Frame(text=observation)
     parts = observation if isinstance(observation, Mapping) else {"image": observation}
     picture = parts.get("image")
     if getattr(picture, "ndim", 0) != _PICTURE_DIMENSIONS:
@@ -175,4 +142,4 @@ def see(observation: Any) -> Shown:
             " :observation=text",
         )
     rest = [f"{name} {value}" for name, value in parts.items() if name != "image"]
-    return Shown(picture, "\n".join(rest))
+    return Frame(picture, "\n".join(rest))

@@ -1,4 +1,4 @@
-"""A human in LangRoom: WASD or the arrows walk, the number keys speak words; every key is a step."""
+"""A human in LangRoom: WASD or the arrows walk, number keys and letters speak words; every key is a step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from flagfall.agents.human.keys import KeyHuman, Shown, see
+from flagfall.agents.human.key_console import Frame
+from flagfall.agents.human.keys import KeyHuman, frame_of
 from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom, langroom_action
 from flagfall.errors import AgentFault
 
@@ -28,7 +29,7 @@ _WALKING: Final = {
 }
 
 _SPEAKING: Final = dict(zip("1234567890erty", LANGROOM_WORDS[1:], strict=True))
-"""The number keys for the first ten words, as the public package has it; letters for the others."""
+"""Number keys for the first ten words, as in the public package; letters for the others."""
 
 _LEGEND: Final = "\n".join(
     "  ".join(f"{key} {_SPEAKING[key]}" for key in line) for line in ("12345678", "90erty")
@@ -40,24 +41,24 @@ ROOM_KEYS: Final[Mapping[str, Mapping[str, int]]] = MappingProxyType(
         **{key: langroom_action(word=word) for key, word in _SPEAKING.items()},
     }
 )
-"""What the keys play: a step either walks or speaks. The space bar does neither."""
+"""Actions of the keys: a step either walks or speaks. The space bar does neither."""
 
 TALK_STEPS: Final = 12
-"""How far back one sees what was said."""
+"""Steps of the dialogue that are shown."""
 
 _SILENCE: Final = "."
 
 
 class RoomHuman(KeyHuman):
-    """A human in LangRoom, at a full screen. The room waits for a key, unless it is made to go on by itself.
+    """A human in LangRoom, at a full screen. The room waits for a key, unless a speed is set.
 
-    Below the picture stands what was said lately, the room's words above the human's of the same step.
+    Below the picture stands the last part of the dialogue, the room's words above the human's.
 
     Args:
         options: as for `KeyHuman`.
 
     Raises:
-        UsageError: the standard input or output is no terminal, or urwid is not installed.
+        UsageError: the standard input or output is not a terminal, or urwid is not installed.
     """
 
     nothing: ClassVar[Any] = langroom_action()
@@ -71,22 +72,27 @@ class RoomHuman(KeyHuman):
         self._talk_of_late: deque[tuple[str, str]] = deque(maxlen=TALK_STEPS)
         self._saying = ""
 
-    def see(self, observation: Any) -> Shown:
-        """The picture, and what was said.
+    def frame_of(self, observation: Any) -> Frame:
+        """Return the picture and the last part of the dialogue.
+
+        Args:
+            observation: of LangRoom.
 
         Raises:
-            AgentFault: this is not LangRoom.
+            AgentFault: it is the observation of another task.
         """
         if not is_langroom(observation):
-            raise AgentFault("crashed", "human-room plays LangRoom only; there are human and human-keys, too")
+            raise AgentFault(
+                "crashed", "human-room plays LangRoom only: use human for byte tasks, human-keys for games"
+            )
         number = observation["text"]
         heard = LANGROOM_WORDS[number] if number < len(LANGROOM_WORDS) else f"<{number}>"
         self._talk_of_late.append((heard or _SILENCE, self._saying or _SILENCE))
         self._saying = ""
-        return attrs.evolve(see({"image": observation["image"]}), text=self._text())
+        return attrs.evolve(frame_of({"image": observation["image"]}), text=self._text())
 
     def play(self, key: str | None) -> Any:
-        """What a key plays; what it says is heard together with the room's next word."""
+        """Return the action of a key; its word is shown beside the room's next word."""
         action = super().play(key)
         self._saying = LANGROOM_WORDS[action["talk"]]
         return action

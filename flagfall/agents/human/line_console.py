@@ -1,4 +1,4 @@
-"""A human at a plain terminal, or at a pipe: a few lines of text, a prompt, a line typed."""
+"""A plain terminal or a pipe for a human player: lines of text, a prompt, a typed line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import trio
 from flagfall.agents.human.dialogue import Tape
 
 PROMPT: Final = "> "
-USUAL_COLUMNS: Final = 80
-LEAST_COLUMNS: Final = 40
+DEFAULT_COLUMNS: Final = 80
+MIN_COLUMNS: Final = 40
 
 MAX_LINE_BYTES: Final = 65_536
-"""A longer line is taken in parts: a file without line ends must not fill the memory."""
+"""A longer line is taken in parts, so that a file without line ends does not fill the memory."""
 
 _CHUNK_BYTES: Final = 4_096
 _NUMBERS_CHARS: Final = 17
@@ -28,7 +28,7 @@ class LineInput:
     """Lines from a file descriptor: a terminal, a pipe or a file.
 
     Args:
-        fd: where to read. It is not closed, and not made non-blocking: others may share it.
+        fd: a descriptor to read. It is not closed, and not made non-blocking: other programs may share it.
     """
 
     def __init__(self, fd: int) -> None:
@@ -37,9 +37,9 @@ class LineInput:
         self._ended = False
 
     async def line(self) -> str | None:
-        """The next line without its end; `None` where there are no more.
+        """Return the next line without its end; `None` at the end of the input.
 
-        The event loop goes on meanwhile. If it is cancelled, nothing was taken.
+        The event loop goes on meanwhile. If the call is cancelled, nothing was taken.
         """
         while b"\n" not in self._got and not self._ended and len(self._got) < MAX_LINE_BYTES:
             await self._readable()
@@ -54,7 +54,7 @@ class LineInput:
     def _read(self) -> None:
         try:
             chunk = os.read(self._fd, _CHUNK_BYTES)
-        except BlockingIOError:  # somebody else was faster
+        except BlockingIOError:  # another reader was faster
             return
         except OSError:  # the terminal is gone
             chunk = b""
@@ -71,12 +71,12 @@ class LineInput:
 
 
 class LineConsole:
-    """Shows the tape and a prompt whenever the human is asked; nothing in between.
+    """A console that shows the tape with each prompt, and nothing in between.
 
     Args:
-        tape: what to show.
-        fd: where lines are typed; by default the standard input.
-        output: where to show; by default the standard output.
+        tape: the dialogue to show.
+        fd: descriptor where lines are typed; by default the standard input.
+        output: by default the standard output.
     """
 
     step_seconds: Final = 0.0
@@ -97,32 +97,34 @@ class LineConsole:
             self._write(self._picture())
 
     async def ask(self, *, wanted: bool) -> str | None:  # noqa: ARG002 - it always is
-        """Show where things stand and wait for a line; see `flagfall.agents.human.player.Console`."""
+        """Show the tape and wait for a line; see `flagfall.agents.human.player.Console`."""
         self._write(self._picture() + PROMPT)
         line = await self._input.line()
-        if not os.isatty(self._fd):  # a terminal shows what is typed; a transcript must, too
+        if not os.isatty(self._fd):  # a terminal echoes what is typed; a transcript needs it, too
             self._write((line or "") + "\n")
         elif line is None:
             self._write("\n")
         return line
 
     def typed(self) -> str | None:
-        """Nothing: lines are read only when one was asked for."""
+        """Return `None`: lines are read only after a prompt."""
         return None
 
-    def tell(self, *, skipping: int) -> None:
-        """Nothing: the lines come with the next question."""
+    def refresh(self, *, skipping: int) -> None:
+        """Do nothing: the tape is shown with the next prompt."""
 
     def _picture(self) -> str:
         missed, self._missed = self._tape.missed - self._missed, self._tape.missed
-        note = f"late: a space was said in {missed} {'turn' if missed == 1 else 'turns'}\n" if missed else ""
+        note = (
+            f"late: a space was played in {missed} {'turn' if missed == 1 else 'turns'}\n" if missed else ""
+        )
         return note + picture(self._tape, self._columns())
 
     def _columns(self) -> int:
         try:
-            return max(LEAST_COLUMNS, os.get_terminal_size(self._output.fileno()).columns)
+            return max(MIN_COLUMNS, os.get_terminal_size(self._output.fileno()).columns)
         except (OSError, ValueError):
-            return USUAL_COLUMNS
+            return DEFAULT_COLUMNS
 
     def _write(self, text: str) -> None:
         encoding = self._output.encoding or "utf-8"
@@ -131,7 +133,12 @@ class LineConsole:
 
 
 def picture(tape: Tape, columns: int) -> str:
-    """A rule, then the teacher's line, the learner's and the rewards', aligned by step."""
+    """Return the end of the tape as text: a rule, then teacher, learner and rewards, aligned by step.
+
+    Args:
+        tape: the dialogue.
+        columns: width of the terminal, in characters.
+    """
     room = columns - _NUMBERS_CHARS
     heard, said, marks = tape.newest(room)
     lines = [

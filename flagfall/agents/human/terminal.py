@@ -1,7 +1,7 @@
-"""Keys at a screen of urwid's, read by a task in the event loop of the match.
+"""Keys pressed at a screen of urwid, read by a task in the event loop of the match.
 
-urwid's own trio loop would put an instrument on every step of the whole event loop, and draw only when that
-has nothing to do, which in a match may be never.
+urwid's own trio loop would put an instrument on every step of the whole event loop, and would draw only when
+the loop is idle, which in a match may be never.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from typing import Any, Final, Protocol
 import trio
 
 EMPTY_READS: Final = 100
-"""A terminal that is readable so often in a row, and gives nothing, is gone."""
+"""A terminal that is readable this many times in a row without a key is gone."""
 
 
 class KeyTaker(Protocol):
-    """What keys are for."""
+    """Receiver of keys."""
 
     def press(self, key: Any) -> None:
-        """Take a key, by urwid's name for it, or whatever else urwid gives."""
+        """Take a key by urwid's name for it, or another event of urwid."""
 
     def hang_up(self) -> None:
         """Take note that the terminal is gone."""
 
     def draw(self) -> None:
-        """Draw the screen: keys were pressed, or the terminal's size has changed."""
+        """Draw the screen, after keys or a change of the terminal's size."""
 
 
 @asynccontextmanager
 async def at_screen(screen: Any, taker: KeyTaker) -> AsyncIterator[None]:
-    """The terminal, with a listener at it; when the context ends, it is as it was.
+    """Start a screen and read its keys; when the context ends, the terminal is as before.
 
     Args:
-        screen: a raw one of urwid's, not started yet.
-        taker: gets what is pressed.
+        screen: a raw screen of urwid, not started yet.
+        taker: receives the keys.
     """
     screen.set_input_timeouts(max_wait=0, complete_wait=0.02, resize_wait=0)
     with screen.start():
@@ -51,7 +51,7 @@ async def at_screen(screen: Any, taker: KeyTaker) -> AsyncIterator[None]:
 
 
 async def _listen(source: Any, screen: Any, taker: KeyTaker) -> None:
-    """Hand over keys, and changes of the terminal's size, whenever this has some."""
+    """Pass on the keys and the changes of size that a source of input has."""
     empty = 0
     while True:
         await trio.lowlevel.wait_readable(source)

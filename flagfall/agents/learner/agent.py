@@ -1,15 +1,15 @@
-"""`LearningAgent`: a byte agent that learns what is asked of it, from bytes and rewards alone.
+"""`LearningAgent`: a byte agent that learns tasks from bytes and rewards alone.
 
-It is not told which task it plays, nor where one ends and the next begins. Three parts do the work:
+It gets no name of a task, and no sign of where one ends and the next begins. It has three parts:
 
-- `learner_turns`: when is it my turn? Learned by staying silent and watching when silence is punished.
-- `learner_answers`: what do I say? Facts, feedback, programs and guesses, chosen by how they did before.
-- `learner_programs`: small programs that make an answer from the words of a question, found from examples;
-  and `learner_relations`, for questions that have but two answers.
+- `turn_taking`: when to answer. Learned by staying silent and observing when silence is punished.
+- `answers`: the answer to a question. Facts, feedback, programs and guesses compete by how they did before.
+- `programs`: small programs that make an answer from the words of a question, found from examples; and
+  `relations`, for questions with two possible answers.
 
-This file ties them together, one byte at a time. One *round* is: a text of the teacher, which ends with a
-question; the answer, while the teacher is silent; a reward, with the first byte of the next text; and, in the
-beginning of that text, perhaps feedback.
+This module connects them, one byte at a time. One *round* is: a text of the teacher, which ends with a
+question; the answer, while the teacher is silent; a reward, with the first byte of the next text; and
+possibly feedback, at the beginning of that text.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.hosting import Briefing
 
 _CLOSE_EVERY: Final = 4
-"""An answer that is not taken for complete is closed again every so many bytes."""
+"""An answer that the teacher does not take as complete is closed again after this many bytes."""
 
 _LONGEST_ANSWER: Final = 4096
-"""Bytes of an answer that are remembered: a world may go silent for good."""
+"""Bytes of an answer that are kept: a world may be silent forever."""
 
 
 @attrs.frozen
 class _Round:
-    """A question that was answered, and what the answer earned."""
+    """A question, the answer that was given, and its reward."""
 
     question: bytes
     said: bytes
@@ -43,13 +43,17 @@ class _Round:
 
 
 class LearningAgent:
-    """Learns when to speak and what to say, from bytes and rewards alone."""
+    """Byte agent that learns when and what to answer, from bytes and rewards alone."""
 
     def __init__(self) -> None:
         self._begin(0)
 
     def start(self, briefing: Briefing) -> None:
-        """Begin anew, with the seed of the match."""
+        """Reset everything learned, and take the seed of the match.
+
+        Args:
+            briefing: of the match.
+        """
         self._begin(briefing.seed)
 
     def _begin(self, seed: int) -> None:
@@ -63,7 +67,12 @@ class LearningAgent:
         self._last: _Round | None = None
 
     def reply(self, byte: int, reward: float) -> int:
-        """The next byte to say; a space is silence."""
+        """Return the next byte; a space is silence.
+
+        Args:
+            byte: of the teacher.
+            reward: of the step before.
+        """
         if self._speaking:
             if byte == SILENCE and not reward:
                 return self._say()
@@ -76,18 +85,18 @@ class LearningAgent:
         return SILENCE
 
     def _take_turn(self) -> None:
-        """The teacher waits: learn from what it said about the last answer, then find the next one."""
+        """Begin an answer: learn from the feedback on the last one, then find the next one."""
         feedback, self._question = self._ear.split()
         self._closing = closing = self._ear.closing()
         last, self._last = self._last, None
         if last is not None and last.reward <= 0 and feedback:
-            self._answers.told(last.question, feedback, closing)
+            self._answers.take_feedback(last.question, feedback, closing)
         self._answer = self._answers.answer(self._question, closing)
         self._speaking = True
         self._said.clear()
 
     def _say(self) -> int:
-        """The next byte of the answer; beyond its end, close it and wait, again and again."""
+        """Return the next byte of the answer; beyond its end, close it and wait, repeatedly."""
         at = len(self._said)
         if at < len(self._answer):
             byte = self._answer[at]
@@ -98,9 +107,9 @@ class LearningAgent:
         return byte
 
     def _finish(self, reward: float) -> None:
-        """The answer is over, since the teacher speaks again or has paid for it."""
+        """End the answer: the teacher speaks again, or has given a reward."""
         self._speaking = False
-        # What was added to an answer that seemed too short may have made it right, but not wrong.
+        # What was added to an answer that seemed too short can have made it right, but not wrong.
         said = bytes(self._said if reward > 0 else self._said[: len(self._answer)])
         self._ear.judged(reward)
         self._answers.judged(self._question, said, reward, self._closing)
@@ -108,9 +117,9 @@ class LearningAgent:
         self._ear.text.clear()
 
     def _hear_silence_judged(self, reward: float) -> None:
-        """A reward though nobody spoke: silence was the answer, so the text was over.
+        """Learn from a reward for silence: the text was over.
 
-        A good one in the middle of a text, after an answer that earned nothing, is for that answer.
+        A positive reward in the middle of a text, after an answer without a reward, is for that answer.
         """
         ear, last = self._ear, self._last
         self._last = None

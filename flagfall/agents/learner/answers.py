@@ -1,16 +1,16 @@
-"""What to answer: remembered facts, what feedback told, programs for sentences, and guesses.
+"""Choice of an answer: known facts, feedback, programs for sentences, and guesses.
 
-Several ways to an answer compete, the surest first:
+The ways to an answer, the most reliable first:
 
 1. a fact: this answer to this question was rewarded before;
-2. what the feedback told when the question was last answered wrongly;
-3. for questions that have but two answers, the one that suits their words (`learner_relations`); for others,
-   a program that worked for questions of this shape (`learner_programs`);
-4. for questions of a single character, the guess whose kind was right most often: say the character itself,
-   say what was right for another question, or try something new.
+2. the feedback after the last wrong answer to the question;
+3. for questions with two possible answers, the one that fits their words (`relations`); for others, a program
+   that worked for questions of this shape (`programs`);
+4. for questions of a single character, the kind of guess that was right most often: the character itself, the
+   right answer to another question, or a new character.
 
-A fact that is refuted shows that the rules have changed: then all facts are forgotten, but not what kinds of
-guesses, programs and feedback are worth, so that the next set of rules is learned sooner.
+A fact that is refuted means that the rules have changed: then all facts are dropped, but not the scores of
+guesses, programs and readings of feedback, so that the next rules are learned faster.
 """
 
 from __future__ import annotations
@@ -28,59 +28,59 @@ from flagfall.agents.learner.programs import ProgramLibrary, Sentence
 from flagfall.agents.learner.relations import Relations
 
 _MOST_FACTS: Final = 4096
-"""Questions remembered; then the oldest is forgotten."""
+"""Questions that are kept; beyond it, the oldest is dropped."""
 
 _MOST_SYMBOLS: Final = 16
-"""Characters heard or rewarded lately, from which a new guess is taken first."""
+"""Characters recently heard or rewarded, from which a new guess is taken first."""
 
 _PRINTABLE: Final = tuple(bytes([code]) for code in range(0x20, 0x7F))
 
 _LONGEST_END: Final = 4
-"""How long the end of a feedback is at most that may be the answer, with noise before it."""
+"""Maximum length of the end of a feedback that may be the answer, with noise before it."""
 
 _RECENT: Final = 6
-"""Feedback texts that are compared for what they have in common."""
+"""Feedback texts that are compared for a common beginning."""
 
 _FORGETTING: Final = 0.2
-"""How much the newest outcome weighs against all that went before it."""
+"""Weight of the newest outcome against all before it."""
 
 _DOUBT: Final = 0.02
-"""How much each wrong answer weighs against what is thought of the ways to read feedback."""
+"""Weight of each wrong answer against the scores of the ways to read feedback."""
 
 _UNKNOWN: Final = 0.5
-"""The score of a way of which nothing is known."""
+"""Score of a way without outcomes."""
 
 _ABOUT: Final = 0.2
-"""Ways whose scores differ by less do about as well."""
+"""Difference below which two scores count as equal."""
 
 
 class Scores:
-    """How well each way has done lately, from 0 to 1.
+    """Recent success of each way, from 0 to 1.
 
     Args:
-        ways: their names, with what to expect of them at first.
+        ways: their names, with their initial scores.
     """
 
     def __init__(self, ways: dict[str, float]) -> None:
         self.expected = ways
 
     def update(self, way: str, right: bool) -> None:
-        """One more outcome."""
+        """Take the outcome of a way."""
         self.expected[way] += _FORGETTING * (right - self.expected[way])
 
     def doubt(self) -> None:
-        """Move a little towards not knowing, so that what is not confirmed is given up some day."""
+        """Move all scores a little towards the initial one, so that a way without success is given up."""
         for way, expected in self.expected.items():
             self.expected[way] += _DOUBT * (_UNKNOWN - expected)
 
 
 @attrs.define(eq=False)
 class Fact:
-    """What is known of one question.
+    """Knowledge about one question.
 
     Attributes:
         right: the answer that was rewarded.
-        feedback: what was said after the last wrong answer.
+        feedback: the text after the last wrong answer.
         wrong: answers that were punished.
     """
 
@@ -90,11 +90,11 @@ class Fact:
 
 
 class FeedbackReader:
-    """Finds the right answer in what is said after a wrong one.
+    """Reader of the right answer in the feedback after a wrong one.
 
-    Words with which all such texts begin (`wrong! `) tell nothing and are left out. Of what remains, all may
-    be the answer, or only its end, if there is noise before it. Which it is shows when the same question is
-    asked again: the answer to it is still the same, the noise is not.
+    Words with which all such texts begin (`wrong! `) are left out. Of the rest, all may be the answer, or
+    only its end, with noise before it. This is decided when the same question comes again: its answer is
+    still the same, the noise is not.
     """
 
     def __init__(self) -> None:
@@ -104,9 +104,9 @@ class FeedbackReader:
         self._label = b""
 
     def read(self, feedback: bytes, closing: bytes) -> bytes:
-        """What it takes for the answer: of ways that do about as well, the one that takes most.
+        """Return the answer in a feedback: of the ways with about the best score, the one that takes most.
 
-        Nothing that comes after what closes an answer is a part of it.
+        What comes after the byte that closes an answer is not a part of it.
         """
         expected = self._scores.expected
         good_enough = max(expected.values()) - _ABOUT
@@ -115,7 +115,7 @@ class FeedbackReader:
         return answer + closed
 
     def heard(self, feedback: bytes) -> None:
-        """Take note of a text, for what they have in common; and that it took a wrong answer to hear it."""
+        """Take a feedback text, for the common beginning, and for the wrong answer before it."""
         self._scores.doubt()
         self._recent.append(feedback)
         texts = [text.split()[:-1] for text in dict.fromkeys(self._recent)]  # the last word is no label
@@ -126,18 +126,18 @@ class FeedbackReader:
             self._label = b""
 
     def check(self, feedback: bytes, answer: bytes) -> None:
-        """The answer that this text told is known now."""
+        """Score the ways to read a feedback whose right answer is known now."""
         for way in self._scores.expected:
             self._scores.update(way, self._ending(feedback, way) == answer)
 
     def refute(self, feedback: bytes, answer: bytes) -> None:
-        """This was not the answer that the text told."""
+        """Score the ways by which a feedback gave a wrong answer."""
         for way in self._scores.expected:
             if self._ending(feedback, way) == answer:
                 self._scores.update(way, right=False)
 
     def compare(self, earlier: bytes, later: bytes) -> None:
-        """Both texts told the same answer."""
+        """Score the ways by two feedback texts with the same answer."""
         for way in self._scores.expected:
             self._scores.update(way, self._ending(earlier, way) == self._ending(later, way))
 
@@ -147,7 +147,7 @@ class FeedbackReader:
 
 
 class Guesses:
-    """Guesses at the answer to a single character, where nothing tells."""
+    """Guesses at the answer to a single character."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -159,12 +159,12 @@ class Guesses:
         self._failures: Counter[bytes] = Counter()
 
     def guess(self, question: bytes, wrong: set[bytes], taken: set[bytes]) -> bytes:
-        """The best guess.
+        """Return the best guess.
 
         Args:
             question: one character.
-            wrong: what is no answer to it.
-            taken: what is the answer to other questions.
+            wrong: known wrong answers to it.
+            taken: right answers to other questions.
         """
         self._notice(question)
         self._kind = kind = _kind(question)
@@ -183,7 +183,7 @@ class Guesses:
             del self._symbols[next(iter(self._symbols))]
 
     def _new(self, wrong: set[bytes], taken: set[bytes]) -> bytes | None:
-        """The character heard lately that failed least; of equals the newest."""
+        """Return the recently heard character that failed least; of equals the newest."""
         options = [symbol for symbol in self._symbols if symbol not in wrong]
         options = [symbol for symbol in options if symbol not in taken] or options
         if options:
@@ -192,7 +192,7 @@ class Guesses:
         return self._random.choice(unheard) if unheard else None
 
     def judged(self, said: bytes, right: bool) -> None:
-        """The guess was right, or not: so were all ways that led to it."""
+        """Take the outcome of a guess, for all ways that led to it."""
         scores = self._scores[self._kind]
         for way, offered in self._offered.items():
             if offered is not None and (right or offered == said):
@@ -211,10 +211,10 @@ def _kind(symbol: bytes) -> str:
 
 
 class Answers:
-    """Answers questions, and learns from what they earn and what is said about them.
+    """Answers to questions, learned from rewards and feedback.
 
     Args:
-        random: decides where nothing else does.
+        random: for guesses between equals.
     """
 
     def __init__(self, random: Random) -> None:
@@ -226,11 +226,11 @@ class Answers:
         self._guessed = False
 
     def answer(self, question: bytes, closing: bytes) -> bytes:
-        """The best answer.
+        """Return the best answer.
 
         Args:
-            question: without what ends it.
-            closing: what may have to end the answer.
+            question: without the byte that ends it.
+            closing: the byte that may have to end the answer.
         """
         self._guessed = False
         fact = self._facts.get(question)
@@ -250,7 +250,14 @@ class Answers:
         return closing if made is None else made + closing
 
     def judged(self, question: bytes, said: bytes, reward: float, closing: bytes) -> None:
-        """What was said to the question earned this much."""
+        """Learn from the reward for an answer.
+
+        Args:
+            question: without the byte that ends it.
+            said: the answer.
+            reward: for it.
+            closing: the byte that may have to end an answer.
+        """
         if self._guessed:
             self._guesses.judged(said, reward > 0)
         fact = self._facts.get(question)
@@ -272,8 +279,14 @@ class Answers:
             if (sentence := Sentence.parse(question)) is not None:
                 self._programs.refute(sentence, said.removesuffix(closing))
 
-    def told(self, question: bytes, feedback: bytes, closing: bytes) -> None:
-        """What was said after a wrong answer to the question."""
+    def take_feedback(self, question: bytes, feedback: bytes, closing: bytes) -> None:
+        """Learn from the feedback after a wrong answer.
+
+        Args:
+            question: that was answered wrongly.
+            feedback: the text after it.
+            closing: the byte that may have to end an answer.
+        """
         self._reader.heard(feedback)
         fact = self._facts.get(question) or self._remember(question)
         if fact.feedback:
@@ -289,7 +302,7 @@ class Answers:
         return fact
 
     def _learn(self, question: bytes, answer: bytes, closing: bytes) -> None:
-        """Sentences teach more than what to answer to the same one."""
+        """Learn programs and relations from the answer to a sentence."""
         if (sentence := Sentence.parse(question)) is None:
             return
         answer = answer.removesuffix(closing)

@@ -1,11 +1,11 @@
-"""How an answer is made from the words of a question: small programs, found from examples.
+"""Small programs that make an answer from the words of a question, found from examples.
 
-`say: ab say: cd reverse:` -> `cd ab`. Words that end with a colon are taken for commands, the others for
-*slots*, counted from the end. A program makes an answer from slots: one of them, some of them joined, one
-spelled, two of them mixed, ... There are a few hundred programs for a question; those that explain an example
-are kept and counted, and the one that was right most often is used. Questions with the same commands and as
-many slots (the same *shape*) share their programs; where no program serves a whole shape, a word in one slot
-tells what to do (`a and b`, `a or b`). Programs that served other shapes well are tried first.
+`say: ab say: cd reverse:` -> `cd ab`. Words that end with a colon are commands, the others are *slots*,
+counted from the end. A program makes an answer from slots: one of them, some of them joined, one spelled, two
+of them mixed, and so on. There are a few hundred programs for a question; those that explain an example are
+kept and counted, and the one that was right most often is used. Questions with the same commands and the same
+number of slots (the same *shape*) share their programs; where no program serves a whole shape, a word in one
+slot decides (`a and b`, `a or b`). Programs that served other shapes well are tried first.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ import attrs
 
 Slots: TypeAlias = list[bytes]
 Program: TypeAlias = tuple[str, int, int]
-"""The name of an operation, and two whole numbers that say on what."""
+"""The name of an operation, and two integers that select its slots."""
 
 Key: TypeAlias = tuple[object, ...]
 
 _MOST_SLOTS: Final = 10
-"""Longer questions are not taken apart: the number of programs grows with the square."""
+"""Maximum number of slots: the number of programs grows with its square."""
 
 _MOST_KEPT: Final = 24
-"""Programs kept for a shape."""
+"""Programs that are kept for a shape."""
 
 _MOST_SHAPES: Final = 2048
-"""Shapes remembered; then all are forgotten, since so many are no language that can be learned here."""
+"""Shapes that are kept; beyond it, all are dropped: this is not a language that can be learned here."""
 
 _SERVES: Final = 0.7
-"""What share of a shape's questions its best program must answer, lest single words be looked at."""
+"""Share of a shape's questions below which its best program is not enough, and single words decide."""
 
 
 @attrs.frozen
 class Sentence:
-    """A question, taken apart.
+    """A question in its parts.
 
     Attributes:
         shape: its commands, with a star for every other word.
@@ -55,10 +55,10 @@ class Sentence:
 
     @classmethod
     def parse(cls, question: bytes) -> Sentence | None:
-        """The question taken apart; `None` if it has less than two words, or very many."""
+        """Return the parts of a question; `None` if it has less than two words, or too many."""
         words = question.split()
         slots = [word.rstrip(b";") for word in words if not word.endswith(b":")]
-        if len(words) < 2 or not 0 < len(slots) <= _MOST_SLOTS:  # noqa: PLR2004 - see above
+        if len(words) < 2 or not 0 < len(slots) <= _MOST_SLOTS:  # noqa: PLR2004 - a command and a slot
             return None
         shape = tuple(word if word.endswith(b":") else b"*" for word in words)
         return cls(shape, slots, question.partition(b": ")[2])
@@ -116,12 +116,12 @@ _LAST: Final[Mapping[str, Callable[[Slots], bytes | None]]] = MappingProxyType(
 
 
 def _squeezed(text: bytes) -> bytes:
-    """Runs of spaces become one; those in front go."""
+    """Replace runs of spaces by one, and remove those in front."""
     return b" ".join(text.split()) + (b" " if text.endswith(b" ") else b"")
 
 
 def _programs(sentence: Sentence) -> Iterator[Program]:
-    """Every program that can be tried on a sentence, simple ones first."""
+    """Yield every program that fits a sentence, simple ones first."""
     count = len(sentence.slots)
     for name in _WHOLE:
         yield name, 0, 0
@@ -137,7 +137,7 @@ def _programs(sentence: Sentence) -> Iterator[Program]:
 
 
 def _execute(program: Program, sentence: Sentence) -> bytes | None:
-    """What a program makes of a sentence; `None` if it makes nothing of it."""
+    """Return the answer of a program to a sentence; `None` where it has none."""
     name, first, second = program
     slots = sentence.slots
     if name in _WHOLE:
@@ -153,7 +153,7 @@ def _execute(program: Program, sentence: Sentence) -> bytes | None:
 
 @attrs.define(eq=False)
 class _Record:
-    """How often a program was right about a shape, and wrong."""
+    """Counts of right and wrong answers of a program for a shape."""
 
     right: int = 0
     wrong: int = 0
@@ -164,14 +164,14 @@ class _Record:
 
 
 class ProgramLibrary:
-    """What programs are known, and how well each serves which questions."""
+    """Known programs, and their record for each shape of question."""
 
     def __init__(self) -> None:
         self._known: dict[Key, dict[Program, _Record]] = {}
         self._served: Counter[Program] = Counter()
 
     def answer(self, sentence: Sentence) -> bytes | None:
-        """What the best program says; `None` where none is known."""
+        """Return the answer of the best program; `None` where none is known."""
         best: tuple[float, int] = (0.0, 0)
         answer = None
         for key in self._keys(sentence):
@@ -182,27 +182,27 @@ class ProgramLibrary:
         return answer if answer is not None else self._borrowed(sentence)
 
     def _borrowed(self, sentence: Sentence) -> bytes | None:
-        """What the program says that served best elsewhere."""
+        """Return the answer of the program that served best for other shapes."""
         for program, _ in self._served.most_common(3):
             if (said := _execute(program, sentence)) is not None:
                 return said
         return None
 
     def learn(self, sentence: Sentence, answer: bytes) -> None:
-        """This is the right answer to that."""
+        """Learn from the right answer to a sentence."""
         if len(self._known) > _MOST_SHAPES:
             self._known.clear()
         for key in self._keys(sentence):
             self._learn(key, sentence, answer)
 
     def refute(self, sentence: Sentence, answer: bytes) -> None:
-        """This is a wrong answer to that."""
+        """Learn from a wrong answer to a sentence."""
         for key in self._keys(sentence):
             for program, record in self._known.get(key, {}).items():
                 record.wrong += _execute(program, sentence) == answer
 
     def _keys(self, sentence: Sentence) -> Iterator[Key]:
-        """What its programs are filed under: its shape, and each of its words where that is not enough."""
+        """Yield the keys of a sentence's programs: its shape, and its words where that is not enough."""
         shape = sentence.shape
         yield shape
         records = self._known.get(shape)
@@ -224,7 +224,7 @@ class ProgramLibrary:
             self._search(records, sentence, answer)
 
     def _search(self, records: dict[Program, _Record], sentence: Sentence, answer: bytes) -> None:
-        """Find programs that explain an example which none of the known ones does."""
+        """Find programs for an example that no known one explains."""
         found = [p for p in _programs(sentence) if p not in records and _execute(p, sentence) == answer]
         missed = max((r.right + r.wrong for r in records.values()), default=1) - 1
         found.sort(key=self._served.__getitem__, reverse=True)  # stable: the simpler of equals first

@@ -1,9 +1,9 @@
-"""Questions with two answers, such as `true` and `false`: which does a question's last word call for?
+"""Answers to questions with two possible answers, such as `true` and `false`.
 
-No program can make such an answer from the question's words; it depends on how they relate. So a question is
-reduced to a few relations between its last word and the others (does it contain them, is it made of them?),
-and what was right for questions with the same relations is remembered. Nothing is known beforehand of what
-any word means: that `anything` allows more and `not` forbids shows in the answers that go with them.
+No program can make such an answer from the words of the question; it depends on relations among them. So a
+question is reduced to a few relations between its last word and the others (containment, and whether it is
+made of them), and the right answers for questions with the same relations are counted. No word has a given
+meaning: that `anything` allows more and `not` forbids is learned from the answers.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from flagfall.agents.learner.programs import Sentence
 Features: TypeAlias = tuple[object, ...]
 
 _ANSWERS: Final = 2
-"""How many answers there may be."""
+"""Number of possible answers."""
 
 _RECENT: Final = 32
-"""How many questions tell how many answers there are."""
+"""Recent questions from which the number of possible answers is estimated."""
 
 _ENOUGH: Final = 4
-"""How many of them it takes at least."""
+"""Minimum number of those questions."""
 
 _NEARLY_ALL: Final = 0.9
-"""The share of them that two answers must have; the others may be misheard."""
+"""Minimum share of the two most frequent answers; the others may be errors."""
 
 _MOST_KNOWN: Final = 4096
-"""Kinds of questions remembered; then all are forgotten."""
+"""Kinds of questions that are kept; beyond it, all are dropped."""
 
 
 def relate(sentence: Sentence) -> Features:
-    """How the last word relates to the others.
+    """Return the relations of the last word to the others.
 
     Words written like the last one (in capitals, or not) are parts that it may contain; the others are
     *particles*, and a part is known by the particle before it. For the parts after each particle: does the
@@ -59,7 +59,7 @@ def relate(sentence: Sentence) -> Features:
 
 
 def _is_made_of(word: bytes, parts: list[bytes]) -> bool:
-    """Whether every byte of the word lies in one of the parts; they may overlap."""
+    """Return whether every byte of the word lies in one of the parts, which may overlap."""
     covered: set[int] = set()
     for part in parts:
         at = word.find(part)
@@ -70,14 +70,17 @@ def _is_made_of(word: bytes, parts: list[bytes]) -> bool:
 
 
 class Relations:
-    """Remembers which of two answers goes with which relations."""
+    """Counts of the right answers for each set of relations."""
 
     def __init__(self) -> None:
         self._recent: dict[Features, deque[bytes]] = {}
         self._right: dict[Features, Counter[bytes]] = {}
 
     def answer(self, sentence: Sentence) -> bytes | None:
-        """What was right for the same relations, or most often; `None` if there are more than two answers."""
+        """Return the answer that was right for the same relations, or most often.
+
+        `None` where there are more than two possible answers.
+        """
         commands = _commands(sentence)
         recent = self._recent.get(commands, ())
         if len(recent) < _ENOUGH:
@@ -89,7 +92,7 @@ class Relations:
         return max(usual, key=lambda answer: (known[answer[0]], answer[1]))[0]
 
     def learn(self, sentence: Sentence, answer: bytes) -> None:
-        """This is the right answer to that."""
+        """Take the right answer to a question."""
         if max(len(self._right), len(self._recent)) > _MOST_KNOWN:
             self._right.clear()
             self._recent.clear()

@@ -1,14 +1,14 @@
-"""When to speak: where the teacher's text ends and what in it is the question, learned by listening.
+"""Turn-taking: where the teacher's text ends and which part of it is the question, learned by listening.
 
-A teacher says feedback and the next question in one stream and punishes whoever talks into it. So whose turn
-it is must be known *before* the teacher falls silent. The idea:
+A teacher sends feedback and the next question in one stream and punishes interruptions. So the learner must
+know that it is its turn *before* the teacher is silent. The algorithm:
 
-1. Stay silent. If a silent reply is punished, it was taken for an answer: the text was over. If the teacher
-   stays silent for long, the text was over, too. Either way one whole text is known.
-2. After a few texts choose the simplest `TurnRule` that says of every one of them "it ends here, and not
-   before", and speak whenever it says so.
-3. A text that ends where the rule did not expect it is one more example: choose again. Much failure is a
-   reason for doubt: listen again, and less and less often if listening confirms the rule.
+1. Stay silent. If silence is punished, it was taken as an answer: the text was over. If the teacher is silent
+   for long, the text was over, too. Either way one whole text is known.
+2. After a few texts choose the simplest `TurnRule` under which each of them ends at its last byte, and not
+   before; answer whenever that rule finds an end.
+3. A text that ends where the rule did not expect it is one more example: choose again. After many failures
+   listen again, and less often each time that listening confirms the rule.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from flagfall.kernel.channels.codecs import SILENCE
 _FULL_STOP: Final = b"."
 
 _SEPARATORS: Final = b";|\n/!?,:"
-"""What may stand between feedback and question, what divides texts most sharply first."""
+"""Possible separators of feedback and question, the most distinctive first."""
 
 _ENOUGH: Final = 3
-"""Texts to be heard before a rule is chosen."""
+"""Texts that are heard before a rule is chosen."""
 
 _WINDOW: Final = 8
-"""Texts remembered."""
+"""Texts kept as examples."""
 
 _LONG_SILENCE: Final = b" " * 10
-"""Spaces in a row after which a text must be over; shorter gaps are taken for a part of it."""
+"""Spaces in a row that end a text; shorter gaps are taken as parts of it."""
 
 _FIRST_DOUBT: Final = 8
-"""Failures, less half of the successes, that make it listen again; doubled if that changes nothing."""
+"""Failures, less half of the successes, after which it listens again; doubled if that changes nothing."""
 
 _LAST_DOUBT: Final = 512
 
 _LONGEST_TEXT: Final = 4096
-"""Bytes without an end, after which it begins anew: questions are shorter by far."""
+"""Bytes without an end after which a text is dropped: questions are much shorter."""
 
 
 @attrs.frozen
 class TurnRule:
-    """Feedback and a separator, if there is one, then the question.
+    """Form of a text: feedback and a separator, if there is one, then the question.
 
     Attributes:
         separator: the byte after which the question begins; `None` where nothing marks it.
@@ -61,7 +61,7 @@ class TurnRule:
     length: int = 0
 
     def ends(self, text: bytes | bytearray) -> bool:
-        """Whether the text is over with its last byte, if it was not before."""
+        """Return whether a text that did not end before ends with its last byte."""
         if self.ending is not None and text[-1] != self.ending:
             return False
         start = 0
@@ -72,11 +72,11 @@ class TurnRule:
         return self.ending is not None or len(text) - start == self.length
 
     def explains(self, text: bytes) -> bool:
-        """Whether the text is over with its last byte, and not before."""
+        """Return whether a text ends with its last byte, and not before."""
         return self.ends(text) and not any(self.ends(text[:n]) for n in range(1, len(text)))
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Feedback and question, without the separator."""
+        """Return feedback and question, without the separator."""
         if self.separator is not None:
             feedback, _, question = text.partition(bytes([self.separator]))
             return feedback, question
@@ -86,12 +86,12 @@ class TurnRule:
 
 
 def fit(texts: Sequence[bytes]) -> TurnRule | None:
-    """The simplest rule that explains all the texts."""
+    """Return the simplest rule that explains all texts; `None` where there is none."""
     return next((rule for rule in _candidates(texts[-1]) if all(map(rule.explains, texts))), None)
 
 
 def _candidates(text: bytes) -> Iterator[TurnRule]:
-    """All rules that explain a text, the simplest first."""
+    """Yield the rules that explain a text, the simplest first."""
     if len(text) == 1:
         yield TurnRule(length=1)
     ending = text[-1] if _is_mark(text[-1]) else None
@@ -111,11 +111,11 @@ def _is_mark(byte: int) -> bool:
 
 
 class Ear:
-    """Hears texts and says when they are over.
+    """Listener that collects texts and finds their ends.
 
     Attributes:
-        text: what the teacher has said in its present text.
-        rule: what is believed; `None` while it only listens.
+        text: bytes of the current text.
+        rule: the current rule; `None` while it only listens.
     """
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Ear:
         self._doubted: TurnRule | None = None
 
     def hear(self, byte: int) -> bool:
-        """Take in one byte; whether it is the learner's turn now."""
+        """Take a byte of the teacher, and return whether it is the learner's turn now."""
         text = self.text
         text.append(byte)
         rule = self.rule
@@ -144,7 +144,7 @@ class Ear:
         return False
 
     def silence_was_judged(self) -> bool:
-        """The text was over, though nobody spoke; whether there is a rule now."""
+        """Learn that the text was over while both were silent, and return whether there is a rule now."""
         if not self.text:
             return False
         self._surprised()
@@ -167,12 +167,12 @@ class Ear:
             self._doubt = 0.0
 
     def rewarded_late(self) -> None:
-        """A reward came while the teacher spoke: what it says from now on is no feedback."""
+        """Take note of a reward in the middle of a text: what follows is not feedback."""
         self.text.clear()
         self._after_reward = True
 
     def split(self) -> tuple[bytes, bytes]:
-        """The feedback and the question in the text, which is over."""
+        """Return the feedback and the question in the text, which is over."""
         text, rule = self.whole_text(), self.rule
         if rule is None:
             return b"", text
@@ -184,7 +184,7 @@ class Ear:
         return feedback.rstrip(b" "), question if rule.ending is None else question[:-1]
 
     def closing(self) -> bytes:
-        """What may have to end an answer: what ends the question, or a full stop where nothing does."""
+        """Return the byte that may have to end an answer: that of the question, or a full stop."""
         if self.rule is not None:
             ending = self.rule.ending
         else:
@@ -193,11 +193,11 @@ class Ear:
         return _FULL_STOP if ending is None else bytes([ending])
 
     def whole_text(self) -> bytes:
-        """What the teacher has said, without the silence at its end (a single space may be a question)."""
+        """Return the text without the silence at its end (a single space may be a question)."""
         return bytes(self.text).rstrip(b" ") or bytes(self.text[:1])
 
     def judged(self, reward: float) -> None:
-        """What the learner said in its turn earned this much."""
+        """Learn from the reward for the answer."""
         if reward > 0:
             self._examples.append(self.whole_text())
             self._doubt = max(0.0, self._doubt - 0.5)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NO_ISOLATION", "USUAL_ISOLATION", "Isolation", "IsolationKind"]
+__all__ = ["DEFAULT_ISOLATION", "NO_ISOLATION", "Isolation", "IsolationKind"]
 
 import os
 import typing
@@ -21,7 +21,7 @@ import attrs
 
 from flagfall.agents.process.limits import UNLIMITED, Limits
 from flagfall.agents.process.visible import shown_paths
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 
 IsolationKind: TypeAlias = Literal["none", "process", "sandbox"]
 
@@ -61,12 +61,12 @@ class Isolation:
     readable: tuple[str, ...] = ()
 
     @limits.default
-    def _usual_limits(self) -> Limits:
+    def _default_limits(self) -> Limits:
         return UNLIMITED if self.kind == "none" else Limits()
 
     def __attrs_post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise UsageError(f"isolation {self.kind!r}{nearest(self.kind, KINDS)}")
+            raise UsageError(f"isolation {self.kind!r}{suggest(self.kind, KINDS)}")
         if self.kind == "none" and self.limits != UNLIMITED:
             raise UsageError("isolation none has no limits: take process or sandbox, or leave the limits out")
         if self.limits.cores and (absent := set(self.limits.cores) - _cores()):
@@ -76,7 +76,7 @@ class Isolation:
                 raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
 
     @classmethod
-    def told(
+    def from_options(
         cls,
         kind: IsolationKind | None,
         limits: str | None,
@@ -122,5 +122,5 @@ def _cores() -> set[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
-USUAL_ISOLATION: Final = Isolation()
+DEFAULT_ISOLATION: Final = Isolation()
 NO_ISOLATION: Final = Isolation("none")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.timing.durations import S, format_duration, parse_duration
 
 UNITS: Final[Mapping[str, int]] = MappingProxyType(
@@ -138,7 +138,7 @@ class Limits:
         for word in words if words != ["default"] else ():
             name, equals, value = word.partition("=")
             if name not in _FIELDS or not equals:
-                raise UsageError(f"limits: {word!r}{nearest(name, _FIELDS)}; write such as memory=512MB")
+                raise UsageError(f"limits: {word!r}{suggest(name, _FIELDS)}; write such as memory=512MB")
             if name in said:
                 raise UsageError(f"limits: {name} is set a second time")
             try:

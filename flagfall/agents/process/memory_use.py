@@ -97,7 +97,7 @@ def _in_files(pids: Sequence[int], path: str) -> int:
             if os.stat(inside).st_dev != os.stat(path).st_dev:  # noqa: PTH116 - as above
                 space = os.statvfs(inside)
                 files = space.f_files - space.f_ffree
-            return (space.f_blocks - space.f_bfree) * space.f_frsize + files * ENTRY_BYTES
+                return (space.f_blocks - space.f_bfree) * space.f_frsize + files * ENTRY_BYTES
     return 0
 
 

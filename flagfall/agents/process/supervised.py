@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["LAST_WORDS_SECONDS", "STDERR_BYTES", "Guarded", "open_guarded", "play_guarded", "supervise"]
+__all__ = [
+    "EXIT_GRACE_SECONDS",
+    "STDERR_BYTES",
+    "SupervisedProcess",
+    "open_supervised",
+    "run_supervised",
+    "supervise",
+]
 
 import os
 import resource
@@ -27,12 +34,12 @@ from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandbo
 from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.agents.process.visible import show_hint
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.kernel.channels.pipes import READ_BYTES, BytePipe
+from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NowNs, process_cpu_clock
 from flagfall.timing.durations import S
 
-LAST_WORDS_SECONDS: Final = 0.1
+EXIT_GRACE_SECONDS: Final = 0.1
 """How long a process that broke down has to end by itself, so that its exit code is its own."""
 
 STDERR_BYTES: Final = 8 * 1024
@@ -64,14 +71,14 @@ _RESOURCES: Final = {
 }
 
 
-async def open_guarded(
+async def open_supervised(
     command: Sequence[str],
     isolation: Isolation,
     *,
     shown: Sequence[str] = (),
     stdin: int = subprocess.PIPE,
     stdout: int = subprocess.PIPE,
-) -> Guarded:
+) -> SupervisedProcess:
     """Start a program under a guardian.
 
     Args:
@@ -121,46 +128,48 @@ async def open_guarded(
             report.close_writing()
         if sandbox:
             sandbox.close()
-    return Guarded(process, folder, group, report, tuple(shown) if sandbox else ())
+    return SupervisedProcess(process, folder, group, report, tuple(shown) if sandbox else ())
 
 
-async def play_guarded(
+async def run_supervised(
     command: Sequence[str],
     isolation: Isolation,
     seat: Seat,
-    play: Callable[[Guarded, BytePipe], Awaitable[None]],
+    play: Callable[[SupervisedProcess, PipeStream], Awaitable[None]],
     *,
     shown: Sequence[str] = (),
 ) -> None:
     """Start a program, play with it, and see to it that it is gone afterwards.
 
     Args:
-        command: as for `open_guarded`.
+        command: as for `open_supervised`.
         isolation: likewise.
         seat: where it sits; gets what it wrote to its standard error.
         play: is given the program, and its standard input and output as one pipe.
-        shown: as for `open_guarded`.
+        shown: as for `open_supervised`.
 
     Raises:
-        AgentFault: as `play` raised it, with what the program said last.
+        AgentFault: as `play` raised it, with the end of what the program wrote to its standard error.
         HostFault: as `play` raised it, or the program could not be started.
         UsageError: a sandbox is asked for, and there can be none.
     """
-    guarded = await open_guarded(command, isolation, shown=shown)
+    supervised = await open_supervised(command, isolation, shown=shown)
 
     async def play_over_pipe(stack: ExitStack) -> None:
-        pipe = guarded.take_pipe()
+        pipe = supervised.take_pipe()
         stack.callback(pipe.close)
-        await play(guarded, pipe)
+        await play(supervised, pipe)
 
-    await supervise(guarded, seat, play_over_pipe)
+    await supervise(supervised, seat, play_over_pipe)
 
 
-async def supervise(guarded: Guarded, seat: Seat, play: Callable[[ExitStack], Awaitable[None]]) -> None:
+async def supervise(
+    supervised: SupervisedProcess, seat: Seat, play: Callable[[ExitStack], Awaitable[None]]
+) -> None:
     """Play with a program that was started, and end it afterwards with all that it started.
 
     Args:
-        guarded: the program.
+        supervised: the program.
         seat: its seat; gets what the program wrote to its standard error.
         play: is given a stack for what is to be closed before the program is ended.
 
@@ -172,20 +181,20 @@ async def supervise(guarded: Guarded, seat: Seat, play: Callable[[ExitStack], Aw
     try:
         with ExitStack() as stack:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(guarded.keep_tail)
-                nursery.start_soon(guarded.follow)
+                nursery.start_soon(supervised.read_stderr)
+                nursery.start_soon(supervised.follow)
                 try:
                     await play(stack)
                 except (AgentFault, HostFault) as caught:
                     fault = caught
                     if isinstance(caught, AgentFault) and caught.reason != "garbage":
-                        await guarded.has_ended(LAST_WORDS_SECONDS)
+                        await supervised.wait_for_exit(EXIT_GRACE_SECONDS)
                 nursery.cancel_scope.cancel()
     finally:
-        await guarded.end()
-        seat.stderr_tail = guarded.said
+        await supervised.end()
+        seat.stderr_tail = supervised.stderr_tail
     if isinstance(fault, AgentFault):
-        raise guarded.with_last_words(fault) from fault
+        raise supervised.with_stderr_tail(fault) from fault
     if fault is not None:
         raise fault
 
@@ -199,7 +208,7 @@ def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxe
     most = {what: value for name, what in _RESOURCES.items() if (value := getattr(limits, name)) is not None}
     if limits.cpu is not None:
         most[resource.RLIMIT_CPU] = limits.cpu // S
-    said: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "folder": folder,
         "cgroup": group,
         "limits": ",".join(f"{what}:{value}" for what, value in most.items()),
@@ -211,7 +220,7 @@ def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxe
         "memory_files": ":".join(MEMORY_FILES) if sandbox else "",
         "filter": "" if sandbox else _filter(limits).hex(),
     }
-    return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in said.items() if value)]
+    return [f"host={os.getpid()}", *(f"{name}={value}" for name, value in settings.items() if value)]
 
 
 def _filter(limits: Limits) -> bytes:
@@ -236,7 +245,7 @@ def _remove(folder: str, group: Path | None) -> None:
         time.sleep(_AGAIN_SECONDS)
 
 
-class Guarded:
+class SupervisedProcess:
     """A program that runs under a guardian.
 
     Args:
@@ -265,17 +274,17 @@ class Guarded:
         self._shown = shown
         self._tail = bytearray()
 
-    def take_pipe(self) -> BytePipe:
+    def take_pipe(self) -> PipeStream:
         """Its standard input and output as one pipe; the streams of `process` are given up for it."""
         process = self.process
         assert isinstance(process.stdin, trio.lowlevel.FdStream)
         assert isinstance(process.stdout, trio.lowlevel.FdStream)
-        pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+        pipe = PipeStream(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
         process.stdin.close()
         process.stdout.close()
         return pipe
 
-    async def keep_tail(self) -> None:
+    async def read_stderr(self) -> None:
         """Read what it writes to its standard error, and keep the newest of it."""
         assert self.process.stderr is not None
         read = 0
@@ -307,7 +316,7 @@ class Guarded:
             return usage_clock(self._group)
         return _family_clock(self.process.pid)
 
-    async def has_ended(self, seconds: float) -> bool:
+    async def wait_for_exit(self, seconds: float) -> bool:
         """Wait for its end, no longer than that."""
         with trio.move_on_after(seconds):
             await self.process.wait()
@@ -320,10 +329,10 @@ class Guarded:
             try:
                 if process.returncode is None:
                     _signal(process.pid, signal.SIGTERM)
-                    if not await self.has_ended(SUPERVISOR_SECONDS):
+                    if not await self.wait_for_exit(SUPERVISOR_SECONDS):
                         await trio.to_thread.run_sync(kill_below, process.pid, self._group)
                         _signal(process.pid, signal.SIGCONT)
-                        await self.has_ended(_PATIENCE_SECONDS)
+                        await self.wait_for_exit(_PATIENCE_SECONDS)
                 await self._end_by_force()
             finally:
                 self._report.close()
@@ -353,24 +362,24 @@ class Guarded:
                 self._keep(chunk)
 
     @property
-    def said(self) -> str:
+    def stderr_tail(self) -> str:
         """The newest of what it wrote to its standard error."""
         return self._tail.decode(errors="replace").strip()
 
-    def with_last_words(self, fault: AgentFault) -> AgentFault:
-        """The fault with what the process said last."""
+    def with_stderr_tail(self, fault: AgentFault) -> AgentFault:
+        """Return the fault with the exit code and the end of the standard error of the process."""
         code = self.process.returncode
         ended = "" if code is None else f" (exit code {code})"
-        lines = [fault.detail + ended, self.said, self.hint(fault.detail)]
+        lines = [fault.detail + ended, self.stderr_tail, self.hint(fault.detail)]
         return AgentFault(fault.reason, "\n".join(filter(None, lines)))
 
     def hint(self, detail: str = "") -> str:
         """Return a line on what its sandbox should show, where it missed a file; else nothing.
 
         Args:
-            detail: what it said of its failure, besides what it wrote to its standard error.
+            detail: the detail of the fault, besides what it wrote to its standard error.
         """
-        return show_hint(f"{self.said}\n{detail}", self._shown) if self._shown else ""
+        return show_hint(f"{self.stderr_tail}\n{detail}", self._shown) if self._shown else ""
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

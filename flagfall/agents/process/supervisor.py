@@ -254,7 +254,7 @@ def _clean_up(settings: _Settings) -> None:
         time.sleep(0.001)
 
 
-class _Guardian:
+class _Supervisor:
     def __init__(self, settings: _Settings, command: list[str]) -> None:
         self._settings = settings
         self._waking, waker = os.pipe()
@@ -460,7 +460,7 @@ def main(arguments: list[str]) -> int:
         _clean_up(settings)
         return _FAILED
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    status = _Guardian(settings, arguments[at + 1 :]).guard()
+    status = _Supervisor(settings, arguments[at + 1 :]).guard()
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number not in {signal.SIGKILL, signal.SIGSTOP}:

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.samples.basic import SAMPLES
-from flagfall.agents.spec import COMMAND, is_command
+from flagfall.agents.spec import STARTED_PROGRAMS, AgentSpec
 from flagfall.errors import UsageError
 
 MAX_COPIED_BYTES: Final = 64 * 1024**2
@@ -44,14 +43,18 @@ def code_of_spec(spec: str) -> tuple[str, ...]:
     """Return the file of an agent, or the folder of its package; nothing for an agent of flagfall's own.
 
     Args:
-        spec: see `flagfall.agents.registry`. One that names no code has none, and fails when it is loaded.
+        spec: see `flagfall.agents.spec`. A module that is not found has no files; loading it fails later.
+
+    Raises:
+        UsageError: the text names no agent.
     """
-    place = spec.rpartition(":")[0]
-    if spec in SAMPLES or not place:
+    parsed = AgentSpec.parse(spec)
+    if parsed.scheme != "python":
         return ()
-    if place.endswith(".py"):
-        return (str(Path(place).absolute()),)
-    found = importlib.machinery.PathFinder.find_spec(place.partition(".")[0], [str(Path.cwd()), *sys.path])
+    if parsed.is_file:
+        return (str(Path(parsed.target).absolute()),)
+    package = parsed.target.partition(".")[0]
+    found = importlib.machinery.PathFinder.find_spec(package, [str(Path.cwd()), *sys.path])
     if found is None:
         return ()
     return tuple(found.submodule_search_locations or ([found.origin] if found.origin else ()))
@@ -84,10 +87,14 @@ def code_of(spec: str) -> tuple[str, ...]:
     """Return the files and folders with the code of any agent that is started here.
 
     Args:
-        spec: as for `code_of_spec`, or `cmd:PROGRAM` with its arguments.
+        spec: see `flagfall.agents.spec`.
+
+    Raises:
+        UsageError: the text names no agent, or a program that does not exist.
     """
-    if is_command(spec):
-        return code_of_command(split_command(spec.removeprefix(COMMAND)))
+    parsed = AgentSpec.parse(spec)
+    if parsed.scheme in STARTED_PROGRAMS:
+        return code_of_command(split_command(parsed.target))
     return code_of_spec(spec)
 
 

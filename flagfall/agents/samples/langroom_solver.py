@@ -1,6 +1,6 @@
-"""An agent that answers the questions of LangRoom, from the picture and the words alone.
+"""Agent that answers the questions of LangRoom, from the picture and the words alone.
 
-It knows the rules: the words, where the objects stand, where an episode begins. Everything else it looks at.
+It knows the rules: the words, the places of the objects, and the start of an episode.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ LANGROOM_WORDS: Final = (
     *("ball", "rug", "table", "vase"),
     *("what", "color", "is", "the", "?", "it"),
 )
-"""The words of LangRoom by their index; more than these mean nothing."""
+"""Words of LangRoom by index; further ones have no meaning."""
 
 _CORNERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {"ball": (1, 1), "rug": (7, 1), "table": (1, 7), "vase": (7, 7)}
 )
 _START: Final = (4, 4)
 
-_USUAL_VIEW: Final = 2
+_DEFAULT_VIEW: Final = 2
 _WIDEST_VIEW: Final = 8
 
 _MIDDLE: Final = 4
-"""The place of the player among itself and the eight cells around, row by row."""
+"""Index of the player in its 3 x 3 cells, row by row."""
 
 _STEPS: Final = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
-"""What the moves do, by index."""
+"""Steps (x, y) of the moves, by index."""
 
 _COLORS: Final = {
     (True, False, False): "red",
@@ -40,48 +40,62 @@ _COLORS: Final = {
     (False, False, True): "blue",
     (True, True, False): "yellow",
 }
-"""A colour by which of red, green and blue are strong in it."""
+"""Names of colours, by whether red, green and blue are strong in them."""
 
 
 def is_langroom(observation: Any) -> bool:
-    """Whether this is what LangRoom shows."""
+    """Return whether an observation is one of LangRoom."""
     return isinstance(observation, Mapping) and observation.keys() == {"image", "text"}
 
 
 def langroom_action(move: int = 0, word: str = "") -> dict[str, int]:
-    """An action of LangRoom."""
+    """Return an action of LangRoom.
+
+    Args:
+        move: 0 stay, 1 down, 2 up, 3 right, 4 left.
+        word: one of `LANGROOM_WORDS`.
+    """
     return {"move": move, "talk": LANGROOM_WORDS.index(word)}
 
 
 class LangRoomSolver:
-    """Plays LangRoom: hears what is asked, walks to where it sees it, and tells its colour in time.
+    """Plays LangRoom: walks to where it sees the object of a question, and answers with its colour in time.
 
-    A question is asked thirteen steps before its answer, which is enough to see any object from anywhere. The
-    colours are new with each question, so it trusts what it has seen since a question began.
+    A question comes thirteen steps before its answer, which is enough to see any object from anywhere. The
+    colours are new with each question, so it uses only what it has seen since the question began.
 
     Args:
-        view: as the room has it: how many cells are seen to each side. By default it finds out, from what an
-            episode shows first.
+        view: number of cells seen to each side. By default it is found from the first observation of an
+            episode.
     """
 
     def __init__(self, view: int | None = None) -> None:
-        self._told_view = view
+        self._given_view = view
         self._begin()
 
     def init(self, observation: Mapping[str, Any]) -> None:
-        """An episode begins."""
+        """Begin an episode.
+
+        Args:
+            observation: the first one.
+        """
         self._begin()
-        self._view = self._told_view or _found_view(observation["image"])
+        self._view = self._given_view or _found_view(observation["image"])
 
     def _begin(self) -> None:
-        self._view = self._told_view or _USUAL_VIEW
+        self._view = self._given_view or _DEFAULT_VIEW
         self._at = _START
         self._step = 0
         self._heard = self._asked = ""
         self._seen: dict[str, str] = {}
 
     def act(self, observation: Mapping[str, Any], timer: ElapsedTimer) -> dict[str, int]:
-        """Look, listen, and walk or answer."""
+        """Look, listen, and return a move and a word.
+
+        Args:
+            observation: of LangRoom.
+            timer: of the turn.
+        """
         late: Any = timer.late
         dx, dy = _STEPS[self._step if late is None else late.played["move"]]
         self._at = self._at[0] + dx, self._at[1] + dy
@@ -107,7 +121,7 @@ class LangRoomSolver:
                 self._seen[name] = _color_of(cells[row, column])
 
     def _towards(self, name: str) -> int:
-        """The move that brings an object nearer to being seen; none where it is, or was."""
+        """Return the move that brings an object nearer to the view; 0 where it is or was in view."""
         if not name or name in self._seen:
             return 0
         for axis, moves in enumerate(((4, 3), (2, 1))):
@@ -118,7 +132,7 @@ class LangRoomSolver:
 
 
 def _cells_of(image: Any, view: int) -> Any:
-    """What is in each cell of a picture: (cells, cells, pixels, pixels, 3), by row and column."""
+    """Return the cells of a picture: `[cells, cells, pixels, pixels, 3]`, by row and column."""
     cells = 2 * view + 1
     size = len(image) // cells
     margin = (len(image) - cells * size) // 2
@@ -127,13 +141,13 @@ def _cells_of(image: Any, view: int) -> Any:
 
 
 def _found_view(image: Any) -> int:
-    """The view with which a picture is that of the beginning of an episode: the usual one, if none is."""
+    """Return the view with which a picture shows the start of an episode; the default one if none does."""
     fitting = (view for view in range(1, _WIDEST_VIEW + 1) if _is_beginning(image, view))
-    return next(fitting, _USUAL_VIEW)
+    return next(fitting, _DEFAULT_VIEW)
 
 
 def _is_beginning(image: Any, view: int) -> bool:
-    """Whether with this view there is a border, and floor around the player, who stands on something else."""
+    """Return whether a view gives a border, and floor around the player, who stands on something else."""
     cells = 2 * view + 1
     spare = len(image) % cells
     if spare % 2 or cells > len(image):
@@ -147,7 +161,7 @@ def _is_beginning(image: Any, view: int) -> bool:
 
 
 def _color_of(cell: Any) -> str:
-    """The colour of what is in a cell, by its most colourful pixel: what is grey is none."""
+    """Return the colour of a cell by its most colourful pixel; grey is none."""
     pixels = cell.reshape(-1, 3).astype(int)
     strongest = pixels[(pixels.max(axis=1) - pixels.min(axis=1)).argmax()].tolist()
     middle = (min(strongest) + max(strongest)) / 2

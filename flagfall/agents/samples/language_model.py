@@ -1,13 +1,14 @@
-"""A language model as an agent: it asks any endpoint that speaks OpenAI's chat completions.
+"""Agent that asks a language model, at any endpoint with OpenAI's chat completions.
 
     FLAGFALL_LLM_URL=http://127.0.0.1:8000/v1 FLAGFALL_LLM_MODEL=small flagfall run -t micro4 -a llm
 
-Rule 1: a turn's time is its budget. What comes later than that, or cannot be understood, is not waited for:
-    the agent answers NIL in time instead.
-Rule 2: an answer is one JSON object and nothing else, read strictly. A wrong one is asked for again, with a
-    word on what was wrong, while there is time.
-Rule 3: the key is shown to the endpoint and to nobody else: it is in no text, log, traceback or journal. For
-    that neither is what an endpoint says when it refuses: it might repeat the key.
+Rule 1: the time of a turn is the budget. Without a valid answer within it, the agent answers NIL in time.
+Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an invalid one the model is
+asked
+    again, with the reason, while there is time.
+Rule 3: the key is sent to the endpoint only: it is in no text, log, traceback or journal. Nor is the text of
+an
+    endpoint's refusal, which might repeat the key.
 """
 
 from __future__ import annotations
@@ -40,46 +41,46 @@ MAX_WAIT_NS: Final = 60 * S
 
 MARGIN_SHARE: Final = 5
 MAX_MARGIN_NS: Final = 200 * MS
-"""A fifth of the time that is left, and no more than this, is kept for giving the answer."""
+"""A fifth of the remaining time, at most this, is reserved for sending the answer."""
 
 FIRST_PAUSE_SECONDS: Final = 0.1
 MAX_PAUSE_SECONDS: Final = 10.0
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
-"""The longest response of an endpoint that is read."""
+"""Maximum size of a response that is read."""
 
 MAX_ANSWER_TOKENS: Final = 200
 MAX_PROMPT_CHARS: Final = 8_000
 MAX_SAID_CHARS: Final = 200
 MAX_HEARD: Final = 2_000
-"""So many characters of a conversation are shown to the model, the newest."""
+"""Characters of a conversation in the prompt, the newest."""
 
 _AGAIN: Final = frozenset({408, 409, 425, 429, *range(500, 600)})
-"""Statuses with which an endpoint says that it may work later."""
+"""HTTP statuses after which a request is repeated."""
 
 _OK: Final = 200
 _BYTES: Final = 256
 
 
 class EndpointError(FlagfallError):
-    """The endpoint refuses for good: a wrong key, a model that it does not have."""
+    """Permanent refusal of the endpoint: a wrong key, an unknown model."""
 
 
 class _Wrong(FlagfallError):
-    """An answer that cannot be played; the model is told why."""
+    """An answer that is not an action; the message goes into the next prompt."""
 
 
 @attrs.frozen
 class Endpoint:
-    """Where the model is.
+    """Address of a model.
 
     Attributes:
         url: up to and with the version, such as `http://127.0.0.1:8000/v1`.
-        model: which one.
-        key: what to show, empty for nothing. Never shown to anybody else.
+        model: its name.
+        key: the bearer token, empty for none. Sent to this endpoint only.
 
     Raises:
-        UsageError: there is no address, or the key cannot be one.
+        UsageError: there is no address, or the key has invalid characters.
     """
 
     url: str = attrs.field(repr=False)  # it may have a password in it
@@ -95,8 +96,14 @@ class Endpoint:
             raise UsageError(f"{KEY} has characters that no key has")
 
     @classmethod
-    def told(cls, url: str | None, model: str | None, key: str | None) -> Endpoint:
-        """From what is given, and where it is not, from the environment."""
+    def from_env(cls, url: str | None, model: str | None, key: str | None) -> Endpoint:
+        """Return the endpoint of the arguments, or for `None` of the environment variables.
+
+        Args:
+            url: see `Endpoint`.
+            model: see `Endpoint`.
+            key: see `Endpoint`.
+        """
         env = os.environ
         return cls(
             (env.get(URL, "") if url is None else url).strip().rstrip("/"),
@@ -131,16 +138,16 @@ _SYSTEM: Final = "You play a game, one turn at a time. Answer with one JSON obje
 class LanguageModel:
     """A language model behind an HTTP endpoint (FLAGFALL_LLM_URL); plays byte tasks and numbered actions.
 
-    It needs the wall clock, and a time control of seconds. In a byte task it listens until the teacher falls
-    silent, and then says what the model would.
+    It needs the wall clock, and a time control of seconds. In a byte task it listens until the teacher is
+    silent, and then sends the text of the model.
 
     Args:
-        url: see `Endpoint`; by default from the environment, likewise the next two.
-        model: likewise.
-        key: likewise.
+        url: see `Endpoint`; by default from the environment.
+        model: see `Endpoint`; by default from the environment.
+        key: see `Endpoint`; by default from the environment.
 
     Raises:
-        UsageError: there is no address, or no httpx.
+        UsageError: there is no address, or httpx is not installed.
     """
 
     def __init__(self, url: str | None = None, model: str | None = None, key: str | None = None) -> None:
@@ -148,12 +155,16 @@ class LanguageModel:
             import httpx  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise UsageError("a language model needs httpx: pip install 'flagfall[llm]'") from error
-        self._endpoint = Endpoint.told(url, model, key)
+        self._endpoint = Endpoint.from_env(url, model, key)
         self._http = httpx
         self._client: httpx.AsyncClient | None = None
 
     async def start(self, briefing: Briefing) -> None:
-        """Learn what is played."""
+        """Take the action space of the match, and open the HTTP client.
+
+        Args:
+            briefing: of the match.
+        """
         spaces = briefing.spaces
         self._space = {} if spaces is None else spaces.action
         self._nil = None if spaces is None else spaces.nil
@@ -171,7 +182,13 @@ class LanguageModel:
             await self._client.aclose()
 
     async def reply(self, observation: Any, reward: float, timer: ElapsedTimer) -> Any:
-        """The model's action, or NIL."""
+        """Return the action of the model, or NIL.
+
+        Args:
+            observation: of the turn.
+            reward: of the turn before.
+            timer: of the turn.
+        """
         if type(observation) is int and self._space.get("n", _BYTES) == _BYTES:
             return await self._converse(observation, reward, timer)
         legal = _legal(observation, self._space)
@@ -210,7 +227,7 @@ class LanguageModel:
     # Asking.
 
     async def _ask(self, question: str, read: Callable[[str], Any], timer: ElapsedTimer) -> Any:
-        """What the model answers; `None` where there is nothing in time that can be read."""
+        """Return the parsed answer of the model; `None` where no valid one comes in time."""
         left_ns = timer.remaining_ns
         left_ns = MAX_WAIT_NS if left_ns >= NEVER_NS else left_ns
         budget_ns = left_ns - min(left_ns // MARGIN_SHARE, MAX_MARGIN_NS)
@@ -230,12 +247,11 @@ class LanguageModel:
         return None
 
     async def _complete(self, question: str) -> str:
-        """One request.
+        """Send one request, and return the text of the answer.
 
         Raises:
-            EndpointError: the endpoint refuses for good.
-            _Later: it may work later.
-            _Wrong: the response is none.
+            EndpointError: the endpoint refuses permanently.
+            _Later: the request may be repeated.
         """
         assert self._client is not None
         asked = {
@@ -256,14 +272,18 @@ class LanguageModel:
                         if len(body) > MAX_ANSWER_BYTES:
                             reading.cancel()
         except (self._http.HTTPError, self._http.InvalidURL):
-            failed = True  # what it says may have the address in it, and that a password
+            failed = True  # its message may contain the address, and that a password
         if failed or len(body) > MAX_ANSWER_BYTES:
             raise _Later(0)
         return _content(bytes(body))
 
 
 class _Later(FlagfallError):
-    """Attributes: seconds: how long the endpoint asks to wait."""
+    """Failure after which the request may be repeated.
+
+    Attributes:
+        seconds: pause that the endpoint asks for.
+    """
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -291,7 +311,7 @@ def _content(body: bytes) -> str:
 def _move(text: str, legal: Sequence[int]) -> int:
     action: int = _read(text, _Move).action
     if action not in legal:
-        raise _Wrong(f"{action} is none of the actions")
+        raise _Wrong(f"{action} is not one of the actions")
     return action
 
 
@@ -300,7 +320,7 @@ def _speech(text: str) -> str:
     if len(said) > MAX_SAID_CHARS:
         raise _Wrong(f"more than {MAX_SAID_CHARS} characters")
     if any(ord(char) >= _BYTES for char in said):
-        raise _Wrong("a character that is no byte")
+        raise _Wrong("a character that is not a byte")
     return said
 
 
@@ -309,14 +329,14 @@ def _read(text: str, kind: type[Any]) -> Any:
         return msgspec.json.decode(text.strip().encode("utf-8", "replace"), type=kind)
     except (msgspec.DecodeError, ValueError, RecursionError):
         wanted = msgspec.structs.fields(kind)[0].name
-        raise _Wrong(f'it is not one JSON object with the field "{wanted}" alone') from None
+        raise _Wrong(f'it is not a JSON object with the field "{wanted}" alone') from None
 
 
 def _legal(observation: Any, space: dict[str, Any]) -> list[int]:
-    """The actions that may be played.
+    """Return the legal actions.
 
     Raises:
-        UsageError: they have no numbers.
+        UsageError: they are not numbered.
     """
     start = space.get("start", 0)
     if isinstance(observation, dict) and "action_mask" in observation:
@@ -329,7 +349,7 @@ def _legal(observation: Any, space: dict[str, Any]) -> list[int]:
 
 
 def _shown(observation: Any) -> str:
-    """An observation as text, no longer than a model should read."""
+    """Return an observation as text of bounded length."""
     if isinstance(observation, str):
         return observation[:MAX_PROMPT_CHARS]
     if isinstance(observation, dict):

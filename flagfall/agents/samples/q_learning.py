@@ -1,4 +1,4 @@
-"""Q-learning with a table, for games with a few numbered actions in which the same things are seen again."""
+"""Tabular Q-learning, for games with a few numbered actions in which observations repeat."""
 
 from __future__ import annotations
 
@@ -13,35 +13,39 @@ from flagfall.kernel.channels.arrays import msgpack_encoder
 from flagfall.kernel.hosting import Briefing
 
 GAME_ACTIONS: Final = 6
-"""Nothing, left, right, up, down, use: the actions of VGDL games."""
+"""Number of actions of VGDL games: nothing, left, right, up, down, use."""
 
 BYTES: Final = 256
-"""Actions of a task that is spoken to byte by byte."""
+"""Number of actions of a byte task."""
 
 _KEY_BYTES: Final = 16
 _SEEN_AT_ONCE: Final = ("observation_grid", "avatar_orientation", "avatar_resources", "avatar_health_points")
 
 
 def action_count(briefing: Briefing) -> int | None:
-    """How many actions there are, where the match says that they are numbers from 0, and no bytes."""
-    told = briefing.spaces.action if briefing.spaces is not None else {}
-    if told.get("type") != "discrete" or told.get("start", 0) != 0 or told["n"] == BYTES:
+    """Return the number of actions, where they are integers from 0 and not bytes; `None` elsewhere.
+
+    Args:
+        briefing: of the match.
+    """
+    space = briefing.spaces.action if briefing.spaces is not None else {}
+    if space.get("type") != "discrete" or space.get("start", 0) != 0 or space["n"] == BYTES:
         return None
-    count: int = told["n"]
+    count: int = space["n"]
     return count
 
 
 class QLearningAgent:
-    """Learns what each action is worth in each situation, by Q-learning (Watkins, 1989) with a table.
+    """Learns the value of each action in each state, by tabular Q-learning (Watkins, 1989).
 
-    It knows nothing of the game but what it is shown and paid. A situation is what it sees, without the clock
-    and the score; it forgets nothing, so many situations take much memory.
+    It knows only observations and rewards. A state is the observation without clock and score; the table
+    keeps every state, so many states take much memory.
 
     Args:
-        actions: how many there are, where the match does not say.
-        rate: how far a reward moves what an action is thought to be worth.
-        discount: what a reward is worth a step later.
-        curiosity: how often it tries any action.
+        actions: number of actions, where the match does not describe them.
+        rate: learning rate, 0 to 1.
+        discount: factor for a reward one step later, 0 to 1.
+        curiosity: probability of a random action.
     """
 
     def __init__(
@@ -62,16 +66,25 @@ class QLearningAgent:
         self._random = Random(0)
 
     def start(self, briefing: Briefing) -> None:
-        """Seed itself from the match, and hear how many actions there are."""
+        """Take the seed and the number of actions of the match.
+
+        Args:
+            briefing: of the match.
+        """
         self._random = Random(briefing.seed)
         self._actions = action_count(briefing) or self._actions
 
     def init(self, observation: Any) -> None:  # noqa: ARG002 - the first turn shows it again
-        """A game begins: what came before has no part in it."""
+        """Begin an episode: the step before does not count for it."""
         self._last = None
 
     def reply(self, observation: Any, reward: float) -> int:
-        """Learn from the last reward, and act."""
+        """Learn from the last reward, and return an action.
+
+        Args:
+            observation: of any form.
+            reward: of the step before.
+        """
         here = self._situation(observation)
         values = self._values.setdefault(here, [0.0] * self._actions)
         self._learn(reward, max(values))
@@ -84,7 +97,12 @@ class QLearningAgent:
         return action
 
     def result(self, observation: Any, reward: float) -> None:  # noqa: ARG002 - nothing comes after it
-        """A game is over: its last reward, and no more."""
+        """End an episode with its last reward.
+
+        Args:
+            observation: the last one; not used.
+            reward: of the last step.
+        """
         self._learn(reward, 0.0)
         self._last = None
 
@@ -95,12 +113,12 @@ class QLearningAgent:
             values[action] += self._rate * (reward + self._discount * to_come - values[action])
 
     def _situation(self, observation: Any) -> bytes:
-        """A name for what is seen, the same whenever it is seen again."""
-        told = observation
+        """Return a digest of an observation, without clock and score."""
+        state = observation
         if isinstance(observation, str):
-            told = observation.partition("\n")[2]  # below the line with score and time
+            state = observation.partition("\n")[2]  # below the line with score and time
         elif isinstance(observation, Mapping):
-            told = {key: value for key, value in observation.items() if key in _SEEN_AT_ONCE} or observation
+            state = {key: value for key, value in observation.items() if key in _SEEN_AT_ONCE} or observation
         elif hasattr(observation, _SEEN_AT_ONCE[0]):
-            told = {name: getattr(observation, name) for name in _SEEN_AT_ONCE}
-        return blake2b(self._encoder.encode(told), digest_size=_KEY_BYTES).digest()
+            state = {name: getattr(observation, name) for name in _SEEN_AT_ONCE}
+        return blake2b(self._encoder.encode(state), digest_size=_KEY_BYTES).digest()

@@ -1,8 +1,8 @@
-"""Any value of a space that is described in plain values, see `flagfall.kernel.spaces`."""
+"""Random samples of spaces that are described in plain values, see `flagfall.kernel.spaces`."""
 
 from __future__ import annotations
 
-__all__ = ["any_value"]
+__all__ = ["sample"]
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
@@ -12,17 +12,17 @@ from typing import Any, Final
 _LONGEST_SEQUENCE: Final = 3
 
 
-def any_value(described: Mapping[str, Any], random: Random) -> Any:
-    """A value in the form that JSON has: lists for arrays and tuples, plain numbers.
+def sample(described: Mapping[str, Any], random: Random) -> Any:
+    """Draw a random value of a space, in the form that JSON has: lists for arrays and tuples, plain numbers.
 
-    Numbers with both bounds are drawn evenly, others from a normal or exponential distribution.
+    Numbers with both bounds are uniform, others are normal or exponential.
 
     Args:
-        described: the space; of one that is described by a text alone, nothing can be drawn.
-        random: what is drawn from.
+        described: the space; one that is described only by a text cannot be sampled.
+        random: the source of randomness.
 
     Returns:
-        The value; `None` where nothing can be drawn.
+        The value; `None` where the space cannot be sampled.
     """
     draw = _DRAWN.get(described.get("type", ""))
     return None if draw is None else draw(described, random)
@@ -39,8 +39,8 @@ def _box(described: Mapping[str, Any], random: Random) -> Any:
     return _shaped((_number(kind, *limits, random) for limits in zip(low, high, strict=True)), shape)
 
 
-def _bounds(told: Any, count: int) -> Sequence[Any]:
-    return told if isinstance(told, list) else [told] * count
+def _bounds(given: Any, count: int) -> Sequence[Any]:
+    return given if isinstance(given, list) else [given] * count
 
 
 def _number(kind: str, low: Any, high: Any, random: Random) -> Any:
@@ -56,7 +56,7 @@ def _number(kind: str, low: Any, high: Any, random: Random) -> Any:
 
 
 def _shaped(values: Iterable[Any], shape: Sequence[int]) -> Any:
-    """The values in lists as deep as the shape says; the value itself for none."""
+    """Return values as nested lists of a shape; the value itself for an empty shape."""
     left: Iterator[Any] = iter(values)
     if not shape:
         return next(left)
@@ -78,20 +78,20 @@ def _text(described: Mapping[str, Any], random: Random) -> str:
 
 
 def _tuple(described: Mapping[str, Any], random: Random) -> list[Any]:
-    return [any_value(part, random) for part in described["spaces"]]
+    return [sample(part, random) for part in described["spaces"]]
 
 
 def _one_of(described: Mapping[str, Any], random: Random) -> list[Any]:
     chosen = random.randrange(len(described["spaces"]))
-    return [chosen, any_value(described["spaces"][chosen], random)]
+    return [chosen, sample(described["spaces"][chosen], random)]
 
 
 def _dict(described: Mapping[str, Any], random: Random) -> dict[str, Any]:
-    return {key: any_value(part, random) for key, part in described["spaces"].items()}
+    return {key: sample(part, random) for key, part in described["spaces"].items()}
 
 
 def _sequence(described: Mapping[str, Any], random: Random) -> list[Any]:
-    return [any_value(described["space"], random) for _ in range(random.randint(0, _LONGEST_SEQUENCE))]
+    return [sample(described["space"], random) for _ in range(random.randint(0, _LONGEST_SEQUENCE))]
 
 
 _DRAWN: Final[Mapping[str, Callable[[Mapping[str, Any], Random], Any]]] = {

@@ -1,4 +1,4 @@
-"""Admission of agents that speak the wire over a network: checks tokens, and seats one agent at a time.
+"""Admission of agents that speak the agent protocol over a network: checks tokens, seats one agent at a time.
 
 | the connection | its outcome |
 |---|---|
@@ -13,7 +13,7 @@ None of that costs the seat anything but time.
 
 from __future__ import annotations
 
-__all__ = ["Door", "Joining", "Opening", "Place"]
+__all__ = ["AgentAdmission", "JoinPolicy", "MatchPlace", "StreamFactory"]
 
 import hmac
 import secrets
@@ -26,41 +26,41 @@ from typing import Final, TypeAlias
 import attrs
 import trio
 
-from flagfall.agents.connections.admission import Admission, Refusal
+from flagfall.agents.connections.admission import Admission, Place, Refusal
 from flagfall.agents.connections.handshakes import is_hung_up
 from flagfall.agents.wire.messages import Join, Joined, Refused, decode_from_agent, encode
-from flagfall.agents.wire.session import Payloads, Wire
-from flagfall.agents.wire.tls import bytes_of, secured
-from flagfall.errors import AgentFault, UsageError
+from flagfall.agents.wire.session import MessageStream, ProtocolChannel
+from flagfall.agents.wire.tls import tcp_stream, tls_stream
+from flagfall.errors import UsageError
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES
-from flagfall.kernel.channels.pipes import Bytes
+from flagfall.kernel.channels.pipes import ByteStream
 
 MAX_JOIN_BYTES: Final = 4 * 1024
-"""The longest message of somebody that is not known yet."""
+"""The longest message of an agent that is not authenticated."""
 
 MAX_TOKEN_CHARS: Final = 1024
-"""As `join` has it."""
+"""The longest token, as in `join`."""
 
 MATCH_ID_BYTES: Final = 8
 """Random bytes of the id by which an agent that comes back names its match: enough to have no two alike."""
 
-Opening: TypeAlias = Callable[[Bytes], Awaitable[Payloads]]
-"""Turns bytes that came in into payloads; raises as a `Payloads` does when it receives."""
+StreamFactory: TypeAlias = Callable[[ByteStream], Awaitable[MessageStream]]
+"""Opens a message stream over the bytes of a new connection; raises as `MessageStream.receive` does."""
 
 
 @attrs.frozen
-class Joining:
-    """Who may join, and how.
+class JoinPolicy:
+    """Rules for agents that connect: which ones may join, and how.
 
     Attributes:
-        token: what an agent must say; empty for none. Never shown.
-        certificate: a file with the chain of this host, in PEM, for TLS.
-        key: a file with its key; `None` where it is in the same one.
-        reconnect: whether an agent whose line is lost may come back while it has time. It must have a token.
+        token: the token that an agent must send; empty for none. Never shown.
+        certificate: a file with the certificate chain of this host, in PEM, for TLS.
+        key: a file with its key; `None` if the key is in the same file.
+        reconnect: an agent whose connection is lost may come back while it has time. It must have a token.
         max_message_bytes: the longest message of an agent.
 
     Raises:
-        UsageError: a value that cannot be.
+        UsageError: a value is invalid.
     """
 
     token: str = attrs.field(default="", repr=False)
@@ -72,7 +72,8 @@ class Joining:
     def __attrs_post_init__(self) -> None:
         if self.reconnect and not self.token:
             raise UsageError(
-                "an agent can come back only where it has a token: anybody could say it is the one"
+                "an agent may come back only where it has a token: without one, any client could take its"
+                " place"
             )
         if self.key is not None and self.certificate is None:
             raise UsageError("a key goes with a certificate")
@@ -81,10 +82,13 @@ class Joining:
 
     @classmethod
     def read_token(cls, file: Path) -> str:
-        """The token in a file: its text, without white space around it.
+        """Return the token in a file: its text, without white space around it.
+
+        Args:
+            file: a text file.
 
         Raises:
-            UsageError: there is none.
+            UsageError: the file cannot be read, or holds no token.
         """
         try:
             token = file.read_text().strip()
@@ -95,7 +99,7 @@ class Joining:
         return token
 
     def context(self) -> ssl.SSLContext:
-        """How connections are secured.
+        """Return the TLS settings of connections.
 
         Raises:
             UsageError: the certificate cannot be used.
@@ -115,137 +119,108 @@ def _no_password() -> str:
 
 
 @attrs.frozen
-class _Guest:
+class _JoinedAgent:
     """An agent that has sent the right token."""
 
-    wire: Wire
+    channel: ProtocolChannel
     _fd: int
 
     def is_open(self) -> bool:
         return not is_hung_up(self._fd)
 
     def close(self) -> None:
-        self.wire.close()
+        self.channel.close()
 
 
-class Door:
-    """Lets agents in, for all matches of a series, and hands them to the match that is being played.
+class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
+    """Admits agents, and hands them to the match that is being played.
 
     Args:
-        joining: who may.
-        open_payloads: what is spoken over the bytes.
-        context: how they are secured; `None` for not at all.
+        join_policy: which agents may join.
+        open_stream: opens a message stream over the bytes of a connection.
+        context: TLS settings; `None` for connections that are not tls_stream.
         where: the address, for messages.
-
-    Attributes:
-        admission: those that have joined.
     """
 
     def __init__(
-        self, joining: Joining, open_payloads: Opening, context: ssl.SSLContext | None, where: str
+        self, join_policy: JoinPolicy, open_stream: StreamFactory, context: ssl.SSLContext | None, where: str
     ) -> None:
-        self.where = where
-        self._joining = joining
-        self._open_payloads = open_payloads
+        super().__init__(where)
+        self._join_policy = join_policy
+        self._open_stream = open_stream
         self._context = context
-        self.admission = Admission(self._authenticate)
-        self._place: Place | None = None
 
-    @contextmanager
-    def place(self) -> Iterator[Place]:
-        """Open the place of one match: agents that join while it lasts, or wait already, are for that match.
-
-        Raises:
-            UsageError: another seat plays with the agent of this address.
-        """
-        if self._place is not None:
-            raise UsageError(f"{self.where}: two seats at a time with one address: give each one its own")
-        place = self._place = Place(self.admission, self.where)
-        try:
-            yield place
-        finally:
-            self.leave(place)
-
-    def leave(self, place: Place) -> None:
-        """Give up a place: agents that join from now on are for the next match."""
-        if self._place is place:
-            self._place = None
-
-    async def _authenticate(self, stream: trio.SocketStream) -> _Guest:
+    async def authenticate(self, stream: trio.SocketStream) -> _JoinedAgent:
+        """Secure a connection and check its `join`; see `Admission.authenticate`."""
         fd = stream.socket.fileno()
-        pipe: Bytes | None = None
+        connection: ByteStream | None = None
         try:
-            pipe = bytes_of(stream) if self._context is None else await secured(stream, self._context)
-            payloads = await self._open_payloads(pipe)
-            payloads.allow(MAX_JOIN_BYTES)
-            await self._join(payloads)
-            payloads.allow(self._joining.max_message_bytes)
-            return _Guest(Wire(payloads), fd)
+            connection = (
+                tcp_stream(stream) if self._context is None else await tls_stream(stream, self._context)
+            )
+            messages = await self._open_stream(connection)
+            messages.allow(MAX_JOIN_BYTES)
+            await self._join(messages)
+            messages.allow(self._join_policy.max_message_bytes)
+            return _JoinedAgent(ProtocolChannel(messages), fd)
         except BaseException:
-            if pipe is not None:
-                pipe.close()
+            if connection is not None:
+                connection.close()
             raise
 
-    async def _join(self, payloads: Payloads) -> None:
+    async def _join(self, messages: MessageStream) -> None:
         """Receive and check `join`.
 
         Raises:
-            Refusal: it may not join; it has been sent the reason.
+            Refusal: the agent may not join; it has been sent the reason.
         """
-        join = decode_from_agent(await payloads.receive(), "json")
-        token = self._joining.token.encode()
+        join = decode_from_agent(await messages.receive(), "json")
+        token = self._join_policy.token.encode()
         if not isinstance(join, Join):
             refused: Refused | None = Refused("garbage", "expected join")
         elif token and not hmac.compare_digest(join.token.encode(), token):
             refused = Refused("token", "it is not the right one")
         else:
             if join.match is not None:
-                await payloads.send(encode(Joined(), "json"))
+                await messages.send(encode(Joined(), "json"))
             refused = self._find_place(join)
         if refused is not None:
-            await payloads.send(encode(refused, "json"))
+            await messages.send(encode(refused, "json"))
             raise Refusal(refused.reason)
 
     def _find_place(self, join: Join) -> Refused | None:
-        """Decide whether an agent with the right token can play or wait; makes place for one that is back."""
-        place, again = self._place, self._joining.reconnect
+        """Decide if an agent with the right token can play or wait; makes place for one that is back."""
+        place, again = self.occupant, self._join_policy.reconnect
         if join.match and (place is None or place.match != join.match or not again):
             return Refused("over", "that match is over, or agents may not come back to it")
         if place is not None and again:
-            self.admission.discard_waiting()
+            self.discard_waiting()
             place.displace()
-        elif place is not None and (place.held or self.admission.has_waiting()):
+        elif place is not None and (place.held or self.has_waiting()):
             return Refused("taken", "the seat has its agent")
-        if self.admission.is_full():
+        if self.is_full():
             return Refused("taken", "others wait for the seat")
         return None
 
 
-class Place:
-    """The place of one match at the door.
+class MatchPlace(Place[_JoinedAgent]):
+    """The place of one match, from which an agent that comes back displaces its lost connection.
+
+    Args:
+        admission: the source of agents.
 
     Attributes:
         match: the id by which an agent that comes back names the match.
-        held: an agent has joined this match.
     """
 
-    def __init__(self, admission: Admission[_Guest], where: str) -> None:
+    def __init__(self, admission: AgentAdmission) -> None:
+        super().__init__(admission)
         self.match = secrets.token_hex(MATCH_ID_BYTES)
-        self.held = False
-        self._admission = admission
-        self._where = where
-        self._census = admission.census()
         self._scope: trio.CancelScope | None = None
-
-    async def arrival(self) -> Wire:
-        """Return the wire of the next agent, which has the place from now on."""
-        guest = await self._admission.next()
-        self.held = True
-        return guest.wire
 
     @contextmanager
     def in_place(self) -> Iterator[trio.CancelScope]:
-        """While an agent plays; cancelled when another one takes the place."""
+        """Let an agent play; the body is cancelled when another connection takes the place."""
         try:
             with trio.CancelScope() as self._scope:
                 yield self._scope
@@ -253,10 +228,6 @@ class Place:
             self._scope = None
 
     def displace(self) -> None:
-        """Take the place from the agent that has it."""
+        """Take the place from the connection that has it."""
         if self._scope is not None:
             self._scope.cancel()
-
-    def absence(self) -> AgentFault | None:
-        """Explain why the seat is empty; `None` where an agent has joined, and is merely late."""
-        return None if self.held else self._census.absence(self._where)

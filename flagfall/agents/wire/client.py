@@ -1,17 +1,17 @@
-"""The agent's end over a network: connects to a host, says who it is, and plays any Python agent there.
+"""The agent's end over a network: connects to a host, authenticates, and plays any Python agent there.
 
-A thread carries payloads between the network and a pair of sockets, where the agent is played as in a process
-of the host's own (`flagfall.agents.wire.worker`); so the agent has the main thread, and any loop that it
-likes.
+A thread relays messages between the network and a pair of sockets, where the agent is played as in a process
+of the host's own (`flagfall.agents.wire.worker`); so the agent has the main thread, and any event loop that
+it likes.
 
-Where the line is lost and the agent may come back, that thread answers for it what it has said already: an
-agent notices nothing but time. Where the line is lost before `hello`, or the seat is taken, it tries again
-with growing pauses, for the whole time that an agent is to wait.
+Where the connection is lost and the agent may come back, that thread repeats what the agent has answered
+already: the agent notices nothing but time. Where the connection is lost before `hello`, or the seat is
+taken, it tries again with growing pauses, for the whole time that an agent is to wait.
 """
 
 from __future__ import annotations
 
-__all__ = ["Invitation", "play_as_guest"]
+__all__ = ["ServerAddress", "connect_and_play"]
 
 import random
 import socket
@@ -48,18 +48,18 @@ from flagfall.agents.wire.messages import (
     decode_to_agent,
     encode,
 )
-from flagfall.agents.wire.session import Payloads
-from flagfall.agents.wire.tls import bytes_of, secured
+from flagfall.agents.wire.session import MessageStream
+from flagfall.agents.wire.tls import tcp_stream, tls_stream
 from flagfall.agents.wire.worker import serve
-from flagfall.errors import AgentFault, HostFault, UsageError, nearest
+from flagfall.errors import AgentFault, HostFault, UsageError, suggest
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.lines import LineError
-from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
+from flagfall.kernel.channels.pipes import ByteStream, FramedStream, PipeStream
 
 FIRST_PAUSE_SECONDS: Final = 0.05
-"""The longest pause after the first attempt that failed. Each further one may be twice as long: many agents
-that wait for one host do not keep it busy."""
+"""The longest pause after the first attempt that failed. Each further one may be twice as long, so that many
+agents that wait for one host do not keep it busy."""
 
 MAX_PAUSE_SECONDS: Final = 1.0
 """The longest pause: an agent finds a match within a second of its start, of the ten seconds that it has."""
@@ -68,7 +68,7 @@ ONE_TRY_SECONDS: Final = 5.0
 """The longest time of one attempt, up to the first message of the host."""
 
 _LAST_SECONDS: Final = 2.0
-"""How long the thread has to send the last words."""
+"""How long the thread has to send the last message."""
 
 _LOST: Final = (
     trio.EndOfChannel,
@@ -81,18 +81,21 @@ _LOST: Final = (
 
 
 @attrs.frozen
-class Invitation:
-    """Where to connect, and how.
+class ServerAddress:
+    """The address of a host, and how to connect there.
 
     Attributes:
         scheme: `tcp`, `tls`, `ws` or `wss`.
-        host: a name or an address.
-        port: likewise.
-        token: what to say; empty for none. Never shown.
+        host: the name or IP address of the machine.
+        port: its port.
+        token: the token to send; empty for none. Never shown.
         authority: a file with the certificates to trust, in PEM; `None` for those of the system.
-        wait_seconds: how long to try to join, at first and after a loss. The time between joining and the
+        wait_seconds: how long to try to join, at first and after a loss. The time between join_policy and the
             beginning of the match is not counted.
-        reconnect: come back where the line is lost.
+        reconnect: come back if the connection is lost.
+
+    Raises:
+        UsageError: the token is too long.
     """
 
     scheme: str
@@ -104,16 +107,20 @@ class Invitation:
     reconnect: bool = False
 
     @classmethod
-    def parse(cls, url: str, **more: Any) -> Invitation:
-        """From a text such as `tcp://arena.example:7777`; `more` are the other attributes.
+    def parse(cls, url: str, **more: Any) -> ServerAddress:
+        """Parse a text such as `tcp://arena.example:7777`.
+
+        Args:
+            url: the text.
+            more: the other attributes.
 
         Raises:
-            UsageError: it is no such text.
+            UsageError: the text is not an address of a host.
         """
         scheme, found, rest = url.partition("://")
         host, _, port = rest.partition("/")[0].rpartition(":")
         if not found or scheme not in NETWORK:
-            raise UsageError(f"no address of a host: {url!r}{nearest(scheme, NETWORK)}")
+            raise UsageError(f"no address of a host: {url!r}{suggest(scheme, sorted(NETWORK))}")
         if not host or not (port.isdecimal() and port.isascii()):
             raise UsageError(f"no address of a host: {url!r}; write such as {scheme}://arena.example:7777")
         return cls(scheme, host.removeprefix("[").removesuffix("]"), int(port), **more)
@@ -131,7 +138,7 @@ class Invitation:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def context(self) -> ssl.SSLContext | None:
-        """How the connection is secured; `None` for not at all.
+        """How the connection is tls_stream; `None` for not at all.
 
         Raises:
             UsageError: the certificates cannot be read.
@@ -144,44 +151,49 @@ class Invitation:
             raise UsageError(f"certificates {self.authority}: {error}") from None
 
 
-def play_as_guest(invitation: Invitation, load: Callable[[], Any]) -> Failed | None:
+def connect_and_play(server: ServerAddress, load: Callable[[], Any]) -> Failed | None:
     """Connect, and play one match.
 
     Args:
-        invitation: where.
-        load: gives the agent.
+        server: the address of the host.
+        load: returns the agent.
 
     Returns:
-        What the host was told where the agent broke down.
+        The failure that was reported to the host, if the agent broke down.
 
     Raises:
-        UsageError: nobody is there, or the host refuses.
-        HostFault: the line was lost, or the match was over when the agent came back.
+        UsageError: no host answers, or the host refuses.
+        HostFault: the connection was lost, or the match was over when the agent came back.
     """
     ours, theirs = socket.socketpair()
-    carrier = _Carrier(invitation, theirs, invitation.context())
-    thread = threading.Thread(target=carrier.run, daemon=True, name="wire of an agent")
+    relay = _Relay(server, theirs, server.context())
+    thread = threading.Thread(target=relay.run, daemon=True, name="wire of an agent")
     with ours:
         thread.start()
         failed = serve(ours.fileno(), ours.fileno(), lambda _name: load())
     thread.join(_LAST_SECONDS)
-    if carrier.error is not None:
-        raise carrier.error
+    if relay.error is not None:
+        raise relay.error
     return failed
 
 
-class _Carrier:
-    """Carries payloads between the network and the agent.
+class _Relay:
+    """Relays messages between the network and the agent.
+
+    Args:
+        server: the address of the host.
+        agents_end: a socket to the agent.
+        context: the TLS settings of connections; `None` if they are not tls_stream.
 
     Attributes:
-        error: why it could not.
+        error: the reason why it ended early, if it did.
     """
 
     def __init__(
-        self, invitation: Invitation, agents_end: socket.socket, context: ssl.SSLContext | None
+        self, server: ServerAddress, agents_end: socket.socket, context: ssl.SSLContext | None
     ) -> None:
         self.error: HostFault | UsageError | None = None
-        self._invitation = invitation
+        self._server = server
         self._agents_end = agents_end
         self._context = context
         self._encoding: Encoding = "json"
@@ -189,15 +201,15 @@ class _Carrier:
         self._ready: bytes | None = None
         self._is_up = trio.Event()
         self._asked: int | None = None
-        self._said: tuple[int, bytes] | None = None
-        self._line: Payloads | None = None
+        self._answered: tuple[int, bytes] | None = None
+        self._host: MessageStream | None = None
 
     def run(self) -> None:
-        """Carry until the match is over."""
+        """Relay messages until the match is over."""
         trio.run(self._run)
 
     async def _run(self) -> None:
-        agent = PayloadPipe(BytePipe(self._agents_end.detach()))
+        agent = FramedStream(PipeStream(self._agents_end.detach()))
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._from_agent, agent, nursery.cancel_scope)
@@ -209,79 +221,83 @@ class _Carrier:
         finally:
             agent.close()
 
-    async def _from_host(self, agent: PayloadPipe) -> None:
+    async def _from_host(self, agent: FramedStream) -> None:
         while True:
-            line, payload = await self._connect()
+            stream, payload = await self._connect()
             try:
-                await self._hear(line, payload, agent)
+                await self._relay_to_agent(stream, payload, agent)
                 await trio.sleep_forever()  # until the agent has closed
             except _LOST as error:
-                if not self._invitation.reconnect:
-                    raise HostFault(f"the line to {self._invitation} was lost: {_told(error)}") from None
+                if not self._server.reconnect:
+                    raise HostFault(
+                        f"the connection to {self._server} was lost: {_describe(error)}"
+                    ) from None
             finally:
-                self._line = None
-                line.close()
+                self._host = None
+                stream.close()
 
-    async def _hear(self, line: Payloads, payload: bytes, agent: PayloadPipe) -> None:
-        """Hand on what the host says over this line, from its `hello` on."""
-        heard: Encoding = "json"
+    async def _relay_to_agent(self, stream: MessageStream, payload: bytes, agent: FramedStream) -> None:
+        """Relay the messages of the host on one connection, from its `hello` on."""
+        encoding: Encoding = "json"
         while True:
-            message = decode_to_agent(payload, heard)
+            message = decode_to_agent(payload, encoding)
             if isinstance(message, Hello):
-                await self._greet(message, payload, line, agent)
-                heard = self._encoding
-            elif not await self._was_dealt_with(message, line):
+                await self._relay_hello(message, payload, stream, agent)
+                encoding = self._encoding
+            elif not await self._answer_if_repeated(message, stream):
                 await agent.send(payload)
                 if isinstance(message, Bye):
                     return
-            payload = await line.receive()
+            payload = await stream.receive()
 
-    async def _greet(self, hello: Hello, payload: bytes, line: Payloads, agent: PayloadPipe) -> None:
-        """Hand on a `hello`, or answer for an agent that has had one; waits until the agent is ready."""
+    async def _relay_hello(
+        self, hello: Hello, payload: bytes, stream: MessageStream, agent: FramedStream
+    ) -> None:
+        """Relay `hello`, or answer for an agent that has received one; wait until the agent is ready."""
         match = "" if hello.match is UNSET else hello.match
         if self._match is None:
             self._match = match
-            self._line = line
+            self._host = stream
             await agent.send(payload)
         elif match != self._match:
-            raise HostFault(f"the match at {self._invitation} was over when the agent came back")
+            raise HostFault(f"the match at {self._server} was over when the agent came back")
         elif self._ready is None:
-            self._line = line
+            self._host = stream
         else:
-            await line.send(self._ready)
-            self._take_up(line)
-        await self._is_up.wait()  # the host says nothing before that
+            await stream.send(self._ready)
+            self._take_up(stream)
+        await self._is_up.wait()  # the host sends nothing before that
 
-    def _take_up(self, line: Payloads) -> None:
+    def _take_up(self, stream: MessageStream) -> None:
         if self._encoding == "msgpack":
-            line.use_frames()
-        self._line = line
+            stream.use_frames()
+        self._host = stream
 
-    async def _was_dealt_with(self, message: ToAgent, line: Payloads) -> bool:
-        """Whether the agent has been asked that already, over a line that was lost."""
+    async def _answer_if_repeated(self, message: ToAgent, stream: MessageStream) -> bool:
+        """Return true for a turn that the agent has received already; an answer to it is sent again."""
         if not isinstance(message, Ask):
             return False
         again = message.number == self._asked
         self._asked = message.number
-        if again and self._said is not None and self._said[0] == message.number:
-            await line.send(self._said[1])
+        if again and self._answered is not None and self._answered[0] == message.number:
+            await stream.send(self._answered[1])
         return again
 
-    async def _from_agent(self, agent: PayloadPipe, scope: trio.CancelScope) -> None:
-        """Hand on what the agent says, and remember what may have to be said again."""
+    async def _from_agent(self, agent: FramedStream, scope: trio.CancelScope) -> None:
+        """Relay the messages of the agent, and keep its newest answer in case it must be sent again."""
         with suppress(*_LOST, AgentFault):
             while True:
                 payload = await agent.receive()
                 message = decode_from_agent(payload, self._encoding)
                 self._note(message, payload)
-                if self._line is not None:
-                    with suppress(trio.BrokenResourceError):  # it is lost: the other task notices
-                        await self._line.send(payload)
+                if self._host is not None:
+                    with suppress(trio.BrokenResourceError):  # the task that reads from it notices the loss
+                        await self._host.send(payload)
                 if isinstance(message, Ready) and message.encoding == "msgpack":
                     agent.use_frames()
                     self._encoding = message.encoding
-                    if self._line is not None:
-                        self._take_up(self._line)
+                    if self._host is not None:
+                        self._take_up(self._host)
                 if isinstance(message, Ready):
                     self._ready = payload
                     self._is_up.set()
@@ -291,58 +307,58 @@ class _Carrier:
 
     def _note(self, message: FromAgent, payload: bytes) -> None:
         if isinstance(message, Answer | Skip):
-            self._said = message.number, payload
+            self._answered = message.number, payload
 
     # Connecting.
 
-    async def _connect(self) -> tuple[Payloads, bytes]:
+    async def _connect(self) -> tuple[MessageStream, bytes]:
         """Join and wait for `hello`; return the connection and that message.
 
         Raises:
             UsageError: there is no host, or it refuses the agent.
             HostFault: the match that the agent comes back to is over.
         """
-        deadline = trio.current_time() + self._invitation.wait_seconds
+        deadline = trio.current_time() + self._server.wait_seconds
         pause = FIRST_PAUSE_SECONDS
-        why = "nobody is there"
+        why = "no answer"
         while (now := trio.current_time()) < deadline:
             with trio.move_on_at(min(deadline, now + ONE_TRY_SECONDS)) as attempt:
                 try:
-                    line, payload = await self._try()
+                    stream, payload = await self._try()
                 except (OSError, *_LOST) as error:
-                    why = _told(error)
+                    why = _describe(error)
                 else:
                     attempt.deadline = inf
-                    found = await self._wait_for_hello(line, payload)
+                    found = await self._wait_for_hello(stream, payload)
                     if not isinstance(found, str):
-                        return line, found
+                        return stream, found
                     why = found
-                    if trio.current_time() > deadline:  # it has waited for its match, and was sent away
-                        deadline = trio.current_time() + self._invitation.wait_seconds
+                    if trio.current_time() > deadline:  # it has waited for a match, and was refused then
+                        deadline = trio.current_time() + self._server.wait_seconds
             if attempt.cancelled_caught:
-                why = "it does not answer"
+                why = "no answer in time"
             await trio.sleep(min(random.uniform(0, pause), max(0, deadline - trio.current_time())))
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
-        raise UsageError(f"no connection to {self._invitation}: {why}")
+        raise UsageError(f"no connection to {self._server}: {why}")
 
-    async def _wait_for_hello(self, line: Payloads, payload: bytes) -> bytes | str:
-        """Return the message after `joined`, however long it takes; or close the line and return why."""
+    async def _wait_for_hello(self, stream: MessageStream, payload: bytes) -> bytes | str:
+        """Return the message after `joined`, without a limit of time; or close, and return the reason."""
         found: bytes | str = ""
         try:
             message = decode_to_agent(payload, "json")
             if isinstance(message, Joined):
-                payload = await line.receive()
+                payload = await stream.receive()
                 message = decode_to_agent(payload, "json")
             found = self._refused(message) if isinstance(message, Refused) else payload
         except _LOST as error:
-            found = _told(error)
+            found = _describe(error)
         finally:
             if isinstance(found, str):
-                line.close()
+                stream.close()
         return found
 
     def _refused(self, message: Refused) -> str:
-        """Return why to try again.
+        """Return the reason of a refusal after which to try again.
 
         Raises:
             HostFault: the match that the agent comes back to is over.
@@ -355,31 +371,31 @@ class _Carrier:
             raise UsageError(f"the host refuses: {why}")
         return why
 
-    async def _try(self) -> tuple[Payloads, bytes]:
+    async def _try(self) -> tuple[MessageStream, bytes]:
         """Connect, send `join`, and return the connection and the first message."""
-        invitation = self._invitation
-        stream = await trio.open_tcp_stream(invitation.host, invitation.port)
-        stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+        server = self._server
+        socket_stream = await trio.open_tcp_stream(server.host, server.port)
+        socket_stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        socket_stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
         if self._context is None:
-            pipe: Any = bytes_of(stream)
+            connection: ByteStream = tcp_stream(socket_stream)
         else:
-            pipe = await secured(stream, self._context, invitation.host)
+            connection = await tls_stream(socket_stream, self._context, server.host)
         try:
-            payloads: Payloads = PayloadPipe(pipe)
-            if invitation.scheme in {"ws", "wss"}:
-                from flagfall.agents.wire.websocket import WebSocketPayloads  # noqa: PLC0415 - an extra
+            stream: MessageStream = FramedStream(connection)
+            if server.scheme in {"ws", "wss"}:
+                from flagfall.agents.wire.websocket import WebSocketStream  # noqa: PLC0415 - an extra
 
-                web = WebSocketPayloads(pipe, server=False)
-                await web.connect(invitation.place)
-                payloads = web
-            await payloads.send(encode(Join(invitation.token, self._match or ""), "json"))
-            return payloads, await payloads.receive()
+                web = WebSocketStream(connection, server=False)
+                await web.connect(server.place)
+                stream = web
+            await stream.send(encode(Join(server.token, self._match or ""), "json"))
+            return stream, await stream.receive()
         except BaseException:
-            pipe.close()
+            connection.close()
             raise
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     cause = error.__cause__ or error
     return str(cause) or type(cause).__name__

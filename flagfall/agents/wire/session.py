@@ -1,8 +1,8 @@
-"""The host's end of a wire: asks the agent turn by turn, and hands what it says to the seat."""
+"""The host's end of the agent protocol: asks the agent turn by turn, and hands its answers to the seat."""
 
 from __future__ import annotations
 
-__all__ = ["CLOSE_SECONDS", "Payloads", "Wire", "WireTalk", "described"]
+__all__ = ["CLOSE_SECONDS", "MessageStream", "ProtocolChannel", "WireSession", "describe_spaces"]
 
 import itertools
 from contextlib import suppress
@@ -41,87 +41,99 @@ from flagfall.timing import NEVER_NS
 CLOSE_SECONDS: Final = 0.5
 """How long an agent has to close and end by itself after the match."""
 
-MAX_HEARD_AT_ONCE: Final = 100
-"""After so many messages that answer nothing the rest of the loop runs; each takes some microseconds."""
+MAX_READ_AT_ONCE: Final = 100
+"""After this many messages that answer nothing the rest of the loop runs; each takes some microseconds."""
 
 FLOOD_PAUSE_SECONDS: Final = 0.002
-"""For so long: whoever says more than that is held up himself, by a pipe that is full."""
+"""The pause after `MAX_READ_AT_ONCE` of them: meanwhile the pipe of an agent that sends more fills up, and
+holds the agent up."""
 
 _REASONS: Final = frozenset({"crashed", "not started"})
-"""What an agent may say of its own failure; anything else it says becomes `crashed`."""
+"""The reasons that an agent may give for its own failure; any other becomes `crashed`."""
 
 
-class Payloads(Protocol):
-    """Whole payloads each way, such as a `PayloadPipe`; the methods are as there."""
+class MessageStream(Protocol):
+    """Whole messages each way, such as a `FramedStream`, whose contracts its methods have."""
 
     async def send(self, payload: bytes) -> None:
-        """Send one."""
+        """Send a message."""
 
     async def receive(self) -> bytes:
-        """The next one."""
+        """Return the next message."""
 
     def allow(self, max_bytes: int) -> None:
-        """From now on they may be so long."""
+        """Set the longest message that is accepted from now on."""
 
     def use_frames(self) -> None:
-        """From now on they are MessagePack."""
+        """Send and expect MessagePack from now on."""
 
     def close(self) -> None:
-        """Close the line."""
+        """Close the connection."""
 
 
-class Wire:
-    """Messages over payloads: JSON until the agent is ready, then as it chose."""
+class ProtocolChannel:
+    """Messages of the agent protocol over a stream: JSON until the agent is ready, then as it chose.
 
-    def __init__(self, payloads: Payloads) -> None:
-        self._payloads = payloads
+    Args:
+        stream: the stream, closed with the channel.
+    """
+
+    def __init__(self, stream: MessageStream) -> None:
+        self._stream = stream
         self._encoding: Encoding = "json"
 
     def choose(self, encoding: Encoding) -> None:
-        """All that follows is in this encoding."""
+        """Use an encoding for all messages that follow.
+
+        Args:
+            encoding: the encoding.
+        """
         if encoding != self._encoding:
             self._encoding = encoding
-            self._payloads.use_frames()
+            self._stream.use_frames()
 
     async def send(self, message: ToAgent) -> None:
-        """Send a message; one who is not there any more is told nothing.
+        """Send a message; it is lost if the agent is gone, which `receive` reports.
+
+        Args:
+            message: the message.
 
         Raises:
-            HostFault: an observation cannot be sent. No agent pays for that.
+            HostFault: an observation cannot be encoded. No agent is disqualified for that.
         """
         try:
             data = encode(message, self._encoding)
         except CodecError as error:
-            raise HostFault(f"an observation cannot go over the wire: {error}") from error
+            raise HostFault(f"an observation cannot be encoded for the agent: {error}") from error
         if len(data) > MAX_FRAME_BYTES:
             raise HostFault(
-                f"an observation of {len(data)} bytes is too large for the wire: {MAX_FRAME_BYTES}"
+                f"an observation of {len(data)} bytes is too large for the agent protocol: {MAX_FRAME_BYTES}"
             )
-        with suppress(trio.BrokenResourceError):  # it may have said why before it went: reading tells
-            await self._payloads.send(data)
+        with suppress(trio.BrokenResourceError):  # it may have sent the reason before it went: read it first
+            await self._stream.send(data)
 
     async def receive(self) -> FromAgent:
-        """The next message.
+        """Return the next message.
 
         Raises:
-            AgentFault: the agent is gone, failed, or said what is no message.
+            AgentFault: the agent is gone, failed, or sent something that is not a message.
         """
         try:
-            message = decode_from_agent(await self._payloads.receive(), self._encoding)
+            message = decode_from_agent(await self._stream.receive(), self._encoding)
         except trio.EndOfChannel:
-            raise AgentFault("gone", "its end of the wire was closed") from None
+            raise AgentFault("gone", "its end of the connection was closed") from None
         except (FrameError, LineError) as error:
             raise AgentFault("garbage", str(error)) from error
         if isinstance(message, Failed):
-            told = message.reason in _REASONS
+            known = message.reason in _REASONS
             raise AgentFault(
-                message.reason if told else "crashed",
-                message.detail if told else f"{message.reason}: {message.detail}",
+                message.reason if known else "crashed",
+                message.detail if known else f"{message.reason}: {message.detail}",
             )
         return message
 
-    async def hear_the_end(self) -> None:
-        """Hear whether the agent closed without failing; what it still answers is of no interest.
+    async def wait_for_close(self) -> None:
+        """Wait for the agent to close, at most `CLOSE_SECONDS`; answers that still come are discarded.
 
         Raises:
             AgentFault: it failed.
@@ -136,23 +148,23 @@ class Wire:
                     raise
 
     def close(self) -> None:
-        """Close the line."""
-        self._payloads.close()
+        """Close the stream."""
+        self._stream.close()
 
 
-class WireTalk:
-    """What is said with one agent in one match, be it over one wire or, after a loss, over another.
+class WireSession:
+    """The conversation with one agent in one match, over one channel or, after a loss, over another.
 
     Args:
-        seat: where the agent sits.
-        briefing: what it may know.
-        agent: what the other end is to load; empty where it knows.
-        max_unasked: after so many messages in a row that answer nothing the agent is out; `None` where it
-            can do no harm by them.
-        match: the id by which an agent names the match when it comes back; empty where it cannot.
+        seat: the agent's seat.
+        briefing: what the agent may know.
+        agent: the text of the agent that the other end is to load; empty if it is the agent.
+        max_unsolicited: the most messages in a row that answer nothing, before the agent is disqualified;
+            `None` if it can do no harm by them.
+        match: the id by which an agent names the match when it comes back; empty if it cannot.
 
     Attributes:
-        is_up: the agent has been ready, on this wire or an earlier one.
+        is_up: the agent has been ready, on this channel or an earlier one.
     """
 
     def __init__(
@@ -160,41 +172,44 @@ class WireTalk:
         seat: Seat,
         briefing: Briefing,
         agent: str = "",
-        max_unasked: int | None = None,
+        max_unsolicited: int | None = None,
         match: str = "",
     ) -> None:
         self._seat = seat
         self._briefing = briefing
         self._agent = agent
-        self._max_unasked = max_unasked
+        self._max_unsolicited = max_unsolicited
         self._match = match
         self.is_up = False
         self._taken: Envelope | None = None
-        self._told: Spaces | None = None
-        self._told_of: TaskRole | None = None
+        self._sent_spaces: Spaces | None = None
+        self._spaces_task: TaskRole | None = None
 
-    async def come_up(self, wire: Wire) -> None:
-        """Greet the agent, and answer the seat's `start` when it is up.
+    async def start(self, channel: ProtocolChannel) -> None:
+        """Send `hello`, and answer the seat's `start` when the agent is ready.
+
+        Args:
+            channel: to the agent.
 
         Raises:
-            AgentFault: it could not be loaded, or it said something else.
+            AgentFault: the agent could not be loaded, or sent another message.
         """
         seat, briefing = self._seat, self._briefing
-        self._told = self._told_of = None
-        news = self._new_spaces()
+        self._sent_spaces = self._spaces_task = None
+        spaces = self._new_spaces()
         hello = Hello(
             WIRE_VERSION,
             briefing.seat,
             briefing.seats,
             briefing.seed,
             briefing.time_control,
-            None if news is UNSET else news,
+            None if spaces is UNSET else spaces,
             self.is_up,
             self._agent or UNSET,
             self._match or UNSET,
         )
-        await wire.send(hello)
-        message = await wire.receive()
+        await channel.send(hello)
+        message = await channel.receive()
         if not isinstance(message, Ready):
             raise AgentFault("garbage", f"expected ready, got {_name(message)}")
         if message.version != WIRE_VERSION:
@@ -202,20 +217,23 @@ class WireTalk:
                 "garbage",
                 f"it speaks version {message.version} of the protocol, and this host {WIRE_VERSION}",
             )
-        wire.choose(message.encoding)
+        channel.choose(message.encoding)
         seat.wants = frozenset({"act", *message.wants})
         if not self.is_up:
             self.is_up = True
             seat.reply()
 
-    async def ask(self, wire: Wire) -> None:
-        """Play the seat with the agent at the other end, until there are no more turns; `part` comes next.
+    async def play(self, channel: ProtocolChannel) -> None:
+        """Play the seat with the agent until there are no more turns; `end` comes next.
 
-        On a second wire it begins with the turn that the agent had when the first was lost, if it still has
-        time for it.
+        On a second channel it begins with the turn that the agent had when the first was lost, if that still
+        has time.
+
+        Args:
+            channel: to the agent, which is ready.
 
         Raises:
-            AgentFault: the agent is gone, or said what is no message.
+            AgentFault: the agent is gone, or sent something that is not a message.
         """
         seat = self._seat
         if seat.timer.exceeded:
@@ -234,72 +252,79 @@ class WireTalk:
                     envelope.reward,
                     None if limit_ns >= NEVER_NS else max(0, seat.timer.remaining_ns),
                     late,
-                    UNSET if seat.task is self._told_of else self._new_spaces(),
+                    UNSET if seat.task is self._spaces_task else self._new_spaces(),
                 )
-                await wire.send(message)
-                await self._hear(wire, envelope.number)
+                await channel.send(message)
+                await self._receive_answer(channel, envelope.number)
                 self._taken = None
         except trio.EndOfChannel:
             return
 
-    async def part(self, wire: Wire) -> None:
-        """Tell the agent that there are no more turns, and give it time to close.
+    async def end(self, channel: ProtocolChannel) -> None:
+        """Send `bye`, and give the agent time to close.
+
+        Args:
+            channel: to the agent.
 
         Raises:
             AgentFault: it failed meanwhile.
         """
-        await wire.send(Bye())
-        await wire.hear_the_end()
+        await channel.send(Bye())
+        await channel.wait_for_close()
 
-    async def _hear(self, wire: Wire, number: int) -> None:
-        """Hand on what the agent says until it has dealt with this envelope."""
-        for heard in itertools.count(1):
-            message = await wire.receive()
+    async def _receive_answer(self, channel: ProtocolChannel, number: int) -> None:
+        """Hand messages to the seat until the agent has answered or skipped the envelope of a number."""
+        for received in itertools.count(1):
+            message = await channel.receive()
             if isinstance(message, Answer):
                 self._seat.reply(message.action, message.number)
             elif not isinstance(message, Skip):
                 raise AgentFault("garbage", f"expected answer, got {_name(message)}")
             if message.number == number:
                 return
-            if self._max_unasked is not None and heard > self._max_unasked:
-                raise AgentFault("garbage", f"more than {self._max_unasked} messages that answer nothing")
-            if heard % MAX_HEARD_AT_ONCE == 0:
+            if self._max_unsolicited is not None and received > self._max_unsolicited:
+                raise AgentFault("garbage", f"more than {self._max_unsolicited} messages that answer nothing")
+            if received % MAX_READ_AT_ONCE == 0:
                 await trio.sleep(FLOOD_PAUSE_SECONDS)
 
     def _new_spaces(self) -> Spaces | UnsetType:
-        """What the agent has not been told yet of what it sees and does."""
-        task = self._told_of = self._seat.task
+        """Return the spaces of the running task, unless the agent has been sent the same."""
+        task = self._spaces_task = self._seat.task
         if task is None:
             return UNSET
-        spaces = _sendable(described(task, self._seat.number))
-        if self._told is not None and _text(spaces) == _text(self._told):
+        spaces = _encodable(describe_spaces(task, self._seat.number))
+        if self._sent_spaces is not None and _encoded(spaces) == _encoded(self._sent_spaces):
             return UNSET
-        self._told = spaces
+        self._sent_spaces = spaces
         return spaces
 
 
-def described(task: TaskRole, seat: int) -> Spaces:
+def describe_spaces(task: TaskRole, seat: int) -> Spaces:
     """Describe what a task shows to a seat and takes from it.
 
+    Args:
+        task: the task.
+        seat: the number of the seat.
+
     Raises:
-        HostFault: the task's own code fails. No agent pays for that.
+        HostFault: the task's own code fails. No agent is disqualified for that.
     """
     try:
         return spaces_of(task, seat)
-    except Exception as error:  # a task's own code: no agent pays for that
+    except Exception as error:
         raise HostFault(f"task {task.id}: its spaces: {type(error).__name__}: {error}") from error
 
 
-def _sendable(spaces: Spaces) -> Spaces:
-    """The same; without the NIL action where no wire can carry it."""
+def _encodable(spaces: Spaces) -> Spaces:
+    """Return the spaces, without the NIL action if that cannot be encoded."""
     try:
-        _text(spaces)
+        _encoded(spaces)
     except CodecError:
         return attrs.evolve(spaces, nil=None)
     return spaces
 
 
-def _text(spaces: Spaces) -> bytes:
+def _encoded(spaces: Spaces) -> bytes:
     return encode(Ask(0, "act", None, None, None, UNSET, spaces), "json")
 
 

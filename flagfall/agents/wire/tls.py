@@ -1,19 +1,19 @@
-"""A stream of trio as the bytes that `PayloadPipe` wants: for TLS, which no descriptor alone can speak."""
+"""A stream of trio as the bytes that `FramedStream` wants: for TLS, which no descriptor alone can speak."""
 
 from __future__ import annotations
 
-__all__ = ["StreamBytes", "bytes_of", "secured"]
+__all__ = ["TlsStream", "tcp_stream", "tls_stream"]
 
 import socket
 from ssl import SSLContext
 
 import trio
 
-from flagfall.kernel.channels.pipes import READ_BYTES, Bytes, TcpPipe
+from flagfall.kernel.channels.pipes import READ_BYTES, ByteStream, TcpStream
 
 
-class StreamBytes:
-    """Bytes over TLS over a socket; closing it closes the socket, without a word."""
+class TlsStream:
+    """ByteStream over TLS over a socket; closing it closes the socket, without a word."""
 
     def __init__(self, stream: trio.SSLStream[trio.SocketStream]) -> None:
         self._stream = stream
@@ -41,19 +41,19 @@ class StreamBytes:
         self._stream.transport_stream.socket.close()
 
 
-def bytes_of(stream: trio.SocketStream) -> TcpPipe:
+def tcp_stream(stream: trio.SocketStream) -> TcpStream:
     """Return the connection as bytes; the stream is given up for it."""
-    return TcpPipe(socket.socket(fileno=stream.socket.detach()))
+    return TcpStream(socket.socket(fileno=stream.socket.detach()))
 
 
-async def secured(
+async def tls_stream(
     stream: trio.SocketStream, context: SSLContext, server_hostname: str | None = None
-) -> Bytes:
+) -> ByteStream:
     """The bytes of a stream that speaks TLS from now on; the stream is given up for it.
 
     Args:
         stream: a connection.
-        context: how it is secured.
+        context: how it is tls_stream.
         server_hostname: whom the other end must prove to be; `None` for the server's end.
 
     Raises:
@@ -69,4 +69,4 @@ async def secured(
     except BaseException:
         ours.socket.close()
         raise
-    return StreamBytes(safe)
+    return TlsStream(safe)

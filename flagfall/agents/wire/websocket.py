@@ -7,7 +7,7 @@ Rule 3: pings are answered; at most `MAX_PINGS` pings and pongs are taken for ea
 
 from __future__ import annotations
 
-__all__ = ["WebSocketPayloads"]
+__all__ = ["WebSocketStream"]
 
 from collections import deque
 from contextlib import suppress
@@ -31,7 +31,7 @@ from wsproto.events import (
 from wsproto.utilities import ProtocolError
 
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError
-from flagfall.kernel.channels.pipes import Bytes
+from flagfall.kernel.channels.pipes import ByteStream
 
 MAX_PINGS: Final = 100
 """So many control frames may come with one message: those who keep a line alive send one in some seconds."""
@@ -45,8 +45,8 @@ _BROKEN: Final = frozenset({1002, 1003, 1007, 1009, 1010})
 """With these codes an end says that the other one breaks the rules (RFC 6455, 7.4.1)."""
 
 
-class WebSocketPayloads:
-    """Sends and receives payloads as messages; see `flagfall.kernel.channels.pipes.PayloadPipe`.
+class WebSocketStream:
+    """Sends and receives payloads as messages; see `flagfall.kernel.channels.pipes.FramedStream`.
 
     Args:
         pipe: the bytes, closed with it.
@@ -54,7 +54,7 @@ class WebSocketPayloads:
         max_bytes: the longest payload that is let in.
     """
 
-    def __init__(self, pipe: Bytes, *, server: bool, max_bytes: int = MAX_FRAME_BYTES) -> None:
+    def __init__(self, pipe: ByteStream, *, server: bool, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._pipe = pipe
         self._connection = WSConnection(ConnectionType.SERVER if server else ConnectionType.CLIENT)
         self._events: deque[Event] = deque()
@@ -93,7 +93,7 @@ class WebSocketPayloads:
         if not isinstance(event, AcceptConnection):
             raise FrameError(f"the WebSocket was refused: {type(event).__name__}")
 
-    # Payloads.
+    # MessageStream.
 
     def allow(self, max_bytes: int) -> None:
         """From now on payloads may be so long."""

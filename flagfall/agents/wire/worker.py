@@ -22,7 +22,7 @@ from typing import Any, Final
 import trio
 
 from flagfall.agents.agent import adapt
-from flagfall.agents.loop import play_seat, settled
+from flagfall.agents.loop import play_seat, resolve
 from flagfall.agents.registry import load_agent
 from flagfall.agents.wire.messages import (
     Answer,
@@ -44,8 +44,10 @@ from flagfall.kernel.channels.lines import LineReader
 from flagfall.kernel.channels.pipes import READ_BYTES
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.spaces import has_arrays
-from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs
+
+hide_frames(__file__)
 
 _METHODS: Final = ("start", "init", "act", "reply", "result", "close", "run")
 
@@ -122,14 +124,14 @@ async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
     seat = _WireSeat(link)
     played = adapt(agent, seat.timer)
     briefing = Briefing(hello.seat, hello.seats, hello.seed, hello.time_control, lambda: hello.spaces)
-    await settled(played.start(briefing))
+    await resolve(played.start(briefing))
     link.tell_ready(played.wants)
     try:
         await play_seat(played, seat)
     except trio.EndOfChannel:
         pass
     finally:
-        await settled(played.close())
+        await resolve(played.close())
 
 
 class _HostGone(Exception):

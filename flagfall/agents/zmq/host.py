@@ -1,53 +1,51 @@
-"""A remote learner over ZeroMQ, as round 1 of the General AI Challenge has it.
+"""Host of a learner of round 1 of the General AI Challenge, which connects over ZeroMQ.
 
-The environment listens as a PAIR socket does; the learner connects, says `hello`, and then hears in every
-turn a reward and a token, each a message of its own, and answers with a token. `docs/remote.md` has the wire.
+The environment listens as a PAIR socket does; the learner connects, sends `hello`, and then receives in every
+turn a reward and a token, each a message of its own, and answers with a token. `docs/remote.md` describes the
+protocol.
 
-Rule: the wire has no numbers of turns, so the order must say what answers what. A turn goes out only when
-    the answer to the one before has come, however late; whatever else has come by then answers nothing, up
-    to `MAX_DROPPED` messages.
+Rule: the protocol does not number turns, so the order must tell which token a reply answers. A turn is sent
+    only when the reply to the one before has come, however late; anything else that has come by then answers
+    nothing.
 """
 
 from __future__ import annotations
 
-__all__ = ["RemoteLearnerHost", "is_remote", "parse_remote"]
+__all__ = ["RemoteLearnerHost"]
 
 import subprocess
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Final, Literal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
 import trio
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.connections.addresses import LOOPBACK, checked_address, checked_port, try_port
-from flagfall.agents.connections.admission import Census, SeriesDoor
+from flagfall.agents.connections.addresses import LOOPBACK
+from flagfall.agents.connections.listening import ListeningHost
 from flagfall.agents.process.isolation import NO_ISOLATION
-from flagfall.agents.process.supervised import LAST_WORDS_SECONDS, Guarded, open_guarded
-from flagfall.agents.wire.session import described
-from flagfall.agents.zmq.messages import is_remote, read_reply, reward_text, token_text
-from flagfall.agents.zmq.pair_socket import LearnerDoor, LearnerLink, LinkLost
-from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.agents.process.supervised import EXIT_GRACE_SECONDS, SupervisedProcess, open_supervised
+from flagfall.agents.spec import LEARNER_PORT
+from flagfall.agents.wire.session import describe_spaces
+from flagfall.agents.zmq.messages import read_reply, reward_text, token_text
+from flagfall.agents.zmq.pair_socket import ConnectionLost, LearnerAdmission, LearnerConnection, LearnerPlace
+from flagfall.errors import AgentFault, HostFault
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import Seat
-from flagfall.timing import NowNs, TimeControl
-
-DEFAULT_PORT: Final = 5556
-"""The port of round 1, which its example learners connect to."""
+from flagfall.timing import NowNs
 
 MAX_DROPPED: Final = 1_000
-"""Replies that answer nothing and are dropped before a token is sent, at most: as many as a ZeroMQ socket
+"""The most replies that answer nothing and are dropped before a token is sent: as many as a ZeroMQ socket
 queues by default. Reading on would never end where the learner sends as fast as it is read."""
 
 MAX_DROPPED_AT_ONCE: Final = 100
-"""After so many of them the rest of the loop runs; each takes some microseconds."""
+"""After this many of them the rest of the loop runs; each takes some microseconds."""
 
 READ_LAST_SECONDS: Final = 0.05
-"""How long a learner that we started has to read its last reward. It cannot know that the match is over, so
-more would be waited in vain."""
-
+"""How long a learner that flagfall started has to read its last reward. It cannot know that the match is
+over, so a longer wait would be in vain."""
 
 READ_HELLO_SECONDS: Final = 0.05
 """The time after the end of a program to read a `hello` that it has sent: some passes of the loop."""
@@ -55,195 +53,161 @@ READ_HELLO_SECONDS: Final = 0.05
 _BIT: Final = {"type": "discrete", "n": 2, "start": 0}
 
 
-class RemoteLearnerHost:
+class RemoteLearnerHost(ListeningHost[LearnerAdmission]):
     """Waits for a learner to connect, and plays the seat with it.
 
-    The port is tried at once, so that a wrong one is reported before anything is played. It is bound while a
-    match is played, or over a whole series (`flagfall.agents.connections.admission.open_series`).
+    The port is tried at once, so that a wrong one is reported before anything is played. In a series a
+    learner that stays connected plays the next match, without another `hello`.
 
     Args:
-        port: where to bind, 1 to 65535.
-        address: an IP address of this machine, `localhost`, or `*` for all: then everybody who can reach
+        port: the port to bind, 1 to 65535.
+        address: an IP address of this machine, `localhost`, or `*` for all: then every client that can reach
             this machine can be the learner.
         command: a program to start, with its arguments; the port is appended as the last one. It is
             split as a shell would, without running one.
         name: for tables and records.
-        token: what a learner must send as its first message, before `hello`; empty for none. Never shown.
+        token: the token that a learner must send as its first message, before `hello`; empty for none. Never
+            shown.
 
     Raises:
-        UsageError: a value that cannot be, a port that is not free, no such program.
+        UsageError: a value is invalid, the port is not free, or there is no such program.
     """
-
-    kind: Literal["process"] = "process"
 
     def __init__(
         self,
-        port: int = DEFAULT_PORT,
+        port: int = LEARNER_PORT,
         address: str = LOOPBACK,
         command: str | None = None,
         name: str | None = None,
         token: str = "",
     ) -> None:
+        super().__init__(address, port, name or f"zmq:{port}")
         self._token = token
-        self._doors = SeriesDoor(self._opened)
-        self._port = checked_port(port)
-        self.name = name or f"zmq:{port}"
-        self._address = checked_address(address)
         self._command = None if command is None else [*split_command(command), str(port)]
-        try_port(self._address, port)
+        self.try_port()
 
-    def check(self, control: TimeControl) -> None:
-        """Whether the learner can be timed like that.
+    @property
+    def kind(self) -> HostKind:
+        """`remote`, or `process` if the learner is started here."""
+        return "remote" if self._command is None else "process"
 
-        Raises:
-            UsageError: it cannot; the message says why.
-        """
-        if control.clock == "cpu" and self._command is None:
-            raise UsageError(
-                f"clock=cpu cannot time {self.name}: the CPU time of a program that somebody else started"
-                " is not known here; give a command to start it with, or use clock=wall"
-            )
+    @property
+    def measures_cpu(self) -> bool:
+        """True if the learner is started here."""
+        return self._command is not None
 
-    @asynccontextmanager
-    async def series(self) -> AsyncIterator[None]:
-        """Keep the port open over several matches; see `flagfall.agents.connections.admission.open_series`.
+    def make_admission(self) -> LearnerAdmission:
+        """Return a new admission of learners."""
+        return LearnerAdmission(self._token, f"{self.address}:{self.port}")
 
-        A learner that stays connected plays the next match, without another `hello`.
-
-        Raises:
-            HostFault: it cannot be bound.
-        """
-        async with self._doors.series():
-            yield
-
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[LearnerDoor]:
-        door = LearnerDoor(self._token)
-        async with door.admission.opened(self._address, self._port):
-            yield door
-
-    async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the wire has no place for it
-        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        try:
-            start = await seat.turn()
-        except trio.EndOfChannel:
-            return
-        self.check(seat.budget.control)
-        stays = self._doors.is_series and self._command is None
-        async with self._doors.for_match() as door:
-            await self._play(door, seat, start, stays=stays)
-
-    async def _play(self, door: LearnerDoor, seat: Seat, start: Envelope, *, stays: bool) -> None:
-        if door.is_taken:
-            raise UsageError(f"{self.name}: two seats at a time with one address: give each one its own")
-        door.is_taken = True
-        try:
-            sitting = _Sitting(door, seat, start, f"{self._address}:{self._port}", stays=stays)
+    async def play(
+        self,
+        admission: LearnerAdmission,
+        seat: Seat,
+        briefing: Briefing,  # noqa: ARG002 - the protocol has no place for it
+        start: Envelope,
+        *,
+        in_series: bool,
+    ) -> None:
+        """Play one match with a learner; see `ListeningHost.play`."""
+        with admission.occupied_by(LearnerPlace(admission)) as place:
+            keeps = in_series and self._command is None
+            match = _LearnerMatch(admission, place, seat, start, keeps=keeps)
             if self._command is None:
-                await sitting.play()
+                await match.play()
             else:
-                await _play_with_program(sitting, self._command)
-        finally:
-            door.is_taken = False
+                await _play_with_program(match, self._command)
 
 
-class _Sitting:
+class _LearnerMatch:
     """One match of a learner: waits for it, and plays with it.
 
     Args:
-        door: admits learners.
+        admission: the source of learners.
+        place: of this match.
         seat: the seat that is played.
         start: the first envelope of the seat.
-        where: the address, for messages.
-        stays: its connection is kept for the next match.
+        keeps: the connection is kept for the next match.
 
     Attributes:
         seat: as in the arguments.
-        joined: a learner has connected.
-        parted: the learner has been sent a last reward.
-        cpu_clock: where the learner's CPU time is to count, what it has used.
+        sent_last_reward: the learner has been sent a last reward, without a token.
+        cpu_clock: the clock of the learner's CPU time, if that is to count.
     """
 
-    def __init__(self, door: LearnerDoor, seat: Seat, start: Envelope, where: str, *, stays: bool) -> None:
+    def __init__(
+        self, admission: LearnerAdmission, place: LearnerPlace, seat: Seat, start: Envelope, *, keeps: bool
+    ) -> None:
         self.seat = seat
-        self.joined = False
-        self.parted = False
+        self.sent_last_reward = False
         self.cpu_clock: NowNs | None = None
-        self._door = door
+        self._admission = admission
+        self._place = place
         self._start = start
-        self._where = where
-        self._stays = stays
-        self._census: Census = door.admission.census()
-        door.wrong = ""
-        self._waits = trio.CancelScope()
-        self._lost = ""
-        seat.absence = self._absence
+        self._keeps = keeps
+        self._waiting = trio.CancelScope()
+        self._gave_up = ""
+        seat.absence = place.absence
 
-    def begin_anew(self) -> None:
-        """Discard learners that have connected already."""
-        self._door.admission.discard_waiting()
+    def discard_waiting(self) -> None:
+        """Close connections of learners that have connected already."""
+        self._admission.discard_waiting()
 
-    def lose(self, why: str) -> None:
-        """Stop waiting for a learner."""
-        self._lost = why
-        self._waits.cancel()
+    def give_up(self, why: str) -> None:
+        """Stop waiting for a learner.
 
-    def _absence(self) -> AgentFault | None:
-        if self.joined:
-            return None
-        if self._door.wrong:
-            return AgentFault("garbage", f"a client connected to {self._where}: {self._door.wrong}")
-        return self._census.absence(self._where)
+        Args:
+            why: the reason, for the detail of the fault.
+        """
+        self._gave_up = why
+        self._waiting.cancel()
 
     async def play(self) -> None:
-        """From the first message to the last.
+        """Play from the first message to the last.
 
         Raises:
-            AgentFault: the learner is gone, or none is to come.
+            AgentFault: the learner is gone, or none will come.
         """
-        talk = _Talk(self.seat, self._start.number)
-        while not await self._play_on(talk):
+        session = _LearnerSession(self.seat, self._start.number)
+        while not await self._play_on(session):
             pass
 
-    async def _next(self) -> LearnerLink:
-        """Wait for a learner."""
-        with trio.CancelScope() as self._waits:
-            link = await self._door.admission.next()
-            self.joined = True
-            return link
-        raise AgentFault("not started", f"the learner is gone: {self._lost}")
+    async def _next(self) -> LearnerConnection:
+        with trio.CancelScope() as self._waiting:
+            return await self._place.next()
+        raise AgentFault("not started", f"the learner is gone: {self._gave_up}")
 
-    async def _play_on(self, talk: _Talk) -> bool:
-        """Play with the next learner; return whether the match is over.
+    async def _play_on(self, session: _LearnerSession) -> bool:
+        """Play with the next learner; return true if the match is over.
 
-        It is not over if the learner of the previous match had stayed and leaves now without a reply: that
+        It is not over if the learner of the previous match was kept and leaves now without a reply: that
         learner, or another one, connects anew.
         """
-        link = await self._next()
+        connection = await self._next()
         in_order = False
         try:
-            await talk.come_up(link, self.cpu_clock)
-            await talk.answer_turns(link)
+            await session.start(connection, self.cpu_clock)
+            await session.answer_turns(connection)
             in_order = True
         except trio.Cancelled:
-            in_order = self.seat.out is None
+            in_order = self.seat.disqualified is None
             raise
-        except LinkLost as lost:
+        except ConnectionLost as lost:
             if not self.seat.closed:
-                if link.stayed and not talk.heard:
+                if connection.was_kept and not session.has_replied:
                     return False
                 raise AgentFault("gone", f"the learner is gone: {lost}") from None
         finally:
-            if in_order and self._stays and link.is_whole:
-                link.stayed = True
-                self._door.admission.put_back(link)
+            if in_order and self._keeps and connection.is_whole:
+                connection.was_kept = True
+                self._admission.put_back(connection)
             else:
-                self.parted = bool(link.owed)
-                link.close()
+                self.sent_last_reward = bool(connection.unsent_reward)
+                connection.close()
         return True
 
 
-class _Talk:
+class _LearnerSession:
     """The conversation with the learner of one match.
 
     Args:
@@ -251,11 +215,11 @@ class _Talk:
         newest: the number of the newest envelope of the seat.
 
     Attributes:
-        heard: it has replied since the match began.
+        has_replied: the learner has replied since the match began.
     """
 
     def __init__(self, seat: Seat, newest: int) -> None:
-        self.heard = False
+        self.has_replied = False
         self._seat = seat
         self._newest = newest
         self._is_up = False
@@ -263,79 +227,84 @@ class _Talk:
         self._task: TaskRole | None = None
         self._bits = False
 
-    async def come_up(self, link: LearnerLink, cpu_clock: NowNs | None) -> None:
-        """Report that the learner is there, and discard what it still sends of an earlier match."""
-        if link.owes:
-            await link.receive()
-            link.owes = False
-        if link.stayed:
-            await _drop_surplus(link, lambda _frames: None)
+    async def start(self, connection: LearnerConnection, cpu_clock: NowNs | None) -> None:
+        """Report that the learner is there, and discard what it still sends of an earlier match.
+
+        Args:
+            connection: to the learner.
+            cpu_clock: the clock of its CPU time, if that is to count.
+        """
+        if connection.awaits_reply:
+            await connection.receive()
+            connection.awaits_reply = False
+        if connection.was_kept:
+            await _drop_surplus(connection, lambda _frames: None)
         if self._is_up:
             return
         self._is_up = True
         self._seat.wants = frozenset({"act", "result"})
         self._seat.reply()
-        self._seat.cpu_clock = cpu_clock  # from now on: coming up is timed by the wall, as in a process
+        self._seat.cpu_clock = cpu_clock  # from now on: starting is timed by the wall clock, as in a process
 
-    async def answer_turns(self, link: LearnerLink) -> None:
+    async def answer_turns(self, connection: LearnerConnection) -> None:
         """Play until there are no more turns.
 
+        Args:
+            connection: to the learner.
+
         Raises:
-            LinkLost: the learner is gone.
+            ConnectionLost: the learner is gone.
         """
         with suppress(trio.EndOfChannel):
             while True:
                 envelope = self._pending = self._pending or await self._seat.turn()
                 if envelope.phase == "act":
-                    await self._answer(link, envelope)
-                else:  # its reward comes with the next turn's: on this wire each has one, and a token
-                    link.owed += envelope.reward
+                    await self._answer(connection, envelope)
+                else:  # its reward is sent with the next turn's: here every reward goes with a token
+                    connection.unsent_reward += envelope.reward
                     self._seat.reply(None, envelope.number)
                     self._newest = envelope.number
                 self._pending = None
 
-    async def _answer(self, link: LearnerLink, envelope: Envelope) -> None:
+    async def _answer(self, connection: LearnerConnection, envelope: Envelope) -> None:
         self._look_at_task()
         token = token_text(envelope.observation, bits=self._bits)
-        await self._drop_what_answers_nothing(link)
-        reward = reward_text(envelope.reward + link.owed)
-        link.owed = 0
-        await link.send(reward, token)
-        self._newest, link.owes = envelope.number, True
-        frames = await link.receive()
-        link.owes = False
-        self.heard = True
+        await _drop_surplus(
+            connection,  # what has come before the token cannot be the reply to it
+            lambda frames: self._seat.reply(read_reply(frames, bits=self._bits), self._newest),
+        )
+        reward = reward_text(envelope.reward + connection.unsent_reward)
+        connection.unsent_reward = 0
+        await connection.send(reward, token)
+        self._newest, connection.awaits_reply = envelope.number, True
+        frames = await connection.receive()
+        connection.awaits_reply = False
+        self.has_replied = True
         self._seat.reply(read_reply(frames, bits=self._bits), envelope.number)
 
     def _look_at_task(self) -> None:
-        """Find out whether it is bit mode: what the task shows and takes is 0 or 1."""
+        """Find out if the task is in bit mode: its observations and actions are 0 or 1."""
         task = self._seat.task
         if task is self._task:
             return
         self._task = task
         if task is not None:
-            spaces = described(task, self._seat.number)
+            spaces = describe_spaces(task, self._seat.number)
             self._bits = spaces.observation == spaces.action == _BIT
 
-    async def _drop_what_answers_nothing(self, link: LearnerLink) -> None:
-        """Drop what has come before the token: it cannot be the reply to it."""
-        await _drop_surplus(
-            link, lambda frames: self._seat.reply(read_reply(frames, bits=self._bits), self._newest)
-        )
 
-
-async def _drop_surplus(link: LearnerLink, drop: Callable[[list[bytes]], None]) -> None:
-    """Take the messages that have come already, `MAX_DROPPED` at most.
+async def _drop_surplus(connection: LearnerConnection, drop: Callable[[list[bytes]], None]) -> None:
+    """Receive the messages that have come already, at most `MAX_DROPPED`.
 
     Args:
-        link: to the learner.
-        drop: gets each of them, as its frames.
+        connection: to the learner.
+        drop: takes each of them, as its frames.
 
     Raises:
-        LinkLost: the learner is gone.
+        ConnectionLost: the learner is gone.
     """
     for dropped in range(1, MAX_DROPPED + 1):
-        frames = link.receive_nowait()
+        frames = connection.receive_nowait()
         if frames is None:
             return
         drop(frames)
@@ -343,61 +312,35 @@ async def _drop_surplus(link: LearnerLink, drop: Callable[[list[bytes]], None]) 
             await trio.lowlevel.checkpoint()
 
 
-async def _play_with_program(sitting: _Sitting, command: list[str]) -> None:
-    """Play with a learner that is started for it, and is gone afterwards."""
+async def _play_with_program(match: _LearnerMatch, command: list[str]) -> None:
+    """Play with a learner that is started for the match, and ended after it."""
     null = subprocess.DEVNULL
-    sitting.begin_anew()
-    guarded = await open_guarded(command, NO_ISOLATION, stdin=null, stdout=null)
+    match.discard_waiting()
+    supervised = await open_supervised(command, NO_ISOLATION, stdin=null, stdout=null)
     fault: AgentFault | HostFault | None = None
     try:
-        if sitting.seat.budget.control.clock == "cpu":
-            sitting.cpu_clock = guarded.cpu_clock()
+        if match.seat.budget.control.clock == "cpu":
+            match.cpu_clock = supervised.cpu_clock()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(guarded.keep_tail)
-            nursery.start_soon(_lose_when_ended, sitting, guarded)
+            nursery.start_soon(supervised.read_stderr)
+            nursery.start_soon(_give_up_at_exit, match, supervised)
             try:
-                await sitting.play()
-                if sitting.parted:
-                    await guarded.has_ended(READ_LAST_SECONDS)
+                await match.play()
+                if match.sent_last_reward:
+                    await supervised.wait_for_exit(READ_LAST_SECONDS)
             except (AgentFault, HostFault) as caught:
                 fault = caught
-                await guarded.has_ended(LAST_WORDS_SECONDS)  # for an exit code of its own
+                await supervised.wait_for_exit(EXIT_GRACE_SECONDS)  # for an exit code of its own
             nursery.cancel_scope.cancel()
     finally:
-        await guarded.end()
-        sitting.seat.stderr_tail = guarded.said
+        await supervised.end()
+        match.seat.stderr_tail = supervised.stderr_tail
     if fault is not None:
-        raise guarded.with_last_words(fault) if isinstance(fault, AgentFault) else fault
+        raise supervised.with_stderr_tail(fault) if isinstance(fault, AgentFault) else fault
 
 
-async def _lose_when_ended(sitting: _Sitting, guarded: Guarded) -> None:
-    """A learner that ends before it says hello will never say it."""
-    await guarded.process.wait()
+async def _give_up_at_exit(match: _LearnerMatch, supervised: SupervisedProcess) -> None:
+    """Stop waiting for a learner that ends before it sends `hello`."""
+    await supervised.process.wait()
     await trio.sleep(READ_HELLO_SECONDS)
-    sitting.lose("its program ended before it said hello")
-
-
-# What is said on the command line.
-
-
-def parse_remote(
-    text: str, command: str | None = None, name: str | None = None, token: str = ""
-) -> RemoteLearnerHost:
-    """The host for a text such as `zmq:5556`, `zmq://127.0.0.1:5556`, `zmq://*:5556` or `zmq://[::1]:5556`.
-
-    Args:
-        text: see there; without a port it is 5556, without an address 127.0.0.1.
-        command: a program to start, see `RemoteLearnerHost`.
-        name: for tables and records.
-        token: what a learner must send first, see `RemoteLearnerHost`.
-
-    Raises:
-        UsageError: it is no such text, or there can be no such host.
-    """
-    scheme, colon, rest = text.partition(":")
-    address, port = LOOPBACK, rest
-    if rest.startswith("//"):
-        address, colon, port = rest[2:].rpartition(":")
-    if scheme != "zmq" or not (text == "zmq" or (colon and address and port.isdecimal() and port.isascii())):
-        raise UsageError(f"no remote learner: {text!r}; write zmq:PORT or zmq://ADDRESS:PORT")
-    return RemoteLearnerHost(int(port) if port else DEFAULT_PORT, address, command, name, token)
+    match.give_up("its program ended before it said hello")

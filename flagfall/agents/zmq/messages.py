@@ -5,7 +5,7 @@ In bit mode a token is the character `0` or `1`, in byte mode the character of i
 
 from __future__ import annotations
 
-__all__ = ["HELLO", "BadReply", "is_remote", "read_reply", "reward_text", "shown", "token_text"]
+__all__ = ["HELLO", "BadReply", "read_reply", "reward_text", "shown", "token_text"]
 
 import operator
 from contextlib import suppress
@@ -34,11 +34,6 @@ class BadReply:
     """
 
     what: str
-
-
-def is_remote(text: str) -> bool:
-    """Whether the text names a remote learner: `zmq`, `zmq:PORT` or `zmq://ADDRESS:PORT`."""
-    return text == "zmq" or text.startswith("zmq:")
 
 
 def read_reply(frames: list[bytes], *, bits: bool = False) -> int | BadReply:

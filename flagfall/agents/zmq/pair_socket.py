@@ -9,19 +9,20 @@ Rule 2: a learner that connects again says `hello` again. A client library that 
 
 from __future__ import annotations
 
-__all__ = ["LearnerDoor", "LearnerLink", "LinkLost"]
+__all__ = ["ConnectionLost", "LearnerAdmission", "LearnerConnection"]
 
 import hmac
 from typing import Any, Final
 
 import trio
 
-from flagfall.agents.connections.admission import Admission, Refusal
+from flagfall.agents.connections.admission import Admission, Place, Refusal
 from flagfall.agents.connections.handshakes import is_hung_up
-from flagfall.agents.wire.tls import bytes_of
+from flagfall.agents.wire.tls import tcp_stream
 from flagfall.agents.zmq.messages import HELLO, reward_text, shown
 from flagfall.agents.zmq.zmtp import ZmtpError, ZmtpPeer, message
-from flagfall.kernel.channels.pipes import BytePipe
+from flagfall.errors import AgentFault
+from flagfall.kernel.channels.pipes import PipeStream
 
 HELLO_SECONDS: Final = 60.0
 """The time from connecting to `hello`. A learner may connect first and load its model then. When its
@@ -33,18 +34,18 @@ MAX_READS_AT_END: Final = 16
 would make the system throw away what is on its way to the learner."""
 
 
-class LinkLost(Exception):
+class ConnectionLost(Exception):
     """The learner is gone, or sends what is not a message; the text has the details."""
 
 
-class Disconnected(LinkLost):
+class Disconnected(ConnectionLost):
     """The other end has closed the connection."""
 
     def __init__(self) -> None:
         super().__init__("it disconnected")
 
 
-class LearnerLink:
+class LearnerConnection:
     """Messages from and to one learner.
 
     Args:
@@ -52,15 +53,15 @@ class LearnerLink:
         fd: its descriptor.
 
     Attributes:
-        owes: a token was sent, and the reply has not come yet.
-        owed: the reward that the learner has not been sent yet; it is when the connection is closed.
-        stayed: it has played a match, and was kept for another.
+        awaits_reply: a token was sent, and the reply has not come yet.
+        unsent_reward: the reward that the learner has not been sent yet; it is when the connection is closed.
+        was_kept: the learner has played a match, and was kept for another.
     """
 
-    def __init__(self, pipe: BytePipe, fd: int) -> None:
-        self.owes = False
-        self.owed: Any = 0
-        self.stayed = False
+    def __init__(self, pipe: PipeStream, fd: int) -> None:
+        self.awaits_reply = False
+        self.unsent_reward: Any = 0
+        self.was_kept = False
         self._pipe = pipe
         self._fd = fd
         self._peer = ZmtpPeer()
@@ -79,7 +80,7 @@ class LearnerLink:
         """The next message, as its frames. If it is cancelled, nothing was taken.
 
         Raises:
-            LinkLost: there will be none.
+            ConnectionLost: there will be none.
         """
         while (frames := self._next_message()) is None:
             await self._send(self._peer.take_output())
@@ -96,7 +97,7 @@ class LearnerLink:
         commands of the protocol, which a learner may send without end.
 
         Raises:
-            LinkLost: there will be none.
+            ConnectionLost: there will be none.
         """
         if (frames := self._next_message()) is not None:
             return frames
@@ -112,13 +113,13 @@ class LearnerLink:
         try:
             return self._peer.next_message()
         except ZmtpError as error:
-            raise LinkLost(str(error)) from None
+            raise ConnectionLost(str(error)) from None
 
     async def send(self, *frames: bytes) -> None:
         """Send messages of one frame each, together.
 
         Raises:
-            LinkLost: the learner is gone.
+            ConnectionLost: the learner is gone.
         """
         await self._send(self._peer.take_output() + b"".join(map(message, frames)))
 
@@ -134,57 +135,77 @@ class LearnerLink:
 
     def close(self) -> None:
         """Send the last reward, if one is owed and it can be sent at once, and close the connection."""
-        if self.owed and self.is_whole:
+        if self.unsent_reward and self.is_whole:
             for _ in range(MAX_READS_AT_END):
                 if not self._pipe.read_nowait():
                     break
-            self._pipe.write_nowait(self._peer.take_output() + message(reward_text(self.owed)))
+            self._pipe.write_nowait(self._peer.take_output() + message(reward_text(self.unsent_reward)))
         self._pipe.close()
 
 
-class LearnerDoor:
-    """Admission of learners, for all matches of a series.
+class LearnerAdmission(Admission[LearnerConnection, "LearnerPlace"]):
+    """Admits learners that have sent `hello`, for all matches of a series.
 
     Args:
-        token: what a learner must send before `hello`; empty for none.
+        token: the token that a learner must send before `hello`; empty for none.
+        where: the address, for messages.
 
     Attributes:
-        admission: the learners that have sent `hello`.
-        wrong: how the newest connection began that sent something else; empty where there was none.
-        is_taken: a match uses it.
+        wrong_start: the first message of the newest connection that began with something else; empty where
+            there was none.
     """
 
-    def __init__(self, token: str) -> None:
-        self.admission = Admission(self._authenticate, HELLO_SECONDS)
-        self.wrong = ""
-        self.is_taken = False
+    def __init__(self, token: str, where: str) -> None:
+        super().__init__(where, HELLO_SECONDS)
+        self.wrong_start = ""
         self._token = token.encode()
 
-    async def _authenticate(self, stream: trio.SocketStream) -> LearnerLink:
+    async def authenticate(self, stream: trio.SocketStream) -> LearnerConnection:
+        """Perform the handshake of ZeroMQ, and check token and `hello`; see `Admission.authenticate`."""
         fd = stream.socket.fileno()
-        pipe = bytes_of(stream)
+        pipe = tcp_stream(stream)
         try:
-            link = LearnerLink(pipe, fd)
+            connection = LearnerConnection(pipe, fd)
             if self._token:
-                frames = await _receive(link)
+                frames = await _receive(connection)
                 if not hmac.compare_digest(b"".join(frames), self._token) or len(frames) != 1:
                     self._refuse("the token", "something else")
-            frames = await _receive(link)
+            frames = await _receive(connection)
             if frames != [HELLO]:
                 self._refuse("hello", shown(b"|".join(frames)))
         except BaseException:
             pipe.close()
             raise
-        return link
+        return connection
 
-    def _refuse(self, expected: str, said: str) -> None:
-        self.wrong = f"expected {expected}, got {said}"
-        raise Refusal(self.wrong)
+    def _refuse(self, expected: str, received: str) -> None:
+        self.wrong_start = f"expected {expected}, got {received}"
+        raise Refusal(self.wrong_start)
 
 
-async def _receive(link: LearnerLink) -> list[bytes]:
-    """The next message of a handshake; a connection that ends without it was silent."""
+class LearnerPlace(Place[LearnerConnection]):
+    """The place of one match at a `LearnerAdmission`.
+
+    Args:
+        admission: the source of learners.
+    """
+
+    def __init__(self, admission: LearnerAdmission) -> None:
+        super().__init__(admission)
+        self._learners = admission
+        admission.wrong_start = ""
+
+    def absence(self) -> AgentFault | None:
+        """Explain why the seat is empty; also by a client that began with the wrong message."""
+        wrong, where = self._learners.wrong_start, self._learners.where
+        if wrong and not self.held:
+            return AgentFault("garbage", f"a client connected to {where}: {wrong}")
+        return super().absence()
+
+
+async def _receive(connection: LearnerConnection) -> list[bytes]:
+    """Return the next message of a handshake; a connection that ends without it was silent."""
     try:
-        return await link.receive()
+        return await connection.receive()
     except Disconnected:
         raise trio.EndOfChannel from None

@@ -1,1 +1,1 @@
-"""Commands of `flagfall`, one file each."""
+"""Commands of `flagfall`, one per file."""

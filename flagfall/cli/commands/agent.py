@@ -1,4 +1,4 @@
-"""`flagfall agent serve`: the agent's end of the wire, for any Python agent."""
+"""`flagfall agent serve`: the agent's side of the wire protocol, for any Python agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from flagfall.errors import HostFault, UsageError
 
-agent = App(name="agent", help="The agent's end of a match that somebody else holds.", help_format="markdown")
+agent = App(name="agent", help="Run the agent's side of a match on another host.", help_format="markdown")
 
 _Flag = Parameter(negative="", show_default=False)
 
@@ -29,37 +29,37 @@ def serve(
     reconnect: Annotated[bool, _Flag] = False,
     matches: int = 1,
 ) -> int:
-    """Play a Python agent over the standard input and output, or at a host that it connects to.
+    """Play a Python agent over standard input and output, or over a connection to the host of a match.
 
-    Without `--connect` it is a program for `--agent "cmd:flagfall agent serve bot.py:Bot"`, on this machine
-    or by ssh on another. The wire is told in docs/protocol.md.
+    Without `--connect`, use it as the program of `--agent "cmd:flagfall agent serve bot.py:Bot"`, on this
+    machine or over ssh on another. `docs/protocol.md` describes the wire protocol.
 
     Args:
-        spec: Who plays: a sample (`flagfall agents`), `file.py:Name` or `package.module:Name`; asyncio, trio
-            or plain.
-        connect: Where the match is: `tcp://HOST:PORT`, `tls://`, `ws://` or `wss://`.
-        token_file: A file with the token that the host asks for.
-        ca: A file with the certificates to trust, in PEM; by default those of the system.
-        wait: How long to try to connect, with growing pauses.
-        reconnect: Come back where the line is lost; the host must allow it.
-        matches: Play so many matches, one after the other.
+        spec: The agent: a sample (`flagfall agents`), `file.py:Name` or `package.module:Name`; asyncio, trio
+            or plain functions.
+        connect: Address of the host: `tcp://HOST:PORT`, `tls://`, `ws://` or `wss://`.
+        token_file: File with the token that the host requires.
+        ca: File with the trusted certificates in PEM format; by default those of the system.
+        wait: Time limit for connecting; attempts are repeated at growing intervals.
+        reconnect: Reconnect when the connection is lost; the host must allow it.
+        matches: Number of matches to play, one after the other.
     """
     from flagfall.agents.registry import load_agent
-    from flagfall.agents.wire.admission import Joining
-    from flagfall.agents.wire.client import Invitation, play_as_guest
+    from flagfall.agents.wire.admission import JoinPolicy
+    from flagfall.agents.wire.client import ServerAddress, connect_and_play
     from flagfall.agents.wire.worker import serve as serve_wire
     from flagfall.agents.wire.worker import take_standard_streams
     from flagfall.timing.durations import S, parse_duration
 
     if connect is None:
         if token_file is not None or ca is not None or reconnect or matches != 1:
-            raise UsageError("--token-file, --ca, --reconnect and --matches go with --connect")
+            raise UsageError("--token-file, --ca, --reconnect and --matches need --connect")
         return int(serve_wire(*take_standard_streams(), lambda _name: load_agent(spec)) is not None)
     if matches < 1:
         raise UsageError(f"--matches {matches}: write a whole number, at least 1")
-    invitation = Invitation.parse(
+    server = ServerAddress.parse(
         connect,
-        token="" if token_file is None else Joining.read_token(token_file),
+        token="" if token_file is None else JoinPolicy.read_token(token_file),
         authority=ca,
         wait_seconds=parse_duration(wait) / S,
         reconnect=reconnect,
@@ -68,14 +68,14 @@ def serve(
     code = 0
     for left in reversed(range(matches)):
         try:
-            failed = play_as_guest(invitation, lambda: loaded)
-        except HostFault as error:  # this match is over for the agent; the next one may not be
+            failed = connect_and_play(server, lambda: loaded)
+        except HostFault as error:  # this match is lost; the next one may succeed
             if not left:
                 raise
             print(f"flagfall: {error}", file=sys.stderr)
             code = 1
             continue
         if failed is not None:
-            print(f"flagfall: the agent is out: {failed.reason}: {failed.detail}", file=sys.stderr)
+            print(f"flagfall: the agent was disqualified: {failed.reason}: {failed.detail}", file=sys.stderr)
             code = 1
     return code

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
 
 _List = Parameter(consume_multiple=True, negative="")
 _FAILED = 1
@@ -20,45 +21,47 @@ def check_agent(
     *,
     task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
     time_control: str | None = None,
-    host: Literal["task", "thread", "process"] = "process",
+    host: LocalHostKind = "process",
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
     pass_env: Annotated[list[str] | None, _List] = None,
     show: Annotated[list[str] | None, _List] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
-    """Examine an agent, and print how fast it is, whether it lasts, whether it plays by the rules.
+    """Examine an agent, and report its speed, its stability, and whether it keeps to the rules.
 
-    It is started several times, plays a long game, tasks again and again, twice the same match, and one that
-    ends in the middle. The exit code is 1 where it failed a question.
+    The agent is started several times: for a long game, for repeated tasks, for the same match twice, and for
+    a match that is cut off. The exit code is 1 if it failed a check.
 
     Args:
         spec: The agent: a sample, `file.py:Name`, `package.module:Name`, or `cmd:PROGRAM`.
-        task: Ids of the tasks that it plays; by default `micro1` and `micro4`.
+        task: Ids of the tasks to play; by default `micro1` and `micro4`.
         time_control: As for `flagfall run`.
-        host: Where it runs.
+        host: Where the agent runs.
         isolation: As for `flagfall run`.
         limits: As for `flagfall run`.
         pass_env: As for `flagfall run`.
         show: As for `flagfall run`.
         json: Print one JSON object instead of a table.
     """
-    from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
-    from flagfall.agents.registry import is_human
-    from flagfall.agents.spec import is_command, is_foreign, is_track_client
-    from flagfall.cli.console.output import harmless, print_json, print_table, table
+    from flagfall.agents.hosts.registry import host_agent
+    from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+    from flagfall.agents.spec import REMOTE, AgentSpec
+    from flagfall.cli.console.output import print_json, print_table, table
     from flagfall.cli.runs.preflight import check_now
-    from flagfall.playing import DEFAULT_TIME_CONTROL, host_agent
+    from flagfall.playing import DEFAULT_TIME_CONTROL
+    from flagfall.terminal_text import sanitize_terminal
     from flagfall.testing.agent_report import Examinee, examine
     from flagfall.timing import TimeControl
 
-    if is_human(spec) or (is_foreign(spec) and not is_command(spec) and not is_track_client(spec)):
-        raise UsageError(f"{spec}: an examination starts its agent itself, again and again")
-    kept = Isolation.told(isolation, limits, pass_env, show)
-    if host != "process" and kept != USUAL_ISOLATION:
+    scheme = AgentSpec.parse(spec).scheme
+    if scheme == "human" or scheme in REMOTE:
+        raise UsageError(f"{spec}: check-agent starts the agent itself, several times: name one it can start")
+    kept = Isolation.from_options(isolation, limits, pass_env, show)
+    if host != "process" and kept != DEFAULT_ISOLATION:
         raise UsageError("--isolation, --limits and --pass-env are for agents in processes: leave --host out")
-    host_agent(spec, host, "agent", kept)  # what cannot be is told before anything is played
-    if host == "process" and not is_command(spec):
+    host_agent(spec, host, "agent", kept)  # report invalid options before anything is played
+    if host == "process" and scheme != "cmd":
         check_now([spec], kept)
     examinee = Examinee(
         lambda name: host_agent(spec, host, name, kept),
@@ -71,12 +74,12 @@ def check_agent(
         found = [{"question": mark.question, "found": mark.found, "passed": mark.passed} for mark in marks]
         print_json({"agent": spec, "passed": passed, "marks": found})
         return 0 if passed else _FAILED
-    rows = table("the agent", "found", "passed")
+    rows = table("check", "result", "passed")
     for mark in marks:
-        first, *_ = harmless(mark.found).splitlines()
+        first, *_ = sanitize_terminal(mark.found).splitlines()
         rows.add_row(mark.question, first, {True: "yes", False: "NO", None: ""}[mark.passed])
     print_table(rows)
     for mark in marks:
         if "\n" in mark.found:
-            print(f"{mark.question}: {harmless(mark.found)}")
+            print(f"{mark.question}: {sanitize_terminal(mark.found)}")
     return 0 if passed else _FAILED

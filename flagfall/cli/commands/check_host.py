@@ -28,19 +28,19 @@ def check_host(
     only: Annotated[list[str] | None, Parameter(negative="")] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
-    """Play every bad agent on every host of this machine, and print what becomes of it.
+    """Play misbehaving agents on every host of this machine, and print how each is handled.
 
-    Each sits beside sixteen honest agents, which must not lose anything by it; and nothing may be left of it:
-    no process, no file, no descriptor. The bad agents are capped, so that none harms this machine. It takes a
-    minute or two. The exit code is 1 where something is not as it ought to be. A second table has the limits
-    of agents in processes, and who enforces them on this machine.
+    Each plays beside sixteen honest agents, which must not lose anything, and must leave nothing behind: no
+    process, no file, no descriptor. The agents are capped, so that none harms this machine. The check takes
+    one or two minutes. The exit code is 1 if a row is not as expected. A second table lists the limits of
+    agents in processes, and which mechanism enforces them on this machine.
 
     Args:
-        place: Where the agents run; by default everywhere that this machine has: in the event loop
-            (`task`), in a thread, in a process, in a process in a sandbox.
-        only: Play only the agents whose name or description contains this text, such as `memory`; several
-            times for several texts.
-        json: Print one JSON object instead of a table; times in nanoseconds.
+        place: Hosts to check; by default all that this machine supports: the event loop (`task`), a thread,
+            a process, a process in a sandbox.
+        only: Play only agents whose name or description contains this text, such as `memory`; may be given
+            several times.
+        json: Print one JSON object instead of tables; times in nanoseconds.
     """
     from flagfall.testing.adversarial.matrix import PLACES, matrix_rows, run_matrix
 
@@ -59,22 +59,22 @@ def check_host(
     for finding in run_matrix(places, texts):
         findings.append(finding)
         if not json:
-            _tell_progress(len(findings), total)
+            _print_progress(len(findings), total)
     _show(findings, missing, json=json)
     return 0 if all(finding.as_expected for finding in findings) else _DIFFERS
 
 
 def _no_such_agent(text: str, places: Sequence[Place]) -> str:
-    from flagfall.errors import nearest
+    from flagfall.errors import suggest
     from flagfall.testing.adversarial.matrix import matrix_rows
 
     where = f" in a {' or '.join(places)}" if any(matrix_rows(only=[text])) else ""
     names = dict.fromkeys(row.agent for row, _ in matrix_rows(places))
-    return f"--only {text}: no agent{where} has this in its name or description{nearest(text, names)}"
+    return f"--only {text}: no agent{where} has this in its name or description{suggest(text, names)}"
 
 
 def _no_sandbox() -> str:
-    """Why there are no sandboxes here; empty where there are."""
+    """Return the reason why sandboxes are not available, or an empty text."""
     from flagfall.agents.process.sandbox import check_sandbox
 
     try:
@@ -84,7 +84,7 @@ def _no_sandbox() -> str:
     return ""
 
 
-def _tell_progress(done: int, total: int) -> None:
+def _print_progress(done: int, total: int) -> None:
     import sys
 
     if sys.stderr.isatty():
@@ -102,7 +102,7 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
             {"rows": [_as_data(finding) for finding in findings], "limits": limits, "no_sandbox": missing}
         )
         return
-    words = ("an agent that", "in a", "verdict", "others lost", "left behind", "as expected")
+    words = ("agent", "host", "verdict", "others lost", "left behind", "as expected")
     rows = table(*words, numbers=("after",))
     for finding in findings:
         rows.add_row(
@@ -118,9 +118,9 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
     bad = sum(not finding.as_expected for finding in findings)
     print(f"{len(findings)} agents, {f'{bad} not' if bad else 'all'} as expected")
     if missing:
-        print(f"No sandboxes were tried: {missing}")
+        print(f"Sandboxes were not checked: {missing}")
     by_kind = [enforcement_of(kind) for kind in _KINDS]
-    rows = table("limit", *(f"in a {kind}, enforced by" for kind in _KINDS))
+    rows = table("limit", *(f"{kind}: enforced by" for kind in _KINDS))
     for name in by_kind[0]:
         rows.add_row(name, *(enforced[name] for enforced in by_kind))
     print_table(rows)

@@ -11,39 +11,42 @@ from cyclopts import Parameter
 
 from flagfall.errors import UsageError
 
-_NEEDS = {"cancel": "the id of a match that is being played", "jobs": "a number"}
+_NEEDS = {"cancel": "the id of a running match", "jobs": "a number"}
 
 
 def ctl(
     folder: Path,
-    wish: Literal["status", "pause", "resume", "cancel", "jobs"] = "status",
+    command: Literal["status", "pause", "resume", "cancel", "jobs"] = "status",
     value: str | None = None,
     /,
     *,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
-    """Look at a tournament that is being played, or steer it: `status`, `pause`, `resume`, `cancel`, `jobs`.
+    """Show or control a running tournament: `status`, `pause`, `resume`, `cancel`, `jobs`.
 
-    `pause` begins no match until `resume`. `cancel MATCH` ends one at once; it is played again when nothing
-    else is left. `jobs N` plays so many matches at a time from now on.
+    After `pause` no match starts until `resume`. `cancel MATCH` ends a match at once; it is played again
+    after all others. `jobs N` sets the number of matches played at the same time.
 
     Args:
-        folder: The folder of the tournament.
-        wish: What to do; `status` tells what is being played.
-        value: The match for `cancel`, the number for `jobs`.
+        folder: Folder of the tournament.
+        command: What to do; `status` shows the running matches.
+        value: The id of the match for `cancel`, the number for `jobs`.
         json: Print the state as one JSON object.
     """
-    from flagfall.cli.console.output import harmless, number, print_json, print_table, table
+    from flagfall.cli.console.output import number, print_json, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
     from flagfall.tournament.run.control_client import ask_run
 
-    if (wish in _NEEDS) != (value is not None):
+    if (command in _NEEDS) != (value is not None):
         raise UsageError(
-            f"ctl {wish}: write {_NEEDS[wish]} after it" if wish in _NEEDS else f"ctl {wish} takes no value"
+            f"ctl {command}: write {_NEEDS[command]} after it"
+            if command in _NEEDS
+            else f"ctl {command} takes no value"
         )
-    request: dict[str, Any] = {"do": wish}
-    if wish == "cancel":
+    request: dict[str, Any] = {"do": command}
+    if command == "cancel":
         request["match"] = value
-    elif wish == "jobs":
+    elif command == "jobs":
         request["jobs"] = _count(value or "")
     state = ask_run(folder, request)
     if json:
@@ -52,14 +55,14 @@ def ctl(
     total = "" if state["total"] is None else f" of {number(state['total'])}"
     mode = "stopping" if state["stopping"] else "paused" if state["paused"] else "running"
     print(
-        f"{harmless(state['name'])}: {mode}, {number(state['played'])}{total} matches played,"
+        f"{sanitize_terminal(state['name'])}: {mode}, {number(state['played'])}{total} matches played,"
         f" {state['void']} void attempts, jobs {state['jobs']}"
     )
-    rows = table("match", "task", "agents", numbers=("attempt", "for"))
+    rows = table("match", "task", "agents", numbers=("attempt", "time"))
     for match in state["running"]:
-        agents = harmless(", ".join(match["agents"]))
+        agents = sanitize_terminal(", ".join(match["agents"]))
         seconds = f"{match['seconds']:.1f} s"
-        rows.add_row(match["match"], harmless(match["task"]), agents, str(match["attempt"]), seconds)
+        rows.add_row(match["match"], sanitize_terminal(match["task"]), agents, str(match["attempt"]), seconds)
     if state["running"]:
         print_table(rows)
 

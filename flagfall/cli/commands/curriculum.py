@@ -1,8 +1,8 @@
-"""`flagfall curriculum`: which tasks does a byte agent learn, and how soon?
+"""`flagfall curriculum`: which tasks a byte agent learns, and in how many steps.
 
-Each task is played on its own, by the rule of round 1: learned is what was solved so many times in a row.
-Tasks and agents get the same seeds as in `flagfall run --scheduler consecutive:5`, so what a fresh learner
-did can be played again under the kernel, recorded and read.
+Each task is played on its own, by the rule of round 1: it is learned when it was solved a given number of
+times in a row. Tasks and agents get the same seeds as in `flagfall run --scheduler consecutive:5`, so the
+lesson of a fresh learner can be repeated and recorded under the kernel.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def curriculum(
     go_on: Annotated[bool, Parameter(name="--continue"), _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Let a byte agent learn one task after another, and print which it learned and how soon.
+    """Let a byte agent learn one task after another, and print which it learned and in how many steps.
 
-    This is a plain loop: no clock, no time limits, no record. The agent runs in this process.
+    This is a plain loop without clock, time limits and journal. The agent runs in this process.
 
     Args:
-        agent: Who learns: a sample (`flagfall agents`), `file.py:Name` or `package.module:Name`, with
+        agent: The agent: a sample (`flagfall agents`), `file.py:Name` or `package.module:Name`, with
             `reply(byte, reward)`.
-        task: Ids of tasks that are talked to byte by byte, such as `micro1`; by default all of round 1.
-        threshold: A task is learned when it was solved so many times in a row.
-        limit: Steps for each task; what is not learned by then is not learned.
-        seed: Everything random derives from it.
-        go_on: Keep one learner for all the tasks, instead of a fresh one for each.
+        task: Ids of byte tasks, such as `micro1`; by default all of round 1.
+        threshold: Number of successes in a row after which a task is learned.
+        limit: Maximum number of steps for each task.
+        seed: Root seed of all random numbers.
+        go_on: Keep one learner for all tasks, instead of a fresh one for each.
         json: Print one JSON object instead of a table.
     """
     from flagfall.agents.registry import load_agent
@@ -61,22 +61,22 @@ def curriculum(
             if number and not go_on:
                 reply = make()
             lessons.append(teach(lesson, reply, threshold=threshold, limit=limit, seed=seed))
-    finally:  # Ctrl-C: print what there is
+    finally:  # after Ctrl-C too: print the results so far
         _report(lessons, json=json)
 
 
 @attrs.frozen
 class Lesson:
-    """How one task went.
+    """Result of one task.
 
     Attributes:
-        task: its id.
+        task: the id of the task.
         passed: whether it was solved often enough in a row.
-        steps: bytes exchanged until then, or until the limit.
-        instances: times it was played to an end.
-        solved: times among them that it was solved.
-        reward: the sum of all rewards, those of unfinished instances left out.
-        fault: what the agent raised or answered that ended the lesson; empty where nothing did.
+        steps: bytes exchanged until it was learned, or until the limit.
+        instances: number of finished instances.
+        solved: number of solved instances.
+        reward: sum of the rewards of finished instances.
+        fault: the error of the agent that ended the lesson; empty if there was none.
     """
 
     task: str
@@ -89,7 +89,7 @@ class Lesson:
 
 
 class _Fault(Exception):
-    """The agent failed; the message says how."""
+    """Fault of the agent; the message describes it."""
 
 
 def teach(
@@ -98,8 +98,8 @@ def teach(
     """Play one task until it is solved `threshold` times in a row, or for `limit` steps.
 
     Args:
-        task: a task that is talked to byte by byte.
-        reply: called with each byte and reward; gives a whole number from 0 to 255.
+        task: a byte task.
+        reply: called with each byte and reward; returns a whole number from 0 to 255.
         threshold: at least 1.
         limit: at least 1.
         seed: the root seed of the match.
@@ -115,14 +115,14 @@ def teach(
         nonlocal steps
         steps += 1
         try:
-            said = reply(byte, reward)
+            answer = reply(byte, reward)
         except Exception as error:
-            inside = error.__traceback__ and error.__traceback__.tb_next  # without this file's frame
+            inside = error.__traceback__ and error.__traceback__.tb_next  # without the frame of this file
             shown = traceback.format_exception(type(error), error, inside)
             raise _Fault("raised an error\n" + "".join(shown).rstrip()) from error
-        if not task.is_legal(said):
-            raise _Fault(f"answered {said!r}, which is no whole number from 0 to 255")
-        return said
+        if not task.is_legal(answer):
+            raise _Fault(f"answered {answer!r}, which is not a whole number from 0 to 255")
+        return answer
 
     def report(outcome: Any) -> None:
         nonlocal instances, solved, reward
@@ -139,7 +139,7 @@ def teach(
 
 
 def _tasks(ids: Sequence[str] | None) -> list[Task]:
-    """The tasks; each must be talked to byte by byte."""
+    """Return the tasks, which must be byte tasks."""
     from flagfall.errors import UsageError
     from flagfall.tasks.catalog import make_task, task_ids
     from flagfall.tasks.commai.byte_task import ByteTask
@@ -149,7 +149,7 @@ def _tasks(ids: Sequence[str] | None) -> list[Task]:
     ]
     for task in tasks:
         if not isinstance(task, ByteTask):
-            raise UsageError(f"{task.id} is not talked to byte by byte; use `flagfall run`")
+            raise UsageError(f"{task.id} is not a byte task; use `flagfall run`")
     return tasks
 
 
@@ -162,7 +162,7 @@ def _at_least_one(**numbers: int) -> None:
 
 
 def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, float], int]]:
-    """Makes `reply` of a fresh agent, with the seed that it would have in a match."""
+    """Return a function that makes a fresh agent, with its seed in a match, and returns its `reply`."""
     import inspect
 
     from flagfall.errors import UsageError
@@ -171,7 +171,7 @@ def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, floa
 
     reply = getattr(given, "reply", None)
     if not callable(reply) or inspect.iscoroutinefunction(reply):
-        raise UsageError(f"agent {spec}: a curriculum is for agents with a plain method reply(byte, reward)")
+        raise UsageError(f"agent {spec}: a curriculum needs an agent with a plain method reply(byte, reward)")
     briefing = Briefing(0, 1, derive_seed(seed, "seat", 0), "")
 
     def make() -> Callable[[int, float], int]:
@@ -185,7 +185,8 @@ def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, floa
 
 
 def _report(lessons: Sequence[Lesson], *, json: bool) -> None:
-    from flagfall.cli.console.output import harmless, number, print_json, print_table, table
+    from flagfall.cli.console.output import number, print_json, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
 
     if json:
         print_json({"lessons": [attrs.asdict(lesson) for lesson in lessons]})
@@ -199,4 +200,4 @@ def _report(lessons: Sequence[Lesson], *, json: bool) -> None:
     print(f"passed {sum(lesson.passed for lesson in lessons)} of {len(lessons)}")
     for lesson in lessons:
         if lesson.fault:
-            print(f"\n{lesson.task}: the agent {harmless(lesson.fault)}")
+            print(f"\n{lesson.task}: the agent {sanitize_terminal(lesson.fault)}")

@@ -24,18 +24,18 @@ def results(
     form: Annotated[Literal["table", "csv", "json", "parquet"] | None, Parameter(name=["--format"])] = None,
     matches: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Print the figures of a match as round 1 has them, or the standings of a tournament.
+    """Print the statistics of a match in the layout of round 1, or the standings of a tournament.
 
-    Of a journal that is cut off or damaged, the figures of what stands before that are printed. Of a
-    tournament that is being played or was interrupted, the standings so far.
+    If a journal is cut off or damaged, the statistics cover the part before the damage. If a tournament is
+    running or was interrupted, the standings so far are printed.
 
     Args:
         file: A journal, or the folder of a tournament.
-        output: Write them to this file instead; of a match as JSON if it ends in `.json`, of a tournament in
-            the format that its ending says.
-        json: Print one JSON object instead of the text.
-        form: Of a tournament; by default a table. Parquet needs pyarrow.
-        matches: Of a tournament, a row for each seat of each match, in place of the standings.
+        output: Write to this file instead: for a match JSON if its name ends in `.json`, for a tournament
+            the format of its ending.
+        json: Print one JSON object instead of text.
+        form: Format of a tournament's rows; by default a table. Parquet needs pyarrow.
+        matches: For a tournament, print a row for each seat of each match instead of the standings.
     """
     if file.is_dir():
         from flagfall.cli.tournaments.results import show_tournament
@@ -46,7 +46,7 @@ def results(
 
     with reading(file):
         if form is not None or matches:
-            raise UsageError("--format and --matches are for the folder of a tournament, and this is a file")
+            raise UsageError("--format and --matches are for the folder of a tournament, not for a journal")
         _show_match(file, output, json=json)
 
 

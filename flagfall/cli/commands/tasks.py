@@ -9,16 +9,16 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 _OTHERS: Final = """\
-gym:ID, such as gym:CartPole-v1, is any Gymnasium environment; pettingzoo:FAMILY/NAME, such as
-pettingzoo:classic/connect_four_v3, any of PettingZoo. Options follow a question mark: gym:ID?name=value
-vgdl:GAME#LEVEL, such as vgdl:causeway#3 or vgdl:my/game.txt#0:observation=image, is a level of a VGDL game"""
+Any Gymnasium environment: gym:ID, such as gym:CartPole-v1. Any PettingZoo environment:
+pettingzoo:FAMILY/NAME, such as pettingzoo:classic/connect_four_v3. Options: gym:ID?name=value
+Levels of VGDL games: vgdl:GAME#LEVEL, such as vgdl:causeway#3 or vgdl:my/game.txt#0:observation=image"""
 
 
 def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
-    """List the tasks by family. Any Gymnasium or PettingZoo environment is a task, too.
+    """List the tasks by family. Any Gymnasium or PettingZoo environment is a task as well.
 
     Args:
-        json: Print an object of lists instead of a table.
+        json: Print a JSON object instead of a table: lists of ids by family.
     """
     from flagfall.tasks.catalog import task_ids
 

@@ -34,20 +34,20 @@ def tournament(
 ) -> int:
     """Play a tournament, and print the standings.
 
-    The first Ctrl-C lets the matches that are being played end, prints the standings so far and the command
-    that goes on; the second ends them at once. Whatever ends it, `--resume` goes on where it was.
+    After the first Ctrl-C the running matches are played to their end; then the standings so far and the
+    command to resume are printed. The second Ctrl-C cancels the matches. `--resume` continues a tournament
+    that ended for any reason.
 
     Args:
-        plan: A file that ends in `.toml` (docs/tournaments.md), or the name of a plan that comes with
-            flagfall: `demo`.
-        out: The folder for all that is left of it; by default what the plan says.
-        jobs: How many matches at a time; by default what the plan says, or what leaves every agent a
-            processor of its own.
+        plan: A `.toml` file (docs/tournaments.md), or the name of a plan that comes with flagfall: `demo`.
+        out: Folder for the results; by default that of the plan.
+        jobs: Number of matches played at the same time; by default that of the plan, or as many as leave
+            each agent a processor of its own.
         engine: `ray` plays on the cluster that Ray finds (needs the extra `ray`).
-        resume: Go on with what is in the folder; if nothing is, begin.
-        seed: In place of the plan's.
-        dry_run: Print the schedule and an estimate, and play nothing.
-        quiet: Do not tell how far it is.
+        resume: Continue the tournament in the folder; if there is none, start it.
+        seed: Root seed, instead of that of the plan.
+        dry_run: Print the schedule and an estimate of the time, and play nothing.
+        quiet: Show no progress.
     """
     from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tournament.exports import check_format
@@ -56,7 +56,7 @@ def tournament(
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
     if seed is not None and not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"--seed {seed}: write a whole number, from 0 to {MAX_SEED}")
+        raise UsageError(f"--seed {seed}: write a whole number from 0 to {MAX_SEED}")
     loaded = load_plan(plan, seed=seed)
     folder = out or loaded.output.folder
     if dry_run:
@@ -96,9 +96,7 @@ def tournament(
     code = 0
     try:
         with screen.shown():
-            code = run_until_interrupted(
-                play, say=screen.say, stopping="ending the matches that are being played"
-            )
+            code = run_until_interrupted(play, say=screen.say, stopping="ending after the running matches")
     except HostFault as error:
         fault = error
     try:
@@ -111,17 +109,16 @@ def tournament(
 
 
 def _check_agents(plan: Plan, *private: Path) -> None:
-    """Import those that are in files or modules, each in a process.
+    """Import the Python agents of a plan, each in a process.
 
     Args:
-        plan: of the tournament.
-        private: what no agent may see.
+        plan: the plan of the tournament.
+        private: files that must not be visible in sandboxes.
 
     Raises:
-        UsageError: some cannot be imported, or would see that.
+        UsageError: an agent cannot be imported, or would see one of these files.
     """
-    from flagfall.agents.registry import is_sample
-    from flagfall.agents.spec import is_foreign
+    from flagfall.agents.spec import AgentSpec
     from flagfall.cli.runs.preflight import check_now
     from flagfall.tournament.run.api import refuse_showing
 
@@ -129,7 +126,7 @@ def _check_agents(plan: Plan, *private: Path) -> None:
     by_isolation: dict[str, list[str]] = {}
     kinds = {}
     for agent in plan.agents:
-        if not (is_sample(agent.spec) or is_foreign(agent.spec)):
+        if AgentSpec.parse(agent.spec).scheme == "python":
             kinds[repr(agent.isolation)] = agent.isolation
             by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
     for kind, specs in by_isolation.items():

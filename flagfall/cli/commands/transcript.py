@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def transcript(
     file: Path, /, *, output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
 ) -> None:
-    """Print what was said in a match, one JSON object a line.
+    """Print the dialogue of a byte match, one JSON object per line.
 
     Args:
         file: A journal.
-        output: Write it to this file instead; it appears when it is complete.
+        output: Write to this file instead; it is created when it is complete.
     """
     from flagfall.cli.console.files import reading, replacing
 
@@ -38,7 +38,7 @@ def _lines(file: Path) -> Iterator[str]:
     import json
 
     from flagfall.recording.journal.writer import read_journal
-    from flagfall.recording.transcript import transcript as told
+    from flagfall.recording.transcript import transcript as entries
 
-    for entry in told(read_journal(file)):
+    for entry in entries(read_journal(file)):
         yield json.dumps(entry) + "\n"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flagfall.events import MatchStarted
 
 SHOW_AFTER_SECONDS: Final = 1.0
-"""The progress of a verification is shown if it takes longer than this."""
+"""Time after which the progress of a verification is shown."""
 
 _Flag = Parameter(negative="", show_default=False)
 
@@ -35,20 +35,20 @@ def verify(
 ) -> int:
     """Execute a recorded match again, and compare every observation, reward and result.
 
-    Exit code 0 where all of it holds. Exit code 1 otherwise, with the first difference: its line in the
-    file, its turn, what was expected and what was found.
+    The exit code is 0 if everything matches. Otherwise it is 1, and the first difference is printed: its line
+    in the file, its turn, the expected and the actual value.
 
     Args:
         file: A journal.
-        config: What the match was played with, where that was a Python function: no journal alone makes
-            `verify` execute one.
+        config: The Python configuration of the match, if it had one: a journal alone cannot make `verify`
+            execute a function.
         trust: Import the modules that the journal names, such as `my_module` in `gym:my_module:Game-v0`.
-            Without it `verify` asks at a terminal, and refuses elsewhere.
+            Without this option `verify` asks at a terminal, and refuses elsewhere.
         quiet: Print only a difference.
     """
     from flagfall.cli.console.files import reading
-    from flagfall.cli.console.output import one_line
     from flagfall.recording.verify import verify as compare
+    from flagfall.terminal_text import one_line
 
     rebuild = partial(_rebuild, file, trust=trust) if config is None else _from_config(config)
     with reading(file), _progress(file, quiet=quiet) as watch:
@@ -63,15 +63,15 @@ def verify(
 
 @contextmanager
 def _progress(file: Path, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Return a callback for the number of turns compared so far; a terminal shows it if that takes long."""
+    """Return a callback for the number of compared turns, which a terminal shows if it takes long."""
     from rich.console import Console
 
-    from flagfall.cli.console.output import harmless
     from flagfall.cli.console.progress import Progress, show_progress
+    from flagfall.terminal_text import sanitize_terminal
 
     console = Console(stderr=True, highlight=False, markup=False)
     progress = Progress(1, None)
-    progress.begin(0, f"verifying {harmless(str(file))}")
+    progress.begin(0, f"verifying {sanitize_terminal(str(file))}")
     show_at = inf if quiet or not console.is_terminal else monotonic() + SHOW_AFTER_SECONDS
     with ExitStack() as shown:
 
@@ -93,10 +93,10 @@ def _from_config(source: str) -> Callable[[MatchStarted], Any]:
 
 
 def _rebuild(file: Path, header: MatchStarted, *, trust: bool) -> Any:
-    """Return the task scheduler of a match that was played with tasks by name."""
+    """Return the task scheduler of a match whose tasks were named by ids or a configuration file."""
     from flagfall.errors import UsageError
-    from flagfall.playing import rebuild
     from flagfall.tasks.adapters.imports import UntrustedImportError
+    from flagfall.tasks.building import rebuild
 
     try:
         return rebuild(header, trust=trust)
@@ -108,7 +108,7 @@ def _rebuild(file: Path, header: MatchStarted, *, trust: bool) -> Any:
         if '"python"' in (header.config or ""):
             raise UsageError(f"{error}: add --config") from error
         raise UsageError(
-            f"the match cannot be built again from its names, so it cannot be verified here: {error}"
+            f"the tasks of the match cannot be created here, so it cannot be verified: {error}"
         ) from error
 
 
@@ -117,8 +117,8 @@ def _may_ask() -> bool:
 
 
 def _agreed(question: str) -> bool:
-    """Ask the user at the terminal; anything but a yes is a no."""
-    from flagfall.cli.console.output import harmless
+    """Ask the user at the terminal; every answer but yes means no."""
+    from flagfall.terminal_text import sanitize_terminal
 
-    print(f"flagfall: {harmless(question)}. Import it? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"flagfall: {sanitize_terminal(question)}. Import it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

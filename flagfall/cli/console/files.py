@@ -1,4 +1,4 @@
-"""Files that commands read and write, with errors in the user's words."""
+"""Files that commands read and write, with errors in terms of the command line."""
 
 from __future__ import annotations
 
@@ -11,35 +11,41 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from flagfall.errors import HostFault, UsageError, nearest
+from flagfall.errors import HostFault, UsageError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def require_file(path: Path) -> None:
-    """Refuse what is no file that can be read.
+    """Require that a path is a readable file.
+
+    Args:
+        path: of the file, as the user wrote it.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder, not a journal")
     if not path.exists():
         folder = path.parent
         names = [p.name for p in folder.iterdir() if p.is_file()] if folder.is_dir() else []
-        hint = nearest(path.name, names)
+        hint = suggest(path.name, names)
         raise UsageError(f"no such file: {path}{hint if hint.startswith('; nearest') else ''}")
     if not os.access(path, os.R_OK):
-        raise UsageError(f"{path} may not be read")
+        raise UsageError(f"{path} may not be read: permission denied")
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Read a file that may come from a stranger; a fault in it is reported in one line, and so is Ctrl-C.
+    """Return a context for reading an untrusted file: faults in it, and Ctrl-C, are reported in one line.
+
+    Args:
+        path: of the file.
 
     Raises:
-        UsageError: there is no such file, or the context raised one.
+        UsageError: there is no such file, or the body of the context raised one.
     """
     require_file(path)
     try:
@@ -48,18 +54,21 @@ def reading(path: Path) -> Iterator[None]:
         print(f"flagfall: {path}: interrupted before its end", file=sys.stderr)
         raise
     except UsageError as error:
-        from flagfall.cli.console.output import one_line
+        from flagfall.terminal_text import one_line
 
         raise UsageError(one_line(str(error))) from error
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A file to write that takes the place of `path` when the context ends well, and vanishes otherwise.
+    """Open a temporary file that replaces `path` when the context ends without an error.
+
+    Args:
+        path: the file to replace. Pipes and devices are written to directly.
 
     Raises:
-        UsageError: no file can be made there.
-        HostFault: the disk is full, or the like.
+        UsageError: no file can be created there.
+        HostFault: writing failed, for instance as the disk is full.
     """
     if path.exists() and not path.is_file():  # a pipe, a terminal, /dev/null
         if path.is_dir():

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, a closed terminal: once to stop cleanly, twice to be rid of it."""
+"""Ctrl-C, SIGTERM and a closed terminal: the first signal stops cleanly, the second one cancels."""
 
 from __future__ import annotations
 
@@ -19,37 +19,43 @@ if TYPE_CHECKING:
     from types import FrameType
 
 STOPPING: Final = "stopping after this turn"
-"""What is told after the first Ctrl-C, where it stops a match."""
+"""Message after the first signal that stops a match."""
 
 _CANCELLING: Final = (signal.SIGINT, signal.SIGTERM)
-"""Signals of which a second one cancels. SIGHUP is not one: of a closed terminal the system and
-the shell both send it."""
+"""Signals that cancel when they are sent a second time. SIGHUP does not: when a terminal is closed, both the
+kernel and the shell send it."""
 
 
 @attrs.define(eq=False)
 class Interrupts:
-    """What signals have asked for.
+    """Requests by signals.
 
     Attributes:
-        stop: set by the first one.
-        scope: cancelled by the second one.
-        number: the first one; 0 where there was none.
+        stop: set by the first signal.
+        scope: cancelled by the second signal.
+        number: of the first signal; 0 if there was none.
     """
 
     stop: trio.Event = attrs.Factory(trio.Event)
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
     number: int = 0
-    _unheard: int = attrs.field(default=0, init=False)
+    _unhandled: int = attrs.field(default=0, init=False)
 
     @property
     def cancelled(self) -> bool:
-        """Whether a second one came."""
+        """True after the second signal."""
         return self.scope.cancel_called
 
     async def watch(self, signals: AsyncIterator[int], say: Callable[[str], None], stopping: str) -> None:
-        """Take signals as they come."""
+        """Handle signals as they arrive.
+
+        Args:
+            signals: the numbers of the signals.
+            say: prints a message to the user.
+            stopping: the message after the first signal.
+        """
         async for number in signals:
-            self._unheard = 0
+            self._unhandled = 0
             if self.stop.is_set():
                 if number in _CANCELLING:
                     self.scope.cancel()
@@ -58,30 +64,34 @@ class Interrupts:
             say(f"{stopping}; Ctrl-C again to cancel at once")
 
     def take_blocked(self, number: int) -> bool:
-        """Return whether an agent blocks the loop, so that it has not heard the signal before this one."""
+        """Count a signal, and return whether an agent blocks the loop: the one before is not handled yet.
+
+        Args:
+            number: of the signal.
+        """
         self.number = self.number or number
-        self._unheard += number in _CANCELLING
-        return self._unheard > 1 and not trio.lowlevel.currently_ki_protected()
+        self._unhandled += number in _CANCELLING
+        return self._unhandled > 1 and not trio.lowlevel.currently_ki_protected()
 
 
 @asynccontextmanager
 async def interruptible(say: Callable[[str], None], stopping: str = STOPPING) -> AsyncIterator[Interrupts]:
-    """Signals become requests while the context lasts; its body runs in the scope that they cancel.
+    """Turn signals into requests while the context lasts; its body runs in the scope that they cancel.
 
-    An agent that blocks the event loop keeps it from hearing them. The second one is then raised as
-    KeyboardInterrupt wherever the program is, as without all this.
+    While an agent blocks the event loop, signals are not handled there. The second one is then raised as
+    KeyboardInterrupt wherever the program is, as it would be without this context.
 
     Args:
-        say: tells the user something.
-        stopping: what is told after the first signal.
+        say: prints a message to the user.
+        stopping: the message after the first signal.
     """
     state = Interrupts()
     heard = [*_CANCELLING]
     hang_up = signal.getsignal(signal.SIGHUP)
-    if hang_up is not signal.SIG_IGN:  # as under nohup
+    if hang_up is not signal.SIG_IGN:  # ignored under nohup
         heard.append(signal.SIGHUP)
     if callable(hang_up):
-        # Stays there when this is over: what was played has to be printed, however often it is sent.
+        # Stays installed afterwards: the results must be printed however often SIGHUP is sent.
         signal.signal(signal.SIGHUP, partial(_first_only, state, hang_up))
     with trio.open_signal_receiver(*heard) as signals:
         hear = signal.getsignal(signal.SIGINT)
@@ -95,7 +105,7 @@ async def interruptible(say: Callable[[str], None], stopping: str = STOPPING) ->
             hear(number, frame)
 
         for number in heard:
-            signal.signal(number, handle)  # the receiver puts back what was there before it
+            signal.signal(number, handle)  # the receiver restores the previous handlers
         async with trio.open_nursery() as nursery:
             nursery.start_soon(state.watch, signals, say, stopping)
             with state.scope:
@@ -106,6 +116,6 @@ async def interruptible(say: Callable[[str], None], stopping: str = STOPPING) ->
 def _first_only(
     state: Interrupts, hear: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None
 ) -> None:
-    """Take SIGHUP where no signal came before it."""
+    """Handle SIGHUP only if it is the first signal."""
     if not state.number:
         hear(number, frame)

@@ -1,8 +1,8 @@
-"""How results are shown: tables as wide as they need to be, JSON, and texts of strangers made harmless."""
+"""Output of commands: tables as wide as their content, JSON, numbers and durations for people."""
 
 from __future__ import annotations
 
-__all__ = ["duration", "harmless", "number", "one_line", "print_json", "print_table", "table"]
+__all__ = ["duration", "number", "print_json", "print_table", "table"]
 
 import json
 import sys
@@ -17,17 +17,14 @@ from rich.table import Table
 _UNITS: Final = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000))
 _DIGITS: Final = 3
 
-MAX_MESSAGE_CHARS: Final = 1000
-"""The longest message about a file of a stranger: what it holds may have megabytes."""
-
 
 def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
-    """An empty table.
+    """Return an empty table.
 
     Args:
-        words: the names of the columns that hold words, at the left.
-        numbers: the names of the columns that hold numbers, to the right of them.
-        title: stands above it.
+        words: headings of the columns for text, at the left.
+        numbers: headings of the columns for numbers, at the right.
+        title: printed above the table.
     """
     made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     for name in words:
@@ -38,51 +35,54 @@ def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) 
 
 
 def print_table(shown: Table) -> None:
-    """Print a table to the standard output; one that is wider than the terminal is not cut."""
+    """Print a table to the standard output; tables wider than the terminal are not cut.
+
+    Args:
+        shown: the table.
+    """
     console = Console(highlight=False, markup=False, emoji=False)
     wrapping = any(not column.no_wrap for column in shown.columns)
     if not wrapping:
         needed = Measurement.get(console, console.options.update(max_width=10_000), shown).maximum
         console.width = max(console.width, needed)
-    with console.capture() as captured:  # a console of rich ends the program when its reader is gone
+    with console.capture() as captured:  # rich would exit the program when the reader has gone
         console.print(shown)
     sys.stdout.write(captured.get())
 
 
 def print_json(value: Any) -> None:
-    """Print a value to the standard output."""
+    """Print a value as JSON to the standard output.
+
+    Args:
+        value: plain data; numbers may be those of numpy.
+    """
     json.dump(value, sys.stdout, indent=2, default=_plain)
     print()
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy's as one of Python's."""
+    """Return a numpy number as a Python number."""
     return value.item()
 
 
 def number(value: float) -> str:
-    """A number for people: whole ones without a point."""
+    """Return a number as text; whole numbers have no decimal point.
+
+    Args:
+        value: any number, infinite ones included.
+    """
     return f"{value:,.0f}" if not isfinite(value) or value == int(value) else f"{value:,.3f}"
 
 
 def duration(ns: float) -> str:
-    """A duration for people, with three digits: `0`, `850ns`, `12.3us`, `1.25s`."""
+    """Return a duration as text with three digits: `0`, `850ns`, `12.3us`, `1.25s`.
+
+    Args:
+        ns: the duration in nanoseconds.
+    """
     for unit, size in _UNITS:
         if ns >= size:
             value = ns / size
             places = max(0, _DIGITS - len(str(int(value))))
             return f"{value:.{places}f}{unit}"
     return f"{ns:.0f}ns" if ns else "0"
-
-
-def one_line(text: str) -> str:
-    """Return a message about a file of a stranger in one line that no terminal obeys, of bounded length."""
-    lines = "; ".join(line.strip() for line in text.strip().splitlines() if line.strip())
-    shown = harmless(lines)
-    half = MAX_MESSAGE_CHARS // 2  # the beginning names the place, and the end the fix
-    return shown if len(shown) <= MAX_MESSAGE_CHARS else f"{shown[:half]} ... {shown[-half:]}"
-
-
-def harmless(text: str) -> str:
-    """A text of an agent without anything that a terminal would obey."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)

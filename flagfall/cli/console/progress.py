@@ -1,4 +1,4 @@
-"""A line on the terminal that tells how far a long run is."""
+"""Progress line of a long run on the terminal."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 REFRESHES: Final = 4
-"""A second. Each costs the loop a millisecond or so, for the thread of the display takes Python's lock."""
+"""Refreshes per second. Each costs the event loop about 1 ms, as the display thread takes the GIL."""
 
 _BAR_CHARS: Final = 30
 
 
 class Progress:
-    """What is shown; as a sink it counts turns, and does nothing else with them.
+    """State of the progress line; as a sink of events it counts turns.
 
     Args:
-        matches: how many there will be.
-        steps: turns of each, where there is a limit.
+        matches: number of matches to be played.
+        steps: limit of turns for each match; `None` if there is none.
     """
 
     def __init__(self, matches: int, steps: int | None) -> None:
@@ -45,18 +45,27 @@ class Progress:
         self._spinner = Spinner("dots")
 
     def begin(self, number: int, who: str) -> None:
-        """The next match begins."""
+        """Begin the next match.
+
+        Args:
+            number: of the match, from 0.
+            who: the names of its agents.
+        """
         of = f"match {number} ({number + 1} of {self._matches}): " if self._matches > 1 else ""
         self._title = of + who
         self._before += self._turns
         self._turns = 0
 
     def show_turns(self, turns: int) -> None:
-        """Take note of the number of turns of this match that are done."""
+        """Set the number of turns played in this match.
+
+        Args:
+            turns: the number of turns.
+        """
         self._turns = turns
 
     def __call__(self, event: Event) -> None:
-        """Take an event."""
+        """Count the turn of a `TurnPlayed` event."""
         if type(event) is TurnPlayed:
             self._turns = event.turn + 1
 
@@ -66,15 +75,20 @@ class Progress:
         cells: list[RenderableType] = [self._spinner, Text(self._title)]
         if self._steps is not None:
             cells.append(ProgressBar(total=self._steps, completed=self._turns, width=_BAR_CHARS))
-        told = f"{self._turns:,} turns  {rate:,.0f}/s  {seconds:.0f} s"
+        text = f"{self._turns:,} turns  {rate:,.0f}/s  {seconds:.0f} s"
         line = Table.grid(padding=(0, 1))
-        line.add_row(*cells, Text(told))
+        line.add_row(*cells, Text(text))
         return line
 
 
 @contextmanager
 def show_progress(progress: Progress, console: Console) -> Iterator[None]:
-    """Show it while the context lasts; nothing of it stays on the terminal."""
+    """Show the progress line while the context lasts, and clear it afterwards.
+
+    Args:
+        progress: the state to show.
+        console: the console of a terminal.
+    """
     with Live(
         get_renderable=lambda: progress,
         console=console,

@@ -1,4 +1,4 @@
-"""Signals that end a command: SIGTERM and SIGHUP do what Ctrl-C does, with an exit code of their own."""
+"""Signals that end a command: SIGTERM and SIGHUP act like Ctrl-C, with their own exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SIGNALLED: Final = 128
-"""Shells add this to the number of a signal for an exit code."""
+"""Exit code of a program ended by signal n is 128 + n, as in shells."""
 
 _STREAMS: Final = (0, 1, 2)
 
@@ -26,7 +26,7 @@ class Ended:
     """The signal that ended a command.
 
     Attributes:
-        number: of the signal; SIGINT where none of the others came.
+        number: of the signal; SIGINT unless another one arrived.
     """
 
     def __init__(self) -> None:
@@ -35,13 +35,13 @@ class Ended:
 
 @contextmanager
 def as_interrupts(ended: Ended) -> Iterator[None]:
-    """Raise KeyboardInterrupt for SIGTERM and SIGHUP, too, while the context lasts.
+    """Treat SIGTERM and SIGHUP as Ctrl-C while the context lasts.
 
-    They are passed on to whatever hears Ctrl-C at that moment, so an event loop gets them where it can take
-    them. A signal that is ignored (`nohup`) stays so. Only the main thread can have it.
+    They are passed to the current handler of SIGINT, so an event loop receives them where it can handle them.
+    Signals that are ignored (`nohup`) stay ignored. Outside the main thread the context does nothing.
 
     Args:
-        ended: gets the number of the signal.
+        ended: receives the number of the signal.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -69,10 +69,10 @@ def as_interrupts(ended: Ended) -> Iterator[None]:
 
 
 def release_terminal() -> bool:
-    """Put `/dev/null` in the place of standard streams whose terminal was closed: each use would fail.
+    """Replace standard streams whose terminal was closed by `/dev/null`, as each use of them would fail.
 
     Returns:
-        Whether there was one.
+        True if a stream was replaced.
     """
     released = False
     for descriptor in _STREAMS:

@@ -124,9 +124,9 @@ def _line(fixture: Fixture, played: PlayedTrack | HostFault, count: int) -> str:
 
 def _reason(detail: str) -> str:
     """Return the line of a detail that says most: the first one, and of a traceback the last one."""
-    from flagfall.cli.console.output import harmless
+    from flagfall.terminal_text import sanitize_terminal
 
-    lines = harmless(detail).strip().splitlines()
+    lines = sanitize_terminal(detail).strip().splitlines()
     if not lines:
         return ""
     return f": {lines[-1 if lines[0].startswith('Traceback') else 0]}"
@@ -134,7 +134,8 @@ def _reason(detail: str) -> str:
 
 def _print(standing: Contest) -> None:
     """Print the ranks on each game, and across games."""
-    from flagfall.cli.console.output import harmless, number, print_table, table
+    from flagfall.cli.console.output import number, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
 
     rankings = standing.rankings
     for ranking in rankings:
@@ -144,11 +145,14 @@ def _print(standing: Contest) -> None:
         for placing in ranking.placings:
             counts = (placing.points, placing.wins, placing.games, placing.score, placing.ticks)
             rows.add_row(
-                str(placing.place), harmless(placing.agent), *map(number, counts), placing.disqualified
+                str(placing.place),
+                sanitize_terminal(placing.agent),
+                *map(number, counts),
+                placing.disqualified,
             )
         print_table(rows)
     rows = table("place", "agent", numbers=("points", "wins", "out", "places"), title="all games")
     for one in standing.standings:
         sums = map(number, (one.points, one.wins, one.disqualified))
-        rows.add_row(str(one.place), harmless(one.agent), *sums, " ".join(map(str, one.places)))
+        rows.add_row(str(one.place), sanitize_terminal(one.agent), *sums, " ".join(map(str, one.places)))
     print_table(rows)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.registry import is_human
-from flagfall.agents.spec import is_foreign
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+from flagfall.agents.spec import AgentSpec
 from flagfall.cli.console.interrupts import STOPPING, interruptible
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.cli.runs.preflight import check_agents
@@ -38,10 +37,10 @@ def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> 
     own = []
     for agent in agents:
         agent_label(agent)  # a program's command is looked at for it
-        if agent not in PLAYERS and not is_foreign(agent) and not is_human(agent):
+        if agent not in PLAYERS and AgentSpec.parse(agent).scheme in {"python", "sample"}:
             own.append(agent)
     if own:
-        run_until_interrupted(lambda _stop: check_agents(own, isolation or USUAL_ISOLATION))
+        run_until_interrupted(lambda _stop: check_agents(own, isolation or DEFAULT_ISOLATION))
 
 
 def _say(text: str) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class PlayOptions(TrackOptions):
 
     clock: Literal["wall", "virtual"] = "wall"
     think: str | None = None
-    host: Literal["task", "thread", "process"] | None = None
+    host: LocalHostKind | None = None
     isolation: Literal["none", "process", "sandbox"] | None = None
     limits: str | None = None
     pass_env: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None
@@ -115,7 +116,7 @@ class PlayOptions(TrackOptions):
                 "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock"
                 " out"
             )
-        return Isolation.told(self.isolation, self.limits, self.pass_env)
+        return Isolation.from_options(self.isolation, self.limits, self.pass_env)
 
 
 def _duration(option: str, text: str | None) -> int | None:
@@ -155,7 +156,8 @@ def print_now(line: str) -> None:
 
 def print_figures(figures: TrackFigures) -> None:
     """Print a track: by level, by phase, and the curve of the training."""
-    from flagfall.cli.console.output import duration, harmless, number, print_table, table
+    from flagfall.cli.console.output import duration, number, print_table, table
+    from flagfall.terminal_text import sanitize_terminal
 
     levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
     for row in figures.levels:
@@ -173,7 +175,7 @@ def print_figures(figures: TrackFigures) -> None:
         curve.add_row(duration(row.until_ns), *shown)
     print_table(curve)
     if figures.disqualified:
-        print(f"disqualified: {figures.disqualified}: {harmless(figures.detail).strip()}")
+        print(f"disqualified: {figures.disqualified}: {sanitize_terminal(figures.detail).strip()}")
 
 
 _BEGINNINGS = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')

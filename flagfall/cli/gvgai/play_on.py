@@ -37,11 +37,12 @@ def play_on(
     import trio
 
     from flagfall.agents.registry import load_agent
-    from flagfall.cli.console.output import harmless, print_json
+    from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.errors import UsageError
     from flagfall.gvgai.client import VisitReport, visit
     from flagfall.gvgai.sample_players import PLAYERS
+    from flagfall.terminal_text import sanitize_terminal
     from flagfall.timing import TimeControl
 
     host, colon, port = server.rpartition(":")
@@ -74,7 +75,7 @@ def play_on(
             )
             print(f"{outcomes}; {report.ticks} actions, {report.late} late, {report.overspent} overspent")
             if report.fault:
-                print(f"the agent {harmless(report.fault).strip()}")
+                print(f"the agent {sanitize_terminal(report.fault).strip()}")
             elif not report.finished:
                 print("the server left, or we did, before it said FINISH")
     return code

@@ -1,1 +1,1 @@
-"""Series of matches: plans, options, tables."""
+"""Runs of `flagfall run`: plan, options, session, tables."""

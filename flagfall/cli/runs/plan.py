@@ -1,40 +1,33 @@
-"""What `flagfall run` is going to play, with everything checked that can be checked before.
+"""Plan of `flagfall run`: the matches to be played, validated before the first one.
 
-Tasks for one player make a *series*: a match for each agent, and all of that again for each repeat. Tasks
-for several players take the agents as their seats. All agents of a repeat face the same seed: the first
-repeat has the seed that was given, so each match of a series can be played alone, and repeat `r` has
-`derive_seed(seed, "repeat", r)`.
+With tasks for one player, several agents make a *series*: one match for each agent, repeated `--matches`
+times. With tasks for several players, the agents take the seats. All matches of a repeat have the same seed:
+that of `--seed` in the first repeat, so each of its matches can be played alone, and
+`derive_seed(seed, "repeat", r)` in repeat `r`.
 """
 
 from __future__ import annotations
 
-__all__ = ["Plan", "PlannedMatch", "make_plan"]
+__all__ = ["PlannedMatch", "RunPlan", "make_plan"]
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.visible import code_of, refuse_private
-from flagfall.agents.registry import agent_name, is_human, is_sample
-from flagfall.agents.spec import is_foreign, is_network
-from flagfall.agents.zmq.messages import is_remote
+from flagfall.agents.spec import NETWORK, REMOTE, AgentSpec
 from flagfall.cli.runs.results_file import check_results
 from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import MAX_SEED, derive_seed
-from flagfall.playing import (
-    DEFAULT_TIME_CONTROL,
-    HostKind,
-    TaskSetup,
-    host_agent,
-    is_endless,
-    seats_of,
-)
+from flagfall.playing import DEFAULT_TIME_CONTROL
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import numbered
+from flagfall.recording.series_names import series_path
 from flagfall.tasks.adapters.env_spec import split_texts
+from flagfall.tasks.building import TaskSetup, is_endless, seats_of
 from flagfall.timing import TimeControl
 from flagfall.timing.control import UNTIMED
 from flagfall.timing.durations import parse_duration
@@ -43,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from flagfall.agents.wire.admission import Joining
-    from flagfall.kernel.hosting import AgentHost
+    from flagfall.agents.wire.admission import JoinPolicy
+    from flagfall.kernel.hosting import AgentHost, LocalHostKind
 
 NO_OPTIONS: Final = TaskOptions()
 
@@ -54,14 +47,14 @@ _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 @attrs.frozen
 class PlannedMatch:
-    """One match to be played.
+    """A match to be played.
 
     Attributes:
-        number: from 0.
+        number: index of the match, from 0.
         hosts: one for each seat.
-        seed: its root seed.
-        journal: the file to record it in.
-        results: the file to leave its figures in.
+        seed: the root seed of the match.
+        journal: the file to record it in, or `None`.
+        results: the file for its statistics, or `None`.
     """
 
     number: int
@@ -72,19 +65,19 @@ class PlannedMatch:
 
 
 @attrs.frozen
-class Plan:
-    """All of it.
+class RunPlan:
+    """Validated plan of a run.
 
     Attributes:
-        tasks: the ids of the tasks, or what makes them.
-        scheduler: the text of the task scheduler, if one was asked for and `tasks` does not say it.
+        tasks: the ids of the tasks, or the setup that creates them.
+        scheduler: the text of the task scheduler; `None` for the default or if the setup defines it.
         control: the time control of every seat.
-        steps: turns of each match, at most.
-        tick_ns: the pace; `None` for lock-step.
-        virtual: whether time is virtual.
-        hosts: where each agent runs, by the text that names it.
+        steps: limit of turns for each match.
+        tick_ns: real-time pace in nanoseconds; `None` for lock-step.
+        virtual: whether the virtual clock is used.
+        hosts: the host of each agent, by the text that names the agent.
         matches: in the order in which they are played.
-        isolation: how agents in processes are kept apart.
+        isolation: isolation of agents in processes.
     """
 
     tasks: tuple[str, ...] | TaskSetup
@@ -95,21 +88,21 @@ class Plan:
     virtual: bool
     hosts: Mapping[str, AgentHost]
     matches: tuple[PlannedMatch, ...]
-    isolation: Isolation = USUAL_ISOLATION
+    isolation: Isolation = DEFAULT_ISOLATION
 
     @property
     def in_processes(self) -> list[str]:
-        """The agents of the user's own that run in processes, as they were named."""
+        """Texts of the user's own Python agents that run in processes."""
         return [
             spec
             for spec, host in self.hosts.items()
-            if host.kind == "process" and not is_sample(spec) and not is_foreign(spec)
+            if host.kind == "process" and AgentSpec.parse(spec).scheme == "python"
         ]
 
     @property
     def has_human(self) -> bool:
-        """Whether somebody plays at the terminal."""
-        return any(is_human(spec) for spec in self.hosts)
+        """True if a human plays at the terminal."""
+        return any(_is_human(spec) for spec in self.hosts)
 
 
 def make_plan(
@@ -123,20 +116,40 @@ def make_plan(
     seed: int = 0,
     time_control: str | None = None,
     clock: Literal["wall", "virtual"] = "wall",
-    host: HostKind | None = None,
-    isolation: Isolation = USUAL_ISOLATION,
+    host: LocalHostKind | None = None,
+    isolation: Isolation = DEFAULT_ISOLATION,
     journal: Path | None = None,
     results: Path | None = None,
     repeats: int = 1,
     tick: str | None = None,
     timed: bool = True,
     learner_command: str | None = None,
-    joining: Joining | None = None,
-) -> Plan:
-    """Check what was asked for and lay it out. Agents that run in this process are imported.
+    join_policy: JoinPolicy | None = None,
+) -> RunPlan:
+    """Validate the options of `flagfall run`, and return the plan. Agents of this process are imported.
+
+    Args:
+        tasks: the texts of `--task`; each may hold several ids.
+        agents: the texts that name the agents.
+        config: the text of `--config`.
+        options: settings of byte tasks.
+        scheduler: the text of `--scheduler`.
+        steps: limit of turns for each match.
+        seed: the root seed.
+        time_control: the text of a time control; `None` for the default.
+        clock: the clock of the matches.
+        host: where agents run; `None` for the default of each agent.
+        isolation: isolation of agents in processes.
+        journal: the file to record in; numbered in a series.
+        results: the file for the statistics; numbered in a series.
+        repeats: number of times that all matches are played.
+        tick: the text of a duration, for real-time pace.
+        timed: `False` removes all time limits.
+        learner_command: the command that starts a learner of round 1.
+        join_policy: conditions for agents that connect over a network.
 
     Raises:
-        UsageError: something cannot be.
+        UsageError: an option or a combination of options is invalid.
     """
     ids = tuple(part for text in tasks for part in split_texts(text))
     if not agents:
@@ -156,10 +169,10 @@ def make_plan(
     count = len(seatings) * repeats
     if endless and count > 1:
         raise UsageError(
-            f"the scheduler {scheduler or config!r} goes on until it is stopped, so only the first of"
-            f" {count} matches would be played: add --steps"
+            f"the scheduler {scheduler or config!r} never ends, so only the first of {count} matches would be"
+            " played: add --steps"
         )
-    hosts = _hosts(agents, host, isolation, learner_command, joining, virtual=clock == "virtual")
+    hosts = _hosts(agents, host, isolation, learner_command, join_policy, virtual=clock == "virtual")
     _refuse_crowd(agents, seatings)
     seeds = [seed, *(derive_seed(seed, "repeat", number) for number in range(1, repeats))]
     matches = tuple(
@@ -167,8 +180,8 @@ def make_plan(
             number=number,
             hosts=tuple(hosts[agents[number]] for number in seating),
             seed=match_seed,
-            journal=None if journal is None else numbered(journal, number, count),
-            results=None if results is None else numbered(results, number, count),
+            journal=None if journal is None else series_path(journal, number, count),
+            results=None if results is None else series_path(results, number, count),
         )
         for number, (match_seed, seating) in enumerate(
             (match_seed, seating) for match_seed in seeds for seating in seatings
@@ -182,9 +195,9 @@ def make_plan(
     if results is not None and results == journal:
         raise UsageError(f"--results {results}: the journal has this name already")
     _refuse_showing_records(agents, isolation, matches)
-    told = ids if setup is None else setup
+    played = ids if setup is None else setup
     policy = None if setup else scheduler
-    return Plan(told, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
+    return RunPlan(played, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
 
 
 def _at_least_one(option: str, value: int | None) -> None:
@@ -198,23 +211,23 @@ def _tick(text: str) -> int:
     except UsageError as error:
         raise UsageError(f"--tick {error}") from None
     if tick_ns == 0:
-        raise UsageError("--tick 0: a tick takes some time; leave --tick out for lock-step pace")
+        raise UsageError("--tick 0: a tick must be longer than 0; leave --tick out for lock-step pace")
     return tick_ns
 
 
 def _seatings(agents: int, players: int) -> list[tuple[int, ...]]:
-    """Which agents sit together: all at once, or each alone."""
+    """Return the agents of each match: all of them, or one at a time."""
     if agents == players:
         return [tuple(range(agents))]
     if players == 1:
         return [(agent,) for agent in range(agents)]
-    raise UsageError(f"the tasks seat {players} agents, and {agents} are given: one --agent for each seat")
+    raise UsageError(f"the tasks seat {players} agents, but {agents} are given: name one --agent per seat")
 
 
 def _refuse_showing_records(
     agents: Sequence[str], isolation: Isolation, matches: Sequence[PlannedMatch]
 ) -> None:
-    """Refuse sandboxes that show journals or results, which have the seed of a match."""
+    """Refuse sandboxes in which a journal or a results file is visible, as those hold the seed."""
     if isolation.kind != "sandbox":
         return
     shown = [*isolation.readable, *(path for spec in agents for path in code_of(spec))]
@@ -225,61 +238,64 @@ def _refuse_showing_records(
 
 
 def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> None:
-    """A human takes the whole terminal."""
+    """Refuse matches of a human with other agents, as a human needs the whole terminal."""
     for seating in seatings:
-        if len(seating) > 1 and any(is_human(agents[number]) for number in seating):
-            raise UsageError("--agent: a human plays alone in a match: there is one terminal")
+        if len(seating) > 1 and any(_is_human(agents[number]) for number in seating):
+            raise UsageError("--agent: a human needs the whole terminal: leave the other agents out")
 
 
 def _hosts(
     specs: Sequence[str],
-    kind: HostKind | None,
+    kind: LocalHostKind | None,
     isolation: Isolation,
     learner_command: str | None,
-    joining: Joining | None,
+    join_policy: JoinPolicy | None,
     *,
     virtual: bool,
 ) -> dict[str, AgentHost]:
     if virtual and kind not in {None, "task"}:
         raise UsageError(
-            f"--clock virtual takes only agents in the event loop, and --host {kind} lives in real time:"
-            " leave --host out, or take --clock wall"
+            f"--clock virtual needs agents in the event loop, but --host {kind} runs in real time:"
+            " leave --host out, or use --clock wall"
         )
-    if isolation != USUAL_ISOLATION and (virtual or kind in {"task", "thread"}):
+    if isolation != DEFAULT_ISOLATION and (virtual or kind in {"task", "thread"}):
         raise UsageError(
             "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock out"
         )
-    if joining is not None and not any(is_network(spec) or is_remote(spec) for spec in specs):
+    parsed = {spec: AgentSpec.parse(spec) for spec in specs}
+    schemes = {spec.scheme for spec in parsed.values()}
+    if join_policy is not None and not schemes & REMOTE:
         raise UsageError(
-            "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents who connect:"
+            "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents that connect:"
             " name one, such as --agent tcp://127.0.0.1:7777"
         )
-    if joining is not None and (joining.certificate or joining.reconnect) and not any(map(is_network, specs)):
+    if (
+        join_policy is not None
+        and (join_policy.certificate or join_policy.reconnect)
+        and not schemes & NETWORK
+    ):
         raise UsageError(
-            "--agent-cert, --agent-key and --agent-reconnect are not for learners over ZeroMQ: leave them out"
+            "--agent-cert, --agent-key and --agent-reconnect do not apply to ZeroMQ: leave them out"
         )
-    distinct = list(dict.fromkeys(specs))
-    names = Counter(agent_name(spec) for spec in distinct)
-    made: dict[str, AgentHost] = {}
-    for spec in distinct:
-        short = agent_name(spec)
-        name = short if names[short] == 1 else spec
-        if learner_command is not None and is_remote(spec) and not virtual:
-            from flagfall.agents.zmq.host import parse_remote
+    names = Counter(spec.name for spec in parsed.values())
+    hosts: dict[str, AgentHost] = {}
+    for text, spec in parsed.items():
+        name = spec.name if names[spec.name] == 1 else text
+        asked = "task" if virtual else kind
+        hosts[text] = host_agent(text, asked, name, isolation, join_policy, learner_command)
+    return hosts
 
-            token = "" if joining is None else joining.token
-            made[spec] = parse_remote(spec, learner_command, name, token)
-        else:
-            made[spec] = host_agent(spec, "task" if virtual else kind, name, isolation, joining)
-    return made
+
+def _is_human(text: str) -> bool:
+    return AgentSpec.parse(text).scheme == "human"
 
 
 def _check_journal(path: Path) -> None:
-    """Whether the journal can be written, and whether what it replaces is a journal."""
+    """Check that a journal can be written, and that a file which it replaces is a journal."""
     Journal.check(path)
     if not path.is_file():
         return
     with path.open("rb") as file:
         start = file.read(len(_MATCH_START))
     if start and start != _MATCH_START and not start.startswith(_ZSTD_MAGIC):
-        raise UsageError(f"journal {path}: the file exists and is no journal; it is not overwritten")
+        raise UsageError(f"journal {path}: the file exists and is not a journal; it is not overwritten")

@@ -1,4 +1,4 @@
-"""Agents that run in processes are imported in one before anything is played, all at the same time."""
+"""Check of agents before a run: each is imported in a process of its own, several at the same time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from flagfall.agents.hosts.process import WORKER
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.process.supervised import open_guarded
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+from flagfall.agents.process.supervised import open_supervised
 from flagfall.agents.process.visible import code_of_spec
 from flagfall.errors import UsageError
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 CHECK_SECONDS: Final = 60.0
-"""What importing an agent may take here; what it may take in a match, its time control says."""
+"""Time limit of an import in this check; in a match the time control limits it."""
 
 
 async def check_agents(
-    specs: Iterable[str], isolation: Isolation = USUAL_ISOLATION, seconds: float = CHECK_SECONDS
+    specs: Iterable[str], isolation: Isolation = DEFAULT_ISOLATION, seconds: float = CHECK_SECONDS
 ) -> None:
     """Import each agent in a process of its own, as many at a time as there are processors.
 
     Args:
-        specs: what names the agents.
-        isolation: how they are kept apart; as in the match.
-        seconds: what each may take.
+        specs: the texts that name the agents.
+        isolation: isolation of the processes, as in the match.
+        seconds: time limit for each agent.
 
     Raises:
-        UsageError: some agents cannot be imported; has what each of them said.
+        UsageError: some agents cannot be imported; the message has the standard error of each.
     """
     faults: dict[str, str] = {}
     limiter = trio.CapacityLimiter(os.cpu_count() or 1)
@@ -53,7 +53,15 @@ async def check_agents(
 
 
 def check_now(specs: Iterable[str], isolation: Isolation) -> None:
-    """The same for programs without an event loop; Ctrl-C comes out of it as itself, not in a group."""
+    """Run `check_agents` in a new event loop; Ctrl-C is raised as KeyboardInterrupt, not in a group.
+
+    Args:
+        specs: the texts that name the agents.
+        isolation: isolation of the processes.
+
+    Raises:
+        UsageError: as `check_agents`.
+    """
     try:
         trio.run(check_agents, specs, isolation)
     except BaseExceptionGroup as group:
@@ -63,31 +71,31 @@ def check_now(specs: Iterable[str], isolation: Isolation) -> None:
 
 
 async def _check(spec: str, isolation: Isolation, seconds: float) -> str:
-    """What is wrong with an agent; empty where nothing is."""
+    """Return the fault of an agent, or an empty text."""
     null = subprocess.DEVNULL
-    guarded = await open_guarded(
+    supervised = await open_supervised(
         [*WORKER, "--check", spec], isolation, shown=code_of_spec(spec), stdin=null, stdout=null
     )
     code: int | None = None
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(guarded.keep_tail)
-            await guarded.has_ended(seconds)
-            code = guarded.process.returncode
+            nursery.start_soon(supervised.read_stderr)
+            await supervised.wait_for_exit(seconds)
+            code = supervised.process.returncode
             nursery.cancel_scope.cancel()
     finally:
-        await guarded.end()
-    return _fault(spec, seconds, code, "\n".join(filter(None, (guarded.said, guarded.hint()))))
+        await supervised.end()
+    return _fault(spec, seconds, code, "\n".join(filter(None, (supervised.stderr_tail, supervised.hint()))))
 
 
-def _fault(spec: str, seconds: float, code: int | None, said: str) -> str:
+def _fault(spec: str, seconds: float, code: int | None, stderr_tail: str) -> str:
     if code == 0:
         return ""
-    if code == _REFUSED and said:
-        return said
+    if code == _REFUSED and stderr_tail:
+        return stderr_tail
     what = f"was not imported within {seconds:g} s" if code is None else f"ended its process ({code})"
-    return f"agent {spec} {what} while it was checked" + (f":\n{said}" if said else "")
+    return f"agent {spec} {what} while it was checked" + (f":\n{stderr_tail}" if stderr_tail else "")
 
 
 _REFUSED: Final = 2
-"""With this exit code the worker says why it refuses an agent."""
+"""Exit code of a worker that has printed why it refuses the agent."""

@@ -1,4 +1,4 @@
-"""The file of figures that `flagfall run --results` leaves, whatever becomes of the match."""
+"""Results file of `flagfall run --results`: the statistics of a match, in the layout of round 1."""
 
 from __future__ import annotations
 
@@ -19,19 +19,24 @@ _BEGINNINGS: Final = (b"* General results", b'{\n  "average_reward"')
 
 
 def figures_text(figures: Figures, *, as_json: bool) -> str:
-    """Figures as they are written: JSON, or the text of round 1."""
+    """Return the text of a results file.
+
+    Args:
+        figures: the statistics of a match.
+        as_json: as JSON instead of in the layout of round 1.
+    """
     return json.dumps(figures.as_data(), indent=2) + "\n" if as_json else figures.as_text()
 
 
 def check_results(path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS) -> None:
-    """Whether results can be written here, and whether what they replace are results.
+    """Check that a results file can be written, and that a file which it replaces is a results file.
 
     Args:
-        path: their file.
-        beginnings: what results of this kind begin with.
+        path: of the file.
+        beginnings: the first bytes of results files of this kind.
 
     Raises:
-        UsageError: they cannot, or it is something else.
+        UsageError: it cannot be written there, or would overwrite another kind of file.
     """
     if path.is_dir():
         raise UsageError(f"results {path} is a folder; name a file in it")
@@ -41,10 +46,17 @@ def check_results(path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS) -> No
         with path.open("rb") as file:
             start = file.read(max(map(len, beginnings)))
         if start and not start.startswith(beginnings):
-            raise UsageError(f"results {path}: the file exists and has no results; it is not overwritten")
+            raise UsageError(
+                f"results {path}: the file exists and is not a results file; it is not overwritten"
+            )
 
 
 def write_results(path: Path, figures: Figures) -> None:
-    """Write a file of figures: JSON where its name ends in `.json`, else the text of round 1."""
+    """Write a results file.
+
+    Args:
+        path: of the file; JSON if its name ends in `.json`, otherwise in the layout of round 1.
+        figures: the statistics of a match.
+    """
     with replacing(path) as file:
         file.write(figures_text(figures, as_json=path.suffix == ".json"))

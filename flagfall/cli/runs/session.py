@@ -1,8 +1,8 @@
-"""The matches of a plan, played one after another, until all are played or somebody wants it to end."""
+"""Session of `flagfall run`: plays the matches of a plan in order, until the end or a signal."""
 
 from __future__ import annotations
 
-__all__ = ["Session"]
+__all__ = ["RunSession"]
 
 import signal
 import sys
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from flagfall.agents.connections.admission import open_series
+from flagfall.agents.connections.listening import open_series
 from flagfall.cli.console.interrupts import Interrupts, interruptible
 from flagfall.cli.console.progress import Progress, show_progress
 from flagfall.cli.runs.results_file import write_results
@@ -22,28 +22,28 @@ from flagfall.recording.journal.writer import Journal
 from flagfall.recording.round1_results import ResultsSink
 
 if TYPE_CHECKING:
-    from flagfall.cli.runs.plan import Plan, PlannedMatch
+    from flagfall.cli.runs.plan import PlannedMatch, RunPlan
     from flagfall.kernel.sinks import Sink
 
 
-class Session:
-    """The state of a run.
+class RunSession:
+    """State of a run.
 
     Args:
-        plan: what to play.
-        logs: log every match; logging is set up already.
-        progress: show how far it is, if the standard error is a terminal.
+        plan: the matches to play.
+        logs: log the events of every match; logging must be configured.
+        progress: show a progress line if the standard error is a terminal.
         whole: journals keep observations of any length.
 
     Attributes:
-        plan: as given.
+        plan: the matches to play.
         played: the matches that have a result.
-        fault: the error that ended it, if one did.
-        signal: the number of the signal that ended it; 0 where none did.
+        fault: the error that ended the run, or `None`.
+        signal: the number of the signal that ended the run, or 0.
     """
 
     def __init__(
-        self, plan: Plan, *, logs: bool = False, progress: bool = False, whole: bool = False
+        self, plan: RunPlan, *, logs: bool = False, progress: bool = False, whole: bool = False
     ) -> None:
         self.plan = plan
         self.played: list[PlayedMatch] = []
@@ -57,13 +57,13 @@ class Session:
             self._progress = Progress(len(plan.matches), plan.steps)
 
     async def play(self) -> None:
-        """Play. Errors of the host and the user, and signals, are kept in attributes."""
+        """Play the plan. Errors of host and user, and signals, are stored in `fault` and `signal`."""
         shown = nullcontext() if self._progress is None else show_progress(self._progress, self._console)
         try:
             with shown:
                 async with interruptible(self._say) as interrupts:
                     await self._play_all(interrupts)
-        except* KeyboardInterrupt:  # out of an agent that blocked the event loop
+        except* KeyboardInterrupt:  # raised inside an agent that blocked the event loop
             self.signal = self.signal or signal.SIGINT
 
     async def _play_all(self, interrupts: Interrupts) -> None:
@@ -97,7 +97,7 @@ class Session:
                 stop=interrupts.stop,
             )
             self.played.append(PlayedMatch(match, result))
-        finally:  # whatever became of it; but where nothing was played, nothing is written
+        finally:  # after errors too, but not if the match did not start
             if match.results is not None and figures.begun:
                 write_results(match.results, figures.figures())
 

@@ -1,15 +1,16 @@
-"""What a run ended with: tables for people, plain data for programs."""
+"""Results of a run: tables for people, plain data for `--json`."""
 
 from __future__ import annotations
 
-__all__ = ["PlayedMatch", "as_data", "print_falls", "print_journals", "print_results"]
+__all__ = ["PlayedMatch", "as_data", "print_disqualifications", "print_journals", "print_results"]
 
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.cli.console.output import duration, harmless, number, print_table, table
+from flagfall.cli.console.output import duration, number, print_table, table
 from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
+from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,23 +18,23 @@ if TYPE_CHECKING:
     from flagfall.cli.runs.plan import PlannedMatch
 
 DETAIL_LINES: Final = 20
-"""How much is shown of what an agent fell over: the end of a traceback says most; the journal has it all."""
+"""Lines shown of the details of a disqualification, from the end; the journal has all of them."""
 
 
 @attrs.frozen
 class PlayedMatch:
-    """A match and its result."""
+    """A planned match with its result."""
 
     planned: PlannedMatch
     result: MatchResult
 
 
 def print_results(played: Sequence[PlayedMatch], *, several: bool) -> None:
-    """Print how every seat did, and every task.
+    """Print a table of the seats and a table of the tasks.
 
     Args:
-        played: the matches.
-        several: whether there was more than one to be played.
+        played: the matches that have a result.
+        several: whether the run consists of more than one match; then rows name the match or the agent.
     """
     numbers = ("turns", "reward", "per turn", "played", "solved", "failed", "late", "illegal", "dropped")
     words = ("match", "agent", "verdict") if several else ("agent", "verdict")
@@ -47,31 +48,31 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool) -> None:
 
 
 def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
-    tally = seat.stats
+    stats = seat.stats
     return [
-        harmless(seat.agent),
-        result.reason if seat.disqualified is None else f"fell: {seat.disqualified}",
-        number(tally.turns),
-        number(tally.reward),
-        f"{tally.reward / max(1, tally.turns):.4f}",
+        sanitize_terminal(seat.agent),
+        result.reason if seat.disqualified is None else f"disqualified: {seat.disqualified}",
+        number(stats.turns),
+        number(stats.reward),
+        f"{stats.reward / max(1, stats.turns):.4f}",
         number(sum(task.played for task in result.tasks)),
         number(sum(task.solved for task in result.tasks)),
         number(sum(task.failed for task in result.tasks)),
-        number(tally.late),
-        number(tally.illegal),
-        number(tally.dropped),
+        number(stats.late),
+        number(stats.illegal),
+        number(stats.dropped),
         duration(_mean_think_ns(seat)),
-        duration(tally.think_max_ns),
+        duration(stats.think_max_ns),
     ]
 
 
 def _mean_think_ns(seat: SeatReport) -> float:
-    """Over the turns that it was there for."""
+    """Return the mean over the turns in which the seat was not absent."""
     return seat.stats.think_ns / max(1, seat.stats.turns - seat.stats.absent)
 
 
 def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
-    """By task, and in a series by agent; matches of one agent together."""
+    """Return a table with a row for each task, in a series for each task and agent, summed over matches."""
     words = ("task", "agent") if several else ("task",)
     rows = table(*words, numbers=("played", "solved", "failed", "steps", "reward", "per step"))
     sums: dict[tuple[str, str], TaskStats] = {}
@@ -85,7 +86,7 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
     for (task_id, agents), total in sorted(sums.items(), key=lambda item: order[item[0][0]]):
         rows.add_row(
             task_id,
-            *([harmless(agents)] if several else []),
+            *([sanitize_terminal(agents)] if several else []),
             number(total.played),
             number(total.solved),
             number(total.failed),
@@ -96,23 +97,32 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
     return rows
 
 
-def print_falls(played: Sequence[PlayedMatch], *, several: bool) -> None:
-    """Print what every agent that is out fell over, the end of it."""
+def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> None:
+    """Print why agents were disqualified: the reason and the end of its details.
+
+    Args:
+        played: the matches that have a result.
+        several: whether the run consists of more than one match; then the match is named.
+    """
     for match in played:
         for seat in match.result.seats:
             if seat.disqualified is None:
                 continue
             where = f" in match {match.planned.number}" if several else ""
-            print(f"{harmless(seat.agent)} fell{where}: {seat.disqualified}")
-            lines = harmless(seat.detail).strip().splitlines()
+            print(f"{sanitize_terminal(seat.agent)} was disqualified{where}: {seat.disqualified}")
+            lines = sanitize_terminal(seat.detail).strip().splitlines()
             if len(lines) > DETAIL_LINES:
-                print(f"    ... ({len(lines) - DETAIL_LINES} lines before)")
+                print(f"    ... ({len(lines) - DETAIL_LINES} earlier lines)")
             for line in lines[-DETAIL_LINES:]:
                 print(f"    {line}")
 
 
 def print_journals(played: Sequence[PlayedMatch]) -> None:
-    """Print where the records and the figures are."""
+    """Print the names of the journals and of the results files.
+
+    Args:
+        played: the matches that have a result.
+    """
     for match in played:
         if match.planned.journal is not None:
             print(f"journal: {match.planned.journal}")
@@ -121,7 +131,11 @@ def print_journals(played: Sequence[PlayedMatch]) -> None:
 
 
 def as_data(match: PlayedMatch) -> dict[str, Any]:
-    """A match in plain numbers and words; times in nanoseconds."""
+    """Return a match as an object for JSON; times are in nanoseconds.
+
+    Args:
+        match: the match with its result.
+    """
     result = match.result
     return {
         "match": match.planned.number,
@@ -134,9 +148,9 @@ def as_data(match: PlayedMatch) -> dict[str, Any]:
         "seats": [
             {
                 "agent": seat.agent,
-                "fell": seat.disqualified,
+                "disqualified": seat.disqualified,
                 "detail": seat.detail,
-                "said": seat.stderr_tail,
+                "stderr_tail": seat.stderr_tail,
                 **attrs.asdict(seat.stats),
                 "think_mean_ns": round(_mean_think_ns(seat)),
             }

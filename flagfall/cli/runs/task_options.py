@@ -1,4 +1,4 @@
-"""What `flagfall run` plays: tasks by name, a configuration file, or a function of the user's own."""
+"""Tasks of `flagfall run`: by id, from a configuration file, or from a Python function."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.agents.registry import load_module
-from flagfall.errors import UsageError, nearest
+from flagfall.agents.code_loader import load_module
+from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
-from flagfall.playing import TaskSetup, usual_policy
+from flagfall.tasks.building import TaskSetup, default_scheduler_text
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import Config, change_config, config_of, load_config
 from flagfall.tasks.task import TaskSampler
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from flagfall.kernel.roles import SchedulerRole
 
 _CREATE: Final = "create_tasks"
-"""The function that is called where none is named, as in round 1."""
+"""Default name of the function in a Python configuration, as in round 1."""
 
 _ROLE: Final = ("set_seed", "next_task", "report", "close")
 
 
 @attrs.frozen
 class TaskOptions:
-    """What the command line says of byte tasks, whichever they are.
+    """Options of the command line that apply to all byte tasks.
 
     Attributes:
-        words: a file of words.
-        bit_mode: one step is one bit.
-        scramble: words become pseudo-words.
-        max_reward_per_task: what a task pays at most; `None` for no limit.
-        fixes: round 1's tasks without some quirks of the original.
+        words: a file of words, or `None` for the default words.
+        bit_mode: one step is one bit instead of one byte.
+        scramble: replace words by pseudo-words.
+        max_reward_per_task: limit of the reward of a task; `None` for no limit.
+        fixes: repair four quirks of the tasks of round 1.
     """
 
     words: Path | None = None
@@ -50,45 +50,45 @@ class TaskOptions:
     fixes: bool = False
 
     def as_data(self) -> dict[str, Any]:
-        """What was said, as it stands at the top of a configuration."""
-        said = attrs.asdict(self) | {"words": None if self.words is None else str(self.words)}
-        return {name: value for name, value in said.items() if value not in {None, False}}
+        """Return the options that are set, as top-level settings of a configuration."""
+        settings = attrs.asdict(self) | {"words": None if self.words is None else str(self.words)}
+        return {name: value for name, value in settings.items() if value not in {None, False}}
 
 
 @attrs.frozen
 class PythonSetup:
-    """A function that makes a task scheduler; called anew for each match.
+    """Python function that creates a task scheduler; called once for each match.
 
     Attributes:
-        source: how it was named.
+        source: the text that names it, `file.py:function` or `module:function`.
     """
 
     source: str
     _create: Callable[[], Any]
 
     def build(self) -> SchedulerRole:
-        """What the function returns; worlds of its tasks are started as they come."""
+        """Return the scheduler that the function creates; worlds of its tasks are started with the tasks."""
         from flagfall.tasks.commai.world import WorldSwitch
 
         try:
-            with _round1_names():  # it may import inside the function
+            with _round1_names():  # the function may import modules of round 1
                 made = self._create()
         except UsageError:
             raise
         except Exception as error:
             own = error.__traceback__ and error.__traceback__.tb_next
-            told = "".join(traceback.format_exception(error.with_traceback(own))).rstrip()
-            raise UsageError(f"{self.source} failed:\n{told}") from error
+            shown = "".join(traceback.format_exception(error.with_traceback(own))).rstrip()
+            raise UsageError(f"{self.source} failed:\n{shown}") from error
         missing = [name for name in _ROLE if not callable(getattr(made, name, None))]
         if missing:
             raise UsageError(
-                f"{self.source} returned no task scheduler but {made!r}: no {', '.join(missing)}"
+                f"{self.source} returned {made!r}, not a task scheduler: it lacks {', '.join(missing)}"
             )
         scheduler: SchedulerRole = WorldSwitch(made) if isinstance(made, TaskSampler) else made
         return scheduler
 
     def header(self) -> dict[str, Any]:
-        """Only the name: what is in a file may change, and no journal should be able to execute one."""
+        """Return only the name: files may change, and a journal must not be able to execute one."""
         return {"scheduler": self.source, "config": json.dumps({"python": self.source})}
 
 
@@ -100,14 +100,14 @@ def _round1_names() -> AbstractContextManager[None]:
 
 
 def load_setup(source: str) -> Config | PythonSetup:
-    """What `--config` names.
+    """Return the setup that `--config` names.
 
     Args:
-        source: a name out of `SHIPPED`, a `.json`, `.toml` or `.py` file, `file.py:function` or
+        source: a name in `SHIPPED`, a `.json`, `.toml` or `.py` file, `file.py:function` or
             `module:function`.
 
     Raises:
-        UsageError: there is none, or something is wrong with it.
+        UsageError: it does not exist or is invalid.
     """
     place, colon, name = source.rpartition(":")
     if source.endswith(".py"):
@@ -119,35 +119,46 @@ def load_setup(source: str) -> Config | PythonSetup:
     create = getattr(module, name, None)
     if not callable(create):
         public = [known for known in vars(module) if not known.startswith("_")]
-        raise UsageError(f"configuration {place} has no function {name!r}{nearest(name, public)}")
+        raise UsageError(f"configuration {place} has no function {name!r}{suggest(name, public)}")
     return PythonSetup(f"{place}:{name}", create)
 
 
 def choose_tasks(
     ids: Sequence[str], policy: str | None, config: str | None, options: TaskOptions, *, steps: int | None
 ) -> TaskSetup | None:
-    """The setup that the command line means; `None` where the ids and the policy say it all.
+    """Return the setup for the options of the command line; `None` if ids and policy alone define the match.
 
-    The original CommAI tasks are not in the catalog that `flagfall tasks` lists, but have their ids too.
+    The original CommAI tasks have ids too, although `flagfall tasks` does not list them.
+
+    Args:
+        ids: of tasks, from `--task`.
+        policy: the text of `--scheduler`.
+        config: the text of `--config`.
+        options: settings of byte tasks.
+        steps: the limit of turns, on which the default policy depends.
 
     Raises:
-        UsageError: something is wrong with it, or with the combination.
+        UsageError: an option or the combination is invalid.
     """
-    said = options.as_data()
+    settings = options.as_data()
     if config is None:
-        if not ids or not (said or any(task_id in COMMAI_CATALOG for task_id in ids)):
+        if not ids or not (settings or any(task_id in COMMAI_CATALOG for task_id in ids)):
             return None
-        return config_of(ids, policy or usual_policy(steps), said, name=_told(said) or "--task")
+        return config_of(
+            ids, policy or default_scheduler_text(steps), settings, name=_option_names(settings) or "--task"
+        )
     if ids or policy is not None:
         given = "--task" if ids else "--scheduler"
-        raise UsageError(f"--config says which tasks come in which order: leave {given} out")
+        raise UsageError(f"--config defines the tasks and their order: leave {given} out")
     setup = load_setup(config)
-    if not said:
+    if not settings:
         return setup
     if isinstance(setup, PythonSetup):
-        raise UsageError(f"--config {config}: the function makes its tasks itself; {_told(said)} cannot help")
-    return change_config(setup, said, name=f"{config} with {_told(said)}")
+        raise UsageError(
+            f"--config {config}: the function creates its tasks itself: leave {_option_names(settings)} out"
+        )
+    return change_config(setup, settings, name=f"{config} with {_option_names(settings)}")
 
 
-def _told(said: dict[str, Any]) -> str:
-    return ", ".join(f"--{name.replace('_', '-')}" for name in said)
+def _option_names(settings: dict[str, Any]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in settings)

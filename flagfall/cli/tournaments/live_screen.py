@@ -16,7 +16,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from flagfall.cli.console.output import harmless, number, table
+from flagfall.cli.console.output import number, table
+from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ class TournamentScreen:
     def note(self, record: MatchRecord) -> None:
         """A record was stored."""
         if record.status == "void":
-            self.say(f"{record.id} is void: {harmless(record.why)}")
+            self.say(f"{record.id} is void: {sanitize_terminal(record.why)}")
         else:
             self._add(record)
         if not self._console.is_terminal and not self._quiet and time.monotonic() > self._told + LINE_SECONDS:
@@ -128,9 +129,11 @@ class TournamentScreen:
         rows = table("match", "task", "agents", numbers=("attempt", "for"))
         now = time.monotonic()
         for running in list(run.running.values())[:RUNNING_ROWS]:
-            agents = harmless(", ".join(running.spec.entrants))
+            agents = sanitize_terminal(", ".join(running.spec.entrants))
             seconds = f"{now - running.since:.0f} s"
-            rows.add_row(running.spec.id, harmless(running.spec.task), agents, str(running.attempt), seconds)
+            rows.add_row(
+                running.spec.id, sanitize_terminal(running.spec.task), agents, str(running.attempt), seconds
+            )
         return rows
 
     def _agents(self) -> Table:
@@ -139,6 +142,9 @@ class TournamentScreen:
         for name in sorted(means, key=lambda name: -means[name])[:AGENT_ROWS]:
             counts = (self._late[name], self._fell[name])
             rows.add_row(
-                harmless(name), number(self._matches[name]), f"{means[name]:.3f}", *map(number, counts)
+                sanitize_terminal(name),
+                number(self._matches[name]),
+                f"{means[name]:.3f}",
+                *map(number, counts),
             )
         return rows

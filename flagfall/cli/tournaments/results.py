@@ -8,9 +8,10 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from flagfall.cli.console.output import harmless, print_json, print_table, table
+from flagfall.cli.console.output import print_json, print_table, table
 from flagfall.cli.tournaments.standings import print_standings
 from flagfall.errors import HostFault, UsageError
+from flagfall.terminal_text import sanitize_terminal
 from flagfall.tournament.exports import FORMATS, agent_rows, export, match_rows
 from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store
@@ -75,7 +76,7 @@ def _show_rows(rows: Sequence[Row], output: Path | None, form: str) -> None:
     if form == "table":
         shown = table(*(rows[0] if rows else ()))
         for row in rows:
-            shown.add_row(*("" if value is None else harmless(str(value)) for value in row.values()))
+            shown.add_row(*("" if value is None else sanitize_terminal(str(value)) for value in row.values()))
         print_table(shown)
         return
     data = export(rows, form)
@@ -99,4 +100,4 @@ def _tell_voids(records: Sequence[MatchRecord]) -> None:
 
 
 def _reason(record: MatchRecord) -> str:
-    return harmless(f"{record.id}, {record.why}")
+    return sanitize_terminal(f"{record.id}, {record.why}")

@@ -6,7 +6,8 @@ __all__ = ["print_schedule"]
 
 from typing import TYPE_CHECKING, Final
 
-from flagfall.cli.console.output import duration, harmless, number, print_table, table
+from flagfall.cli.console.output import duration, number, print_table, table
+from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,9 +40,9 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
     known = list(order.walk(records))
     rows = table("match", "task", "agents", "seed", "", title=plan.name)
     for spec in known[:SHOWN]:
-        agents = harmless(", ".join(spec.entrants))
+        agents = sanitize_terminal(", ".join(spec.entrants))
         played = "played" if spec.id in records else ""
-        rows.add_row(spec.id, harmless(spec.task), agents, str(spec.seed), played)
+        rows.add_row(spec.id, sanitize_terminal(spec.task), agents, str(spec.seed), played)
     print_table(rows)
     if len(known) > SHOWN:
         print(f"and {number(len(known) - SHOWN)} more")

@@ -6,7 +6,8 @@ __all__ = ["print_standings"]
 
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.cli.console.output import duration, harmless, number, print_table, table
+from flagfall.cli.console.output import duration, number, print_table, table
+from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,8 +58,8 @@ def print_standings(shown: Standings) -> None:
     for row in shown.tasks:
         counts = map(number, (row.solved, row.tasks, row.fell))
         rows.add_row(
-            harmless(row.task),
-            harmless(row.agent),
+            sanitize_terminal(row.task),
+            sanitize_terminal(row.agent),
             number(row.matches),
             _interval(row.score, 2),
             number(row.reward),
@@ -70,7 +71,7 @@ def print_standings(shown: Standings) -> None:
         decision = f"{test.decision} accepted" if test.decision else "undecided"
         print(f"SPRT: LLR {test.llr:.2f} in [{test.lower:.2f}, {test.upper:.2f}], {decision}")
     for note in shown.notes:
-        print(f"Note: {harmless(note)}")
+        print(f"Note: {sanitize_terminal(note)}")
 
 
 def _agents(title: str, agents: Sequence[AgentRow]) -> Any:
@@ -79,5 +80,5 @@ def _agents(title: str, agents: Sequence[AgentRow]) -> Any:
     kept = {name: cells for name, cells in columns.items() if any(cells)}
     rows = table("place", "agent", numbers=tuple(kept), title=title)
     for place, row in enumerate(agents):
-        rows.add_row(str(row.place), harmless(row.agent), *(cells[place] for cells in kept.values()))
+        rows.add_row(str(row.place), sanitize_terminal(row.agent), *(cells[place] for cells in kept.values()))
     return rows

@@ -19,23 +19,28 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
 from flagfall.agents.command_line import split_command
 from flagfall.agents.process import supervisor
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox
-from flagfall.agents.process.supervised import LAST_WORDS_SECONDS, Guarded, open_guarded, supervise
+from flagfall.agents.process.supervised import (
+    EXIT_GRACE_SECONDS,
+    SupervisedProcess,
+    open_supervised,
+    supervise,
+)
 from flagfall.errors import AgentFault, HostFault
 from flagfall.gvgai.clients.network import PORT_PLACEHOLDER, ClientNetwork, is_made_by, open_network
 from flagfall.gvgai.hosts import ConnectedHost
 from flagfall.timing.durations import S
 
 if TYPE_CHECKING:
-    from flagfall.kernel.hosting import Briefing
+    from flagfall.kernel.hosting import Briefing, HostKind
     from flagfall.kernel.seat import Seat
     from flagfall.tasks.vgdl.learning_track import Track
 
@@ -77,9 +82,11 @@ class ClientHost:
         UsageError: there is no such program; a sandbox is asked for, and there can be none here.
     """
 
-    kind: Literal["process"] = "process"
+    kind: HostKind = "process"
 
-    def __init__(self, command: str, track: Track, name: str, isolation: Isolation = USUAL_ISOLATION) -> None:
+    def __init__(
+        self, command: str, track: Track, name: str, isolation: Isolation = DEFAULT_ISOLATION
+    ) -> None:
         if isolation.kind == "sandbox":
             check_sandbox()
         self.name = name
@@ -113,21 +120,21 @@ class ClientHost:
         link, far_end = socket.socketpair()
         with link:
             with far_end:
-                guarded = await open_guarded(
+                supervised = await open_supervised(
                     network.command(self._words, limits.files),
                     for_launcher,
                     shown=[*_system_places(), *_named_places(self._words)],
                     stdin=far_end.fileno(),
                     stdout=subprocess.DEVNULL,
                 )
-            await supervise(guarded, seat, partial(self._play, seat, briefing, network, guarded, link))
+            await supervise(supervised, seat, partial(self._play, seat, briefing, network, supervised, link))
 
     async def _play(
         self,
         seat: Seat,
         briefing: Briefing,
         network: ClientNetwork,
-        guarded: Guarded,
+        supervised: SupervisedProcess,
         link: socket.socket,
         stack: ExitStack,
     ) -> None:
@@ -135,15 +142,17 @@ class ClientHost:
         try:
             listener = await network.take_listener(link)
         except HostFault as fault:
-            await guarded.has_ended(LAST_WORDS_SECONDS)
-            raise HostFault(f"{fault}: {guarded.said}" if guarded.said else str(fault)) from fault
-        host = ConnectedHost(await _Arrival(seat, network, guarded).wait(listener), self._track, self.name)
+            await supervised.wait_for_exit(EXIT_GRACE_SECONDS)
+            raise HostFault(
+                f"{fault}: {supervised.stderr_tail}" if supervised.stderr_tail else str(fault)
+            ) from fault
+        host = ConnectedHost(await _Arrival(seat, network, supervised).wait(listener), self._track, self.name)
         stack.callback(host.close)
         network.close()
         if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = guarded.cpu_clock()
+            seat.cpu_clock = supervised.cpu_clock()
         await host.run(seat, briefing)
-        await guarded.has_ended(END_SECONDS)
+        await supervised.wait_for_exit(END_SECONDS)
 
 
 class _Arrival:
@@ -152,14 +161,14 @@ class _Arrival:
     Args:
         seat: the client's.
         network: where it is to connect.
-        guarded: its process.
+        supervised: its process.
     """
 
-    def __init__(self, seat: Seat, network: ClientNetwork, guarded: Guarded) -> None:
+    def __init__(self, seat: Seat, network: ClientNetwork, supervised: SupervisedProcess) -> None:
         start_ns = seat.budget.control.start
         self._seconds = max(CONNECT_SECONDS, 0 if start_ns is None else start_ns / S - ANSWER_SECONDS)
         self._network = network
-        self._guarded = guarded
+        self._supervised = supervised
         self._connection: socket.socket | None = None
         self._turned_away = 0
 
@@ -173,7 +182,7 @@ class _Arrival:
             with trio.move_on_after(self._seconds):
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._accept, listener, nursery.cancel_scope)
-                    await self._guarded.process.wait()
+                    await self._supervised.process.wait()
                     nursery.cancel_scope.cancel()
         except trio.Cancelled:
             if self._connection is not None:
@@ -182,7 +191,7 @@ class _Arrival:
         if self._connection is not None:
             return self._connection
         where = f"port {self._network.port}"
-        if self._guarded.process.returncode is not None:
+        if self._supervised.process.returncode is not None:
             raise AgentFault("not started", f"the client ended before it connected to {where}")
         others = f"; connections of other programs: {self._turned_away}" if self._turned_away else ""
         raise AgentFault(
@@ -211,7 +220,7 @@ class _Arrival:
             return True
         try:
             for _ in range(LOOKS):
-                processes = supervisor.descendants(self._guarded.process.pid)
+                processes = supervisor.descendants(self._supervised.process.pid)
                 if await trio.to_thread.run_sync(is_made_by, connection, processes):
                     return True
                 await trio.sleep(LOOK_AGAIN_SECONDS)

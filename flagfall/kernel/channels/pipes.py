@@ -1,8 +1,8 @@
-"""Bytes, lines and frames over a pair of file descriptors, for the event loop's end of a pipe or socket."""
+"""Streams of bytes and of messages over file descriptors, for the event loop's end of a pipe or socket."""
 
 from __future__ import annotations
 
-__all__ = ["READ_BYTES", "BytePipe", "Bytes", "PayloadPipe", "TcpPipe"]
+__all__ = ["READ_BYTES", "ByteStream", "FramedStream", "PipeStream", "TcpStream"]
 
 import os
 import socket
@@ -19,7 +19,7 @@ READ_BYTES: Final = 64 * 1024
 """What a Linux pipe holds, so that one read empties it."""
 
 
-class BytePipe:
+class PipeStream:
     """Sends and receives bytes; both descriptors become non-blocking, and are closed with it.
 
     It tries to write or waits to read at once, without a pass of the event loop first: on the path of
@@ -88,8 +88,8 @@ class BytePipe:
             os.close(fd)
 
 
-class TcpPipe(BytePipe):
-    """Bytes over a TCP connection, without the waits that TCP adds to small messages.
+class TcpStream(PipeStream):
+    """ByteStream over a TCP connection, without the waits that TCP adds to small messages.
 
     What is written leaves at once (`TCP_NODELAY`). What is read is acknowledged at once as soon as a second
     read shows that a message is incomplete (`TCP_QUICKACK`): a peer that writes one reply in two pieces
@@ -108,7 +108,7 @@ class TcpPipe(BytePipe):
         super().__init__(connection.fileno())
 
     async def write(self, data: bytes) -> None:
-        """Write all of it; see `BytePipe.write`.
+        """Write all of it; see `PipeStream.write`.
 
         Raises:
             trio.BrokenResourceError: the other end is gone.
@@ -117,7 +117,7 @@ class TcpPipe(BytePipe):
         await super().write(data)
 
     async def read(self) -> bytes:
-        """Return what there is; see `BytePipe.read`."""
+        """Return what there is; see `PipeStream.read`."""
         if self._incomplete:
             # Linux clears the option again when data is sent, so it is set before each such read.
             with suppress(OSError):
@@ -138,8 +138,8 @@ class TcpPipe(BytePipe):
         super().close()
 
 
-class Bytes(Protocol):
-    """A stream of bytes each way, such as a `BytePipe`; the methods are as there."""
+class ByteStream(Protocol):
+    """A stream of bytes each way, such as a `PipeStream`; the methods are as there."""
 
     async def write(self, data: bytes) -> None:
         """Write all of it."""
@@ -151,7 +151,7 @@ class Bytes(Protocol):
         """Close it."""
 
 
-class PayloadPipe:
+class FramedStream:
     """Sends and receives payloads over bytes, which are closed with it: lines, then frames if wanted.
 
     Args:
@@ -159,7 +159,7 @@ class PayloadPipe:
         max_bytes: the longest payload that is let in.
     """
 
-    def __init__(self, pipe: Bytes, max_bytes: int = MAX_FRAME_BYTES) -> None:
+    def __init__(self, pipe: ByteStream, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._pipe = pipe
         self._lines: LineReader | None = LineReader(max_bytes)
         self._framer = Framer(max_bytes)

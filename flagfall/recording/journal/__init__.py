@@ -1,1 +1,1 @@
-"""The journal: the file format of a recorded match, its writer and its reader."""
+"""Journals of matches: the file format, its writer and its reader."""

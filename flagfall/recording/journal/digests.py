@@ -1,7 +1,7 @@
-"""What a journal keeps of a long observation: its length and a digest. Pure.
+"""Digests that stand for long observations in a journal. Pure.
 
-A state of a game has 15 to 70 kB of JSON, and a picture more; kept whole, a journal of a minute's play would
-have hundreds of megabytes. Execution brings it back: `verify` makes it again and compares digests.
+The state of a game has 15 to 70 kB of JSON, a picture more; with whole observations the journal of one minute
+would have hundreds of megabytes. They can be made again by execution: `verify` does, and compares digests.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import Any, Final, Protocol
 import msgspec
 
 HASHED_BYTES: Final = 2047
-"""Given more at once, `hashlib` lets other threads run meanwhile, and the loop must wait its turn again."""
+"""The most bytes that `hashlib` hashes without releasing the interpreter lock. With more at once, other
+threads may run, and the event loop has to wait until it gets the lock back."""
 
 MAX_KEPT_BYTES: Final = 1024
-"""An observation with no more JSON than this is kept as it is."""
+"""An observation is kept whole if its JSON is at most this long."""
 
 _DIGEST_BYTES: Final = 16
-"""Enough that nobody can make another observation with the same digest."""
+"""128 bits, so that it is infeasible to find another observation with a given digest."""
 
 
 class Digest(msgspec.Struct, frozen=True, rename={"digest": "$digest"}):
-    """Stands for an observation in a journal.
+    """The entry of a journal in place of a long observation.
 
     Attributes:
-        digest: BLAKE2b of its JSON, 32 hexadecimal digits; in the file the field is `$digest`.
-        bytes: the length of its JSON.
+        digest: BLAKE2b hash of the observation's JSON, 32 hexadecimal digits; `$digest` in the file.
+        bytes: the length of that JSON in bytes.
     """
 
     digest: str
@@ -40,25 +41,42 @@ class _Hash(Protocol):
 
 
 def update(state: _Hash, data: bytes) -> None:
-    """Hash more data, in pieces that keep the loop running."""
+    """Update a hash in pieces of at most `HASHED_BYTES`.
+
+    Args:
+        state: a hash object of `hashlib`.
+        data: the bytes to add.
+    """
     for at in range(0, len(data), HASHED_BYTES):
         state.update(data[at : at + HASHED_BYTES])
 
 
 def digest_of(text: bytes) -> Digest:
-    """The digest of an observation's JSON."""
+    """Return the digest of an observation.
+
+    Args:
+        text: the JSON of the observation.
+    """
     state = blake2b(digest_size=_DIGEST_BYTES)
     update(state, text)
     return Digest(state.hexdigest(), len(text))
 
 
 def kept(text: bytes) -> msgspec.Raw | Digest:
-    """What a journal writes for an observation with this JSON."""
+    """Return the value that a journal writes for an observation: its JSON, or the digest if that is long.
+
+    Args:
+        text: the JSON of the observation.
+    """
     return msgspec.Raw(text) if len(text) <= MAX_KEPT_BYTES else digest_of(text)
 
 
 def restored(observation: Any) -> Any:
-    """The observation or the `Digest` of what was read."""
+    """Return a decoded observation, with a `Digest` in place of the mapping that stands for one.
+
+    Args:
+        observation: the decoded JSON value.
+    """
     if isinstance(observation, dict) and observation.keys() == {"$digest", "bytes"}:
         digest, length = observation["$digest"], observation["bytes"]
         if type(digest) is str and type(length) is int:

@@ -1,7 +1,7 @@
-"""One thread for all journals of an event loop: what waits for the disk together goes there in one trip.
+"""One writer thread for all journals of an event loop; jobs that wait at the same time share one call.
 
-A trip costs the loop some 0.2 ms, mostly for handing the interpreter to the thread and back. Sixty-four
-journals that each made their own, at the same moment, would have cost it more than the matches themselves.
+A call into a thread costs the loop about 0.2 ms, mostly for passing the interpreter lock to the thread and
+back. If each of 64 journals made its own call, that would cost more than playing their matches.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import outcome
 import trio
 from trio.lowlevel import RunVar
 
-LENT_SECONDS: Final = 0.000_05
-LENT_TIMES: Final = 12
-"""How long, and how often at most, the loop stands aside for the thread in a trip. It takes four to six."""
+YIELD_SECONDS: Final = 0.000_05
+MAX_YIELDS: Final = 12
+"""Length and greatest number of the pauses in which the loop leaves the interpreter to the thread, in each
+call into the thread. Four to six are needed."""
 
 _T = TypeVar("_T")
 
 
 class _Job:
-    """Something to do in the thread, and what came of it."""
+    """A function to call in the thread, and its outcome."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
@@ -33,40 +34,50 @@ class _Job:
 
 
 class Disk:
-    """Does work that may wait for a disk, in a thread, in the order in which it was asked for."""
+    """Runs functions that may wait for a disk in a thread, in the order of the calls."""
 
     def __init__(self) -> None:
         self._waiting: list[_Job] = []
-        self._on_a_trip = False
-        # Threads of others, an agent's for instance, must not keep a journal from its own.
+        self._is_running = False
+        # A limiter of its own: threads of agents must not keep a journal waiting for a thread.
         self._limiter = trio.CapacityLimiter(1)
 
     async def do(self, work: Callable[[], _T]) -> _T:
-        """What `work` returns or raises. It is done even if the caller is cancelled."""
+        """Run a function in the thread; it runs to its end even if the caller is cancelled.
+
+        Args:
+            work: the function; it may block.
+
+        Returns:
+            The value that the function returns.
+
+        Raises:
+            BaseException: what the function raises.
+        """
         job = _Job(work)
         self._waiting.append(job)
         with trio.CancelScope(shield=True):
-            if not self._on_a_trip:
-                await self._trips()
+            if not self._is_running:
+                await self._run_jobs()
             await job.done.wait()
         assert job.result is not None
         result: _T = job.result.unwrap()
         return result
 
-    async def _trips(self) -> None:
-        """Go there until nothing waits any more; who asks meanwhile comes along the next time."""
-        self._on_a_trip = True
+    async def _run_jobs(self) -> None:
+        """Run jobs until none waits; those that are added meanwhile share the next call."""
+        self._is_running = True
         try:
             while self._waiting:
                 jobs, self._waiting = self._waiting, []
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(_lend_the_interpreter)
+                    nursery.start_soon(_yield_interpreter)
                     await trio.to_thread.run_sync(_do_all, jobs, limiter=self._limiter)
                     nursery.cancel_scope.cancel()
                 for job in jobs:
                     job.done.set()
         finally:
-            self._on_a_trip = False
+            self._is_running = False
 
 
 def _do_all(jobs: list[_Job]) -> None:
@@ -74,14 +85,14 @@ def _do_all(jobs: list[_Job]) -> None:
         job.result = outcome.capture(job.work)
 
 
-async def _lend_the_interpreter() -> None:
-    """Let the thread do its steps in Python now.
+async def _yield_interpreter() -> None:
+    """Release the interpreter lock often enough for the thread to run its Python code at once.
 
-    It would else wait for 5 ms each time, and every pass of the loop meanwhile would pay for waking it in
-    vain: together more than everything else about a journal.
+    Otherwise the thread waits 5 ms (`sys.getswitchinterval`) each time it needs the lock, and each pass of
+    the loop meanwhile pays for a request to release it: together more than all other costs of a journal.
     """
-    for _ in range(LENT_TIMES):
-        time.sleep(LENT_SECONDS)  # noqa: ASYNC251 - the loop is to stand still, for as long as ten turns take
+    for _ in range(MAX_YIELDS):
+        time.sleep(YIELD_SECONDS)  # noqa: ASYNC251 - blocks the loop on purpose, for the time of about ten turns
         await trio.lowlevel.checkpoint()
 
 
@@ -89,7 +100,7 @@ _disk: RunVar[Disk] = RunVar("flagfall_disk")
 
 
 def disk() -> Disk:
-    """The disk of the running event loop."""
+    """Return the `Disk` of the running event loop."""
     try:
         return _disk.get()
     except LookupError:

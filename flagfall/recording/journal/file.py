@@ -1,4 +1,4 @@
-"""The file of a journal, plain or compressed, behind one face; all of this blocks."""
+"""Journal files, plain or compressed, behind one interface; all functions block."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOOK_SECONDS: Final = 0.5
-"""How often a file is looked for under its name: whoever removes a journal being written is told so soon."""
+"""Interval between checks that the file still exists under its name, so that the removal of a journal that is
+being written is reported soon."""
 
 ZSTD_LEVEL: Final = 3
-"""The default of zstd: byte turns come to a sixth of their size."""
+"""The default level of zstd; it reduces turns of bytes to a sixth of their size."""
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether a journal of this name is compressed."""
+    """Return whether a journal of this name is compressed.
+
+    Args:
+        path: the name; `.zst` at its end means compression.
+    """
     return path.suffix == ".zst"
 
 
@@ -40,10 +45,13 @@ def _zstandard() -> Any:
 
 
 def check_writable(path: Path) -> None:
-    """Whether a journal can be written here, as far as that can be told without touching anything.
+    """Check that a journal can be written, as far as that is known without touching the file.
+
+    Args:
+        path: the file.
 
     Raises:
-        UsageError: it cannot; says why.
+        UsageError: it cannot be written; the message has the reason.
     """
     if is_compressed(path):
         _zstandard()
@@ -52,28 +60,28 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         raise UsageError(f"journal {path}: {error.strerror or error}") from error
     if folder:
-        raise UsageError(f"journal {path}: is a folder; name a file in it")
+        raise UsageError(f"journal {path}: this is a folder; name a file in it")
     if exists:
         if not os.access(path, os.W_OK):
-            raise UsageError(f"journal {path}: the file may not be written")
+            raise UsageError(f"journal {path}: no permission to write the file")
     elif not path.parent.is_dir():
-        raise UsageError(f"journal {path}: there is no folder {path.parent}")
+        raise UsageError(f"journal {path}: there is no folder {path.parent}; make it first")
     elif not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"journal {path}: no file may be made in the folder {path.parent}")
+        raise UsageError(f"journal {path}: no permission to create a file in the folder {path.parent}")
 
 
 class JournalFile:
-    """A journal being written. Whatever happens, it ends with a whole batch.
+    """A journal file that is being written; it always ends with a whole batch.
 
     Args:
-        path: is created, or made empty.
+        path: the file; it is created, or emptied.
 
     Attributes:
-        length: how many bytes it has.
-        compressed: whether each batch becomes a block of its own.
+        length: the number of bytes in the file.
+        compressed: whether the file is compressed, each batch as a block of its own.
 
     Raises:
-        OSError: from every method; the file then holds what was written before.
+        OSError: every method may raise it; the file then holds the batches of earlier calls.
     """
 
     def __init__(self, path: Path) -> None:
@@ -94,8 +102,11 @@ class JournalFile:
     def write(self, batches: Sequence[bytes]) -> None:
         """Append batches.
 
-        Each batch is a block of its own in a compressed file: what was written can be read whatever
-        comes after, and the bytes do not depend on how many batches come at a time.
+        In a compressed file each batch is a block of its own: it can be read whatever follows it, and the
+        bytes do not depend on the number of batches written in one call.
+
+        Args:
+            batches: whole batches, with their seals.
         """
         self._look()
         if self._squeeze is None:
@@ -105,7 +116,7 @@ class JournalFile:
             self._append(b"".join([squeeze.compress(batch) + squeeze.flush(block) for batch in batches]))
 
     def _look(self) -> None:
-        """Now and then, whether this still is the file of that name."""
+        """Check every `LOOK_SECONDS` that the name still leads to this file."""
         now = monotonic()
         if now < self._look_at:
             return
@@ -115,7 +126,11 @@ class JournalFile:
             raise FileNotFoundError(2, "the file was replaced while it was written")
 
     def close(self, *, complete: bool) -> None:
-        """Close the file; where it is complete, write what compression still holds first."""
+        """Close the file.
+
+        Args:
+            complete: the last batch was written, so a compressed file gets its end.
+        """
         with self._file:
             if complete and self._squeeze is not None:
                 self._append(self._squeeze.flush())
@@ -135,12 +150,16 @@ class JournalFile:
 
 @contextmanager
 def open_lines(path: Path, max_bytes: int) -> Iterator[Iterator[bytes]]:
-    """The lines of a journal, each with its end; one that is longer than `max_bytes` comes in pieces.
+    """Open a journal and yield an iterator over its lines, each with its newline.
+
+    Args:
+        path: the file.
+        max_bytes: the longest line; a longer one is yielded in pieces.
 
     Raises:
         OSError: the file cannot be read.
         UsageError: the extra for compressed journals is not installed.
-        EOFError: while reading: the compressed data is damaged; says how.
+        EOFError: the compressed data is damaged; raised by the iterator.
     """
     with path.open("rb") as file:
         yield _lines(file, max_bytes) if not is_compressed(path) else _unsqueezed(file, max_bytes)

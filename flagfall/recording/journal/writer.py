@@ -1,11 +1,11 @@
-"""The record of a match, written while it is played; how it stands in the file, `layout` tells.
+"""Writer of journals: records a match while it is played (the file format is in `format`).
 
-Events come inside timed turns, so plain turns come 256 at a time, and are encoded, hashed and sealed
-together. An actor of its own writes them, in a thread. What is waiting for the disk is bounded: beyond a
-limit the match waits between turns, where no clock runs. Nothing is ever dropped.
+Events arrive within timed turns, so plain turns are passed on 256 at a time, and are encoded, hashed and
+sealed together. An actor writes them in a thread. The data that waits for the disk is bounded: beyond a limit
+the match waits between turns, while no clock runs. No event is dropped.
 
-Where batches end depends on the events alone under the virtual clock, so equal matches have equal files.
-On the wall clock a batch that has waited for `FLUSH_SECONDS` is closed as it is.
+On the virtual clock the ends of batches depend on the events alone, so equal matches have equal files. On the
+wall clock a batch is closed once it has waited for `FLUSH_SECONDS`.
 """
 
 from __future__ import annotations
@@ -51,30 +51,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FLUSH_SECONDS: Final = 0.25
-"""What was recorded is given to the system after so long at most: a killed process loses no more."""
+"""The longest time until an event is passed to the operating system: a killed process loses no more."""
 
 WRITE_BYTES: Final = 512 * 1024
-"""So much is written at once. A trip to the thread costs the loop some 0.2 ms, and 20,000 turns share it."""
+"""Size of a write. A call into the thread costs the loop about 0.2 ms, which 20,000 turns share."""
 
 MAX_WAITING_BYTES: Final = 2 * 1024 * 1024
-"""When more than this waits for the disk, the match waits too (some 90,000 turns of bytes)."""
+"""When more than this waits for the disk, the match waits too (about 90,000 turns of bytes)."""
 
 RESUME_BYTES: Final = MAX_WAITING_BYTES // 4
-"""With no more than this left the match goes on, so that it does not stop and go turn by turn."""
+"""The match goes on when no more than this is left, so that it does not wait again in each turn."""
 
 _T = TypeVar("_T")
 
 
 @attrs.frozen
 class JournalStatistics:
-    """How a journal does.
+    """Statistics of a journal that is being written.
 
     Attributes:
-        events: so many are encoded.
-        waiting_bytes: are encoded and not yet written .
-        peak_waiting_bytes: the most that `waiting_bytes` ever was.
+        events: events encoded so far.
+        waiting_bytes: bytes encoded and not written yet.
+        peak_waiting_bytes: the greatest value of `waiting_bytes` so far.
         written_bytes: the length of the file.
-        pauses: how often the match waited for the disk.
+        pauses: the number of times the match waited for the disk.
     """
 
     events: int
@@ -85,18 +85,18 @@ class JournalStatistics:
 
 
 class Journal:
-    """A sink that writes a match to a file. For one match.
+    """A sink that writes one match to a file.
 
     It is a `WritingSink` (`flagfall.kernel.match`), and a `BatchSink` (`flagfall.kernel.roles`).
 
     Args:
-        path: the file; it is created, or made empty, when the first event comes. A name that ends in
-            `.zst` compresses it.
-        whole: keep observations of any length; otherwise long ones stand as digests
+        path: the file; it is created, or emptied, at the first event. It is compressed if its name ends in
+            `.zst`.
+        whole: keep observations of any length; otherwise long ones are replaced by digests
             (`flagfall.recording.journal.digests`).
 
     Raises:
-        UsageError: the file cannot be written, as far as that can be told now.
+        UsageError: the file cannot be written, as far as `check` can know.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, whole: bool = False) -> None:
@@ -125,18 +125,24 @@ class Journal:
 
     @staticmethod
     def check(path: str | os.PathLike[str]) -> Path:
-        """Whether a journal can be written here; touches nothing.
+        """Check that a journal can be written, without touching the file.
+
+        Args:
+            path: the file.
+
+        Returns:
+            The same path.
 
         Raises:
-            UsageError: it cannot: there is no such folder, it may not be written to, the path is a folder
-                itself, or the extra for `.zst` is missing.
+            UsageError: the folder does not exist or may not be written, the path is a folder, or the extra
+                for `.zst` is not installed.
         """
         checked = Path(path)
         check_writable(checked)
         return checked
 
     def statistics(self) -> JournalStatistics:
-        """How the journal does at this moment."""
+        """Return the journal's statistics."""
         return JournalStatistics(
             self._events, self._waiting_bytes, self._peak_waiting_bytes, self._written_bytes, self._pauses
         )
@@ -144,10 +150,13 @@ class Journal:
     # Inside a turn.
 
     def __call__(self, event: Event) -> None:
-        """Take one event; never blocks.
+        """Record one event; never blocks.
+
+        Args:
+            event: the next event of the match.
 
         Raises:
-            HostFault: it cannot be written as JSON, and is left out.
+            HostFault: the event cannot be written as JSON; it is not recorded.
         """
         self._add(self._encoded(event), 1)
 
@@ -215,7 +224,7 @@ class Journal:
         self._real_work = real_work
 
     def finish(self) -> None:
-        """There will be no more events: seal the whole."""
+        """Seal the journal after the last event."""
         if not self._finished:
             self._finished = True
             if self._lines or self._events:
@@ -227,7 +236,7 @@ class Journal:
         self._hand_over = hand_over
 
     async def drain(self) -> None:
-        """Wait until there is room again. Cancelling it leaves everything as it is.
+        """Wait until at most `RESUME_BYTES` wait for the disk; cancellation changes nothing.
 
         Raises:
             HostFault: the file cannot be written.
@@ -243,13 +252,13 @@ class Journal:
     # The writer.
 
     async def run(self) -> None:
-        """Write until `finish` was called and everything is in the file.
+        """Write batches until `finish` was called and all of them are in the file.
+
+        If cancelled, the file ends with the last batch that was written.
 
         Raises:
-            HostFault: the disk is full, the file has vanished, or the like; what was written before it
-                stays, and is sound. The journal takes no more.
-
-        If it is cancelled, the file ends with the last batch that was written.
+            HostFault: the disk is full, or the file was removed, or another error of the file system; the
+                file keeps the whole batches that were written before. Later events are discarded.
         """
         try:
             await self._wake.wait()
@@ -275,7 +284,7 @@ class Journal:
                 return
 
     async def _until_due(self) -> None:
-        """Wait until there is much to write, or anything for long enough."""
+        """Wait until `WRITE_BYTES` are ready, or `FLUSH_SECONDS` have passed."""
         if self._virtual:
             await self._wake.wait()
         else:
@@ -291,7 +300,7 @@ class Journal:
         batches, self._ready = self._ready, []
         taken_bytes, self._ready_bytes = self._ready_bytes, 0
         if not is_compressed(self.path):
-            batches = [b"".join(batches)]  # so that the thread has one system call to make
+            batches = [b"".join(batches)]  # one system call in the thread
         self._written_bytes = await self._work(lambda: self._put(batches, last=last))
         self._write_due = time.monotonic() + FLUSH_SECONDS
         self._waiting_bytes -= taken_bytes
@@ -300,9 +309,9 @@ class Journal:
             self._room = trio.Event()
 
     def _put(self, batches: list[bytes], *, last: bool) -> int:
-        """Write batches, and open the file before the first and close it after the last; gives its length.
+        """Write batches in the thread, and return the length of the file.
 
-        This runs in a thread, in one go.
+        The file is opened before the first batch and closed after the last.
         """
         if self._file is None:
             self._file = JournalFile(self.path)
@@ -314,7 +323,7 @@ class Journal:
         return file.length
 
     async def _work(self, work: Callable[[], _T]) -> _T:
-        """Do something in a thread that may wait for the disk; no virtual time passes meanwhile."""
+        """Call a function in the disk's thread; no virtual time passes meanwhile."""
         with self._real_work():
             return await disk().do(work)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import gymnasium
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.adapters.action_masks import (
@@ -210,7 +210,7 @@ def make_gymnasium_task(text: str) -> GymnasiumTask:
             name = env_id
         env = gymnasium.make(module + name, disable_env_checker=True, **options)
     except gymnasium.error.UnregisteredEnv as error:
-        hint = nearest(name, gymnasium.registry)
+        hint = suggest(name, gymnasium.registry)
         raise UsageError(f"{text}: unknown Gymnasium environment {name!r}{hint}") from error
     except Exception as error:
         raise UsageError(f"{text} cannot be made: {type(error).__name__}: {error}") from error

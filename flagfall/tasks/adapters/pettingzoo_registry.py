@@ -10,7 +10,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.adapters.imports import import_named
 
 _FUNCTIONS: Final = {"parallel": "parallel_env", "aec": "env"}
@@ -63,7 +63,7 @@ def _registered(text: str, name: str) -> dict[str, Callable[..., Any]]:
         makers[api] = partial(registry.make, api, name)
     if not makers:
         known = dict.fromkeys([*registry.aec_registry, *registry.parallel_registry])
-        raise UsageError(f"{text}: unknown PettingZoo environment {name!r}{nearest(name, known)}")
+        raise UsageError(f"{text}: unknown PettingZoo environment {name!r}{suggest(name, known)}")
     return makers
 
 

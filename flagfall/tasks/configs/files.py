@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from flagfall.configfile.files import read_json, read_text, read_toml
 from flagfall.configfile.problems import Problems
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.commai.vocabulary import Vocabulary, load_vocabulary, parse_vocabulary
 from flagfall.tasks.configs.config import Config
@@ -40,7 +40,7 @@ def load_config(source: str | Path) -> Config:
         path = SHIPPED[str(source)]
     elif path.suffix not in _READERS:
         raise UsageError(
-            f"unknown configuration {str(source)!r}{nearest(str(source), SHIPPED)}; or name a file that ends"
+            f"unknown configuration {str(source)!r}{suggest(str(source), SHIPPED)}; or name a file that ends"
             f" in {' or '.join(_READERS)}"
         )
     return parse_config(read_text(path, "configuration"), path.suffix, name=str(path), folder=path.parent)

@@ -29,7 +29,7 @@ from typing import Any, Final
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 
 COLORS: Final = ("red", "green", "blue", "yellow")
 OBJECTS: Final = ("ball", "rug", "table", "vase")
@@ -168,7 +168,7 @@ class LangRoomRules:
 
     def __attrs_post_init__(self) -> None:
         if self.task not in TASKS:
-            raise UsageError(f"task={self.task!r}: LangRoom has no such task{nearest(str(self.task), TASKS)}")
+            raise UsageError(f"task={self.task!r}: LangRoom has no such task{suggest(str(self.task), TASKS)}")
         if self.resolution < self.cells:
             raise UsageError(
                 f"resolution={self.resolution}: with view={self.view} the image has {self.cells} cells in a"
@@ -213,7 +213,7 @@ class LangRoomRules:
         known = [field.name for field in attrs.fields(cls)]
         for name, value in options.items():
             if name not in known:
-                raise UsageError(f"{name}={value!r}: LangRoom has no such option{nearest(name, known)}")
+                raise UsageError(f"{name}={value!r}: LangRoom has no such option{suggest(name, known)}")
         return cls(task, **options)
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
-"""The actions of VGDL, by their names without the `ACTION_` in front."""
+"""Actions of VGDL, named without their prefix `ACTION_`, and the directions of movement."""
 
 from __future__ import annotations
 
-__all__ = ["ACTIONS", "DOWN", "ESCAPE", "LEFT", "NIL", "RIGHT", "UP", "USE", "VECTORS"]
+__all__ = ["ACTIONS", "DIRECTIONS", "DOWN", "ESCAPE", "LEFT", "NIL", "RIGHT", "UP", "USE", "VECTORS"]
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,4 +18,7 @@ ESCAPE: Final = "ESCAPE"
 ACTIONS: Final = (NIL, UP, LEFT, DOWN, RIGHT, USE, ESCAPE)
 
 VECTORS: Final[Mapping[str, tuple[int, int]]] = {UP: (0, -1), LEFT: (-1, 0), DOWN: (0, 1), RIGHT: (1, 0)}
-"""What moves where; y points down. The order is that of the base directions, which draws choose from."""
+"""Direction of each action that moves; y points down."""
+
+DIRECTIONS: Final = tuple(VECTORS.values())
+"""The base directions, in the order from which random draws choose."""

@@ -1,4 +1,4 @@
-"""VGDL levels by name. Numpy is imported when the first one is made."""
+"""VGDL levels by id. Numpy is imported when the first one is made."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from flagfall.tasks.vgdl.game_files import game_ids
 
 
 def make_vgdl(text: str) -> Task:
-    """The level that an id means, such as `vgdl:games/zelda.txt#3:observation=image`; see `task_id`.
+    """Return the task of an id, such as `vgdl:games/zelda.txt#3:observation=image`; see `task_id`.
+
+    Args:
+        text: the id.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the id is invalid, or there is no such level.
     """
     from flagfall.tasks.vgdl.task import VgdlTask  # noqa: PLC0415
     from flagfall.tasks.vgdl.task_id import TaskId  # noqa: PLC0415 - numpy takes a tenth of a second
@@ -28,4 +31,4 @@ def make_vgdl(text: str) -> Task:
 CATALOG: Final[Mapping[str, Callable[[], Task]]] = MappingProxyType(
     {name: partial(make_vgdl, name) for name in (f"vgdl:{game}#0" for game in game_ids())}
 )
-"""The first level of each game that comes with flagfall."""
+"""First level of each game that is part of flagfall, by id."""

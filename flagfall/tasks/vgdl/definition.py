@@ -1,8 +1,7 @@
-"""What a VGDL game is once it has been read: frozen records, every name resolved and every value converted.
+"""Definitions of games and levels: frozen records with all names resolved and all values converted.
 
-The language (`language.py`, `levels.py`) makes these records, the engine plays them. Nothing here knows
-text, and nothing here knows a tick. Sprite types are numbers from here on; `GameDefinition.types[number]`
-tells the rest.
+The parsers of `flagfall.tasks.vgdl.language` make these records, the engine plays them. They hold neither
+text nor state of a play. Sprite types are numbers: indices of `GameDefinition.types`.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ __all__ = [
     "EffectContext",
     "EffectRule",
     "GameDefinition",
+    "GameNotice",
     "LevelDefinition",
-    "Notice",
-    "Place",
+    "SourcePosition",
     "SpriteType",
     "TerminationRule",
     "Value",
@@ -28,19 +27,19 @@ from typing import Final
 import attrs
 
 WALL: Final = 0
-"""The type `wall`, which every game has."""
+"""Type of `wall`, which every game has."""
 
 AVATAR: Final = 1
-"""The type `avatar`, which every game has."""
+"""Type of `avatar`, which every game has."""
 
 Value = bool | int | float | str | tuple[float, float] | tuple[int, ...] | tuple[str, ...] | None
-"""A parameter's value: a direction is `(x, y)` with y down, a colour `(r, g, b)`, a sprite name its type id,
-a list of names their ids, `None` a sprite that was not given."""
+"""Value of a parameter: a direction is `(x, y)` with y down, a colour `(r, g, b)`, the name of a sprite its
+type, a list of names their types; `None` stands for a sprite that was not given."""
 
 
 @attrs.frozen
-class Place:
-    """Where something stands in a file; lines and columns count from 1."""
+class SourcePosition:
+    """Position in a file; lines and columns count from 1."""
 
     file: str
     line: int
@@ -51,17 +50,17 @@ class Place:
 
 
 @attrs.frozen
-class Notice:
-    """Something that the original engine would play on with: told, never skipped in silence.
+class GameNotice:
+    """A mistake that the original engine ignores: reported, and the game can still be played.
 
     Attributes:
-        place: where it stands.
-        text: what it is.
-        logged: the original logs a message here while it reads (26 messages end a play);
-            otherwise it says nothing at all, or not before the play.
+        place: its position.
+        text: its description.
+        logged: the original logs a message while it reads (26 messages end a play); otherwise it logs none,
+            or only during the play.
     """
 
-    place: Place
+    place: SourcePosition
     text: str
     logged: bool = True
 
@@ -74,16 +73,16 @@ class SpriteType:
     """One name of the SpriteSet.
 
     Attributes:
-        id: its number: wall 0, avatar 1, then in the order of first mention.
+        id: type number: wall 0, avatar 1, then in the order of first mention.
         name: as written.
-        kind: its effective class (a class that a parent handed down overrides its own); `None` where
-            neither gives one, so that no sprite of this type can be made.
-        parameters: every parameter of that class, converted; defaults filled in.
+        kind: effective class (the class of a parent overrides its own); `None` if neither has one, so that no
+            sprite of this type can be made.
+        parameters: all parameters of that class, converted; defaults filled in.
         path: from the outermost ancestor to this type itself.
-        subtypes: the types whose sprites count as this one, in the order in which they are walked.
-        singleton: at most one sprite may live in this type's subtypes.
-        place: where it is defined; `None` for what is built in.
-        unknown: the words `key=value`, its ancestors' too, that its class does not know. The original
+        subtypes: types whose sprites count as this one, in the order in which they are looped over.
+        singleton: all subtypes together have at most one sprite.
+        place: position of its definition; `None` for built-in types.
+        unknown: words `key=value` of the type and its ancestors that its class does not know. The original
             logs each when it makes the first sprite of this type in a level.
     """
 
@@ -94,12 +93,12 @@ class SpriteType:
     path: tuple[int, ...]
     subtypes: tuple[int, ...]
     singleton: bool = False
-    place: Place | None = None
+    place: SourcePosition | None = None
     unknown: tuple[str, ...] = ()
 
 
 class EffectContext(enum.Enum):
-    """When an effect runs."""
+    """Occasion on which an effect runs: a collision, the edge of the screen, or a time."""
 
     PAIR = "pair"
     EDGE = "EOS"
@@ -111,12 +110,13 @@ class EffectRule:
     """One line of the InteractionSet, in file order.
 
     Attributes:
-        effect: its name, `killSprite`.
-        context: on a collision, at the edge of the screen, or by the clock.
-        first: the type acted on.
-        seconds: the other types, one pair each; empty at the edge and by the clock.
-        parameters: the common ones and the effect's own, converted, defaults filled in.
-        written: the keys that stand on the line itself (a few rules ask whether a key was given).
+        effect: its name, such as `killSprite`.
+        context: occasion on which it runs.
+        first: type acted on.
+        seconds: other types, one pair each; empty unless it runs on collisions.
+        parameters: common ones and the effect's own, converted; defaults filled in.
+        written: keys on the line itself (some rules depend on whether a key was given).
+        place: position of the line.
         inner: for `addTimer`, the effect that its `ftype` names, built from the same line.
     """
 
@@ -126,37 +126,37 @@ class EffectRule:
     seconds: tuple[int, ...]
     parameters: Mapping[str, Value]
     written: frozenset[str]
-    place: Place
+    place: SourcePosition
     inner: EffectRule | None = None
 
 
 @attrs.frozen
 class TerminationRule:
-    """One line of the TerminationSet: its class and converted parameters."""
+    """One line of the TerminationSet: its class, its converted parameters, and its position."""
 
     kind: str
     parameters: Mapping[str, Value]
-    place: Place
+    place: SourcePosition
 
 
 @attrs.frozen
 class GameDefinition:
-    """A game, read and checked.
+    """A game, parsed and checked.
 
     Attributes:
-        name: the file's stem.
-        types: by type id.
-        order: the leaf types in draw order; updates go the other way round.
-        limits: by type id, how many of this resource a sprite can hold (0 for what is no resource).
-        mapping: level character to the types that stand there.
-        unmapped: level characters whose line names an undefined sprite, and that name: a level that has one
-            cannot be built.
-        rules: the InteractionSet in file order.
+        name: stem of the file's name.
+        types: by type number.
+        order: leaf types in draw order; the update order is the reverse.
+        limits: by type, how many of this resource a sprite can hold (0 for types that are not resources).
+        mapping: types by level character.
+        unmapped: level characters whose line names an undefined sprite, and that name: a level with such a
+            character is rejected.
+        rules: InteractionSet in file order.
         terminations: in file order.
-        square_size: pixels a cell; `None` lets the level's size decide.
-        counters: how many counters the effects have.
-        obstacles: leaf types that the path finder goes around; `None` where the game needs no path finder.
-        notices: what the original would have logged while reading, in order.
+        square_size: pixels a cell; `None` if the level's size decides.
+        counters: number of counters.
+        obstacles: leaf types that the path finder avoids; `None` if the game uses no path finder.
+        notices: mistakes that the original ignores, in order.
     """
 
     name: str
@@ -170,10 +170,17 @@ class GameDefinition:
     counters: int = 0
     obstacles: tuple[int, ...] | None = None
     unmapped: Mapping[str, str] = attrs.field(factory=dict)
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[GameNotice, ...] = ()
 
     def type_named(self, name: str) -> SpriteType:
-        """The type of that name; raises `KeyError` where there is none."""
+        """Return the type of a name.
+
+        Args:
+            name: as written.
+
+        Raises:
+            KeyError: no type has this name.
+        """
         for sprite_type in self.types:
             if sprite_type.name == name:
                 return sprite_type
@@ -182,18 +189,18 @@ class GameDefinition:
 
 @attrs.frozen
 class LevelDefinition:
-    """A level: what stands where at the start.
+    """A level: its size and its sprites at the start.
 
     Attributes:
-        name: the file's stem.
+        name: stem of the file's name.
         width, height: in cells.
-        sprites: (column, row, type id), in the order in which they are made: row by row, left to right. Of
-            the avatars among them, only the first stays.
-        notices: characters that the game does not map, second avatars.
+        sprites: (column, row, type), in the order in which they are made: row by row, left to right. Of the
+            avatars among them, only the first stays.
+        notices: characters that the game does not map, and avatars after the first.
     """
 
     name: str
     width: int
     height: int
     sprites: tuple[tuple[int, int, int], ...]
-    notices: tuple[Notice, ...] = attrs.field(default=())
+    notices: tuple[GameNotice, ...] = attrs.field(default=())

@@ -1,7 +1,7 @@
-"""The games that come with flagfall, and where a game and its levels lie.
+"""Files of games and levels: those that are part of flagfall, and others by path.
 
-A game is named (`windfall`) or is a file (`games/zelda.txt`). Its level N is the file beside it whose name
-ends in `_lvlN.txt`; a level may also be a file of its own.
+A game is a name (`windfall`) or a file (`games/zelda.txt`). Its level N is the file beside it whose name ends
+in `_lvlN.txt`; a level can also be a file with any other name.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ import re
 from pathlib import Path
 from typing import Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 
 LEVELS: Final = 5
-"""Levels of each game that comes with flagfall."""
+"""Number of levels of each game that is part of flagfall."""
 
 _GAMES: Final = Path(__file__).parent / "games"
 _END: Final = ".txt"
 _LEVEL: Final = re.compile(r"_lvl([0-9]+)\.txt$")
-_MOST_DIGITS: Final = 9
-_MOST_FILES: Final = 1000  # among more, finding a name that is near takes long
+_MAX_DIGITS: Final = 9
+_MAX_FILES: Final = 1000  # a search for similar names takes too long among more
 
 
 def game_ids() -> tuple[str, ...]:
-    """The names of the games that come with flagfall."""
+    """Return the names of the games that are part of flagfall."""
     return tuple(sorted(path.stem for path in _GAMES.glob(f"*{_END}") if not _LEVEL.search(path.name)))
 
 
 def game_path(game: str) -> Path:
-    """The file of a game.
+    """Return the file of a game.
 
     Args:
-        game: the name of a game that comes with flagfall, or a file (its name ends in `.txt`).
+        game: name of a game that is part of flagfall, or a file whose name ends in `.txt`.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such game.
     """
     if game in game_ids():
         return _GAMES / f"{game}{_END}"
     if not game.endswith(_END):
-        raise UsageError(f"no game {game!r}{nearest(game, game_ids())}; a file's name ends in {_END}")
+        raise UsageError(f"no game {game!r}{suggest(game, game_ids())}; a file's name ends in {_END}")
     path = Path(game)
     if not path.is_file():
         raise UsageError(f"no file {game!r}{_beside(path)}")
@@ -49,19 +49,19 @@ def game_path(game: str) -> Path:
 
 
 def level_path(game: Path, level: str | int) -> Path:
-    """The file of a level.
+    """Return the file of a level.
 
     Args:
-        game: the file of its game.
+        game: file of its game.
         level: its number, or its file.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such level.
     """
     text = str(level)
     if text.isdecimal() and text.isascii():
         levels = level_paths(game)
-        if len(text) > _MOST_DIGITS or int(text) not in levels:
+        if len(text) > _MAX_DIGITS or int(text) not in levels:
             known = (
                 f"it has {', '.join(map(str, levels))}"
                 if levels
@@ -76,18 +76,22 @@ def level_path(game: Path, level: str | int) -> Path:
 
 
 def level_paths(game: Path) -> dict[int, Path]:
-    """The levels beside a game's file, by number."""
+    """Return the levels beside a game's file, by number.
+
+    Args:
+        game: its file.
+    """
     found = {}
     for path in game.parent.glob("*" + _END):
         number = _LEVEL.search(path.name)
-        if number and path.name == f"{game.stem}{number.group()}" and len(number[1]) <= _MOST_DIGITS:
+        if number and path.name == f"{game.stem}{number.group()}" and len(number[1]) <= _MAX_DIGITS:
             found[int(number[1])] = path
     return dict(sorted(found.items()))
 
 
 def _beside(path: Path) -> str:
-    """A hint: files of nearly that name."""
+    """Return a hint to files with similar names."""
     if not path.parent.is_dir():
         return f"; there is no folder {str(path.parent)!r}"
     names = [other.name for other in path.parent.glob(f"*{_END}")]
-    return nearest(path.name, names) if path.suffix == _END and len(names) <= _MOST_FILES else ""
+    return suggest(path.name, names) if path.suffix == _END and len(names) <= _MAX_FILES else ""

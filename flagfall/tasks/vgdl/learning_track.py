@@ -1,12 +1,13 @@
-"""The plan of GVGAI's learning track for one game, as a task scheduler: train on some levels, then validate.
+"""Task scheduler of GVGAI's learning track for one game: training on some levels, then validation.
 
 1. The training levels, once each, in order.
-2. Again and again the level that the agent's answer to the last result names, until the time for training is
-   used up. An answer that names none of them means one of the training levels, drawn from the match's seed.
+2. Repeatedly the level that the agent's answer to the last result names, until the time for training is used
+   up. For any other answer, one of the training levels is drawn with the match's seed.
 3. The validation levels in order, once or several times.
 
-An agent may end its training by the answer `END_OF_ROUND`. What the rules leave open, and where the public
-program departs from the competition's document, `TrackRules` has as a field and `docs/gvgai.md` as a row.
+An agent can end its training with the answer `END_OF_ROUND`. Points that the rules leave open, and
+differences between the public program and the competition's document, are fields of `TrackRules` and rows of
+`docs/gvgai.md`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.timing.durations import MINUTE, NEVER_NS
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
     from flagfall.kernel.roles import TaskRole
 
 END_OF_ROUND: Final = "END_TRAINING"
-"""With this answer to a result an agent gives up the rest of its training."""
+"""Answer to a result that ends the agent's training."""
 
 LOST_ROUND: Final = "END_OVERSPENT"
-"""With this answer to a result in validation an agent loses what is left of the round, by some rules."""
+"""Answer to a result in validation by which, under some rules, the agent loses the rest of the round."""
 
 TRAINING: Final = "training"
 VALIDATION: Final = "validation"
@@ -50,20 +51,20 @@ VALIDATION: Final = "validation"
 
 @attrs.frozen(kw_only=True)
 class TrackRules:
-    """What may differ between two tracks.
+    """Parameters of a track.
 
     Attributes:
-        name: the preset that it was made from; it names the time control, too.
-        training_ns: how long training goes on, in nanoseconds since the match began.
-        games: how many games training has at most; `None` for no limit.
-        training: levels that are trained on.
-        validation: levels that are validated on.
-        rounds: how often those are played; 0 for training alone.
-        choices: levels that an agent may ask for.
-        cut: the game that runs when the time is up is ended there; else it is played to its end.
+        name: of its preset, and of its time control.
+        training_ns: end of training, in nanoseconds since the match began.
+        games: limit of games in training; `None` for no limit.
+        training: training levels.
+        validation: validation levels.
+        rounds: how often the validation levels are played; 0 for training alone.
+        choices: levels that an agent can choose.
+        cut: the current game is cut off at the end of training; otherwise it is played to its end.
         breaks_rounds: a client that declares itself too slow in validation loses the rest of that round, and
-            plays the next; else it is out.
-        remembers: timers and other state of the game's rules go on from one level to the next.
+            plays the next; otherwise it is disqualified.
+        remembers: timers and other state of the game's rules are kept from one level to the next.
     """
 
     name: str = "gvgai-document"
@@ -79,13 +80,17 @@ class TrackRules:
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> TrackRules:
-        """The rules of that name, with what replaces parts of them; `None` replaces nothing.
+        """Return the rules of a preset, with some fields replaced.
+
+        Args:
+            name: of the preset.
+            **changes: new values of fields; `None` keeps the preset's.
 
         Raises:
-            UsageError: there are none of that name, or a number that cannot be.
+            UsageError: there is no such preset, or a number is invalid.
         """
         if name not in RULES:
-            raise UsageError(f"unknown rules {name!r}{nearest(name, RULES)}")
+            raise UsageError(f"unknown rules {name!r}{suggest(name, RULES)}")
         rules = attrs.evolve(
             RULES[name], **{key: value for key, value in changes.items() if value is not None}
         )
@@ -109,16 +114,17 @@ RULES: Final[Mapping[str, TrackRules]] = MappingProxyType(
         ),
     }
 )
-"""The track by the competition's document, and by the program that was published for it in 2017."""
+"""Presets: the competition's document, and the program that was published for it in 2017."""
 
 
 class TrackLevel:
-    """One level at one place in the plan: the task itself, and what the plan says of it.
+    """One level in one phase: its task, with the limits of the phase.
 
     Args:
-        task: the level.
+        task: of the level.
         level: its number.
         phase: `TRAINING` or `VALIDATION`.
+        rules: of the track.
 
     Attributes:
         play_until_ns, result_until_ns: see `flagfall.kernel.roles.TaskRole`.
@@ -140,47 +146,60 @@ class TrackLevel:
         self._task = task
 
     def is_legal(self, action: Any) -> bool:
-        """As the task has it."""
+        """Return whether an action is legal.
+
+        Args:
+            action: of the level's task.
+        """
         return self._task.is_legal(action)
 
     def reset(self, seed: int) -> Any:
-        """Begin the level."""
+        """Begin the level.
+
+        Args:
+            seed: of its draws.
+        """
         return self._task.reset(seed)
 
     def step(self, action: Any) -> StepResult:
-        """As the task has it."""
+        """Play one step.
+
+        Args:
+            action: of the level's task.
+        """
         return self._task.step(action)
 
     def result(self) -> bool | None:
-        """As the task has it."""
+        """Return the result of the level's task."""
         return self._task.result()
 
     def metrics(self) -> dict[str, Any]:
-        """Those of the task, and the place in the plan."""
+        """Return the metrics of the level's task, with phase and level."""
         return {"phase": self.phase, "level": self.level, **self._task.metrics()}
 
     def picture(self) -> Any:
-        """What is to be seen now, `[height, width, 3]`; `None` where the task shows no pictures."""
+        """Return the current picture, `[height, width, 3]`; `None` if the task has no pictures."""
         render = getattr(self._task, "render", None)
         return None if render is None else render()
 
     def close(self) -> None:
-        """Nothing: the task may stand at several places, and its track closes it."""
+        """Do nothing: several phases can share the task, and the track closes it."""
 
 
 class Track:
-    """Gives the levels of one game by the plan; see the top of this file.
+    """Schedules the levels of one game; see the top of this module.
 
     Args:
-        levels: the levels by number, each a task.
-        rules: the plan's numbers.
+        levels: tasks, by number of the level.
+        rules: of the track.
 
     Attributes:
-        phase: where it stands, `TRAINING` or `VALIDATION`.
-        current: what was given out last; `None` before the first.
+        rules: see the arguments.
+        phase: current phase, `TRAINING` or `VALIDATION`.
+        current: last scheduled level; `None` before the first.
 
     Raises:
-        UsageError: the rules speak of a level that is not there.
+        UsageError: the rules name a level that does not exist.
     """
 
     def __init__(self, levels: Sequence[TaskRole], rules: TrackRules = RULES["gvgai-document"]) -> None:
@@ -191,9 +210,9 @@ class Track:
         self.phase: Literal["training", "validation"] = "training"
         self.current: TrackLevel | None = None
         self._levels = tuple(levels)
-        self._given: dict[tuple[str, int], TrackLevel] = {}
+        self._level_tasks: dict[tuple[str, int], TrackLevel] = {}
         self._random = Random(0)
-        self._to_come = list(rules.training)
+        self._scheduled = list(rules.training)
         self._answer: Any = None
         self._games = 0
         self._closed = False
@@ -204,28 +223,36 @@ class Track:
         return self.rules.breaks_rounds and self.phase == "validation"
 
     def set_seed(self, seed: int) -> None:
-        """Draw levels from this seed on."""
+        """Set the seed by which levels are drawn.
+
+        Args:
+            seed: of the match.
+        """
         self._random = Random(seed)
 
     def next_task(self) -> TrackLevel | None:
-        """The next level of the plan; `None` when it is over."""
-        if not self._to_come:
+        """Return the next level; `None` at the end of the track."""
+        if not self._scheduled:
             if self.phase == "validation":
                 return None
-            self._to_come.append(self._chosen())
-        level = self._to_come.pop(0)
-        place = (self.phase, level)
-        if place not in self._given:
-            self._given[place] = TrackLevel(self._levels[level], level, self.phase, self.rules)
-        self.current = self._given[place]
+            self._scheduled.append(self._chosen())
+        level = self._scheduled.pop(0)
+        key = (self.phase, level)
+        if key not in self._level_tasks:
+            self._level_tasks[key] = TrackLevel(self._levels[level], level, self.phase, self.rules)
+        self.current = self._level_tasks[key]
         return self.current
 
     def report(self, outcome: Outcome) -> None:
-        """Take the agent's answer, and look at the clock."""
+        """Record the agent's answer, and end training if its time is over.
+
+        Args:
+            outcome: of the last level.
+        """
         self._answer = outcome.answers.get(0)
         if self.phase == "validation":
             if self.loses_rounds and isinstance(self._answer, str) and self._answer == LOST_ROUND:
-                del self._to_come[: len(self._to_come) % len(self.rules.validation)]
+                del self._scheduled[: len(self._scheduled) % len(self.rules.validation)]
             return
         self._games += 1
         limit = self.rules.games
@@ -235,17 +262,17 @@ class Track:
             or (limit is not None and self._games >= limit)
         ):
             self.phase = "validation"
-            self._to_come = [*self.rules.validation] * self.rules.rounds
+            self._scheduled = [*self.rules.validation] * self.rules.rounds
 
     def close(self) -> None:
-        """Close every level, once."""
+        """Close all levels; do nothing the second time."""
         if not self._closed:
             self._closed = True
-            for task in (*self._given.values(), *self._levels):
+            for task in (*self._level_tasks.values(), *self._levels):
                 task.close()
 
     def _chosen(self) -> int:
-        """The level that the agent asked for, or any training level."""
+        """Return the level that the agent has chosen, or a random training level."""
         with suppress(TypeError):
             level = operator.index(self._answer)
             if level in self.rules.choices and not isinstance(self._answer, bool):

@@ -1,4 +1,4 @@
-"""A game and its levels, ready for the learning track: tasks with its agents' actions, and the plan."""
+"""Tasks of the learning track: the levels of a game with the actions of its agents, and their schedule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import msgspec
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.game_files import game_path, level_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
@@ -31,35 +32,35 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
-"""What an agent may say; `ESCAPE` ends the game without a winner."""
+"""Actions of agents; `ESCAPE` ends the game without a winner."""
 
 _PREFIX: Final = "ACTION_"
 _KEY: Final = "gvgai"
 _DEFAULTS: Final = TrackRules()
 
 
-class Memory:
-    """What the public program's one parsed game remembers from level to level: timers, pulls, sprite numbers.
+class SharedGame:
+    """A game that keeps its state from level to level, as in the public program: timers, pulls, numbers.
 
     Args:
-        definition: the game.
+        definition: of the game.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
-        self.game = Game(definition)
-        self.session = self.game.session()
+        self.game = compile_game(definition)
+        self.memory = self.game.new_memory()
 
 
 class TrackTask(VgdlTask):
-    """A level as agents of the learning track play it: actions are names, and one of them is `ESCAPE`.
+    """A level as agents of the learning track play it: actions are names, including `ESCAPE`.
 
-    `LEFT` and `ACTION_LEFT` are the same; the number of an action, as `VgdlTask` has it, will do, too.
+    `LEFT` and `ACTION_LEFT` are the same; the number of an action, as in `VgdlTask`, is valid, too.
 
     Args:
-        definition: the game.
-        level: a level of it.
-        task_id: the task's id.
-        memory: what goes on from one level to the next, shared by the levels; `None` for nothing.
+        definition: of the game.
+        level: of this game.
+        task_id: id of the task.
+        shared: the game whose state is kept from level to level; `None` to start each level anew.
         tiles: see `VgdlTask`.
     """
 
@@ -72,40 +73,44 @@ class TrackTask(VgdlTask):
         definition: GameDefinition,
         level: LevelDefinition,
         task_id: str,
-        memory: Memory | None = None,
+        shared: SharedGame | None = None,
         tiles: TileSet | None = None,
     ) -> None:
-        self._memory: Memory | None = None
-        # This begins a play, which counts for nothing.
+        self._shared: SharedGame | None = None
+        # This starts a play, which must not change the shared state.
         super().__init__(definition, level, task_id=task_id, tiles=tiles)
-        self._memory = memory
+        self._shared = shared
 
     def _start(self, seed: int) -> Play:
-        if self._memory is None:
+        if self._shared is None:
             return super()._start(seed)
-        return self._memory.game.start(self._level, seed, self._block, self._memory.session)
+        return start(self._shared.game, self._level, seed, self._block, self._shared.memory)
 
     def is_legal(self, action: Any) -> bool:
-        """Whether it is the name or the number of an action."""
+        """Return whether an action is legal.
+
+        Args:
+            action: a name or a number.
+        """
         return action in self._names if isinstance(action, str) else super().is_legal(action)
 
     def _step(self, action: Any) -> StepResult:
         return self._advance(self._names[action] if isinstance(action, str) else ACTION_NAMES[action])
 
     def metrics(self) -> dict[str, Any]:
-        """Those of the level, and `winner`: 1 won, 0 lost, -1 where nobody did."""
+        """Return the metrics of the level, with `winner`: 1 won, 0 lost, -1 neither."""
         return {**super().metrics(), "winner": self.play.winner}
 
 
 @attrs.frozen
 class TrackSetup:
-    """What makes the track of one game.
+    """Description of the track of one game, as written in journals.
 
     Attributes:
-        game: its file or its name, see `flagfall.tasks.vgdl.game_files`.
-        rules: the numbers of the plan.
-        sprites: a folder of images for pictures; `None` for our own drawings. No record has it, because no
-            record has pictures.
+        game: its file or its name; see `flagfall.tasks.vgdl.game_files`.
+        rules: of the track.
+        sprites: folder of images for pictures; `None` for flagfall's own drawings. Journals have no pictures,
+            so they do not record it.
     """
 
     game: str
@@ -113,25 +118,25 @@ class TrackSetup:
     sprites: Path | None = None
 
     def build(self) -> Track:
-        """New levels, and their plan.
+        """Return a new track with new tasks.
 
         Raises:
-            UsageError: there is no such game, it lacks a level, or it cannot be played; or there is no such
-                folder, or an image in it cannot be used.
+            UsageError: the game or one of its levels does not exist or is invalid, or the folder does not
+                exist or has an invalid image.
         """
         needed = (*self.rules.training, *self.rules.validation, *self.rules.choices)
         path = game_path(self.game)
         definition = load_game(path)
-        memory = Memory(definition) if self.rules.remembers else None
+        shared = SharedGame(definition) if self.rules.remembers else None
         tiles = None if self.sprites is None else SpriteTiles(definition, SpriteFolder(self.sprites))
         levels = []
         for number in range(max(needed) + 1):
             level = load_level(definition, level_path(path, number))
-            levels.append(TrackTask(definition, level, str(TaskId(self.game, str(number))), memory, tiles))
+            levels.append(TrackTask(definition, level, str(TaskId(self.game, str(number))), shared, tiles))
         return Track(levels, self.rules)
 
     def header(self) -> dict[str, Any]:
-        """The fields of `flagfall.events.MatchStarted` from which it can be built again."""
+        """Return the fields of `flagfall.events.MatchStarted` from which the track can be rebuilt."""
         rules = {
             field.name: value
             for field in attrs.fields(TrackRules)
@@ -145,18 +150,21 @@ class TrackSetup:
 
     @classmethod
     def from_config(cls, config: str) -> TrackSetup | None:
-        """What `header` said; `None` where the text is of another kind.
+        """Return the setup that `header` wrote; `None` if the text is of another kind.
+
+        Args:
+            config: field of `flagfall.events.MatchStarted`.
 
         Raises:
-            UsageError: it is damaged.
+            UsageError: the text is damaged.
         """
-        said: Any = None
+        written: Any = None
         with suppress(ValueError, RecursionError):
-            said = json.loads(config)
-        if not isinstance(said, dict) or _KEY not in said:
+            written = json.loads(config)
+        if not isinstance(written, dict) or _KEY not in written:
             return None
         try:
-            track = said[_KEY]
+            track = written[_KEY]
             return cls(str(track["game"]), msgspec.convert(track["rules"], TrackRules))
         except (TypeError, KeyError, msgspec.ValidationError) as error:
             raise UsageError(f"the track in the journal is damaged: {error!r}") from error

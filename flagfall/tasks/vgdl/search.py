@@ -1,12 +1,12 @@
-"""Planners: they look ahead on copies of a play, which an agent in a match cannot.
+"""Search for good actions on copies of a play, which agents in a match do not have.
 
-They serve tests, lists of winning actions, and as something to compare learners with. A copy draws the same
-random numbers as the play itself would, so what a planner foresees is what happens.
+For tests, lists of winning actions, and comparison with learners. A copy draws the same random numbers as the
+play itself, so a search predicts the play exactly.
 """
 
 from __future__ import annotations
 
-__all__ = ["Plan", "best_first", "greedy", "situation", "tree_search"]
+__all__ = ["SearchResult", "best_first", "greedy", "situation", "tree_search"]
 
 import heapq
 import math
@@ -17,27 +17,29 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from flagfall.tasks.vgdl.actions import NIL
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import fork
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.engine.state.play import Play
 
 WON: Final = 1
 WIN_WORTH: Final = 1e6
-"""What a win is worth, in points; a loss costs as much."""
+"""Value of a win in points; a loss has the negative value."""
 
 CURIOSITY: Final = math.sqrt(2)
-"""The constant of UCB1, with values from 0 to 1 (Kocsis and Szepesvari, 2006)."""
+"""Constant of UCB1, for values from 0 to 1 (Kocsis and Szepesvari, 2006)."""
 
 
 @attrs.frozen
-class Plan:
-    """What a search found.
+class SearchResult:
+    """Result of a search.
 
     Attributes:
-        actions: from the play that was given; the best way that was seen.
-        won: whether they win.
-        score: the score after them.
-        expanded: how many states were looked at.
+        actions: best sequence that was found.
+        won: it wins the game.
+        score: after these actions.
+        expanded: number of expanded states.
     """
 
     actions: tuple[str, ...]
@@ -47,22 +49,33 @@ class Plan:
 
 
 def choices(play: Play) -> tuple[str, ...]:
-    """What can be done: nothing, or any action of the avatar."""
+    """Return `NIL` and the actions of the avatar.
+
+    Args:
+        play: at any tick.
+    """
     return (NIL, *(action for action in play.available_actions if action != NIL))
 
 
 def worth(play: Play) -> float:
-    """The score, and what the end of the game is worth."""
+    """Return the score, plus the value of a win or loss.
+
+    Args:
+        play: at any tick.
+    """
     if not play.over:
         return float(play.score)
     return float(play.score) + (WIN_WORTH if play.winner == WON else -WIN_WORTH)
 
 
 def situation(play: Play) -> Hashable:
-    """Where everything is, and what everybody has: what a search takes for the same state.
+    """Return positions and possessions of all sprites: by this value, a search compares states.
 
-    `Play.key` tells more apart: the tick, what is drawn next, who is tired. A search that went by it would
-    see the same board again in every tick.
+    `flagfall.tasks.vgdl.engine.serialization.state_key` distinguishes more: the tick, the next draws,
+    cooldowns. With it, a search would visit the same board again in every tick.
+
+    Args:
+        play: at any tick.
     """
     things: list[tuple[Hashable, ...]] = []
     for kind, group in zip(play.game.kinds, play.groups, strict=True):
@@ -75,24 +88,33 @@ def situation(play: Play) -> Hashable:
 
 
 def greedy(play: Play, random: Random) -> str:
-    """The action after which the score is highest at once; any of those that are equally good."""
+    """Return the action with the highest value after one tick; a random one of several.
+
+    Args:
+        play: stays as it is.
+        random: for the choice among equal actions.
+    """
     values = {}
     for action in choices(play):
-        ahead = play.fork()
-        ahead.advance(action)
+        ahead = fork(play)
+        advance(ahead, action)
         values[action] = worth(ahead)
     best = max(values.values())
     return random.choice([action for action, value in values.items() if value == best])
 
 
 class _Novelty:
-    """Which facts were seen with which score: where sprites of some type are, and what the avatar has."""
+    """Facts that have been seen, by score: positions of sprites, and possessions of the avatar."""
 
     def __init__(self) -> None:
         self._seen: dict[float, set[Hashable]] = {}
 
     def is_new(self, play: Play) -> bool:
-        """Whether a fact is true here that never was with this score; all are noted."""
+        """Return whether a fact of this play has not been seen with its score; record all facts.
+
+        Args:
+            play: at any tick.
+        """
         facts: set[Hashable] = {
             (sprite.type, sprite.x, sprite.y)
             for kind, group in zip(play.game.kinds, play.groups, strict=True)
@@ -109,18 +131,18 @@ class _Novelty:
         return len(seen) > before
 
 
-def best_first(play: Play, *, expansions: int = 10_000, depth_cost: float = 0.01) -> Plan:
-    """Search from the most promising state on, until one is won.
+def best_first(play: Play, *, expansions: int = 10_000, depth_cost: float = 0.01) -> SearchResult:
+    """Search for a win, from the most promising state on.
 
-    States in which something is new come first, those with a higher score before others: best-first width
-    search (Lipovetzky and Geffner, 2017), with novelty 1. No situation is looked at twice.
+    States with new facts come first, those with a higher score before others: best-first width search
+    (Lipovetzky and Geffner, 2017), with novelty 1. No situation is expanded twice.
 
     Args:
-        play: where to begin; it is left as it is.
-        expansions: how many states are looked at, at most.
-        depth_cost: points a tick that a longer way costs.
+        play: start; stays as it is.
+        expansions: limit of expanded states.
+        depth_cost: cost of a tick, in points.
     """
-    best = Plan((), play.winner == WON, float(play.score), 0)
+    best = SearchResult((), play.winner == WON, float(play.score), 0)
     if play.over:
         return best
     novelty = _Novelty()
@@ -133,17 +155,17 @@ def best_first(play: Play, *, expansions: int = 10_000, depth_cost: float = 0.01
         *_, actions, state = heapq.heappop(waiting)
         expanded += 1
         for action in choices(state):
-            ahead = state.fork()
-            ahead.advance(action)
+            ahead = fork(state)
+            advance(ahead, action)
             path = (*actions, action)
             if ahead.over and ahead.winner == WON:
-                return Plan(path, won=True, score=float(ahead.score), expanded=expanded)
+                return SearchResult(path, won=True, score=float(ahead.score), expanded=expanded)
             reached = situation(ahead)
             if ahead.over or reached in seen:
                 continue
             seen.add(reached)
             if ahead.score > best.score:
-                best = Plan(path, won=False, score=float(ahead.score), expanded=expanded)
+                best = SearchResult(path, won=False, score=float(ahead.score), expanded=expanded)
             order += 1
             cost = depth_cost * len(path) - ahead.score
             heapq.heappush(waiting, (not novelty.is_new(ahead), cost, order, path, ahead))
@@ -151,7 +173,7 @@ def best_first(play: Play, *, expansions: int = 10_000, depth_cost: float = 0.01
 
 
 class _Node:
-    """What is known of a row of actions."""
+    """Statistics of a sequence of actions."""
 
     __slots__ = ("children", "total", "untried", "visits")
 
@@ -163,35 +185,35 @@ class _Node:
 
 
 def tree_search(play: Play, random: Random, *, simulations: int = 100, horizon: int = 20) -> str:
-    """The action that Monte Carlo tree search (UCT) tries most.
+    """Return the most visited action of a Monte Carlo tree search (UCT).
 
     Args:
-        play: where it is; it is left as it is.
-        random: of the rollouts and of what is tried first.
-        simulations: how many times it plays ahead.
-        horizon: how many ticks ahead, at most.
+        play: start; stays as it is.
+        random: for rollouts and for the order of untried actions.
+        simulations: number of simulated sequences.
+        horizon: limit of ticks of a sequence.
     """
     root = _Node(list(choices(play)))
     start = worth(play)
     low, high = start - 1, start + 1
     for _ in range(simulations):
-        ahead = play.fork()
+        ahead = fork(play)
         path = [root]
         while not ahead.over and len(path) <= horizon:
             node = path[-1]
             if node.untried:
                 action = node.untried.pop(random.randrange(len(node.untried)))
-                ahead.advance(action)
+                advance(ahead, action)
                 node.children[action] = _Node(list(choices(ahead)))
                 path.append(node.children[action])
                 break
             action = _most_promising(node)
-            ahead.advance(action)
+            advance(ahead, action)
             path.append(node.children[action])
         for _ in range(horizon + 1 - len(path)):
             if ahead.over:
                 break
-            ahead.advance(random.choice(choices(ahead)))
+            advance(ahead, random.choice(choices(ahead)))
         value = worth(ahead)
         if abs(value) < WIN_WORTH / 2:
             low, high = min(low, value), max(high, value)
@@ -203,7 +225,7 @@ def tree_search(play: Play, random: Random, *, simulations: int = 100, horizon: 
 
 
 def _most_promising(node: _Node) -> str:
-    """By UCB1."""
+    """Return the child with the highest UCB1 bound."""
     log = math.log(node.visits)
 
     def bound(action: str) -> float:

@@ -14,13 +14,16 @@ from gymnasium import spaces
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.trace_snapshot import snapshot
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 from flagfall.tasks.vgdl.task_id import TaskId
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesView
-from flagfall.tasks.vgdl.views.state_observation import Observer, StateObservation
+from flagfall.tasks.vgdl.views.state_observation import StateObservation
 from flagfall.tasks.vgdl.views.text import TextView
 
 if TYPE_CHECKING:
@@ -30,14 +33,14 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.engine.state.play import Play
 
 ACTION_NAMES: Final = (NIL, LEFT, RIGHT, UP, DOWN, USE)
-"""What the numbers of actions mean, in every game. An action that the avatar has not is played as `NIL`."""
+"""Actions by number, the same in every game. An action that the avatar does not have is played as `NIL`."""
 
 
 class StateSpace(spaces.Space[StateObservation]):
-    """The full states of a level.
+    """Space of the states of a level.
 
     Args:
-        example: a state; nobody can draw one at random, so `sample` gives this.
+        example: result of `sample`, because random states cannot be drawn.
     """
 
     def __init__(self, example: StateObservation) -> None:
@@ -46,15 +49,24 @@ class StateSpace(spaces.Space[StateObservation]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """It is not: states have lists of any length."""
+        """Always false: states have lists of any length."""
         return False
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> StateObservation:  # noqa: ARG002 - as all spaces
-        """The example."""
+        """Return the example.
+
+        Args:
+            mask: is ignored.
+            probability: is ignored.
+        """
         return self._example
 
     def contains(self, x: Any) -> bool:
-        """Whether it is a state, of a world of the same size."""
+        """Return whether a value is a state of a world of the same size.
+
+        Args:
+            x: any value.
+        """
         return isinstance(x, StateObservation) and x.world_dimension == self._example.world_dimension
 
     def __repr__(self) -> str:
@@ -69,22 +81,22 @@ class StateSpace(spaces.Space[StateObservation]):
 
 
 class VgdlTask(Task):
-    """One level of one game. The reward of a step is what it adds to the score.
+    """One level of one game. The reward of a step is its change of the score.
 
-    An episode ends where the game ends, after 2001 ticks at the latest; it is solved if the game is won.
+    An episode ends with the game, after 2001 ticks at the latest; it is solved if the game is won.
 
     Args:
-        definition: the game.
-        level: a level of it.
-        observation: `state`: a `StateObservation`, which shares with the next one what did not change;
+        definition: of the game.
+        level: of this game.
+        observation: `state`: a `StateObservation`, which shares unchanged parts with the next one;
             `planes`: see `PlanesView`; `image`: uint8 [height, width, 3]; `text`: see `TextView`.
         block: pixels a cell; `None` for the game's own.
         pixels: pixels a cell in pictures.
-        task_id: the task's id; by default it is made of the names of the game and the level.
-        tiles: what pictures are made of; by default our own drawings.
+        task_id: id of the task; by default it is made from the names of the game and the level.
+        tiles: for pictures; by default flagfall's own drawings.
 
     Attributes:
-        play: the play that goes on; a new one with each `reset`.
+        play: current play; a new one with each `reset`.
     """
 
     render_modes: ClassVar = ("rgb", "ansi")
@@ -105,7 +117,7 @@ class VgdlTask(Task):
         if tiles is not None:
             self._tiles = tiles
         self.id = task_id or str(TaskId(definition.name, level.name))
-        self.game = Game(definition)
+        self.game = compile_game(definition)
         self._definition = definition
         self._level = level
         self._block = block
@@ -116,10 +128,13 @@ class VgdlTask(Task):
 
     @classmethod
     def of(cls, chosen: TaskId) -> VgdlTask:
-        """The task that an id means.
+        """Return the task of an id.
+
+        Args:
+            chosen: the id.
 
         Raises:
-            UsageError: there is no such game or level, or it cannot be played.
+            UsageError: the game or the level does not exist, or is invalid.
         """
         definition, level = chosen.load()
         return cls(
@@ -134,25 +149,25 @@ class VgdlTask(Task):
     def _begin(self, seed: int) -> None:
         self.play = self._start(seed)
         self._score = self.play.score
-        self.__dict__.pop("_painter", None)  # it paints one play
-        self._see = _VIEWS[self._observation](self)
+        self.__dict__.pop("_painter", None)  # a painter is for one play
+        self._observe = _VIEWS[self._observation](self)
 
     def _start(self, seed: int) -> Play:
-        return self.game.start(self._level, seed, self._block)
+        return start(self.game, self._level, seed, self._block)
 
     @classmethod
     def class_action_names(cls) -> tuple[str, ...]:
-        """What the numbers of actions mean."""
+        """Return the names of the actions, by number."""
         return ACTION_NAMES
 
     @property
     def action_space(self) -> spaces.Discrete[Any]:
-        """The number of an action; see `ACTION_NAMES`."""
+        """Space of action numbers; see `ACTION_NAMES`."""
         return self._actions
 
     @cached_property
     def observation_space(self) -> spaces.Space[Any]:
-        """As `observation` asks."""
+        """Space of the chosen observations."""
         match self._observation:
             case "planes":
                 return self._planes.space
@@ -165,51 +180,61 @@ class VgdlTask(Task):
                 return StateSpace(Observer(self.play).observe())
 
     def is_legal(self, action: Any) -> bool:
-        """Whether it is the number of an action."""
+        """Return whether an action is legal.
+
+        Args:
+            action: its number.
+        """
         if type(action) is int:
             return 0 <= action < len(ACTION_NAMES)
         return bool(self._actions.contains(action))
 
     def _reset(self, seed: int) -> Any:
         self._begin(seed)
-        return self._see()
+        return self._observe()
 
     def _step(self, action: Any) -> StepResult:
         return self._advance(ACTION_NAMES[action])
 
     def _advance(self, action: str) -> StepResult:
         play = self.play
-        play.advance(action)
+        advance(play, action)
         reward = play.score - self._score
         self._score = play.score
-        return StepResult(self._see(), reward, play.over)
+        return StepResult(self._observe(), reward, play.over)
 
     def reached_terminal_state(self) -> bool:
-        """Whether the game is over."""
+        """Return whether the game is over."""
         return self.play.over
 
     def result(self) -> bool | None:
-        """Whether the game was won; `None` where it was not played to its end."""
+        """Return whether the game was won; `None` if it was not played to its end."""
         return {1: True, 0: False}.get(self.play.winner)
 
     def metrics(self) -> dict[str, Any]:
-        """As the original prints: `win`, `score` (unadjusted), `ticks` (the number of the last one)."""
+        """Return the original's figures: `win`, `score` (unadjusted), `ticks` (number of the last one)."""
         play = self.play
         return {**super().metrics(), "win": play.winner == 1, "score": float(play.score), "ticks": play.tick}
 
     def snapshot(self) -> Mapping[str, Any]:
-        """Where everything is, as a plain dictionary; see `flagfall.tasks.vgdl.engine.trace_snapshot`."""
+        """Return the state as a plain dictionary; see `flagfall.tasks.vgdl.engine.trace_snapshot`."""
         return snapshot(self.play)
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """The picture (`rgb`) or the text (`ansi`) of this moment."""
+        """Return the current picture (`rgb`) or text (`ansi`).
+
+        Args:
+            mode: of `render_modes`.
+            *args: for other modes.
+            **kwargs: for other modes.
+        """
         if mode == "rgb":
             return self._painter.paint()
         if mode == "ansi":
             return self._text.show(Observer(self.play).observe())
         return super().render(mode, *args, **kwargs)
 
-    # The ways to look at a play.
+    # Views of the play.
 
     @cached_property
     def _tiles(self) -> TileSet:

@@ -1,9 +1,10 @@
-"""What `vgdl:games/zelda.txt#3:observation=image` means: a game, a level of it, and how it is seen.
+"""Ids of VGDL tasks: a game, a level, and the form of observations.
 
     vgdl:GAME[#LEVEL][:OPTION=VALUE]...
 
-GAME is a file (its name ends in `.txt`) or the name of a game that comes with flagfall. LEVEL is a number,
-for the file `GAME_lvl3.txt` beside the game, or a file of its own; without one it is level 0.
+for example `vgdl:games/zelda.txt#3:observation=image`. GAME is a file whose name ends in `.txt`, or the name
+of a game that is part of flagfall. LEVEL is a number, for the file `GAME_lvl3.txt` beside the game, or a
+file; the default is level 0.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.vgdl.game_files import game_path, level_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
@@ -25,23 +26,23 @@ if TYPE_CHECKING:
 PREFIX: Final = "vgdl:"
 
 OBSERVATIONS: Final = ("state", "planes", "image", "text")
-"""How a play can be seen."""
+"""Forms of observations."""
 
-USUAL_BLOCK: Final = 10
-"""Pixels a cell: what the learning track plays all games with."""
+DEFAULT_BLOCK: Final = 10
+"""Pixels a cell, as in the learning track."""
 
 MIN_BLOCK: Final = 2
-"""Pixels a cell, at least, as in the original."""
+"""Least pixels a cell, as in the original."""
 
 MAX_BLOCK: Final = 200
-"""Pixels a cell, at most: pictures grow with the square of it."""
+"""Limit of pixels a cell: the size of pictures grows with its square."""
 
 _OWN_BLOCK: Final = "own"
 
 
 def _is_observation(_task: TaskId, _field: Any, value: str) -> None:
     if value not in OBSERVATIONS:
-        raise UsageError(f"observation={value}: there is no such observation{nearest(value, OBSERVATIONS)}")
+        raise UsageError(f"unknown observation {value!r}{suggest(value, OBSERVATIONS)}")
 
 
 def _is_pixels(_task: TaskId, field: Any, value: int | None) -> None:
@@ -51,31 +52,34 @@ def _is_pixels(_task: TaskId, field: Any, value: int | None) -> None:
 
 @attrs.frozen
 class TaskId:
-    """A game, a level, and how it is seen.
+    """Id of a VGDL task.
 
     Attributes:
         game: a file or a name.
         level: a number or a file.
         observation: one of `OBSERVATIONS`.
-        block: pixels a cell, of which the speed of things depends; `None`, written `own`: as the game has it.
+        block: pixels a cell, which affect speeds; `None`, written `own`, for the game's own.
         pixels: pixels a cell in pictures.
 
     Raises:
-        UsageError: an option cannot be.
+        UsageError: an option is invalid.
     """
 
     game: str
     level: str = "0"
     observation: str = attrs.field(default="state", validator=_is_observation)
-    block: int | None = attrs.field(default=USUAL_BLOCK, validator=_is_pixels)
-    pixels: int = attrs.field(default=USUAL_BLOCK, validator=_is_pixels)
+    block: int | None = attrs.field(default=DEFAULT_BLOCK, validator=_is_pixels)
+    pixels: int = attrs.field(default=DEFAULT_BLOCK, validator=_is_pixels)
 
     @classmethod
     def parse(cls, text: str) -> TaskId:
-        """What a text means; see the top of this file.
+        """Return the id that a text represents; see the top of this module.
+
+        Args:
+            text: with or without `vgdl:`.
 
         Raises:
-            UsageError: it means nothing.
+            UsageError: the text is invalid.
         """
         place, *parts = text.removeprefix(PREFIX).split(":")
         game, _, level = place.partition("#")
@@ -86,7 +90,7 @@ class TaskId:
         for part in parts:
             name, equals, value = part.partition("=")
             if not equals or name not in known:
-                raise UsageError(f"{text}: a game has no option {part!r}{nearest(name, known)}")
+                raise UsageError(f"{text}: a game has no option {part!r}{suggest(name, known)}")
             if name in chosen:
                 raise UsageError(f"{text}: {name} is given twice")
             chosen[name] = int(value) if value.isdecimal() and value.isascii() else value
@@ -95,19 +99,19 @@ class TaskId:
         return cls(game, **chosen)
 
     def __str__(self) -> str:
-        """The shortest text that `parse` takes; it is the id of the task."""
-        told = [f"{PREFIX}{self.game}#{self.level}"]
+        """Return the shortest text that `parse` accepts: the id of the task."""
+        parts = [f"{PREFIX}{self.game}#{self.level}"]
         for field in attrs.fields(type(self))[2:]:
             value = getattr(self, field.name)
             if value != field.default:
-                told.append(f"{field.name}={_OWN_BLOCK if value is None else value}")
-        return ":".join(told)
+                parts.append(f"{field.name}={_OWN_BLOCK if value is None else value}")
+        return ":".join(parts)
 
     def load(self) -> tuple[GameDefinition, LevelDefinition]:
         """Read the game and the level.
 
         Raises:
-            UsageError: there is none of that name, or it cannot be played; names file, line and column.
+            UsageError: one does not exist, or is invalid; names file, line and column.
         """
         game = game_path(self.game)
         definition = load_game(game)

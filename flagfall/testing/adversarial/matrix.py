@@ -297,7 +297,13 @@ class _Left:
     @classmethod
     def now(cls) -> _Left:
         temporary = Path(tempfile.gettempdir()).iterdir()
-        groups = Path("/sys/fs/cgroup").glob(f"**/flagfall-{os.getpid()}-*")
+        ours = f"flagfall-{os.getpid()}-"
+        groups = [  # those of others may go meanwhile: `os.walk` passes over them
+            Path(folder, name)
+            for folder, names, _ in os.walk("/sys/fs/cgroup")
+            for name in names
+            if name.startswith(ours)
+        ]
         return cls(
             frozenset(_marked(os.environ[_MARK])),
             frozenset(map(str, (*temporary, *groups))),

@@ -11,21 +11,14 @@ from typing import Any, Final
 import attrs
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
-from flagfall.agents.registry import agent_name, is_human, is_sample
-from flagfall.agents.samples.basic import SAMPLES
-from flagfall.agents.spec import (
-    COMMAND,
-    is_command,
-    is_network,
-    is_track_client,
-    track_client_command,
-)
-from flagfall.agents.zmq.messages import is_remote
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+from flagfall.agents.registry import load_agent
+from flagfall.agents.spec import REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, agent_name
 from flagfall.configfile.converter import structure
 from flagfall.configfile.problems import Problems
-from flagfall.errors import UsageError, nearest
-from flagfall.playing import DEFAULT_TIME_CONTROL, TaskSetup, is_endless, seats_of, usual_policy
+from flagfall.errors import UsageError, suggest
+from flagfall.playing import DEFAULT_TIME_CONTROL
+from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endless, seats_of
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
@@ -99,44 +92,37 @@ def _agent(said: SaidAgent, name: str, usual: SaidPlan, folder: Path) -> AgentEn
     virtual = usual.clock == "virtual"
     if virtual and host not in {None, "task"}:
         raise UsageError(f'{host!r} lives in real time: under clock = "virtual" leave host out')
-    kept = Isolation.told(kind, limits, passed, show, folder)
-    if kept != USUAL_ISOLATION and (virtual or host in {"task", "thread"}):
+    kept = Isolation.from_options(kind, limits, passed, show, folder)
+    if kept != DEFAULT_ISOLATION and (virtual or host in {"task", "thread"}):
         raise UsageError("isolation, limits and pass_env are for agents in processes: leave them or host out")
-    if virtual and (is_command(said.spec) or is_track_client(said.spec)):
+    spec = AgentSpec.parse(said.spec)
+    if virtual and spec.scheme in STARTED_PROGRAMS:
         raise UsageError(f'{said.spec!r} lives in real time: leave clock = "virtual" out')
-    if is_track_client(said.spec) and host not in {None, "process"}:
+    if spec.scheme in TRACK_CLIENTS and host not in {None, "process"}:
         raise UsageError(f"{said.spec!r} is a process of its own: leave host = {host!r} out")
-    return AgentEntry(name=name, spec=_spec(said.spec, folder), host=host, isolation=kept)
+    return AgentEntry(name=name, spec=_checked(spec, folder), host=host, isolation=kept)
 
 
-def _spec(spec: str, folder: Path) -> str:
-    """What names the agent, with an absolute path. What can be wrong with its code, only an import tells."""
-    if is_command(spec):
-        split_command(spec.removeprefix(COMMAND))
-        return spec
-    if is_track_client(spec):
-        split_command(track_client_command(spec))
-        return spec
-    if is_sample(spec):
-        return spec
-    if is_human(spec):
-        raise UsageError(f"{spec!r}: a human plays one match at a time, with `flagfall run`")
-    if is_remote(spec) or is_network(spec):
+def _checked(spec: AgentSpec, folder: Path) -> str:
+    """Return the text of an agent, with an absolute path; its code is not imported."""
+    if spec.scheme in STARTED_PROGRAMS:
+        split_command(spec.target)
+    elif spec.scheme == "sample":
+        load_agent(spec)
+    elif spec.scheme == "human":
+        raise UsageError(f"{spec.text!r}: a human plays one match at a time, with `flagfall run`")
+    elif spec.scheme in REMOTE:
         raise UsageError(
-            f"{spec!r} is one agent at one address, and matches are played side by side: let flagfall start"
-            " it, as cmd:PROGRAM"
+            f"{spec.text!r} is one agent at one address, and matches are played side by side: let flagfall"
+            " start it, as cmd:PROGRAM"
         )
-    place, colon, name = spec.rpartition(":")
-    if not (colon and place and name):
-        hint = nearest(spec, SAMPLES)
-        raise UsageError(f"unknown agent {spec!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
-    if not place.endswith(".py"):
-        return spec
-    path = folder / place
-    if not path.is_file():
-        beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        raise UsageError(f"no such agent file: {path}{nearest(path.name, beside)}")
-    return f"{path.resolve()}:{name}"
+    elif spec.is_file:
+        path = folder / spec.target
+        if not path.is_file():
+            beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
+            raise UsageError(f"no such agent file: {path}{suggest(path.name, beside)}")
+        return f"{path.resolve()}:{spec.member}"
+    return spec.text
 
 
 def read_tasks(
@@ -275,7 +261,12 @@ def _name_and_tasks(
     name = said.name or (said.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = said.scheduler if said.episodes is None else f"sequential:{said.episodes}"
     if options or any(task in COMMAI_CATALOG for task in ids):
-        return name, config_of(ids, policy or usual_policy(said.steps), options, name=name), None, None
+        return (
+            name,
+            config_of(ids, policy or default_scheduler_text(said.steps), options, name=name),
+            None,
+            None,
+        )
     return name, ids, policy, None
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from flagfall.agents.process.isolation import Isolation
-from flagfall.playing import TaskSetup
+from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
 from flagfall.tournament.plan.model import Plan
 

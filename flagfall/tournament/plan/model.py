@@ -22,10 +22,11 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import attrs
 
-from flagfall.agents.process.isolation import USUAL_ISOLATION, Isolation
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.configfile.converter import Bounds
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.seeding import derive_seed
-from flagfall.playing import HostKind, TaskSetup
+from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
 
 MAX_REPEATS: Final = 100_000
@@ -45,8 +46,8 @@ class AgentEntry:
 
     name: str
     spec: str
-    host: HostKind | None = None
-    isolation: Isolation = USUAL_ISOLATION
+    host: LocalHostKind | None = None
+    isolation: Isolation = DEFAULT_ISOLATION
 
 
 @attrs.frozen(kw_only=True)

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flagfall.agents.spec import is_track_client
+from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.configfile.converter import structure
 from flagfall.configfile.files import read_text, read_toml
 from flagfall.configfile.problems import Problems
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
 from flagfall.tournament.plan.entries import names_said, read_agents, read_tasks
@@ -61,7 +61,7 @@ def load_plan(source: str | Path, *, seed: int | None = None) -> Plan:
         path = PLANS[str(source)]
     elif path.suffix != ".toml":
         raise UsageError(
-            f"unknown plan {str(source)!r}{nearest(str(source), PLANS)}; or name a file that ends in .toml"
+            f"unknown plan {str(source)!r}{suggest(str(source), PLANS)}; or name a file that ends in .toml"
         )
     folder = Path() if str(source) in PLANS else path.parent
     return parse_plan(read_text(path, "plan"), name=str(path), folder=folder, title=path.stem, seed=seed)
@@ -144,7 +144,7 @@ def _check_track_clients(
     agents: tuple[AgentEntry, ...], tasks: tuple[TaskEntry, ...], mistakes: Problems
 ) -> None:
     """Note the tasks that a client of GVGAI's learning track is to play and cannot."""
-    clients = {agent.name for agent in agents if is_track_client(agent.spec)}
+    clients = {agent.name for agent in agents if AgentSpec.parse(agent.spec).scheme in TRACK_CLIENTS}
     for task in tasks:
         for name in sorted(clients.intersection(task.agents)):
             if not isinstance(task.tasks, TrackSetup):

@@ -13,8 +13,8 @@ import attrs
 from flagfall.agents.process.isolation import IsolationKind
 from flagfall.configfile.converter import Bounds, Count, Parsed, Texts
 from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.seeding import MAX_SEED
-from flagfall.playing import HostKind
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
 from flagfall.tournament.plan.model import (
@@ -57,7 +57,7 @@ class SaidAgent:
 
     spec: str
     name: str | None = None
-    host: HostKind | None = None
+    host: LocalHostKind | None = None
     isolation: IsolationKind | None = None
     limits: str | None = None
     pass_env: Texts | None = None
@@ -120,7 +120,7 @@ class SaidPlan:
     seeds: tuple[Seed, ...] | None = None
     clock: Literal["wall", "virtual"] = "wall"
     time_control: Control | None = None
-    host: HostKind | None = None
+    host: LocalHostKind | None = None
     isolation: IsolationKind | None = None
     limits: str | None = None
     pass_env: Texts | None = None

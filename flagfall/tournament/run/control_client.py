@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from flagfall.errors import UsageError
+from flagfall.terminal_text import one_line
 from flagfall.tournament.run.control_socket import (
     CONTROL,
     MAX_ANSWER_BYTES,
@@ -105,5 +106,5 @@ def _read_answer(line: bytes) -> dict[str, Any]:
             error = msgspec.json.decode(line, type=Refusal).error
         except UNREADABLE as odd:
             raise UsageError(f"the run gave an answer that cannot be read: {odd}") from odd
-        raise UsageError("".join(c if c.isprintable() else "?" for c in error)) from None
+        raise UsageError(one_line(error)) from None
     return state

@@ -41,7 +41,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 import trio
 
-from flagfall.errors import nearest
+from flagfall.errors import suggest
 from flagfall.tournament.run.peers import PeerRefused, adopting_orphans, check_peer
 from flagfall.tournament.run.runner import Run
 from flagfall.tournament.run.runtime_folder import make_runtime_folder, open_private_folder
@@ -252,7 +252,7 @@ class _Control:
                 run.jobs = request.jobs
             case _Cancel() if request.match not in run.running:
                 name = request.match
-                return Refusal(f"no match {name!r} is being played{nearest(name, run.running)}")
+                return Refusal(f"no match {name!r} is being played{suggest(name, run.running)}")
             case _Cancel():
                 run.running[request.match].scope.cancel()
         return _state_of(run)

@@ -19,7 +19,7 @@ import trio
 
 from flagfall.agents.process.supervisor import descendants
 from flagfall.errors import HostFault, UsageError
-from flagfall.kernel.channels.pipes import BytePipe, PayloadPipe
+from flagfall.kernel.channels.pipes import FramedStream, PipeStream
 from flagfall.tournament.plan.model import Plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.engine import WorkerLost, jobs_on
@@ -96,11 +96,11 @@ class _Worker:
             raise HostFault(f"no process for a worker: {error}") from error
         assert process.stdin is not None
         assert process.stdout is not None
-        pipe = BytePipe(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+        pipe = PipeStream(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
         process.stdin.close()
         process.stdout.close()
         self._process = process
-        self._pipe = PayloadPipe(pipe, MAX_MESSAGE_BYTES)
+        self._pipe = FramedStream(pipe, MAX_MESSAGE_BYTES)
         self._pipe.use_frames()
 
     async def send(self, payload: bytes) -> None:

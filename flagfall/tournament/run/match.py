@@ -13,12 +13,14 @@ from typing import Any, Final
 import attrs
 import trio
 
-from flagfall.agents.spec import is_track_client
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.errors import HostFault
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
-from flagfall.playing import TaskSetup, host_agent, play
+from flagfall.playing import play
+from flagfall.tasks.building import TaskSetup
 from flagfall.timing import VirtualClock
 from flagfall.tournament.plan.model import AgentEntry, Plan, TaskEntry
 from flagfall.tournament.records import MatchRecord, MatchSpec
@@ -67,7 +69,7 @@ def play_attempt(plan: Plan, attempt: Attempt, folder: Path) -> MatchRecord:
     virtual = plan.clock == "virtual"
     file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
     agents = [plan.agent(name) for name in spec.entrants]
-    if any(is_track_client(agent.spec) for agent in agents):
+    if any(AgentSpec.parse(agent.spec).scheme in TRACK_CLIENTS for agent in agents):
         played = partial(_play_track_client, entry, agents[0])
     else:
         hosts = [_host(agent, virtual=virtual) for agent in agents]

@@ -16,11 +16,12 @@ from gymnasium.wrappers import TimeLimit
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.kernel.channels.arrays import json_encoder
-from flagfall.playing import rebuild, run
+from flagfall.playing import run
 from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.adapters.gymnasium import GymnasiumTask, make_gymnasium_task
 from flagfall.tasks.adapters.seeding import SeedIgnoredWarning
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.schedulers import SequentialTaskScheduler
 from flagfall.testing import check_task

@@ -14,7 +14,7 @@ from gymnasium import spaces
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import TaskEnded, TurnPlayed
-from flagfall.playing import rebuild, run
+from flagfall.playing import run
 from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.adapters.pettingzoo import (
@@ -24,6 +24,7 @@ from flagfall.tasks.adapters.pettingzoo import (
     pettingzoo_task,
 )
 from flagfall.tasks.adapters.seeding import SeedIgnoredWarning
+from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.schedulers import SequentialTaskScheduler
 from flagfall.testing import check_task

@@ -18,7 +18,9 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import fork, start
 from flagfall.tasks.vgdl.game_files import LEVELS, game_ids, game_path, level_paths
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
@@ -237,8 +239,8 @@ def search(play: Play, guess: Callable[[Play], float], width: int, random: Rando
         found: list[tuple[float, float, str, Play]] = []
         for path, state in beam:
             for action in dict.fromkeys((*state.available_actions, NIL)):
-                ahead = state.fork()
-                ahead.advance(action)
+                ahead = fork(state)
+                advance(ahead, action)
                 if ahead.over:
                     if ahead.winner == 1:
                         return path + LETTERS[action]
@@ -256,9 +258,9 @@ def search(play: Play, guess: Callable[[Play], float], width: int, random: Rando
 
 def act(play: Play, letters: str) -> Play:
     """A copy of a play, that much later."""
-    ahead = play.fork()
+    ahead = fork(play)
     for letter in letters:
-        ahead.advance(ACTIONS[letter])
+        advance(ahead, ACTIONS[letter])
     return ahead
 
 
@@ -316,15 +318,15 @@ def beam_search(play: Play, name: str) -> str | None:
 
 def solve(name: str, wanted: str) -> None:
     """Write the wins of a game, a line a level: number, score, actions; or find one level's alone."""
-    game = Game(load_game(game_path(name)))
+    game = compile_game(load_game(game_path(name)))
     file = WINS / f"{name}.txt"
     lines = file.read_text().splitlines() if wanted else [""] * LEVELS
     for number, path in level_paths(game_path(name)).items():
         if wanted not in {"", str(number)}:
             continue
-        start = game.start(load_level(game.definition, path), SEED, BLOCK)
-        letters = (push_search(start) if name == "glacier" else beam_search(start, name)) or ""
-        play = act(start, letters)
+        first = start(game, load_level(game.definition, path), SEED, BLOCK)
+        letters = (push_search(first) if name == "glacier" else beam_search(first, name)) or ""
+        play = act(first, letters)
         print(name, number, "ticks", len(letters), "winner", play.winner, "score", play.score)  # noqa: T201
         lines[number] = f"{number} {play.score:g} {letters}"
     WINS.mkdir(exist_ok=True)

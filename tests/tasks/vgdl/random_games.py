@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from flagfall.tasks.vgdl.actions import ACTIONS as ALL_ACTIONS
 from flagfall.tasks.vgdl.actions import ESCAPE
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
@@ -121,4 +122,4 @@ def games(draw: st.DrawFn) -> tuple[str, str]:
 def play_of(texts: tuple[str, str], seed: int, block_size: int) -> Play:
     """A play of a game and a level in two texts."""
     definition = read_game(texts[0])
-    return Game(definition).start(read_level(definition, texts[1]), seed, block_size)
+    return start(compile_game(definition), read_level(definition, texts[1]), seed, block_size)

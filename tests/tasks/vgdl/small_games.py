@@ -6,7 +6,10 @@ __all__ = ["begin", "places", "run"]
 
 from collections.abc import Iterable
 
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
+from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
@@ -36,7 +39,7 @@ def text(sprites: str, interactions: str = "", terminations: str = "", options: 
 
 def compiled(sprites: str, interactions: str = "", terminations: str = "", options: str = "") -> Game:
     """A game of these lines."""
-    return Game(read_game(text(sprites, interactions, terminations, options)))
+    return compile_game(read_game(text(sprites, interactions, terminations, options)))
 
 
 def begin(
@@ -51,13 +54,13 @@ def begin(
 ) -> Play:
     """A play of these lines and this level; rows with `/` between, a dot is nothing."""
     game = compiled(sprites, interactions, terminations, options)
-    return game.start(read_level(game.definition, level.translate(LAYOUT)), seed, block)
+    return start(game, read_level(game.definition, level.translate(LAYOUT)), seed, block)
 
 
 def run(play: Play, actions: str | Iterable[str]) -> Play:
     """Play these actions, blanks between."""
     for action in actions.split() if isinstance(actions, str) else actions:
-        play.advance(action)
+        advance(play, action)
     return play
 
 

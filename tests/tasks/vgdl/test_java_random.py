@@ -39,7 +39,7 @@ def test_a_number_that_would_favour_the_small_ones_is_drawn_again():
 @given(st.integers(-(2**63), 2**63), st.integers(1, 2**31 - 1))
 def test_a_fork_goes_on_alike_and_alone(seed: int, bound: int) -> None:
     random = JavaRandom(seed)
-    fork = random.fork()
+    copied = random.copy()
     drawn = [random.next_int(bound) for _ in range(5)]
-    assert [fork.next_int(bound) for _ in range(5)] == drawn
-    assert fork.draws == random.draws
+    assert [copied.next_int(bound) for _ in range(5)] == drawn
+    assert copied.draws == random.draws

@@ -68,10 +68,7 @@ def test_ids_come_in_the_order_of_first_mention():
         *("nest", "picker", "stone"),
     ]
     assert [known.id for known in game.types] == list(range(12))
-    assert (
-        game.notices[0].text
-        == "this is a RandomNPC, as its parent says; 'Chaser' counts for what stands below"
-    )
+    assert game.notices[0].text == "its class is RandomNPC, as inherited; 'Chaser' counts for the lines below"
     assert str(game.notices[0].place) == "fields/orchard.txt:9:14"
 
 
@@ -278,25 +275,25 @@ TOLD_SPRITES = [
     ("a > b Door", "3:9: 'b' is ignored; 'Door' is the class"),
     (
         "b > Door\n  c > Missile",
-        "4:11: this is a Door, as its parent says; 'Missile' counts for what stands below",
+        "4:11: its class is Door, as inherited; 'Missile' counts for the lines below",
     ),
-    ("a\nb > Door", "3:5: no '>' after 'a'; the lines beside it that follow are left out, too"),
+    ("a\nb > Door", "3:5: no '>' after 'a'; the following lines beside it are ignored, too"),
     ("b > Door\na", "4:5: no '>' after 'a'"),
-    ("a > Door limit=", "3:14: 'limit=' has no value; the line is left out"),
+    ("a > Door limit=", "3:14: 'limit=' has no value; the line is ignored"),
     ("a >\n  b > Door\n    c >\n   d >", "6:8: indented by 7, but its siblings by 8; it is kept with them"),
 ]
 TOLD_BLOCKS = [
-    ("spriteset\na > Door", "4:3: 'spriteset' is no block and is left out; the blocks are SpriteSet,"),
+    ("spriteset\na > Door", "4:3: 'spriteset' is not a block and is ignored; the blocks are SpriteSet,"),
     ("LevelMapping\nx", "5:5: a mapping is 'character > sprite ...'"),
     ("LevelMapping\nxy > hero", "5:5: only 'x' of 'xy' counts"),
-    ("LevelMapping\nx > ghost", "5:9: 'x' cannot stand in a level: unknown sprite 'ghost'"),
-    ("LevelMapping\nx > hero\n  y > hero", "6:7: indented below 'x' of line 5, where nothing can stand"),
+    ("LevelMapping\nx > ghost", "5:9: 'x' cannot be used in a level: unknown sprite 'ghost'"),
+    ("LevelMapping\nx > hero\n  y > hero", "6:7: indented below 'x' of line 5, which takes no lines"),
     ("InteractionSet\nhero wall > a stepBack", "5:17: 'a' is ignored; 'stepBack' is the effect"),
     ("InteractionSet\nhero wall > stepBack stype=hero", "5:26: stepBack has no parameter 'stype'"),
     ("InteractionSet\nhero TIME > killSprite tmer=3", "5:28: killSprite has no parameter 'tmer'"),
     ("InteractionSet\nhero wall > killSprite scoreChange=x", "5:28: 'scoreChange=x' is not an integer"),
-    ("InteractionSet\nhero wall > shieldFrom stype=wall ftype=kill", "5:39: no effect has the name 'kill'"),
-    ("InteractionSet\nhero wall > killSprite\n  x y > z", "6:7: indented below 'hero' of line 5, where"),
+    ("InteractionSet\nhero wall > shieldFrom stype=wall ftype=kill", "5:39: there is no effect 'kill'"),
+    ("InteractionSet\nhero wall > killSprite\n  x y > z", "6:7: indented below 'hero' of line 5, which"),
     ("TerminationSet\nTimeout wins=True", "5:13: Timeout has no parameter 'wins'"),
     (
         "TerminationSet\nTimeout win=1",
@@ -365,7 +362,7 @@ REFUSED_SPRITES = [
     ("a > Chaser stype=UP", "3:16: a needs stype=, a sprite's name"),
     ("a > Chaser stype=heo\nhero > MovingAvatar", "3:16: unknown sprite 'heo'; nearest: hero"),
     ("a > SpawnPoint stype=b\nb >", "3:20: 'b' has no class, so no sprite can be made of it"),
-    ("a > Missile speed=NaN", "3:17: 'NaN' is too large a number, or none"),
+    ("a > Missile speed=NaN", "3:17: 'NaN' is out of range"),
     ("a > Missile wMult=0", "3:17: wMult must be above 0"),
 ]
 REFUSED_INTERACTIONS = [
@@ -375,11 +372,11 @@ REFUSED_INTERACTIONS = [
         "hero wall >",
         "5:15: no effect after '>'; some are stepBack, undoAll, wrapAround, bounceForward, pullWithIt",
     ),
-    ("hero TIME wall > killSprite", "5:15: TIME stands with one sprite"),
+    ("hero TIME wall > killSprite", "5:15: TIME takes one sprite"),
     ("hero TIME > killSprite repeating=True", "5:5: a repeating TIME effect needs timer=1 or more"),
     ("hero wall > spawn", "5:17: spawn needs stype=, a sprite's name"),
     ("hero wall > spawn stype=4", "5:23: spawn needs stype=, a sprite's name"),
-    ("hero wall > stepBack repeat=1001", "5:26: repeat is at most 1000"),
+    ("hero wall > stepBack repeat=1001", "5:26: repeat must be at most 1000"),
     ("hero wall > addTimer timer=3", "5:5: unknown effect (ftype) ''"),
     ("hero wall > addTimer ftype=addTimer", "5:26: unknown effect (ftype) 'addTimer'; nearest: addTimer"),
     ("hero wall > addTimer timer=3 ftype=killAll", "5:17: killAll needs stype=, a sprite's name"),
@@ -406,9 +403,9 @@ REFUSED_HEADERS = [
     ("BasicGme", "1:1: unknown game class 'BasicGme'; nearest: BasicGame"),
     ("GameSpace", "1:1: unknown game class 'GameSpace'"),
     ("BasicGame obs=", "1:11: 'obs=' has no value"),
-    ("BasicGame square_size=0", "1:11: square_size is from 1 to 1000"),
-    ("BasicGame no_players=2", "1:11: no_players is from 1 to 1"),
-    ("BasicGame no_counters=-1", "1:11: no_counters is from 0 to 1000"),
+    ("BasicGame square_size=0", "1:11: square_size must be from 1 to 1000"),
+    ("BasicGame no_players=2", "1:11: no_players must be from 1 to 1"),
+    ("BasicGame no_counters=-1", "1:11: no_counters must be from 0 to 1000"),
     ("BasicGame obs=wal", "1:11: unknown sprite 'wal'; nearest: wall"),
 ]
 _KEYS = [" ".join(f"{letter}{number}=1" for number in range(MAX_PARAMETERS // 2 + 1)) for letter in "ab"]
@@ -421,9 +418,9 @@ REFUSED = [
         text_of("InteractionSet\nwall it > spawn stype=it", sprites="it >"),
         "5:21: 'it' has no class, so no sprite",
     ),
-    ("", "1:1: this is empty; a game begins with BasicGame"),
-    ("# nothing\n", "1:1: this is empty; a game begins with BasicGame"),
-    ("BasicGame\n TerminationSet", "2:2: TerminationSet stands before the SpriteSet whose names it needs"),
+    ("", "1:1: the file is empty; a game begins with BasicGame"),
+    ("# nothing\n", "1:1: the file is empty; a game begins with BasicGame"),
+    ("BasicGame\n TerminationSet", "2:2: TerminationSet must come after the SpriteSet, whose names it uses"),
     ("BasicGame", "1:1: no SpriteSet below this line"),
     (text_of("SpriteSet"), "4:3: a second SpriteSet"),
     (
@@ -434,7 +431,7 @@ REFUSED = [
     ("BasicGame\n" + " a\n" * MAX_LINES, f"{MAX_LINES + 1}:2: more than {MAX_LINES} lines"),
     (
         "\n".join(" " * n + "x" for n in range(MAX_DEPTH + 2)),
-        f"66:66: more than {MAX_DEPTH} lines above each other",
+        f"66:66: more than {MAX_DEPTH} nested lines",
     ),
     ("\n " + "a" * (MAX_WORD + 1), f"2:2: a word of more than {MAX_WORD} characters"),
     ("a " * (MAX_WORDS + 1), f"1:{2 * MAX_WORDS + 1}: more than {MAX_WORDS} words on a line"),
@@ -487,7 +484,7 @@ def test_files_are_utf8_and_not_too_large(tmp_path):
     path.write_text("\ufeff" + ORCHARD)
     assert load_game(path).name == "orchard"
     path.write_bytes(b"BasicGame\n  SpriteSet\n  a > \xff")
-    with pytest.raises(GameError, match=r"orchard\.txt:3:1: this is no UTF-8 text$"):
+    with pytest.raises(GameError, match=r"orchard\.txt:3:1: this is not UTF-8 text$"):
         load_game(path)
     path.write_bytes(b"x" * (4 * MAX_TEXT + 1))
     with pytest.raises(GameError, match=f"more than {MAX_TEXT} characters"):

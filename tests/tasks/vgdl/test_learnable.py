@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.game_files import game_path, level_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
@@ -46,7 +48,7 @@ class Table:
     def play(self, play: "Play", chance: float) -> float:
         while not play.over and play.tick < TICKS:
             state, score, action = self.seen(play), play.score, self.choose(play, chance)
-            play.advance(action)
+            advance(play, action)
             gain = play.score - score - HASTE + WIN * (play.winner == 1)
             ahead = max(self.values[self.seen(play)].values(), default=0.0) * (not play.over)
             self.values[state][action] += STEP * (gain + DISCOUNT * ahead - self.values[state][action])
@@ -55,12 +57,12 @@ class Table:
 
 @pytest.mark.parametrize("name", ["gatedash", "gearworks", "wellpaths"])
 def test_a_table_of_values_beats_chance(name: str):
-    game = Game(load_game(game_path(name)))
+    game = compile_game(load_game(game_path(name)))
     level = load_level(game.definition, level_path(game_path(name), 0))
     table = Table(Random(0))
-    by_chance = [Table(Random(seed)).play(game.start(level, seed, BLOCK), chance=1) for seed in range(LAST)]
+    by_chance = [Table(Random(seed)).play(start(game, level, seed, BLOCK), chance=1) for seed in range(LAST)]
     learned = [
-        table.play(game.start(level, seed, BLOCK), chance=max(0.05, 1 - 1.5 * seed / PLAYS))
+        table.play(start(game, level, seed, BLOCK), chance=max(0.05, 1 - 1.5 * seed / PLAYS))
         for seed in range(PLAYS)
     ]
     assert sum(learned[-LAST:]) / LAST > sum(by_chance) / LAST + 1

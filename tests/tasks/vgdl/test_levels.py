@@ -96,12 +96,12 @@ def test_unmapped_characters_are_told():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "l:1:1: the first line of a level says its width; this one is empty"),
-        ("\nA", "l:1:1: the first line of a level says its width; this one is empty"),
+        ("", "l:1:1: the first line of a level determines its width, and this one is empty"),
+        ("\nA", "l:1:1: the first line of a level determines its width, and this one is empty"),
         ("w.", "l:1:1: no avatar in this level"),
         ("A\nt", "l:2:1: 'things' has no class, so no sprite can be made of it"),
         ("A.g", "l:1:3: unknown sprite behind 'g': 'ghost'"),
-        ("A" + "." * 1000 + "\n" * 1000, f"l:1:1: 1001 x 1000 cells; {MAX_CELLS} are the most"),
+        ("A" + "." * 1000 + "\n" * 1000, f"l:1:1: 1001 x 1000 cells: the limit is {MAX_CELLS}"),
         ("A" + "w" * 9998 + "\nww", f"l:2:1: more than {MAX_PLACED} sprites"),
         ("A" + "?" * (MAX_NOTICES + 1), f"l:1:{MAX_NOTICES + 2}: more than {MAX_NOTICES} mistakes"),
         (" " * (MAX_TEXT + 1), f"l:1:1: more than {MAX_TEXT} characters"),
@@ -118,7 +118,7 @@ def test_files(tmp_path):
     path.write_text("A.\n")
     assert load_level(GAME, path).name == "cellar"
     path.write_bytes(b"A.\n\xc3(")
-    with pytest.raises(GameError, match=r"cellar\.txt:2:1: this is no UTF-8 text$"):
+    with pytest.raises(GameError, match=r"cellar\.txt:2:1: this is not UTF-8 text$"):
         load_level(GAME, path)
 
 

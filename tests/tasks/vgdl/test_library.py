@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.game_files import LEVELS, game_ids, game_path, level_path, level_paths
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
@@ -33,9 +35,9 @@ def test_games_and_their_levels_read_without_a_notice(name: str):
         assert level.notices == ()
         assert level.width <= WIDEST
         assert level.height <= HIGHEST
-        play = Game(game).start(level, seed=1)
+        play = start(compile_game(game), level, seed=1)
         for _ in range(30):
-            play.advance("NIL")
+            advance(play, "NIL")
         assert play.winner != 1
         assert not play.messages
 

@@ -6,16 +6,20 @@ from random import Random
 import pytest
 
 from flagfall.tasks.vgdl.actions import ACTIONS
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import fork, start
+from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
+from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.game_files import game_ids, game_path
 from flagfall.tasks.vgdl.language.errors import GameError
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
 from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
-from flagfall.tasks.vgdl.views.state_observation import Observer
 from flagfall.tasks.vgdl.views.text import TextView
 from tests.tasks.vgdl.mutants import mutant
 from tests.tasks.vgdl.plain_collisions import plain_advance
@@ -40,7 +44,7 @@ def damaged(seed: int) -> tuple[Game, str] | None:
     level = path.with_name(f"{path.stem}_lvl{chance.randrange(5)}.txt")
     texts = mutant(path.read_text("utf-8", "replace"), level.read_text("utf-8", "replace"), chance)
     try:
-        return Game(read_game(texts[0])), texts[1]
+        return compile_game(read_game(texts[0])), texts[1]
     except GameError:  # says the place, as it cannot be made without one
         return None
 
@@ -67,13 +71,13 @@ class Looker:
 
 def copy(play: Play) -> None:
     """Copies are in the play's state, and go on alike without it."""
-    key = play.key()
-    fork, loaded = play.fork(), play.game.load(play.dump())
-    assert fork.key() == loaded.key() == key
-    for each in (fork, loaded):
-        each.advance("NIL")
-    assert fork.key() == loaded.key()
-    assert play.key() == key
+    key = state_key(play)
+    forked, loaded = fork(play), load(play.game, dump(play))
+    assert state_key(forked) == state_key(loaded) == key
+    for each in (forked, loaded):
+        advance(each, "NIL")
+    assert state_key(forked) == state_key(loaded)
+    assert state_key(play) == key
 
 
 @pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.errors.CutShortWarning")
@@ -90,17 +94,17 @@ def test_whatever_is_damaged_is_refused_or_played(batch: int) -> None:
             continue
         chance = Random(seed)
         block = chance.choice((10, None))
-        play, plain = game.start(level, seed, block), game.start(level, seed, block)
+        play, plain = start(game, level, seed, block), start(game, level, seed, block)
         looker = Looker(play)
         compared = True
         for tick in range(TICKS):
             action = chance.choice((*ACTIONS, "NIL"))
-            play.advance(action)
+            advance(play, action)
             broken_off = play.over and play.winner == -1
             compared = compared and not broken_off and sum(map(len, play.groups)) < MOST_SPRITES
             if compared:
                 plain_advance(plain, action)
-                assert plain.key() == play.key(), seed
+                assert state_key(plain) == state_key(play), seed
             if tick % 5 == 0 or play.over:
                 looker.look()
                 copy(play)

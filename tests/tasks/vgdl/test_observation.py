@@ -12,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
-from flagfall.tasks.vgdl.views.state_observation import Observation, Observer, StateObservation
+from flagfall.tasks.vgdl.views.observer import Observer
+from flagfall.tasks.vgdl.views.state_observation import Observation, StateObservation
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, played, public_play, zoo
 
 LISTS = {
@@ -122,11 +125,11 @@ BasicGame
 
 def test_things_that_leave_the_screen_are_seen_as_long_as_the_rules_say() -> None:
     game = read_game(OPEN, "open.txt")
-    play = Game(game).start(read_level(game, "A  u \nl    \n  dr \n"), 0, 10)
+    play = start(compile_game(game), read_level(game, "A  u \nl    \n  dr \n"), 0, 10)
     observer = Observer(play)
     seen_left_of_the_screen = False
     for _ in range(40):
-        play.advance("NIL")
+        advance(play, "NIL")
         state = observer.observe()
         assert_complete(state, play)
         seen_left_of_the_screen |= any(seen.x < 0 for seen in state.observation_grid[0][1])
@@ -156,7 +159,7 @@ def test_what_did_not_change_is_shared() -> None:
     observer = Observer(play)
     before = observer.observe()
     assert observer.observe().observation_grid is before.observation_grid
-    play.advance("NIL")
+    advance(play, "NIL")
     after = observer.observe()
     shared = [a is b for a, b in zip(before.observation_grid, after.observation_grid, strict=True)]
     assert shared.count(False) <= 4
@@ -180,7 +183,7 @@ def test_a_type_with_shots_and_others_stands_in_both_lists() -> None:
     observer = Observer(play)
     stone = play.game.definition.type_named("stone").id
     for action in ("USE", "NIL", "NIL", "USE") * 8:
-        play.advance(action)
+        advance(play, action)
         state = observer.observe()
         fired = [row for row in state.from_avatar_sprites_positions if row[0].itype == stone]
         others = [row for row in state.movable_positions if row[0].itype == stone]
@@ -207,9 +210,9 @@ def test_facts_before_the_first_tick() -> None:
 def test_facts_at_the_end() -> None:
     play = zoo(0)
     observer = Observer(play)
-    play.advance("RIGHT")
+    advance(play, "RIGHT")
     assert observer.observe().avatar_last_action == "RIGHT"
-    play.advance("ESCAPE")
+    advance(play, "ESCAPE")
     state = observer.observe()
     assert (state.game_tick, state.game_winner, state.is_game_over) == (1, "NO_WINNER", False)
     assert (state.avatar_position, state.avatar_orientation) == ((-1.0, -1.0), (-1.0, -1.0))
@@ -227,7 +230,7 @@ def test_resources_are_the_states_own() -> None:
     observer = Observer(play)
     berry = play.game.definition.type_named("berry").id
     for action in ("DOWN", "DOWN"):  # turn and step onto a berry
-        play.advance(action)
+        advance(play, action)
     state = observer.observe()
     assert state.avatar_resources == {berry: 1}
     state.avatar_resources[berry] = 100

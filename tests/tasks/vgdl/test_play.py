@@ -3,8 +3,12 @@
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.engine.state.play import LAST_TICK, MAX_SPRITES, Play
-from flagfall.tasks.vgdl.engine.state.work_limit import MAX_EFFORT
+from flagfall.tasks.vgdl.engine.cycle import LAST_TICK
+from flagfall.tasks.vgdl.engine.lifecycle import fork, start
+from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
+from flagfall.tasks.vgdl.engine.state.play import MAX_SPRITES
+from flagfall.tasks.vgdl.engine.state.work_limit import MAX_WORK
+from flagfall.tasks.vgdl.engine.trace_snapshot import changes, snapshot
 from flagfall.tasks.vgdl.language.errors import GameError
 from flagfall.tasks.vgdl.language.level_parser import read_level
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
@@ -71,7 +75,7 @@ def test_a_dead_second_sprite_still_acts_and_a_dead_first_one_does_not() -> None
     game = compiled(sprites + "\nx > Immovable", rules)
     both = game.definition
     level = read_level(both, "A.\nma")
-    play = game.start(level, 1, 10)
+    play = start(game, level, 1, 10)
     play.add(both.type_named("b").id, 10, 10)
     run(play, "NIL NIL")
     assert play.score == 101
@@ -83,7 +87,7 @@ def test_a_dead_avatar_stays_and_goes_on_colliding() -> None:
     assert play.score == -3
     assert play.avatar is not None
     assert play.avatar.disabled
-    assert play.alive((play.avatar.type,)) == 0
+    assert play.count_alive((play.avatar.type,)) == 0
     run(play, "LEFT")
     assert places(play, "avatar") == [(10, 0)]
 
@@ -94,7 +98,7 @@ def test_a_singleton_is_refused_until_the_dead_one_is_gone() -> None:
     counts = []
     for _ in range(6):
         run(play, "USE")
-        counts.append((len(places(play, "s")), play.session.next_id))
+        counts.append((len(places(play, "s")), play.memory.next_id))
     assert counts == [(1, 2), (0, 2), (1, 3), (0, 3), (1, 4), (0, 4)]
 
 
@@ -124,7 +128,7 @@ def test_a_shield_lasts_for_the_rest_of_the_tick() -> None:
     rules = "avatar a > shieldFrom stype=b ftype=killSprite\navatar b > killSprite"
     sprites = "avatar > MovingAvatar\na > Immovable\nb > Immovable\nx > Immovable"
     game = compiled(sprites, rules)
-    play = game.start(read_level(game.definition, "A.."), 1, 10)
+    play = start(game, read_level(game.definition, "A.."), 1, 10)
     play.add(game.definition.type_named("b").id, 10, 0)
     play.add(game.definition.type_named("a").id, 10, 0)
     run(play, "RIGHT")
@@ -191,13 +195,13 @@ def test_who_is_pushed_back_pushes_the_next_one_back() -> None:
     assert places(play, "a") == [(30, 0), (40, 0)]
 
 
-def test_a_session_keeps_its_timers_and_numbers() -> None:
+def test_a_memory_keeps_its_timers_and_numbers() -> None:
     game = compiled("avatar > NullAvatar\na > Immovable\nb > Immovable", "a TIME > transformTo stype=b")
     level = read_level(game.definition, "Aa")
-    session = game.session()
-    first = run(game.start(level, 1, 10, session), "NIL")
-    second = run(game.start(level, 1, 10, session), "NIL")
-    fresh = run(game.start(level, 1, 10), "NIL")
+    memory = game.new_memory()
+    first = run(start(game, level, 1, 10, memory), "NIL")
+    second = run(start(game, level, 1, 10, memory), "NIL")
+    fresh = run(start(game, level, 1, 10), "NIL")
     assert [len(places(play, "b")) for play in (first, second, fresh)] == [1, 0, 1]
     assert [sprite.id for group in second.groups for sprite in group] == [3, 4]
 
@@ -207,14 +211,14 @@ def test_a_repeating_timer_that_never_rests_is_refused() -> None:
         compiled("avatar > NullAvatar\na > Immovable", "a TIME > killSprite repeating=True")
 
 
-def test_a_session_remembers_who_was_pulled() -> None:
+def test_a_memory_remembers_who_was_pulled() -> None:
     """In a later level the ticks start anew, an effect that acts once a tick waits until they catch up."""
     game = compiled(f"avatar > NullAvatar\nm > {RIGHT} speed=0.5", "avatar m > pullWithIt")
     level = read_level(game.definition, "A   ")
-    session = game.session()
+    memory = game.new_memory()
     pulled = []
     for _ in range(2):
-        play = game.start(level, 1, 10, session)
+        play = start(game, level, 1, 10, memory)
         play.add(game.definition.type_named("m").id, 0, 0)
         run(play, "NIL NIL NIL NIL")
         pulled += places(play, "avatar")
@@ -227,14 +231,14 @@ def test_a_sprite_larger_than_a_level_is_refused() -> None:
 
 
 def test_cells_have_a_size() -> None:
-    with pytest.raises(UsageError, match="1 is the least"):
+    with pytest.raises(UsageError, match="at least 1"):
         begin(WALKER, "", "A.", block=0)
 
 
 def test_no_more_sprites_than_ten_thousand() -> None:
     play = begin(WALKER, "", "A.")
     for _ in range(MAX_SPRITES + 10):
-        play.effort = 0
+        play.work.used = 0
         play.add(0, 0, 0)
     assert len(play.groups[0]) == MAX_SPRITES
     assert len(play.messages) == 10
@@ -255,8 +259,8 @@ def test_a_game_that_doubles_itself_is_broken_off() -> None:
         play.add(play.game.definition.type_named("a").id, 10, 0)
     run(play, ["NIL"] * 50)
     assert (play.over, play.winner) == (True, -1)
-    assert str(MAX_EFFORT) in play.messages[-1]
-    assert play.fork().key() == play.key()
+    assert str(MAX_WORK) in play.messages[-1]
+    assert state_key(fork(play)) == state_key(play)
 
 
 def test_who_flies_out_of_all_bounds_ends_the_play() -> None:
@@ -267,44 +271,40 @@ def test_who_flies_out_of_all_bounds_ends_the_play() -> None:
     assert play.over or abs(places(play, "a")[0][0]) < 1 << 31
 
 
-def state_of(play: Play) -> object:
-    return play.key()
-
-
 def test_forks_do_not_notice_the_deaths_of_each_other() -> None:
     """What never changes is shared between them, and dies in one only."""
     play = begin("avatar > MovingAvatar\na > Immovable", "a avatar > killSprite", "Aaa")
-    fork = play.fork()
-    before = state_of(fork)
+    forked = fork(play)
+    before = state_key(forked)
     run(play, "RIGHT RIGHT")
-    assert (places(play, "a"), places(fork, "a")) == ([], [(10, 0), (20, 0)])
-    assert state_of(fork) == before
-    run(fork, "RIGHT")
-    assert places(fork, "a") == [(20, 0)]
+    assert (places(play, "a"), places(forked, "a")) == ([], [(10, 0), (20, 0)])
+    assert state_key(forked) == before
+    run(forked, "RIGHT")
+    assert places(forked, "a") == [(20, 0)]
 
 
 def test_plays_of_one_level_begin_alike_and_draw_by_their_seed() -> None:
     game = compiled("avatar > NullAvatar\na > RandomNPC", "")
     level = read_level(game.definition, "A....\n..a..\n.....")
-    plays = [run(game.start(level, seed, 10), ["NIL"] * 5) for seed in (1, 1, 2)]
-    assert plays[0].key() == plays[1].key() != plays[2].key()
+    plays = [run(start(game, level, seed, 10), ["NIL"] * 5) for seed in (1, 1, 2)]
+    assert state_key(plays[0]) == state_key(plays[1]) != state_key(plays[2])
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"\x81\xa4form\xa5other", b"\xc0"])
 def test_bytes_that_are_no_state_are_refused(data: bytes) -> None:
     with pytest.raises(UsageError, match="state"):
-        compiled(WALKER).load(data)
+        load(compiled(WALKER), data)
 
 
 def test_a_state_of_another_game_is_refused() -> None:
-    dump = begin(WALKER, "", "A.").dump()
-    with pytest.raises(UsageError, match="not of"):
-        compiled("avatar > MovingAvatar\na > Immovable").load(dump)
+    data = dump(begin(WALKER, "", "A."))
+    with pytest.raises(UsageError, match="not to"):
+        load(compiled("avatar > MovingAvatar\na > Immovable"), data)
 
 
 def test_a_snapshot_tells_what_has_changed() -> None:
     play = begin(WALKER, "", "A.w")
-    before = play.snapshot()
+    before = snapshot(play)
     run(play, "RIGHT")
-    assert play.snapshot(before)["sprites"] == {"avatar": [[1.0, 0.0]]}
-    assert play.snapshot()["sprites"] == {"avatar": [[1.0, 0.0]], "wall": [[2.0, 0.0]]}
+    assert changes(before, snapshot(play))["sprites"] == {"avatar": [[1.0, 0.0]]}
+    assert snapshot(play)["sprites"] == {"avatar": [[1.0, 0.0]], "wall": [[2.0, 0.0]]}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
 from flagfall.tasks.vgdl.engine.state.play import Play
 from tests.tasks.vgdl.small_games import begin, places, run
@@ -15,7 +16,7 @@ def draws(play: Play, ticks: int) -> list[int]:
     """How many draws there had been after each tick."""
     counts = []
     for _ in range(ticks):
-        play.advance("NIL")
+        advance(play, "NIL")
         counts.append(play.random.draws)
     return counts
 
@@ -23,7 +24,7 @@ def draws(play: Play, ticks: int) -> list[int]:
 def step(play: Play, name: str) -> tuple[int, int]:
     """Where the only sprite of a type goes in one tick."""
     ((x, y),) = places(play, name)
-    play.advance("NIL")
+    advance(play, "NIL")
     ((new_x, new_y),) = places(play, name)
     return new_x - x, new_y - y
 
@@ -77,7 +78,7 @@ def test_a_spawner_adds_its_start_to_the_tick() -> None:
     play = begin(f"{sprites}\nt > Immovable", "m t > transformTo stype=p", "A/m/t")
     born = []
     for _ in range(10):
-        play.advance("NIL")
+        advance(play, "NIL")
         born.append(len(places(play, "x")))
     assert born == [
         0,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.state_json import StateWriter, java_double
-from flagfall.tasks.vgdl.views.state_observation import Observation, Observer, StateObservation
+from flagfall.tasks.vgdl.views.state_observation import Observation, StateObservation
 from tests.tasks.vgdl.zoo import played, zoo
 
 FIELDS = [

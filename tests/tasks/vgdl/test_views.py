@@ -8,16 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
-from flagfall.tasks.vgdl.rendering.icons import ICONS, ROLES
+from flagfall.tasks.vgdl.rendering.icon_words import ICONS, ROLES
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.sdf_pen import Pen
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet, choose_drawing
+from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesView
-from flagfall.tasks.vgdl.views.state_observation import Observer
 from flagfall.tasks.vgdl.views.text import TextView, characters
 from tests.tasks.vgdl.small_games import begin, compiled
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, ZOO, played, public_play, zoo
@@ -63,7 +65,7 @@ def test_the_facts_of_the_avatar() -> None:
     view = PlanesView(play.game.definition, play.width, play.height)
     observer = Observer(play)
     for action in ("DOWN", "DOWN"):  # onto a berry
-        play.advance(action)
+        advance(play, action)
     assert view.view(observer.observe())["avatar"].tolist() == [3, 4, 0, 1, 1, 1, 3, 1]
     assert list(view.resources) == named(play, "berry")
 
@@ -249,7 +251,7 @@ def test_a_text_after_some_ticks() -> None:
     observer = Observer(play)
     view.show(observer.observe())
     for action in ("DOWN", "DOWN"):
-        play.advance(action)
+        advance(play, action)
     shown = view.show(observer.observe()).splitlines()
     assert shown[0] == "score 1  tick 2  health 3/3  berry 1"
     assert shown[5][3] == "A"
@@ -292,5 +294,5 @@ def test_the_last_drawn_stands_on_top() -> None:
     definition = read_game(
         f"BasicGame\n  SpriteSet\n    {sprites}\n  LevelMapping\n    {mapping}\n", "mat.txt"
     )
-    play = Game(definition).start(read_level(definition, "xmA"), 0, 10)
+    play = start(compile_game(definition), read_level(definition, "xmA"), 0, 10)
     assert TextView(definition).board(Observer(play).observe()) == ["xmA"]

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from flagfall.tasks.vgdl.engine.game import Game
+from flagfall.tasks.vgdl.engine.compiler import compile_game
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import load_game, read_game
 from flagfall.tasks.vgdl.language.level_parser import load_level, read_level
@@ -75,14 +77,14 @@ wwwwwwwwwww
 def zoo(seed: int = 0, block: int | None = 10) -> Play:
     """A play of the zoo."""
     definition = read_game(ZOO, "zoo.txt")
-    return Game(definition).start(read_level(definition, ZOO_LEVEL, "zoo_lvl0.txt"), seed, block)
+    return start(compile_game(definition), read_level(definition, ZOO_LEVEL, "zoo_lvl0.txt"), seed, block)
 
 
 def public_play(name: str, level: int, seed: int, block: int | None = 10) -> Play:
     """A play of one of the public games."""
     definition = load_game(PUBLIC_GAMES / f"{name}.txt")
-    return Game(definition).start(
-        load_level(definition, PUBLIC_GAMES / f"{name}_lvl{level}.txt"), seed, block
+    return start(
+        compile_game(definition), load_level(definition, PUBLIC_GAMES / f"{name}_lvl{level}.txt"), seed, block
     )
 
 
@@ -93,5 +95,5 @@ def played(play: Play, ticks: int) -> Iterator[Play]:
     for _ in range(ticks):
         if play.over:
             return
-        play.advance(dice.choice(("NIL", "LEFT", "RIGHT", "UP", "DOWN", "USE")))
+        advance(play, dice.choice(("NIL", "LEFT", "RIGHT", "UP", "DOWN", "USE")))
         yield play

@@ -11,7 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from flagfall.errors import UsageError, nearest
+from flagfall.errors import UsageError, suggest
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.original.guessing import GUESSING
 from flagfall.tasks.commai.original.navigation import NAVIGATION
@@ -61,7 +61,7 @@ def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[Con
     for task_id in ids:
         spec = _SPECS.get(task_id)
         if spec is None:
-            raise UsageError(f"unknown task {task_id!r}{nearest(task_id, _SPECS)}")
+            raise UsageError(f"unknown task {task_id!r}{suggest(task_id, _SPECS)}")
         tasks.append(spec.task(task_id, shared) if isinstance(spec, WorldTaskSpec) else spec.task(task_id))
     return tasks
 

@@ -1,6 +1,6 @@
-"""The engine: a definition is compiled into a `Game`, and a `Play` of it goes on tick by tick.
+"""The engine: a definition is compiled into a `Game`, of which any number of plays can be started.
 
-`play` has the order of a cycle, `kinds` what updates which type, `effects` the table of all effects,
-`collisions` who meets whom. Sprites of one kind have a file each: `avatars`, `updates`, `producers`, `npcs`,
-`path_chasers`, `walkers`.
+`compiler` makes the game, `lifecycle` starts and copies plays, `cycle` has the order of a tick,
+`serialization` compares and stores plays. Below them: `state` (data only), `physics`, `sprites` and `effects`
+(behaviours, with a registry each), `rules` (collisions, edges, timers, terminations).
 """

@@ -5,19 +5,22 @@ from __future__ import annotations
 __all__ = ["Snapshot", "changes", "snapshot"]
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.play import Play
 
-Snapshot: TypeAlias = "dict[str, Any]"
+Snapshot: TypeAlias = dict[str, Any]
 
 _DIGITS: Final = 4
-"""Positions are in cells, to so many decimals."""
+"""Decimals of positions, which are in cells."""
 
 
 def snapshot(play: Play) -> Snapshot:
-    """Everything a trace says of a tick; `sprites` has all types that have any, dead avatars left out."""
+    """Return the record of a tick; `sprites` has all types that have any, without dead avatars.
+
+    Args:
+        play: at any tick.
+    """
     block = play.block_size
     names = [kind.name for kind in play.game.kinds]
     positions = {}
@@ -58,7 +61,12 @@ def _avatar(play: Play) -> Snapshot | None:
 
 
 def changes(previous: Mapping[str, Any], current: Mapping[str, Any]) -> Snapshot:
-    """A snapshot in which `sprites` has only the types that differ from the one before."""
+    """Return a snapshot in which `sprites` has only the types that differ from an earlier one.
+
+    Args:
+        previous: the earlier snapshot, whole.
+        current: a later one.
+    """
     before = previous["sprites"]
     now = current["sprites"]
     moved = {name: places for name, places in now.items() if before.get(name) != places}

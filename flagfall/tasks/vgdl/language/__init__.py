@@ -1,1 +1,1 @@
-"""Texts of games and levels to definitions: lines, the sets that they stand in, tables of what VGDL knows."""
+"""The language: parsers of games and levels, and tables of all sprite classes, effects and terminations."""

@@ -1,4 +1,4 @@
-"""What a mistake in a game or a level raises, and how mistakes that do not stop the reading are gathered."""
+"""Errors in games and levels, and the collection of mistakes that do not stop the parser."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ __all__ = ["MAX_NOTICES", "CutShortWarning", "GameError", "Notices", "UnknownNam
 from collections.abc import Iterable
 from typing import Final
 
-from flagfall.errors import UsageError, nearest
-from flagfall.tasks.vgdl.definition import Notice, Place
+from flagfall.errors import UsageError, suggest
+from flagfall.tasks.vgdl.definition import GameNotice, SourcePosition
 
 MAX_NOTICES: Final = 1000
-"""A file with more mistakes than this is no game; the original ends a play at 26 messages."""
+"""A file with more mistakes than this is rejected; the original ends a play at 26 messages."""
 
 _LONGEST_HINT: Final = 300
 _LONGEST_NAME: Final = 50
@@ -19,61 +19,71 @@ _MOST_NAMES: Final = 500
 
 
 class GameError(UsageError):
-    """A game or level that cannot be played; says where, which word, and the nearest right ones.
+    """A game or level is invalid; the message has the position, the word and similar valid ones.
+
+    Args:
+        place: position of the word.
+        text: the message without the position.
 
     Attributes:
-        place: file, line and column of the word.
-        text: the message without the place.
+        place, text: see the arguments.
     """
 
-    def __init__(self, place: Place, text: str) -> None:
+    def __init__(self, place: SourcePosition, text: str) -> None:
         super().__init__(f"{place}: {text}")
         self.place = place
         self.text = text
 
     @classmethod
-    def unknown(cls, place: Place, what: str, word: str, known: Iterable[str]) -> GameError:
-        """A word that means nothing here."""
+    def unknown(cls, place: SourcePosition, what: str, word: str, known: Iterable[str]) -> GameError:
+        """Return the error for a word that is not defined.
+
+        Args:
+            place: position of the word.
+            what: kind of word that is expected.
+            word: as written.
+            known: valid words.
+        """
         return cls(place, f"unknown {what} {word!r}{_hint(word, list(known))}")
 
 
 class UnknownNameError(GameError):
-    """The name of no sprite or of no effect; the original reads nothing after one among the interactions."""
+    """A sprite or an effect is not defined; among the interactions, the original stops reading there."""
 
 
 class CutShortWarning(UserWarning):
-    """A game of which the original reads only the beginning, and plays that."""
+    """The original reads only the beginning of a game, and plays that."""
 
 
 def _hint(word: str, known: list[str]) -> str:
-    """What the word may have meant; nothing where that would take long to find or to read."""
+    """Return a hint to similar words; empty if it would take long to compute or to read."""
     if len(known) > _MOST_NAMES or len(word) > _LONGEST_NAME:
         return ""
-    hint = nearest(word, [name for name in known if len(name) <= _LONGEST_NAME])
+    hint = suggest(word, [name for name in known if len(name) <= _LONGEST_NAME])
     return hint if len(hint) <= _LONGEST_HINT else ""
 
 
 class Notices:
-    """The mistakes of one file that are told and played on with, in the order in which they are found."""
+    """Mistakes of one file that the original ignores, in the order in which they are found."""
 
     def __init__(self) -> None:
-        self._found: dict[Notice, None] = {}
+        self._found: dict[GameNotice, None] = {}
 
-    def add(self, place: Place, text: str, *, logged: bool = True) -> None:
-        """Note one; the same one again (a parent's parameter, seen from each child) is no second one.
+    def add(self, place: SourcePosition, text: str, *, logged: bool = True) -> None:
+        """Add a mistake, once: a parent's parameter is found again for each child.
 
         Args:
-            place: where it stands.
-            text: what it is.
-            logged: the original logs it while it reads, too.
+            place: its position.
+            text: its description.
+            logged: the original logs it, too, while it reads.
 
         Raises:
-            GameError: there are too many.
+            GameError: more than `MAX_NOTICES` mistakes.
         """
-        self._found[Notice(place, text, logged)] = None
+        self._found[GameNotice(place, text, logged)] = None
         if len(self._found) > MAX_NOTICES:
             raise GameError(place, f"more than {MAX_NOTICES} mistakes")
 
-    def all(self) -> tuple[Notice, ...]:
-        """All so far."""
+    def all(self) -> tuple[GameNotice, ...]:
+        """Return all mistakes so far."""
         return tuple(self._found)

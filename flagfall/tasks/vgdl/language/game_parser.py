@@ -1,10 +1,9 @@
-"""The text of a VGDL game to its definition.
+"""Parser of games: from the text of a VGDL game to its definition.
 
-One rule for mistakes. Where the original would log a message, or say nothing, and play on, so do we, and tell
-a `Notice`. Where it would give up reading, or crash at the latest when the thing is used, we raise one
-`GameError` that names the place, the word and the nearest right words. One thing is told here and refused
-later: a level character whose line names an undefined sprite. Two public games have such lines, and no level
-of theirs uses them.
+Rule for mistakes: those that the original ignores, with a message or without, become a `GameNotice`. Those
+with which it stops reading, or crashes later on, raise one `GameError` with the position, the word and
+similar valid words. One mistake is noted here and rejected later: a level character whose line names an
+undefined sprite. Two public games have such lines, and none of their levels uses them.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from flagfall.tasks.vgdl.definition import (
 from flagfall.tasks.vgdl.language.effect_schema import TERMINATIONS
 from flagfall.tasks.vgdl.language.errors import CutShortWarning, GameError, Notices, UnknownNameError
 from flagfall.tasks.vgdl.language.interaction_set import read_interactions
-from flagfall.tasks.vgdl.language.line_tree import Line, Word, load_text, read_lines, tell_strays
-from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
+from flagfall.tasks.vgdl.language.line_tree import Line, Word, load_text, parse_lines, report_strays
+from flagfall.tasks.vgdl.language.parameters import Names, by_key, read_parameters, require
 from flagfall.tasks.vgdl.language.schema import Parameters, text, whole
 from flagfall.tasks.vgdl.language.sprite_set import SpriteSet, read_sprite_set
 
 MAX_SQUARE: Final = 1000
-"""Pixels a cell; the public games have 80 at most."""
+"""Limit of pixels a cell; the public games have 80 at most."""
 
 MAX_COUNTERS: Final = 1000
-"""Counters of a game."""
+"""Limit of counters of a game."""
 
 _BLOCKS: Final = ("SpriteSet", "LevelMapping", "InteractionSet", "TerminationSet")
-_GIVES_UP: Final = ("InteractionSet", "TerminationSet")
-"""Blocks in which the original logs a name that means nothing, reads no further, and plays what it has."""
+_STOPS_AT_UNKNOWN: Final = ("InteractionSet", "TerminationSet")
+"""Blocks in which the original logs an undefined name, stops reading, and plays what it has."""
 
 _HEADER: Final[Parameters] = {
     "square_size": whole(-1),
@@ -51,32 +50,35 @@ _HEADER: Final[Parameters] = {
 
 
 def load_game(path: str | Path) -> GameDefinition:
-    """The game in a file.
+    """Read a game from a file.
+
+    Args:
+        path: of the file.
 
     Raises:
-        GameError: it is no game.
-        OSError: it cannot be read.
+        GameError: the game is invalid.
+        OSError: the file cannot be read.
     """
     return read_game(load_text(path), str(path))
 
 
 def read_game(text: str, file: str = "game") -> GameDefinition:
-    """The game in a text.
+    """Parse the text of a game.
 
     Args:
-        text: the description.
-        file: what messages call it; its stem is the game's name.
+        text: VGDL.
+        file: name of the file in messages; its stem is the name of the game.
 
     Raises:
-        GameError: it is no game.
+        GameError: the game is invalid.
     """
     notices = Notices()
-    root = read_lines(text, file, notices)
-    return _Game(root, file, notices).definition()
+    root = parse_lines(text, file, notices)
+    return _GameParser(root, file, notices).definition()
 
 
-class _Game:
-    """The blocks of one game, read in file order."""
+class _GameParser:
+    """Parses the blocks of one game in file order."""
 
     def __init__(self, root: Line, file: str, notices: Notices) -> None:
         self._root = root
@@ -88,7 +90,7 @@ class _Game:
         self._terminations: list[TerminationRule] = []
 
     def definition(self) -> GameDefinition:
-        """Read everything."""
+        """Parse all blocks."""
         header = self._header()
         self._blocks()
         if self._sprites is None:
@@ -112,12 +114,12 @@ class _Game:
         )
 
     def _blocks(self) -> None:
-        """Read the blocks, up to a name among the interactions that the original gives up at."""
+        """Parse the blocks, up to an undefined name at which the original stops."""
         for block in self._root.below:
             try:
                 self._block(block)
             except UnknownNameError as unknown:
-                if block.first.text not in _GIVES_UP:
+                if block.first.text not in _STOPS_AT_UNKNOWN:
                     raise
                 text = f"{unknown.text}; nothing from this line on is read, as in the original"
                 self._notices.add(unknown.place, text)
@@ -144,7 +146,7 @@ class _Game:
     def _block(self, block: Line) -> None:
         name = block.first.text
         if name not in _BLOCKS:
-            text = f"{name!r} is no block and is left out; the blocks are {', '.join(_BLOCKS)}"
+            text = f"{name!r} is not a block and is ignored; the blocks are {', '.join(_BLOCKS)}"
             self._notices.add(block.place, text, logged=False)
         elif name == "SpriteSet":
             if self._sprites is not None:
@@ -154,7 +156,7 @@ class _Game:
             self._map(block)
         elif name == "InteractionSet":
             for rule in read_interactions(block, self._names(block), self._notices):
-                self._rules.append(rule)  # those before a name that means nothing count
+                self._rules.append(rule)  # one by one: those before an undefined name count
         else:
             for end in self._ends(block):
                 self._terminations.append(end)
@@ -162,7 +164,7 @@ class _Game:
     def _names(self, block: Line) -> Names:
         if self._sprites is None:
             raise GameError(
-                block.place, f"{block.first.text} stands before the SpriteSet whose names it needs"
+                block.place, f"{block.first.text} must come after the SpriteSet, whose names it uses"
             )
         return self._sprites.names
 
@@ -175,23 +177,23 @@ class _Game:
             if not rest or rest[0].text != ">":
                 self._notices.add(line.place, "a mapping is 'character > sprite ...'", logged=False)
             self._mapping[character.text[0]] = tuple(rest[1:])
-            tell_strays(line, self._notices)
+            report_strays(line, self._notices)
 
     def _characters(self, names: Names) -> dict[str, tuple[int, ...]]:
-        """The mapping with ids; two characters mean something from the beginning."""
+        """Return the mapping with type numbers; two characters are mapped by default."""
         mapping: dict[str, tuple[int, ...]] = {"w": (WALL,), "A": (AVATAR,)}
         for character, words in self._mapping.items():
             mapping[character] = tuple(names.ids[word.text] for word in words if word.text in names)
         return mapping
 
     def _unmapped(self, names: Names) -> dict[str, str]:
-        """Characters that cannot stand in a level, as the original would find out when one does."""
+        """Return the characters that cannot be used in a level, with their undefined sprites."""
         unmapped: dict[str, str] = {}
         for character, words in self._mapping.items():
             for word in words:
                 if word.text not in names:
                     unmapped.setdefault(character, word.text)
-                    text = f"{character!r} cannot stand in a level: unknown sprite {word.text!r}"
+                    text = f"{character!r} cannot be used in a level: unknown sprite {word.text!r}"
                     self._notices.add(word.place, text, logged=False)
         return unmapped
 
@@ -206,9 +208,9 @@ class _Game:
             for key, word in given.items():
                 if key not in known:
                     self._notices.add(word.place, f"{kind.text} has no parameter {key!r}")
-            demand(kind, known, given, values)
+            require(kind, known, given, values)
             yield TerminationRule(kind.text, values, kind.place)
-            tell_strays(line, self._notices)
+            report_strays(line, self._notices)
 
     def _obstacles(self, names: Names) -> tuple[int, ...] | None:
         word = by_key(self._root.words).get("obs")
@@ -220,8 +222,8 @@ class _Game:
 def _within(
     given: Mapping[str, Word], values: Mapping[str, object], key: str, least: int, most: int, free: int
 ) -> None:
-    """Refuse a header number outside its bounds."""
+    """Reject a number of the header that is out of bounds."""
     value = values[key]
     assert isinstance(value, int)
     if value != free and not least <= value <= most:
-        raise GameError(given[key].place, f"{key} is from {least} to {most}")
+        raise GameError(given[key].place, f"{key} must be from {least} to {most}")

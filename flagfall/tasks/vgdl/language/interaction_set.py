@@ -1,4 +1,4 @@
-"""The InteractionSet: lines to effect rules, in file order."""
+"""Parser of the InteractionSet: from lines to effect rules, in file order."""
 
 from __future__ import annotations
 
@@ -10,31 +10,36 @@ from typing import Final
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, Value
 from flagfall.tasks.vgdl.language.effect_schema import EFFECTS, TIMED
 from flagfall.tasks.vgdl.language.errors import GameError, Notices, UnknownNameError
-from flagfall.tasks.vgdl.language.line_tree import Line, Word, tell_strays
-from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
+from flagfall.tasks.vgdl.language.line_tree import Line, Word, report_strays
+from flagfall.tasks.vgdl.language.parameters import Names, by_key, read_parameters, require
 from flagfall.tasks.vgdl.language.schema import Parameters
 
 MAX_REPEAT: Final = 1000
-"""How often one line may take effect on a pair in a tick; the public games need 10."""
+"""Limit of how often one line runs on a pair in a tick; the public games need 10."""
 
 
 def read_interactions(block: Line, names: Names, notices: Notices) -> Iterator[EffectRule]:
-    """The rules of the lines below `InteractionSet`.
+    """Yield the rules of the lines below `InteractionSet`.
 
-    A line makes one rule, or two where `EOS` stands among other sprites (`ghost EOS ghost`); the two have one
-    `place`, and share what the effect remembers.
+    A line makes one rule, or two if `EOS` is among other sprites (`ghost EOS ghost`); both have the same
+    `place`, and share the state of the effect.
+
+    Args:
+        block: the line `InteractionSet`.
+        names: of the sprites.
+        notices: receives mistakes that the original ignores.
 
     Raises:
         UnknownNameError: an unknown effect or an undefined sprite.
         GameError: a line without `>` or without an effect.
     """
     for line in block.below:
-        yield from _Rule(line, names, notices).rules()
-        tell_strays(line, notices)
+        yield from _LineParser(line, names, notices).rules()
+        report_strays(line, notices)
 
 
-class _Rule:
-    """One line."""
+class _LineParser:
+    """Parses one line."""
 
     def __init__(self, line: Line, names: Names, notices: Notices) -> None:
         self._names = names
@@ -61,24 +66,24 @@ class _Rule:
         self._given = by_key(line.words)
 
     def rules(self) -> Iterator[EffectRule]:
-        """What the line means."""
+        """Yield the rules of the line."""
         first, *seconds = self._sprites
-        if self._says(first, "TIME") or self._says(seconds[0], "TIME"):
+        if self._is_special(first, "TIME") or self._is_special(seconds[0], "TIME"):
             yield self._timed(first, seconds)
             return
-        if self._says(first, "EOS"):
+        if self._is_special(first, "EOS"):
             for second in seconds:
                 yield self._rule(EffectContext.EDGE, self._id(second), ())
             return
-        edges = [word for word in seconds if self._says(word, "EOS")]
+        edges = [word for word in seconds if self._is_special(word, "EOS")]
         others = tuple(self._id(word) for word in seconds if word not in edges)
         if others:
             yield self._rule(EffectContext.PAIR, self._id(first), others)
         for _ in edges:
             yield self._rule(EffectContext.EDGE, self._id(first), ())
 
-    def _says(self, word: Word, special: str) -> bool:
-        """A sprite that has the name of something special goes before it."""
+    def _is_special(self, word: Word, special: str) -> bool:
+        """Return whether a word is `EOS` or `TIME`; a sprite of that name takes precedence."""
         return word.text not in self._names and word.text.upper() == special
 
     def _id(self, word: Word) -> int:
@@ -86,8 +91,8 @@ class _Rule:
 
     def _timed(self, first: Word, seconds: list[Word]) -> EffectRule:
         if len(seconds) > 1:
-            raise GameError(seconds[1].place, "TIME stands with one sprite")
-        target = seconds[0] if self._says(first, "TIME") else first
+            raise GameError(seconds[1].place, "TIME takes one sprite")
+        target = seconds[0] if self._is_special(first, "TIME") else first
         rule = self._rule(EffectContext.TIME, self._id(target), (), TIMED)
         timer = rule.parameters["timer"]
         assert isinstance(timer, int)
@@ -104,7 +109,7 @@ class _Rule:
         values = self._values(name, {**EFFECTS[name].parameters, **(more or {})})
         shielded = self._given.get("ftype")
         if name == "shieldFrom" and shielded is not None and values["ftype"] not in EFFECTS:
-            self._notices.add(shielded.place, f"no effect has the name {values['ftype']!r}", logged=False)
+            self._notices.add(shielded.place, f"there is no effect {values['ftype']!r}", logged=False)
         inner = self._inner(first) if name == "addTimer" else None
         known = values.keys() | (inner.parameters.keys() if inner else set())
         timed = context is EffectContext.TIME or inner is not None
@@ -123,7 +128,7 @@ class _Rule:
         )
 
     def _inner(self, first: int) -> EffectRule:
-        """What an `addTimer` will do, from the same line."""
+        """Return the effect that an `addTimer` runs later, from the same line."""
         word = self._given.get("ftype")
         name = word.split()[1] if word else ""
         if name not in EFFECTS or name == "addTimer":
@@ -135,9 +140,9 @@ class _Rule:
 
     def _values(self, name: str, known: Parameters) -> Mapping[str, Value]:
         values = read_parameters(known, self._given, self._names, self._notices)
-        demand(Word(name, self._effect.place), known, self._given, values)
+        require(Word(name, self._effect.place), known, self._given, values)
         repeat = values["repeat"]
         assert isinstance(repeat, int)
         if repeat > MAX_REPEAT:
-            raise GameError(self._given["repeat"].place, f"repeat is at most {MAX_REPEAT}")
+            raise GameError(self._given["repeat"].place, f"repeat must be at most {MAX_REPEAT}")
         return values

@@ -1,10 +1,10 @@
-"""Text to a tree of lines: who is indented below whom, and where every word stands.
+"""Parser of indentation: from text to a tree of lines, with the position of every word.
 
-The rules are the original's. A comment runs from `#` to the end of the line; a blank line is nothing. The
+The rules are the original's. A comment runs from `#` to the end of the line; blank lines are ignored. The
 indent is the number of characters before the first word, a tab being one. A line belongs to the nearest line
-before it that is indented less. Mistakes that are told and read on with: a second line at the level of the
-first is dropped, and so is a line with a parameter that has no value (`key=`); lines below one parent
-whose indents differ are kept.
+before it that is indented less. Mistakes that are noted and ignored: a second line at the level of the first
+is dropped, and so is a line with a parameter that has no value (`key=`); lines below one parent whose indents
+differ are kept.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = [
     "Line",
     "Word",
     "load_text",
-    "numbered",
-    "read_lines",
-    "tell_strays",
+    "numbered_lines",
+    "parse_lines",
+    "report_strays",
 ]
 
 import re
@@ -30,25 +30,25 @@ from typing import Final
 
 import attrs
 
-from flagfall.tasks.vgdl.definition import Place
+from flagfall.tasks.vgdl.definition import SourcePosition
 from flagfall.tasks.vgdl.language.errors import GameError, Notices
 
 MAX_TEXT: Final = 2**20
-"""Characters in a file. The largest public game has 4,906, the largest level file 1,750."""
+"""Limit of characters in a file. The largest public game has 4,906, the largest level file 1,750."""
 
 MAX_LINES: Final = 20_000
-"""Lines that say something."""
+"""Limit of lines that are not blank."""
 
 MAX_DEPTH: Final = 64
-"""Lines above each other; the public games need 5."""
+"""Limit of nested lines; the public games need 5."""
 
 MAX_WORDS: Final = 256
-"""Words on a line; the public games need 12."""
+"""Limit of words on a line; the public games need 12."""
 
 MAX_WORD: Final = 1000
-"""Characters of a word; the public games need 42."""
+"""Limit of characters in a word; the public games need 42."""
 
-_LONGEST_CODE: Final = 4  # bytes of a character in UTF-8
+_MAX_UTF8_BYTES: Final = 4  # of one character
 _WORD: Final = re.compile(r"[^\x00-\x20]+")  # the original trims and splits at everything up to the blank
 _MAPPING: Final = "levelmapping"
 _BLOCKS: Final = frozenset({"spriteset", "levelmapping", "interactionset", "terminationset", "parameterset"})
@@ -56,36 +56,37 @@ _BLOCKS: Final = frozenset({"spriteset", "levelmapping", "interactionset", "term
 
 @attrs.frozen
 class Word:
-    """A word and where it stands."""
+    """A word and its position."""
 
     text: str
-    place: Place
+    place: SourcePosition
 
     @property
     def is_parameter(self) -> bool:
-        """It has the form `key=value`."""
+        """True for a word of the form `key=value`."""
         return "=" in self.text
 
     @property
     def has_value(self) -> bool:
-        """Something follows the `=`."""
+        """True if text follows the `=`."""
         return bool(self.text.partition("=")[2].strip("="))
 
     def split(self) -> tuple[str, str]:
-        """Key and value: what stands before the first `=` and between the first and the second."""
+        """Return key and value: the text before the first `=`, and between the first and the second."""
         key, value, *_ = self.text.split("=")
         return key, value
 
 
 @attrs.define(eq=False)
 class Line:
-    """A line that says something.
+    """A line that is not blank.
 
     Attributes:
         words: at least one.
         indent: characters before the first word.
-        depth: lines above it; 0 is the first line of the file.
-        below: the lines that belong to it.
+        depth: number of lines to which it belongs; 0 for the first line of the file.
+        above: line to which it belongs.
+        below: lines that belong to it.
     """
 
     words: tuple[Word, ...]
@@ -99,59 +100,71 @@ class Line:
 
     @property
     def first(self) -> Word:
-        """The first word."""
+        """Its first word."""
         return self.words[0]
 
     @property
-    def place(self) -> Place:
-        """Where the line begins."""
+    def place(self) -> SourcePosition:
+        """Position of its first word."""
         return self.words[0].place
 
 
 def load_text(path: str | Path) -> str:
-    """The text of a file.
+    """Return the text of a file.
+
+    Args:
+        path: of the file.
 
     Raises:
-        GameError: it is too long, or no UTF-8.
+        GameError: it is too long, or not UTF-8.
         OSError: it cannot be read.
     """
     file = str(path)
     with Path(path).open("rb") as source:
-        data = source.read(_LONGEST_CODE * MAX_TEXT + 1)
-    if len(data) > _LONGEST_CODE * MAX_TEXT:
-        raise GameError(Place(file, 1), f"more than {MAX_TEXT} characters")
+        data = source.read(_MAX_UTF8_BYTES * MAX_TEXT + 1)
+    if len(data) > _MAX_UTF8_BYTES * MAX_TEXT:
+        raise GameError(SourcePosition(file, 1), f"more than {MAX_TEXT} characters")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as bad:
-        place = Place(file, data.count(b"\n", 0, bad.start) + 1)
-        raise GameError(place, "this is no UTF-8 text") from None
+        place = SourcePosition(file, data.count(b"\n", 0, bad.start) + 1)
+        raise GameError(place, "this is not UTF-8 text") from None
 
 
-def numbered(text: str, file: str) -> Iterator[tuple[int, str]]:
-    """Number and text of every line; they end at a newline, a carriage return or both.
+def numbered_lines(text: str, file: str) -> Iterator[tuple[int, str]]:
+    """Yield number and text of every line; lines end at a newline, a carriage return or both.
+
+    Args:
+        text: of a file.
+        file: its name in messages.
 
     Raises:
         GameError: the text is too long.
     """
     if len(text) > MAX_TEXT:
-        raise GameError(Place(file, 1), f"more than {MAX_TEXT} characters")
+        raise GameError(SourcePosition(file, 1), f"more than {MAX_TEXT} characters")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines and not lines[-1]:
-        lines.pop()  # the end of the last line is no further line
+        lines.pop()  # nothing follows the end of the last line
     return enumerate(lines, start=1)
 
 
-def read_lines(text: str, file: str, notices: Notices) -> Line:
-    """The first line of a text, with all others below it.
+def parse_lines(text: str, file: str, notices: Notices) -> Line:
+    """Return the first line of a text, with all others below it.
+
+    Args:
+        text: of a file.
+        file: its name in messages.
+        notices: receives mistakes that the original ignores.
 
     Raises:
-        GameError: there is no line, or too much of something.
+        GameError: there is no line, or a limit is exceeded.
     """
     last: Line | None = None
     root: Line | None = None
     block = ""
     count = 0
-    for number, raw in numbered(text, file):
+    for number, raw in numbered_lines(text, file):
         line = _line(raw, number, file)
         if line is None:
             continue
@@ -173,20 +186,27 @@ def read_lines(text: str, file: str, notices: Notices) -> Line:
                     line.place, f"{line.first.text} must stand directly below the first line; {below}"
                 )
     if root is None:
-        raise GameError(Place(file, 1), "this is empty; a game begins with BasicGame")
+        raise GameError(SourcePosition(file, 1), "the file is empty; a game begins with BasicGame")
     return root
 
 
-def tell_strays(line: Line, notices: Notices) -> None:
-    """Tell of lines below one that can have none."""
+def report_strays(line: Line, notices: Notices) -> None:
+    """Report the lines below a line that can have none.
+
+    Args:
+        line: may have some.
+        notices: receives the mistakes.
+    """
     for stray in line.below:
-        text = f"indented below {line}, where nothing can stand; it is left out"
+        text = f"indented below {line}, which takes no lines; it is ignored"
         notices.add(stray.place, text, logged=False)
 
 
 def _line(raw: str, number: int, file: str) -> Line | None:
     content = raw.partition("#")[0]
-    words = tuple(Word(m.group(), Place(file, number, m.start() + 1)) for m in _WORD.finditer(content))
+    words = tuple(
+        Word(m.group(), SourcePosition(file, number, m.start() + 1)) for m in _WORD.finditer(content)
+    )
     if not words:
         return None
     if len(words) > MAX_WORDS:
@@ -198,25 +218,25 @@ def _line(raw: str, number: int, file: str) -> Line | None:
 
 
 def _lacks_value(line: Line, notices: Notices) -> bool:
-    """Tell of a parameter without a value."""
+    """Report a parameter without a value; return whether there is one."""
     for word in line.words:
         if word.is_parameter and not word.has_value:
-            notices.add(word.place, f"{word.text!r} has no value; the line is left out")
+            notices.add(word.place, f"{word.text!r} has no value; the line is ignored")
             return True
     return False
 
 
 def _attach(line: Line, last: Line | None, notices: Notices) -> bool:
-    """Put a line below its parent; False where it has none."""
+    """Put a line below its parent; return whether it has one."""
     parent = last
     while parent is not None and parent.indent >= line.indent:
         parent = parent.above
     if parent is None:
-        notices.add(line.place, f"a second line at the level of the first; {line.first.text!r} is left out")
+        notices.add(line.place, f"a second line at the level of the first; {line.first.text!r} is ignored")
         return False
     line.above, line.depth = parent, parent.depth + 1
     if line.depth > MAX_DEPTH:
-        raise GameError(line.place, f"more than {MAX_DEPTH} lines above each other")
+        raise GameError(line.place, f"more than {MAX_DEPTH} nested lines")
     if parent.below and parent.below[0].indent != line.indent:
         here, there = line.indent, parent.below[0].indent
         notices.add(line.place, f"indented by {here}, but its siblings by {there}; it is kept with them")

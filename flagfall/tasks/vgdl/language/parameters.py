@@ -1,8 +1,8 @@
-"""Words `key=value` to values, by a table of what is known."""
+"""Parser of parameters: from words `key=value` to values, by the rows of the tables."""
 
 from __future__ import annotations
 
-__all__ = ["Names", "by_key", "demand", "read_parameters"]
+__all__ = ["Names", "by_key", "read_parameters", "require"]
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -12,21 +12,25 @@ from flagfall.tasks.vgdl.definition import Value
 from flagfall.tasks.vgdl.language.errors import GameError, Notices, UnknownNameError
 from flagfall.tasks.vgdl.language.line_tree import Word
 from flagfall.tasks.vgdl.language.schema import Parameter, Parameters
-from flagfall.tasks.vgdl.language.values import NO_SCORE, Kind, fit
+from flagfall.tasks.vgdl.language.values import NO_SCORE, ValueKind, fit
 
 
 def by_key(words: Iterable[Word]) -> dict[str, Word]:
-    """The parameters among some words; the last of a key counts."""
+    """Return the parameters among some words; the last one of a key counts.
+
+    Args:
+        words: of a line.
+    """
     return {word.split()[0]: word for word in words if word.is_parameter}
 
 
 @attrs.frozen
 class Names:
-    """Who the sprites are.
+    """Names of the sprites.
 
     Attributes:
-        ids: the type id of every name.
-        classless: types of which no sprite can be made.
+        ids: types by name.
+        classless: types without a class, of which no sprite can be made.
     """
 
     ids: Mapping[str, int] = attrs.field(factory=dict)
@@ -36,15 +40,15 @@ class Names:
         return name in self.ids
 
     def id(self, name: str, word: Word, *, makes: bool = False) -> int:
-        """The type id of a name.
+        """Return the type of a name.
 
         Args:
-            name: the name.
-            word: where it stands.
-            makes: sprites of it will be made.
+            name: as written.
+            word: contains the name.
+            makes: sprites of the type will be made.
 
         Raises:
-            UnknownNameError: no type has it.
+            UnknownNameError: no type has this name.
             GameError: its type has no class.
         """
         if name not in self.ids:
@@ -54,25 +58,33 @@ class Names:
         return self.ids[name]
 
     def ids_of(self, text: str, word: Word, *, makes: bool = False) -> tuple[int, ...]:
-        """The type ids of names with commas between; raises as `id` does."""
+        """Return the types of names with commas between.
+
+        Args:
+            text: names as written.
+            word: contains them.
+            makes: sprites of the types will be made.
+
+        Raises:
+            UnknownNameError: no type has one of these names.
+            GameError: its type has no class.
+        """
         return tuple(self.id(name, word, makes=makes) for name in text.split(",") if name)
 
 
 def read_parameters(
     known: Parameters, given: Mapping[str, Word], names: Names, notices: Notices
 ) -> dict[str, Value]:
-    """The value of every known parameter: given, converted and fitting, or its default.
-
-    What does not fit is told. Given keys that are not known are the caller's to tell.
+    """Return the value of every parameter of a row: the converted one of the file if it fits, or the default.
 
     Args:
-        known: by key.
-        given: by key, the words as written.
-        names: the sprites.
-        notices: gets what did not fit.
+        known: parameters of the row.
+        given: words of the file, by key; the caller reports keys that are not in the row.
+        names: of the sprites.
+        notices: receives values that do not fit.
 
     Raises:
-        GameError: an undefined sprite, or a number that no rule means.
+        GameError: an undefined sprite, or a number out of range.
     """
     values = {key: parameter.default for key, parameter in known.items()}
     for key, word in given.items():
@@ -85,10 +97,9 @@ def read_parameters(
                 )
             else:
                 values[key] = value
-                if value == NO_SCORE and known[key].kind is Kind.SCORE:
-                    text = (
-                        f"{word.text!r} is not {Kind.SCORE.value}; it adds nothing but a message, each time"
-                    )
+                if value == NO_SCORE and known[key].kind is ValueKind.SCORE:
+                    wanted = ValueKind.SCORE.value
+                    text = f"{word.text!r} is not {wanted}; it adds nothing but a message, each time"
                     notices.add(word.place, text, logged=False)
     return values
 
@@ -99,18 +110,24 @@ def _value(parameter: Parameter, key: str, word: Word, names: Names) -> Value:
         value = fit(parameter.kind, key, written)
     except ValueError as bad:
         raise GameError(word.place, str(bad)) from None
-    if parameter.kind is Kind.SPRITE and isinstance(value, str):
+    if parameter.kind is ValueKind.SPRITE and isinstance(value, str):
         return names.id(value, word, makes=parameter.makes)
-    if parameter.kind is Kind.SPRITES and isinstance(value, str):
+    if parameter.kind is ValueKind.SPRITES and isinstance(value, str):
         return names.ids_of(value, word, makes=parameter.makes)
     return value
 
 
-def demand(what: Word, known: Parameters, given: Mapping[str, Word], values: Mapping[str, Value]) -> None:
-    """See that nothing is missing.
+def require(what: Word, known: Parameters, given: Mapping[str, Word], values: Mapping[str, Value]) -> None:
+    """Check that no required parameter is missing.
+
+    Args:
+        what: word that needs them.
+        known: parameters of its row.
+        given: words of the file, by key.
+        values: result of `read_parameters`.
 
     Raises:
-        GameError: a required parameter is not there, or did not fit.
+        GameError: a required parameter is missing, or does not fit.
     """
     for key, parameter in known.items():
         if parameter.required and values[key] in (None, ()):

@@ -1,13 +1,16 @@
-"""What VGDL knows: the parameters of every sprite class, effect and termination, their kinds and defaults.
+"""Rows of the language's tables: parameters and traits of every sprite class, effect and termination.
 
-Keys are the language's own (`stype`, `spawnorientation`). The tables stand in `schema_sprites.py` and
-`schema_effects.py`; here is what a row is, and how rows inherit.
+Keys are the language's own (`stype`, `spawnorientation`). The tables are `sprite_schema.py` and
+`effect_schema.py`; this module defines the form of a row, and inheritance between sprite classes.
 """
 
 from __future__ import annotations
 
 __all__ = [
     "Changes",
+    "EffectSchema",
+    "Needs",
+    "Overrides",
     "Parameter",
     "Parameters",
     "Schema",
@@ -26,13 +29,14 @@ __all__ = [
     "whole",
 ]
 
+import enum
 from collections.abc import Mapping
 from typing import TypeAlias
 
 import attrs
 
 from flagfall.tasks.vgdl.definition import Value
-from flagfall.tasks.vgdl.language.values import DIRECTIONS, Kind
+from flagfall.tasks.vgdl.language.values import DIRECTIONS, ValueKind
 
 
 @attrs.frozen
@@ -40,26 +44,28 @@ class Parameter:
     """One parameter.
 
     Attributes:
-        kind: what it takes.
-        default: its value where the file gives none, or one that does not fit.
-        required: it must be given, and name a sprite that there is.
+        kind: type of its value.
+        default: its value if the file gives none, or one that does not fit.
+        required: it must be given, and name a defined sprite.
         makes: sprites of the type that it names are made, so that type needs a class.
+        makes_subtypes: sprites of the subtypes of the type that it names are made.
     """
 
-    kind: Kind
+    kind: ValueKind
     default: Value
     required: bool = False
     makes: bool = False
+    makes_subtypes: bool = False
 
 
 Parameters: TypeAlias = Mapping[str, Parameter]
-Changes: TypeAlias = Mapping[str, Value | Parameter]
-"""What a class has other than the one above it: a `Parameter` is new, any other value a new default."""
+Overrides: TypeAlias = Mapping[str, Value | Parameter]
+"""Differences of a class from its base: a `Parameter` is new, any other value is a new default."""
 
 
 @attrs.frozen
 class Schema:
-    """An effect or a termination.
+    """A termination, or the common part of an effect.
 
     Attributes:
         name: as in the file.
@@ -70,89 +76,175 @@ class Schema:
     parameters: Parameters
 
 
+class Needs(enum.Enum):
+    """Sprites without which an effect logs a message and does nothing."""
+
+    NOTHING = "no sprite"
+    FIRST = "the first sprite"
+    BOTH = "both sprites"
+
+
+class Changes(enum.Flag):
+    """Sprites that an effect changes, apart from killing them; others can be shared between forked plays."""
+
+    NOTHING = 0
+    FIRST = enum.auto()
+    """Sprites of the first type."""
+    SECOND = enum.auto()
+    """Sprites of the second types."""
+    STYPE = enum.auto()
+    """Sprites of the type that the parameter `stype` names."""
+    STYPE_SPEED = enum.auto()
+    """Their speed, so that resting sprites of that type may begin to move."""
+    STYPE_ORIENTATION = enum.auto()
+    """The orientation of new sprites of that type, which may have none otherwise."""
+
+
+@attrs.frozen
+class EffectSchema(Schema):
+    """An effect; its behaviour is a function of the engine, `flagfall.tasks.vgdl.engine.effects`.
+
+    Attributes:
+        needs: sprites that it needs.
+        changes: sprites that it changes.
+        quiet: it moves no sprite but the first, and makes none; others are searched around after it.
+        batch: it takes all second sprites that a first one touches at once, unless `inBatch` says otherwise.
+        counts_itself: it adds to the game's counters; for others the engine does.
+    """
+
+    needs: Needs
+    changes: Changes
+    quiet: bool = False
+    batch: bool = False
+    counts_itself: bool = False
+
+
 @attrs.frozen
 class SpriteClass:
-    """A sprite class.
+    """A sprite class; its behaviour is a function of the engine, `flagfall.tasks.vgdl.engine.sprites`.
 
     Attributes:
         name: as in the file.
+        behaviour: name under which the engine registers the behaviour of its sprites.
         parameters: by key, inherited ones included.
-        path: from the outermost class to this one; what a `Missile` is, a `RandomMissile` is too.
-        is_avatar: sprites of this class are played.
-        actions: what such an avatar can do, in the order in which agents see it.
-        continuous: it only makes sense with continuous physics.
+        path: from the outermost class to this one; a `RandomMissile` is also a `Missile`.
+        is_avatar: the player can control sprites of this class.
+        actions: legal actions of such an avatar, in the order in which agents see them.
+        continuous: it is made for continuous physics.
+        senses_ground: its sprites detect whether they stand on something.
+        products: parameter that names the types which its sprites make; empty if they make none.
+        role: drawing of types whose names match no other; inherited, empty for the default.
     """
 
     name: str
+    behaviour: str
     parameters: Parameters
     path: tuple[str, ...]
     is_avatar: bool = False
     actions: tuple[str, ...] = ()
     continuous: bool = False
+    senses_ground: bool = False
+    products: str = ""
+    role: str = ""
 
 
 def whole(default: int) -> Parameter:
-    """An integer."""
-    return Parameter(Kind.INT, default)
+    """Return an integer parameter.
+
+    Args:
+        default: its default.
+    """
+    return Parameter(ValueKind.INT, default)
 
 
 def number(default: float) -> Parameter:
-    """A floating number."""
-    return Parameter(Kind.FLOAT, default)
+    """Return a floating-point parameter.
+
+    Args:
+        default: its default.
+    """
+    return Parameter(ValueKind.FLOAT, default)
 
 
 def switch(*, on: bool = False) -> Parameter:
-    """True or false."""
-    return Parameter(Kind.BOOL, on)
+    """Return a parameter that is true or false.
+
+    Args:
+        on: its default.
+    """
+    return Parameter(ValueKind.BOOL, on)
 
 
 def text(default: str = "") -> Parameter:
-    """Any text."""
-    return Parameter(Kind.TEXT, default)
+    """Return a text parameter.
+
+    Args:
+        default: its default.
+    """
+    return Parameter(ValueKind.TEXT, default)
 
 
 def flag() -> Parameter:
-    """A text that means true or false."""
-    return Parameter(Kind.FLAG, False)
+    """Return a parameter whose text means true or false."""
+    return Parameter(ValueKind.FLAG, False)
 
 
 def score() -> Parameter:
-    """A change of the score."""
-    return Parameter(Kind.SCORE, 0)
+    """Return a parameter for a change of the score."""
+    return Parameter(ValueKind.SCORE, 0)
 
 
 def counts() -> Parameter:
-    """Numbers for the game's counters."""
-    return Parameter(Kind.COUNTS, ())
+    """Return a parameter for numbers that are added to the game's counters."""
+    return Parameter(ValueKind.COUNTS, ())
 
 
 def direction(name: str = "NONE") -> Parameter:
-    """A direction."""
-    return Parameter(Kind.DIRECTION, DIRECTIONS[name])
+    """Return a direction parameter.
+
+    Args:
+        name: of the default.
+    """
+    return Parameter(ValueKind.DIRECTION, DIRECTIONS[name])
 
 
 def colour() -> Parameter:
-    """A colour; `None` leaves the choice to who draws."""
-    return Parameter(Kind.COLOUR, None)
+    """Return a colour parameter; by default the renderer chooses."""
+    return Parameter(ValueKind.COLOUR, None)
 
 
-def sprite(*, required: bool = False, makes: bool = False) -> Parameter:
-    """A sprite's name."""
-    return Parameter(Kind.SPRITE, None, required, makes)
+def sprite(*, required: bool = False, makes: bool = False, makes_subtypes: bool = False) -> Parameter:
+    """Return a parameter that names a sprite type.
+
+    Args:
+        required: see `Parameter`.
+        makes: see `Parameter`.
+        makes_subtypes: see `Parameter`.
+    """
+    return Parameter(ValueKind.SPRITE, None, required, makes, makes_subtypes)
 
 
 def sprites(*, required: bool = False, makes: bool = False) -> Parameter:
-    """Sprites' names, with commas between."""
-    return Parameter(Kind.SPRITES, (), required, makes)
+    """Return a parameter that names sprite types, with commas between.
+
+    Args:
+        required: see `Parameter`.
+        makes: see `Parameter`.
+    """
+    return Parameter(ValueKind.SPRITES, (), required, makes)
 
 
-def inherit(base: Parameters, changes: Changes) -> Parameters:
-    """The parameters of a class below another.
+def inherit(base: Parameters, overrides: Overrides) -> Parameters:
+    """Return the parameters of a class below another.
+
+    Args:
+        base: parameters of the class above.
+        overrides: new parameters, and new defaults.
 
     Raises:
-        KeyError: a new default for a parameter that the base has not.
+        KeyError: a new default for a parameter that the base does not have.
     """
     own = dict(base)
-    for key, change in changes.items():
+    for key, change in overrides.items():
         own[key] = change if isinstance(change, Parameter) else attrs.evolve(own[key], default=change)
     return own

@@ -1,4 +1,4 @@
-"""The SpriteSet: names to types, with their classes, parameters, paths, subtypes and order."""
+"""Parser of the SpriteSet: names to types, with their classes, parameters, paths, subtypes and order."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ import attrs
 from flagfall.tasks.vgdl.definition import AVATAR, WALL, SpriteType, Value
 from flagfall.tasks.vgdl.language.errors import GameError, Notices
 from flagfall.tasks.vgdl.language.line_tree import Line, Word
-from flagfall.tasks.vgdl.language.parameters import Names, by_key, demand, read_parameters
+from flagfall.tasks.vgdl.language.parameters import Names, by_key, read_parameters, require
 from flagfall.tasks.vgdl.language.schema import SpriteClass
 from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
 from flagfall.tasks.vgdl.language.values import COLOURS, DIRECTIONS
 
 MAX_TYPES: Final = 10_000
-"""Sprite types; the largest public game has 45."""
+"""Limit of sprite types; the largest public game has 45."""
 
 MAX_PARAMETERS: Final = 256
-"""Parameters of one type, inherited ones included; no class knows more than 41."""
+"""Limit of parameters of one type, inherited ones included; no class has more than 41."""
 
 
 @attrs.frozen
 class SpriteSet:
-    """What a SpriteSet says.
+    """A parsed SpriteSet.
 
     Attributes:
-        types: by type id.
-        names: who they are.
-        order: the leaf types in draw order.
-        limits: by type id, how many of this resource a sprite can hold.
+        types: by type number.
+        names: of the types.
+        order: leaf types in draw order.
+        limits: by type, how many of this resource a sprite can hold.
     """
 
     types: Sequence[SpriteType]
@@ -43,16 +43,16 @@ class SpriteSet:
 
 @attrs.define(eq=False)
 class _Node:
-    """One definition: a line, what it has inherited, and what it passes on.
+    """One definition: a line, with inherited values and those that it passes on.
 
-    A name that is defined again has several. The last one makes its type; the parents of the earlier ones
-    still count it among theirs.
+    A name that is defined again has several. The last one makes the type; the parents of earlier ones still
+    count it among their subtypes.
     """
 
     id: int
     name: str
     kind: str | None
-    handed_down: Word | None
+    inherited_class: Word | None
     given: dict[str, Word]
     path: tuple[int, ...]
     line: Line
@@ -62,30 +62,34 @@ class _Node:
 
 
 def read_sprite_set(block: Line | None, notices: Notices) -> SpriteSet:
-    """Read the lines below `SpriteSet`.
+    """Parse the lines below `SpriteSet`.
+
+    Args:
+        block: the line `SpriteSet`.
+        notices: receives mistakes that the original ignores.
 
     Raises:
-        GameError: an unknown class, an undefined sprite, too many of something.
+        GameError: an unknown class, an undefined sprite, or a limit is exceeded.
     """
-    reading = _Reading(notices)
+    parser = _SpriteSetParser(notices)
     if block is not None:
-        reading.read(block.below, None)
-    names = reading.finish()
-    types = [reading.type(type_id, names) for type_id in range(len(names.ids))]
+        parser.read(block.below, None)
+    names = parser.finish()
+    types = [parser.type(type_id, names) for type_id in range(len(names.ids))]
     limits = tuple(_limit(sprite_type) for sprite_type in types)
-    order = [type_id for type_id in reading.order if type_id != AVATAR]
+    order = [type_id for type_id in parser.order if type_id != AVATAR]
     return SpriteSet(types, names, (*order, AVATAR), limits)
 
 
 def _limit(sprite_type: SpriteType) -> int:
-    """Only the class `Resource` itself limits; what is derived from it cannot be held at all."""
+    """Return the limit of a resource; as in the original, types of derived classes cannot be held."""
     limit = sprite_type.parameters["limit"] if sprite_type.kind == "Resource" else 0
     assert isinstance(limit, int)
     return limit
 
 
-class _Reading:
-    """The lines of one SpriteSet, as they are met."""
+class _SpriteSetParser:
+    """Parses the lines of one SpriteSet."""
 
     def __init__(self, notices: Notices) -> None:
         self._ids = {"wall": WALL, "avatar": AVATAR}
@@ -94,11 +98,16 @@ class _Reading:
         self._notices = notices
 
     def read(self, lines: Sequence[Line], above: _Node | None) -> list[_Node]:
-        """Siblings, depth first; returns them with their subtypes complete."""
+        """Parse siblings, depth first; return them with their subtypes complete.
+
+        Args:
+            lines: siblings.
+            above: their parent.
+        """
         nodes = []
         for line in lines:
             if not any(word.text == ">" for word in line.words[1:]):
-                left = "; the lines beside it that follow are left out, too" if line is not lines[-1] else ""
+                left = "; the following lines beside it are ignored, too" if line is not lines[-1] else ""
                 text = f"no '>' after {line.first.text!r}{left}"
                 self._notices.add(line.place, text, logged=False)
                 break
@@ -124,13 +133,13 @@ class _Reading:
             raise GameError(word.place, f"more than {MAX_PARAMETERS} parameters, inherited ones included")
         path = (*(above.path if above else ()), type_id)
         written = self._written_class(line)
-        handed = above.handed_down if above else None
+        inherited = above.inherited_class if above else None
         singleton = own.get("singleton")
         node = _Node(
             id=type_id,
             name=word.text,
-            kind=self._kind(written, handed),
-            handed_down=written or handed,
+            kind=self._kind(written, inherited),
+            inherited_class=written or inherited,
             given=given,
             path=path,
             line=line,
@@ -142,7 +151,7 @@ class _Reading:
         return node
 
     def _written_class(self, line: Line) -> Word | None:
-        """The last word of the line that stands alone."""
+        """Return the last word of the line that is not a parameter."""
         bare = [word for word in line.words[1:] if word.text != ">" and not word.is_parameter]
         for word in bare[:-1]:
             self._notices.add(
@@ -150,29 +159,31 @@ class _Reading:
             )
         return bare[-1] if bare else None
 
-    def _kind(self, written: Word | None, handed: Word | None) -> str | None:
-        """The class that counts: the one handed down before the one written."""
-        counts = handed or written
+    def _kind(self, written: Word | None, inherited: Word | None) -> str | None:
+        """Return the effective class: an inherited one before the one on the line."""
+        counts = inherited or written
         if counts is None:
             return None
         if counts.text not in SPRITE_CLASSES:
             raise GameError.unknown(counts.place, "sprite class", counts.text, SPRITE_CLASSES)
         if written is not None and written.text != counts.text:
-            text = (
-                f"this is a {counts.text}, as its parent says; {written.text!r} counts for what stands below"
-            )
+            text = f"its class is {counts.text}, as inherited; {written.text!r} counts for the lines below"
             self._notices.add(written.place, text, logged=False)
         return counts.text
 
     def finish(self) -> Names:
-        """Who the sprites are, when all lines have been read."""
+        """Return the names of all types; only after the last line."""
         return Names(self._ids, {type_id for type_id, node in self._nodes.items() if node.kind is None})
 
     def type(self, type_id: int, names: Names) -> SpriteType:
-        """The type that the last definition of a name makes.
+        """Return the type that the last definition of a name makes.
+
+        Args:
+            type_id: type number.
+            names: of all types.
 
         Raises:
-            GameError: one of its parameters names an undefined sprite, or a number that no rule means.
+            GameError: a parameter names an undefined sprite, or is a number out of range.
         """
         node = self._nodes.get(type_id)
         if node is None:
@@ -182,13 +193,13 @@ class _Reading:
             unknown: list[str] = []
         else:
             sprite_class = SPRITE_CLASSES[node.kind]
-            values = _settled(
+            values = _normalized(
                 read_parameters(sprite_class.parameters, node.given, names, self._notices), node
             )
             unknown = [word.text for key, word in node.given.items() if key not in sprite_class.parameters]
             if node.is_leaf:
-                demand(node.line.first, sprite_class.parameters, node.given, values)
-                self._tell_unknown(node, sprite_class)
+                require(node.line.first, sprite_class.parameters, node.given, values)
+                self._report_unknown(node, sprite_class)
         return SpriteType(
             id=type_id,
             name=node.name,
@@ -201,14 +212,14 @@ class _Reading:
             unknown=tuple(unknown),
         )
 
-    def _tell_unknown(self, node: _Node, sprite_class: SpriteClass) -> None:
+    def _report_unknown(self, node: _Node, sprite_class: SpriteClass) -> None:
         for key, word in node.given.items():
             if key not in sprite_class.parameters:
                 self._notices.add(word.place, f"{sprite_class.name} has no parameter {key!r}", logged=False)
 
 
-def _settled(values: dict[str, Value], node: _Node) -> dict[str, Value]:
-    """What a sprite makes of its parameters once it has them all."""
+def _normalized(values: dict[str, Value], node: _Node) -> dict[str, Value]:
+    """Return the parameters of a sprite with dependent ones adjusted."""
     for key in ("wMult", "hMult"):
         size = values[key]
         assert isinstance(size, float)

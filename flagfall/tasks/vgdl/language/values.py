@@ -1,17 +1,17 @@
-"""A parameter's text to its value, as the original converts.
+"""Conversion of parameter texts to values, as in the original.
 
-What a text is does not depend on what is wanted. In this order it is: a constant's name (a direction, a
-colour, `GRID`, `CONT`), an integer of 32 bits, a floating number (neither for the two scores, which stay
-text), `true` or `false` in any case (not for `win`, `hidden`, `invisible`), a text. Only then it is seen
-whether the parameter takes that: a value of another kind is left out and the default stays (`limit=1.5`,
-`stype=3`, `singleton=1`). Integers do for floating numbers. The caller tells what was left out.
+The kind of a text does not depend on the parameter. In this order it is: the name of a constant (a direction,
+a colour, `GRID`, `CONT`), a 32-bit integer, a floating-point number (neither for the two scores, which stay
+text), `true` or `false` in any case (not for `win`, `hidden`, `invisible`), a text. A value of another kind
+than the parameter's is ignored, and the default stays (`limit=1.5`, `stype=3`, `singleton=1`); integers are
+valid floating-point numbers. The caller reports ignored values.
 
-Numbers that are infinite, no numbers, or beyond 32 bits are refused: no rule means them.
+Infinite numbers, NaN and numbers beyond 32 bits are rejected: no rule can use them.
 """
 
 from __future__ import annotations
 
-__all__ = ["COLOURS", "DIRECTIONS", "NO_SCORE", "Kind", "fit", "integer"]
+__all__ = ["COLOURS", "DIRECTIONS", "NO_SCORE", "NO_SCORE_MESSAGE", "ValueKind", "fit", "integer"]
 
 import enum
 import math
@@ -22,8 +22,8 @@ from typing import Final
 from flagfall.tasks.vgdl.definition import Value
 
 
-class Kind(enum.Enum):
-    """What a parameter takes; the value says it in words."""
+class ValueKind(enum.Enum):
+    """Kind of a parameter's value, with its description for messages."""
 
     INT = "an integer"
     FLOAT = "a number"
@@ -52,7 +52,7 @@ DIRECTIONS: Final[Mapping[str, Direction]] = {
     **_BASE,
     **{f"D{name}": way for name, way in _BASE.items()},
 }
-"""Direction names; y goes down."""
+"""Directions by name; y points down."""
 
 COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
     "GREEN": (0, 200, 0),
@@ -76,16 +76,19 @@ COLOURS: Final[Mapping[str, tuple[int, int, int]]] = {
     "DARKGRAY": (30, 30, 30),
     "DARKBLUE": (20, 20, 100),
 }
-"""Colour names, red, green, blue from 0 to 255. The original's `RANDOM` is none here: it says nothing."""
+"""Colours by name: red, green, blue from 0 to 255. The original's `RANDOM` names no fixed colour."""
 
 NO_SCORE: Final = 1 << 40
-"""What a score is read as that is no integer: it adds nothing, and each time the original logs a message."""
+"""Value of a score that is not an integer: it adds nothing, and the original logs a message each time."""
 
-_CONSTANTS: Final[Mapping[str, tuple[Kind, Value]]] = {
-    **{name: (Kind.DIRECTION, way) for name, way in DIRECTIONS.items()},
-    **{name: (Kind.COLOUR, rgb) for name, rgb in COLOURS.items()},
-    "GRID": (Kind.INT, 0),
-    "CONT": (Kind.INT, 1),
+NO_SCORE_MESSAGE: Final = "a scoreChange is not an integer"
+"""The message."""
+
+_CONSTANTS: Final[Mapping[str, tuple[ValueKind, Value]]] = {
+    **{name: (ValueKind.DIRECTION, way) for name, way in DIRECTIONS.items()},
+    **{name: (ValueKind.COLOUR, rgb) for name, rgb in COLOURS.items()},
+    "GRID": (ValueKind.INT, 0),
+    "CONT": (ValueKind.INT, 1),
 }
 _SCORES: Final = {"scorechange", "scorechangeifkilled"}
 _TEXTS: Final = {"win", "hidden", "invisible"}
@@ -93,68 +96,77 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _FLOAT: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
 _INT_LIMIT: Final = 2**31
 
-_TAKES: Final[Mapping[Kind, frozenset[Kind]]] = {
-    Kind.INT: frozenset({Kind.INT}),
-    Kind.FLOAT: frozenset({Kind.INT, Kind.FLOAT}),
-    Kind.BOOL: frozenset({Kind.BOOL}),
-    Kind.DIRECTION: frozenset({Kind.DIRECTION}),
-    Kind.COLOUR: frozenset({Kind.COLOUR}),
+_TAKES: Final[Mapping[ValueKind, frozenset[ValueKind]]] = {
+    ValueKind.INT: frozenset({ValueKind.INT}),
+    ValueKind.FLOAT: frozenset({ValueKind.INT, ValueKind.FLOAT}),
+    ValueKind.BOOL: frozenset({ValueKind.BOOL}),
+    ValueKind.DIRECTION: frozenset({ValueKind.DIRECTION}),
+    ValueKind.COLOUR: frozenset({ValueKind.COLOUR}),
 }
-_TEXT_ONLY: Final = frozenset({Kind.TEXT})
+_TEXT_ONLY: Final = frozenset({ValueKind.TEXT})
 
 
 def integer(text: str) -> int | None:
-    """The integer of 32 bits that a text writes, or `None`."""
+    """Return the 32-bit integer that a text represents; `None` if it represents none.
+
+    Args:
+        text: as written.
+    """
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
     return number if -_INT_LIMIT <= number < _INT_LIMIT else None
 
 
-def _literal(key: str, text: str) -> tuple[Kind, Value]:
-    """What a text is, whatever is wanted.
+def _literal(key: str, text: str) -> tuple[ValueKind, Value]:
+    """Return kind and value of a text.
 
     Raises:
-        ValueError: a number that nothing means.
+        ValueError: a number out of range.
     """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if key.lower() in _SCORES:
-        return Kind.TEXT, text
+        return ValueKind.TEXT, text
     whole = integer(text)
     if whole is not None:
-        return Kind.INT, whole
+        return ValueKind.INT, whole
     if _FLOAT.fullmatch(text):
         number = float(text.rstrip("fFdD").replace("Infinity", "inf"))
         if not math.isfinite(number) or abs(number) > _INT_LIMIT:
-            raise ValueError(f"{text!r} is too large a number, or none")
-        return Kind.FLOAT, number
+            raise ValueError(f"{text!r} is out of range")
+        return ValueKind.FLOAT, number
     if text.lower() in {"true", "false"} and key.lower() not in _TEXTS:
-        return Kind.BOOL, text.lower() == "true"
-    return Kind.TEXT, text
+        return ValueKind.BOOL, text.lower() == "true"
+    return ValueKind.TEXT, text
 
 
-def fit(kind: Kind, key: str, text: str) -> Value:
-    """The value that a parameter gets, or `None` where the text does not fit and its default stays.
+def fit(kind: ValueKind, key: str, text: str) -> Value:
+    """Return the value of a parameter; `None` if the text does not fit, so that the default stays.
 
-    Sprite names stay text here: the caller knows who they are. A comma list for several players counts by
-    its first entry.
+    Names of sprites stay text; the caller resolves them. Of a list for several players, the first entry
+    counts.
+
+    Args:
+        kind: of the parameter.
+        key: its name.
+        text: as written.
 
     Raises:
-        ValueError: a number that no rule means.
+        ValueError: a number out of range.
     """
     found, value = _literal(key, text)
     if found not in _TAKES.get(kind, _TEXT_ONLY):
         return None
-    if kind is Kind.FLOAT:
+    if kind is ValueKind.FLOAT:
         assert isinstance(value, int | float)
         return float(value)
-    if kind is Kind.FLAG:
+    if kind is ValueKind.FLAG:
         return text.partition(",")[0].lower() == "true"
-    if kind is Kind.SCORE:
+    if kind is ValueKind.SCORE:
         number = integer(text.partition(",")[0])
         return NO_SCORE if number is None else number
-    if kind is Kind.COUNTS:
+    if kind is ValueKind.COUNTS:
         counts = tuple(integer(part) for part in text.split(","))
         return None if None in counts else tuple(count for count in counts if count is not None)
     return value

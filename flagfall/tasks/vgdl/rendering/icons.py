@@ -1,14 +1,10 @@
-"""The drawings of the tile set. Each takes a pen and the colour of the thing.
-
-`ICONS` says which words in a sprite's name call for which drawing, and which colour it has where the game
-gives none. `ROLES` says the same for a sprite whose name tells nothing, by its class.
-"""
+"""Drawings of the tile set: functions of a pen and a colour. `icon_words` assigns them to sprite types."""
 
 from __future__ import annotations
 
-__all__ = ["CREATURES", "ICONS", "ROLES", "TURNING", "Icon"]
+__all__ = ["Icon"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from flagfall.tasks.vgdl.rendering.sdf_pen import Colour, Pen, darker, lighter, mixed
@@ -29,11 +25,11 @@ def _eyes(pen: Pen, x: float, y: float, gap: float, size: float) -> None:
         pen.disc(x + side * gap + size * 0.4 * look_x, y + size * 0.4 * look_y, size * 0.55, _INK)
 
 
-# Who moves by itself.
+# Creatures and vehicles.
 
 
 def person(pen: Pen, colour: Colour) -> None:
-    """The avatar, and other people."""
+    """Draw a person, such as the avatar."""
     pen.box(0, 0.52, 0.5, 0.42, darker(colour), corner=0.2)
     pen.box(0, 0.48, 0.44, 0.36, colour, corner=0.18)
     pen.disc(0, -0.32, 0.52, darker(_SKIN, 0.45))
@@ -48,7 +44,7 @@ def person(pen: Pen, colour: Colour) -> None:
 
 
 def creature(pen: Pen, colour: Colour) -> None:
-    """Somebody with legs and eyes."""
+    """Draw a creature with legs and eyes."""
     for side in (-1, 0, 1):
         pen.box(side * 0.42, 0.6, 0.13, 0.26, darker(colour), corner=0.1)
     pen.oval(0, 0.05, 0.78, 0.64, darker(colour))
@@ -57,7 +53,7 @@ def creature(pen: Pen, colour: Colour) -> None:
 
 
 def ghost(pen: Pen, colour: Colour) -> None:
-    """A sheet with eyes."""
+    """Draw a ghost: a sheet with eyes."""
     pen.disc(0, -0.15, 0.68, colour)
     pen.box(0, 0.25, 0.68, 0.4, colour)
     for x in (-0.46, 0.0, 0.46):
@@ -66,7 +62,7 @@ def ghost(pen: Pen, colour: Colour) -> None:
 
 
 def flyer(pen: Pen, colour: Colour) -> None:
-    """Wings to both sides."""
+    """Draw a creature with wings on both sides."""
     for side in (-1, 1):
         pen.oval(side * 0.55, -0.18, 0.4, 0.42, darker(colour, 0.2))
         pen.oval(side * 0.48, 0.3, 0.3, 0.3, lighter(colour, 0.2))
@@ -75,7 +71,7 @@ def flyer(pen: Pen, colour: Colour) -> None:
 
 
 def crawler(pen: Pen, colour: Colour) -> None:
-    """Eight legs."""
+    """Draw a creature with eight legs."""
     for y in (-0.5, -0.16, 0.16, 0.5):
         pen.line((-0.85, y * 1.5), (0.0, y * 0.4), 0.14, darker(colour))
         pen.line((0.85, y * 1.5), (0.0, y * 0.4), 0.14, darker(colour))
@@ -85,7 +81,7 @@ def crawler(pen: Pen, colour: Colour) -> None:
 
 
 def fish(pen: Pen, colour: Colour) -> None:
-    """Swims to the right."""
+    """Draw a fish that swims to the right."""
     pen.polygon([(-0.95, -0.5), (-0.35, 0.0), (-0.95, 0.5)], darker(colour, 0.2))
     pen.oval(0.1, 0, 0.7, 0.46, colour)
     pen.disc(0.45, -0.1, 0.14, _WHITE)
@@ -93,7 +89,7 @@ def fish(pen: Pen, colour: Colour) -> None:
 
 
 def ship(pen: Pen, colour: Colour) -> None:
-    """A spaceship from above."""
+    """Draw a spaceship from above."""
     pen.polygon([(-0.75, -0.85), (0.2, -0.2), (0.2, 0.2), (-0.75, 0.85)], darker(colour))
     pen.polygon([(-0.6, -0.3), (0.3, -0.3), (0.95, 0.0), (0.3, 0.3), (-0.6, 0.3)], colour)
     pen.disc(0.2, 0, 0.17, (90, 190, 240))
@@ -101,7 +97,7 @@ def ship(pen: Pen, colour: Colour) -> None:
 
 
 def vehicle(pen: Pen, colour: Colour) -> None:
-    """A car from above."""
+    """Draw a car from above."""
     for x in (-0.5, 0.5):
         pen.box(x, 0, 0.2, 0.62, _INK, corner=0.06)
     pen.box(0, 0, 0.92, 0.5, darker(colour, 0.2), corner=0.2)
@@ -110,11 +106,11 @@ def vehicle(pen: Pen, colour: Colour) -> None:
     pen.box(0.26, 0, 0.12, 0.32, (150, 205, 235), corner=0.05)
 
 
-# What flies, and what strikes.
+# Projectiles and weapons.
 
 
 def dart(pen: Pen, colour: Colour) -> None:
-    """A missile."""
+    """Draw a missile."""
     pen.box(-0.15, 0, 0.55, 0.2, darker(colour), corner=0.1)
     pen.box(-0.15, -0.04, 0.5, 0.12, lighter(colour, 0.1), corner=0.08)
     pen.polygon([(0.3, -0.42), (0.95, 0.0), (0.3, 0.42)], colour)
@@ -122,21 +118,21 @@ def dart(pen: Pen, colour: Colour) -> None:
 
 
 def shot(pen: Pen, colour: Colour) -> None:
-    """A glowing ball."""
+    """Draw a glowing ball."""
     pen.disc(0, 0, 0.62, colour, 0.35)
     pen.disc(0, 0, 0.42, colour)
     pen.disc(-0.08, -0.08, 0.2, lighter(colour, 0.75))
 
 
 def beam(pen: Pen, colour: Colour) -> None:
-    """Light along its way."""
+    """Draw a beam of light."""
     pen.box(0, 0, 1, 0.34, mixed(colour, _INK, 0.35), corner=0.2)
     pen.box(0, 0, 1, 0.2, colour, corner=0.15)
     pen.box(0, 0, 1, 0.07, lighter(colour, 0.8), corner=0.05)
 
 
 def blade(pen: Pen, colour: Colour) -> None:
-    """A sword."""
+    """Draw a sword."""
     del colour
     pen.polygon([(-0.3, -0.15), (0.65, -0.15), (0.95, 0.0), (0.65, 0.15), (-0.3, 0.15)], _STEEL)
     pen.line((-0.3, 0.0), (0.8, 0.0), 0.06, darker(_STEEL))
@@ -145,14 +141,14 @@ def blade(pen: Pen, colour: Colour) -> None:
 
 
 def spark(pen: Pen, colour: Colour) -> None:
-    """A short-lived burst."""
+    """Draw a burst of sparks."""
     for dx, dy, reach in ((1, 0, 0.9), (0, 1, 0.9), (0.7, 0.7, 0.8), (0.7, -0.7, 0.8)):
         pen.line((-dx * reach, -dy * reach), (dx * reach, dy * reach), 0.16, colour)
     pen.disc(0, 0, 0.36, lighter(colour, 0.7))
 
 
 def fire(pen: Pen, colour: Colour) -> None:
-    """A flame."""
+    """Draw a flame."""
     pen.disc(0, 0.28, 0.6, darker(colour, 0.15))
     pen.polygon([(-0.05, -0.95), (0.58, 0.2), (-0.58, 0.2)], darker(colour, 0.15))
     pen.polygon([(0.5, -0.5), (0.6, 0.3), (0.1, 0.1)], darker(colour, 0.15))
@@ -161,7 +157,7 @@ def fire(pen: Pen, colour: Colour) -> None:
 
 
 def bomb(pen: Pen, colour: Colour) -> None:
-    """A ball with a fuse."""
+    """Draw a bomb with a fuse."""
     body = mixed(colour, _INK, 0.65)
     pen.disc(-0.05, 0.15, 0.68, body)
     pen.disc(-0.28, -0.08, 0.16, lighter(body, 0.45))
@@ -169,11 +165,11 @@ def bomb(pen: Pen, colour: Colour) -> None:
     pen.disc(0.66, -0.78, 0.18, (255, 190, 60))
 
 
-# What lies about.
+# Objects.
 
 
 def gem(pen: Pen, colour: Colour) -> None:
-    """A cut stone."""
+    """Draw a cut gem."""
     pen.polygon([(-0.45, -0.65), (0.45, -0.65), (0.88, -0.15), (0.0, 0.85), (-0.88, -0.15)], darker(colour))
     pen.polygon([(-0.38, -0.52), (0.38, -0.52), (0.68, -0.15), (0.0, 0.66), (-0.68, -0.15)], colour)
     pen.polygon([(-0.38, -0.52), (0.1, -0.52), (-0.15, -0.12), (-0.66, -0.15)], lighter(colour, 0.5))
@@ -181,7 +177,7 @@ def gem(pen: Pen, colour: Colour) -> None:
 
 
 def coin(pen: Pen, colour: Colour) -> None:
-    """Money, and other round riches."""
+    """Draw a coin."""
     pen.disc(0, 0, 0.72, darker(colour))
     pen.disc(0, 0, 0.62, colour)
     pen.ring(0, 0, 0.44, 0.1, darker(colour, 0.25))
@@ -189,7 +185,7 @@ def coin(pen: Pen, colour: Colour) -> None:
 
 
 def key(pen: Pen, colour: Colour) -> None:
-    """Opens something."""
+    """Draw a key."""
     edge = darker(colour, 0.5)
     pen.ring(-0.42, 0, 0.3, 0.34, edge)
     pen.line((-0.1, 0), (0.82, 0), 0.34, edge)
@@ -200,7 +196,7 @@ def key(pen: Pen, colour: Colour) -> None:
 
 
 def heart(pen: Pen, colour: Colour) -> None:
-    """Health."""
+    """Draw a heart."""
     for side in (-1, 1):
         pen.disc(side * 0.34, -0.25, 0.42, colour)
     pen.polygon([(-0.72, -0.08), (0.72, -0.08), (0.0, 0.82)], colour)
@@ -208,7 +204,7 @@ def heart(pen: Pen, colour: Colour) -> None:
 
 
 def flask(pen: Pen, colour: Colour) -> None:
-    """A potion."""
+    """Draw a flask with a potion."""
     pen.box(0, -0.55, 0.17, 0.34, _STEEL, corner=0.05)
     pen.disc(0, 0.24, 0.6, _STEEL)
     pen.disc(0, 0.28, 0.48, colour)
@@ -216,7 +212,7 @@ def flask(pen: Pen, colour: Colour) -> None:
 
 
 def fruit(pen: Pen, colour: Colour) -> None:
-    """Something to eat."""
+    """Draw a fruit."""
     pen.disc(0, 0.15, 0.62, darker(colour, 0.2))
     pen.disc(0, 0.12, 0.54, colour)
     pen.disc(-0.2, -0.08, 0.14, lighter(colour, 0.6))
@@ -225,14 +221,14 @@ def fruit(pen: Pen, colour: Colour) -> None:
 
 
 def token(pen: Pen, colour: Colour) -> None:
-    """A resource of no special kind."""
+    """Draw a generic resource."""
     pen.polygon([(0.0, -0.75), (0.75, 0.0), (0.0, 0.75), (-0.75, 0.0)], darker(colour))
     pen.polygon([(0.0, -0.58), (0.58, 0.0), (0.0, 0.58), (-0.58, 0.0)], colour)
     pen.disc(-0.12, -0.15, 0.14, lighter(colour, 0.6))
 
 
 def crate(pen: Pen, colour: Colour) -> None:
-    """A box to push."""
+    """Draw a box."""
     pen.box(0, 0, 0.9, 0.9, darker(colour, 0.45), corner=0.1)
     pen.box(0, 0, 0.78, 0.78, colour, corner=0.06)
     pen.line((-0.6, -0.6), (0.6, 0.6), 0.2, darker(colour, 0.25))
@@ -242,7 +238,7 @@ def crate(pen: Pen, colour: Colour) -> None:
 
 
 def boulder(pen: Pen, colour: Colour) -> None:
-    """A round stone."""
+    """Draw a round stone."""
     pen.disc(0, 0.04, 0.84, darker(colour, 0.45))
     pen.disc(-0.03, 0, 0.74, colour)
     pen.disc(-0.25, -0.28, 0.26, lighter(colour, 0.35))
@@ -250,7 +246,7 @@ def boulder(pen: Pen, colour: Colour) -> None:
 
 
 def barrel(pen: Pen, colour: Colour) -> None:
-    """Staves and hoops."""
+    """Draw a barrel with staves and hoops."""
     pen.box(0, 0, 0.6, 0.85, colour, corner=0.28)
     for y in (-0.45, 0.45):
         pen.box(0, y, 0.62, 0.1, darker(colour, 0.5))
@@ -258,11 +254,11 @@ def barrel(pen: Pen, colour: Colour) -> None:
         pen.line((x, -0.75), (x, 0.75), 0.05, darker(colour, 0.25))
 
 
-# What stands.
+# Terrain and buildings.
 
 
 def bricks(pen: Pen, colour: Colour) -> None:
-    """A wall."""
+    """Draw a brick wall."""
     pen.fill(darker(colour, 0.45))
     for row, y in enumerate((-0.68, 0.0, 0.68)):
         shift = -0.5 if row % 2 else 0.0
@@ -272,14 +268,14 @@ def bricks(pen: Pen, colour: Colour) -> None:
 
 
 def slab(pen: Pen, colour: Colour) -> None:
-    """A thing that stands there, of no special kind."""
+    """Draw a generic immovable object."""
     pen.box(0, 0, 0.94, 0.94, darker(colour), corner=0.14)
     pen.box(0, -0.04, 0.82, 0.8, colour, corner=0.1)
     pen.box(0, -0.62, 0.66, 0.09, lighter(colour, 0.3), corner=0.06)
 
 
 def ground(pen: Pen, colour: Colour) -> None:
-    """A floor: hardly to be seen."""
+    """Draw a floor, barely visible."""
     pen.fill(colour)
     pen.box(0, 0, 0.94, 0.94, lighter(colour, 0.05))
     for x, y in ((-0.45, -0.3), (0.4, 0.35), (0.1, -0.6)):
@@ -287,7 +283,7 @@ def ground(pen: Pen, colour: Colour) -> None:
 
 
 def grass(pen: Pen, colour: Colour) -> None:
-    """A meadow."""
+    """Draw a meadow."""
     pen.fill(colour)
     for x, y in ((-0.5, -0.4), (0.35, -0.1), (-0.15, 0.55), (0.65, 0.65)):
         pen.line((x, y), (x - 0.1, y - 0.28), 0.1, lighter(colour, 0.22))
@@ -295,7 +291,7 @@ def grass(pen: Pen, colour: Colour) -> None:
 
 
 def water(pen: Pen, colour: Colour) -> None:
-    """Waves."""
+    """Draw waves."""
     pen.fill(colour)
     for x, y in ((-0.45, -0.55), (0.45, -0.1), (-0.35, 0.45)):
         pen.line((x - 0.35, y), (x, y + 0.12), 0.1, lighter(colour, 0.4))
@@ -303,13 +299,13 @@ def water(pen: Pen, colour: Colour) -> None:
 
 
 def road(pen: Pen, colour: Colour) -> None:
-    """Tar with a dash of paint."""
+    """Draw a road with a line of paint."""
     pen.fill(colour)
     pen.box(0, 0, 0.45, 0.06, lighter(colour, 0.45))
 
 
 def soil(pen: Pen, colour: Colour) -> None:
-    """Earth to dig in."""
+    """Draw loose earth."""
     pen.fill(colour)
     for x, y, size in ((-0.5, -0.5, 0.16), (0.4, -0.3, 0.12), (-0.2, 0.3, 0.14), (0.6, 0.6, 0.17)):
         pen.disc(x, y, size, darker(colour, 0.25))
@@ -317,7 +313,7 @@ def soil(pen: Pen, colour: Colour) -> None:
 
 
 def tree(pen: Pen, colour: Colour) -> None:
-    """A trunk and a crown."""
+    """Draw a tree with a trunk and a crown."""
     pen.box(0, 0.6, 0.16, 0.38, _WOOD, corner=0.06)
     pen.disc(0, -0.15, 0.68, darker(colour, 0.35))
     pen.disc(-0.06, -0.22, 0.56, colour)
@@ -325,7 +321,7 @@ def tree(pen: Pen, colour: Colour) -> None:
 
 
 def door(pen: Pen, colour: Colour) -> None:
-    """A way out."""
+    """Draw a door."""
     frame = darker(colour, 0.55)
     pen.disc(0, -0.25, 0.72, frame)
     pen.box(0, 0.36, 0.72, 0.62, frame)
@@ -336,7 +332,7 @@ def door(pen: Pen, colour: Colour) -> None:
 
 
 def portal(pen: Pen, colour: Colour) -> None:
-    """A way to elsewhere."""
+    """Draw a portal."""
     pen.disc(0, 0, 0.88, darker(colour, 0.6))
     pen.ring(0, 0, 0.72, 0.2, colour)
     pen.ring(0.04, 0.04, 0.4, 0.16, lighter(colour, 0.35))
@@ -344,100 +340,36 @@ def portal(pen: Pen, colour: Colour) -> None:
 
 
 def hole(pen: Pen, colour: Colour) -> None:
-    """A pit."""
+    """Draw a pit."""
     pen.disc(0, 0, 0.86, lighter(colour, 0.25))
     pen.disc(0, 0.03, 0.74, darker(colour, 0.45))
     pen.disc(0, 0.14, 0.56, darker(colour, 0.75))
 
 
 def flag(pen: Pen, colour: Colour) -> None:
-    """A goal."""
+    """Draw a flag."""
     pen.line((-0.5, -0.8), (-0.5, 0.85), 0.16, _STEEL)
     pen.polygon([(-0.42, -0.78), (0.8, -0.38), (-0.42, 0.05)], colour)
     pen.box(-0.5, 0.85, 0.3, 0.1, darker(_STEEL), corner=0.06)
 
 
 def spikes(pen: Pen, colour: Colour) -> None:
-    """Points upwards."""
+    """Draw spikes that point upwards."""
     for x in (-0.6, 0.0, 0.6):
         pen.polygon([(x, -0.7), (x + 0.32, 0.8), (x - 0.32, 0.8)], colour)
         pen.polygon([(x, -0.7), (x + 0.32, 0.8), (x + 0.05, 0.8)], darker(colour))
 
 
 def nest(pen: Pen, colour: Colour) -> None:
-    """Where things come from."""
+    """Draw a nest."""
     pen.box(0, 0, 0.86, 0.86, darker(colour, 0.55), corner=0.3)
     pen.ring(0, 0, 0.5, 0.2, colour)
     pen.disc(0, 0, 0.18, lighter(colour, 0.4))
 
 
 def log(pen: Pen, colour: Colour) -> None:
-    """A floating trunk."""
+    """Draw a floating log."""
     pen.box(0, 0, 1, 0.62, darker(colour, 0.3), corner=0.1)
     pen.box(0, -0.1, 1, 0.42, colour, corner=0.1)
     for x, y in ((-0.5, -0.2), (0.3, 0.1)):
         pen.line((x - 0.25, y), (x + 0.25, y), 0.08, darker(colour, 0.3))
-
-
-_GREY: Final[Colour] = (134, 140, 154)
-_GOLD: Final[Colour] = (245, 200, 60)
-_RED: Final[Colour] = (222, 70, 62)
-
-ICONS: Final[tuple[tuple[str, Icon, Colour], ...]] = (
-    ("wall fence barrier border brick jail stone_wall", bricks, _GREY),
-    ("tree forest bush cactus plant", tree, (74, 150, 72)),
-    ("water sea river lake ocean", water, (52, 104, 176)),
-    ("grass meadow field", grass, (66, 118, 62)),
-    ("highway street road rail track", road, (66, 68, 76)),
-    ("floor background back tile space sky city sand path carpet", ground, (46, 48, 60)),
-    ("dirt soil mud earth", soil, (122, 86, 54)),
-    ("ghost spirit phantom", ghost, (235, 235, 245)),
-    ("bat bird butterfly bee fly wasp moth angel crow", flyer, (228, 140, 190)),
-    ("spider scorpion crab ant bug beetle tarantula", crawler, (190, 88, 70)),
-    ("fish shark whale piranha submarine", fish, (90, 160, 210)),
-    ("car truck tank bus trolley vehicle tractor racer", vehicle, _RED),
-    ("spaceship ship rocket plane helicopter satellite", ship, (180, 190, 210)),
-    ("sword slash knife axe pickaxe blade spear", blade, _STEEL),
-    ("laser beam ray", beam, (110, 240, 120)),
-    ("arrow missile dart torpedo sam", dart, (240, 150, 60)),
-    ("bullet shot ball orb pellet snowball", shot, (250, 215, 110)),
-    ("fire flame lava burn explosion", fire, (238, 100, 40)),
-    ("bomb mine grenade tnt", bomb, (70, 70, 84)),
-    ("diamond gem jewel crystal ruby emerald", gem, (92, 208, 240)),
-    ("gold coin money treasure goldsack cash", coin, _GOLD),
-    ("key", key, _GOLD),
-    ("heart health life medkit", heart, (226, 60, 84)),
-    ("potion flask vial", flask, (170, 90, 210)),
-    ("apple fruit food cherries cherry cheese mushroom cake egg carrot", fruit, _RED),
-    ("box crate block chest", crate, (196, 144, 86)),
-    ("boulder rock mineral stone asteroid meteor planet", boulder, (150, 144, 138)),
-    ("barrel", barrel, (176, 116, 66)),
-    ("log trunk", log, _WOOD),
-    ("hole pit well whirlpool", hole, (56, 60, 96)),
-    ("spike spikes trap thorn", spikes, (190, 194, 204)),
-    ("portal teleport entry gate", portal, (96, 130, 240)),
-    ("door exit lock home house castle", door, (96, 176, 96)),
-    ("goal flag target win finish", flag, (96, 200, 110)),
-    ("spawn nest cave hell hive source", nest, (150, 110, 170)),
-    ("monster alien enemy zombie slime devil ogre wolf snake worm rat freak demon", creature, (150, 200, 90)),
-)
-"""Words, the drawing that each of them calls for, and its colour where the game gives none."""
-
-TURNING: Final = frozenset({beam, blade, crawler, dart, fish, log, ship, vehicle})
-"""Drawings of things that point where they go; all others stand upright whatever they look at."""
-
-CREATURES: Final[tuple[Colour, ...]] = (_RED, (150, 200, 90), (236, 160, 60), (170, 110, 214), (80, 180, 190))
-"""Colours for those who have none of their own, by type."""
-
-ROLES: Final[Mapping[str, Icon]] = {
-    "avatar": person,
-    "npc": creature,
-    "missile": dart,
-    "portal": door,
-    "resource": token,
-    "flicker": spark,
-    "producer": nest,
-    "static": slab,
-    "passive": crate,
-}
-"""The drawing of a sprite whose name tells nothing, by what its class is."""

@@ -1,7 +1,7 @@
-"""A pen that draws smooth shapes on a square of any size: filled where a signed distance is negative.
+"""A pen that draws smooth shapes on a rectangle of any size, filled where a signed distance is negative.
 
-Coordinates run from -1 to 1, x to the right and y down. A pen that turns draws what faces right facing
-another way; one that does not only knows where to look.
+Coordinates run from -1 to 1, x to the right and y down. A pen that turns draws a shape that faces right in
+another direction; one that does not turn only provides the direction.
 """
 
 from __future__ import annotations
@@ -19,31 +19,47 @@ Distances: TypeAlias = NDArray[np.float64]
 
 
 def mixed(one: Colour, other: Colour, share: float) -> Colour:
-    """Between two colours; `share` of the other."""
+    """Return a colour between two colours.
+
+    Args:
+        one: result for share 0.
+        other: result for share 1.
+        share: from 0 to 1.
+    """
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
 
 def darker(colour: Colour, share: float = 0.35) -> Colour:
-    """The colour, so far on the way to black."""
+    """Return a darker colour.
+
+    Args:
+        colour: to be darkened.
+        share: of black, from 0 to 1.
+    """
     return mixed(colour, (0, 0, 0), share)
 
 
 def lighter(colour: Colour, share: float = 0.35) -> Colour:
-    """The colour, so far on the way to white."""
+    """Return a lighter colour.
+
+    Args:
+        colour: to be lightened.
+        share: of white, from 0 to 1.
+    """
     return mixed(colour, (255, 255, 255), share)
 
 
 class Pen:
-    """A picture in the making.
+    """A picture that is being drawn.
 
     Args:
         width, height: in pixels.
-        facing: the unit vector of where the thing looks.
-        turns: "right" becomes `facing` in what is drawn.
+        facing: unit vector of the direction in which the thing looks.
+        turns: shapes are turned so that their right side points in this direction.
 
     Attributes:
-        looks: where the thing looks, in the pen's own coordinates.
+        looks: direction in which the thing looks, in the pen's coordinates.
     """
 
     def __init__(
@@ -55,7 +71,7 @@ class Pen:
         plane_x, plane_y = np.meshgrid(across, down)
         right_x, right_y = facing if turns else (1, 0)
         self._x: Distances = plane_x * right_x + plane_y * right_y
-        # Facing left is mirrored, not turned: nothing stands on its head.
+        # Facing left is mirrored, not turned, so that no shape is upside down.
         upright = -1 if right_x < 0 else 1
         self._y: Distances = (plane_y * right_x - plane_x * right_y) * upright
         self._sharpness = min(width, height) / 2
@@ -63,37 +79,80 @@ class Pen:
         self._cover = np.zeros((height, width))
 
     def picture(self) -> NDArray[np.uint8]:
-        """What was drawn: red, green, blue, opacity; `[height, width, 4]`."""
+        """Return the picture: red, green, blue, opacity; `[height, width, 4]`."""
         cover = self._cover[..., None]
         rgb = np.divide(self._rgb, cover, out=np.zeros_like(self._rgb), where=cover > 0)
         return np.concatenate([rgb, cover * 255], axis=2).round().astype(np.uint8)
 
     def fill(self, colour: Colour, strength: float = 1.0) -> None:
-        """The whole square."""
+        """Fill the whole rectangle.
+
+        Args:
+            colour: of the fill.
+            strength: opacity, from 0 to 1.
+        """
         self._lay(np.full_like(self._x, -np.inf), colour, strength)
 
     def disc(self, x: float, y: float, radius: float, colour: Colour, strength: float = 1.0) -> None:
-        """A filled circle."""
+        """Draw a filled circle.
+
+        Args:
+            x: of its centre.
+            y: of its centre.
+            radius: of the circle.
+            colour: of the fill.
+            strength: opacity, from 0 to 1.
+        """
         self._lay(np.hypot(self._x - x, self._y - y) - radius, colour, strength)
 
     def ring(self, x: float, y: float, radius: float, width: float, colour: Colour) -> None:
-        """A circle of a line so wide."""
+        """Draw a circle line.
+
+        Args:
+            x: of its centre.
+            y: of its centre.
+            radius: of the circle.
+            width: of the line.
+            colour: of the line.
+        """
         self._lay(np.abs(np.hypot(self._x - x, self._y - y) - radius) - width / 2, colour)
 
     def oval(self, x: float, y: float, wide: float, high: float, colour: Colour) -> None:
-        """A filled ellipse, from its middle so far to the right and down."""
+        """Draw a filled ellipse.
+
+        Args:
+            x: of its centre.
+            y: of its centre.
+            wide: its horizontal radius.
+            high: its vertical radius.
+            colour: of the fill.
+        """
         scaled = np.hypot((self._x - x) / wide, (self._y - y) / high)
         self._lay((scaled - 1) * min(wide, high), colour)
 
     def box(self, x: float, y: float, wide: float, high: float, colour: Colour, corner: float = 0.0) -> None:
-        """A filled rectangle, from its middle so far to the right and down, with round corners."""
+        """Draw a filled rectangle with round corners.
+
+        Args:
+            x: of its centre.
+            y: of its centre.
+            wide: half its width.
+            high: half its height.
+            colour: of the fill.
+            corner: radius of the corners.
+        """
         over_x = np.abs(self._x - x) - (wide - corner)
         over_y = np.abs(self._y - y) - (high - corner)
         outside = np.hypot(np.maximum(over_x, 0), np.maximum(over_y, 0))
         self._lay(outside + np.minimum(np.maximum(over_x, over_y), 0) - corner, colour)
 
     def polygon(self, points: Sequence[tuple[float, float]], colour: Colour) -> None:
-        """A filled convex shape; its corners go round clockwise, as seen."""
+        """Draw a filled convex polygon.
+
+        Args:
+            points: its corners, clockwise on the screen.
+            colour: of the fill.
+        """
         distance: Any = -np.inf
         for (x0, y0), (x1, y1) in zip(points, [*points[1:], points[0]], strict=True):
             length = np.hypot(x1 - x0, y1 - y0)
@@ -104,7 +163,14 @@ class Pen:
     def line(
         self, start: tuple[float, float], end: tuple[float, float], width: float, colour: Colour
     ) -> None:
-        """A straight line with round ends."""
+        """Draw a straight line with round ends.
+
+        Args:
+            start: one end.
+            end: the other end.
+            width: of the line.
+            colour: of the line.
+        """
         (x0, y0), (x1, y1) = start, end
         dx, dy = x1 - x0, y1 - y0
         along = ((self._x - x0) * dx + (self._y - y0) * dy) / (dx * dx + dy * dy)
@@ -112,7 +178,7 @@ class Pen:
         self._lay(np.hypot(self._x - x0 - along * dx, self._y - y0 - along * dy) - width / 2, colour)
 
     def _lay(self, distance: Distances, colour: Colour, strength: float = 1.0) -> None:
-        """Lay a colour over what is there, with a soft edge of one pixel."""
+        """Blend a colour over the picture, with a soft edge of one pixel."""
         cover = np.clip(0.5 - distance * self._sharpness, 0, 1) * strength
         kept = 1 - cover
         self._rgb = self._rgb * kept[..., None] + cover[..., None] * np.array(colour, dtype=float)

@@ -1,7 +1,6 @@
-"""Images of a folder in place of our drawings: the file that a type's `img=` or `orientedImg=` names.
+"""Images of a folder instead of drawings: the file that a type's `img=` or `orientedImg=` names.
 
-Names and files are data of others. A name never leads out of the folder, and nothing but a small PNG is
-decoded.
+Names and files are untrusted. A name cannot leave the folder, and only small PNG files are decoded.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
 
 MAX_FILE_BYTES: Final = 1024 * 1024
-"""Sprites are pictures of some kilobytes; a file beyond this is none, and is not read."""
+"""Limit of a file. Sprites have some kilobytes; larger files are not read."""
 
 MAX_SIDE_PIXELS: Final = 1024
-"""A cell has 10 to 100 pixels in a picture; a decoded image takes 4 MB at most."""
+"""Limit of width and height. A cell has 10 to 100 pixels in a picture; a decoded image takes at most 4 MB."""
 
 MAX_TOTAL_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of the decoded images of one game; a hundred types with 100 x 100 pixels take 4 MB."""
+"""Limit of the decoded images of one game; a hundred types with 100 x 100 pixels take 4 MB."""
 
 MAX_NAMED: Final = 5
-"""At most this many missing files are named in the warning."""
+"""Limit of missing files that the warning names."""
 
 _SUFFIX: Final = ".png"
 _FIRST: Final = "_0"
@@ -47,17 +46,17 @@ _DAMAGED: Final = (OSError, SyntaxError, ValueError, EOFError, IndexError, struc
 
 
 class MissingSpriteWarning(UserWarning):
-    """Images that a game names are not in the folder."""
+    """The folder lacks images that a game names."""
 
 
 class SpriteFolder:
     """A folder of PNG files.
 
     Args:
-        folder: where it is.
+        folder: its path.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: the folder does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -67,32 +66,32 @@ class SpriteFolder:
         self._root = folder.resolve()
 
     def image(self, name: str) -> NDArray[np.uint8] | None:
-        """Return an image as red, green, blue and opacity, `[height, width, 4]`; `None` where there is none.
+        """Return an image as red, green, blue and opacity, `[height, width, 4]`; `None` if there is none.
 
         Args:
             name: path below the folder, without `.png`.
 
         Raises:
-            UsageError: the name leads out of the folder, or the file is too large, damaged, or no PNG.
+            UsageError: the name leaves the folder, or the file is too large, damaged, or not a PNG.
         """
         path = PurePosixPath(name.removesuffix(_SUFFIX) + _SUFFIX)
         if path.is_absolute() or ".." in path.parts or "\0" in name:
-            raise self._refusal(name, "lies outside of it: write a path below it")
+            raise self._error(name, "is outside of the folder: write a path below it")
         try:
             found = (self._root / path).resolve(strict=True)
             about = found.stat()
-        except (OSError, RuntimeError):  # RuntimeError: symbolic links in a circle
+        except (OSError, RuntimeError):  # RuntimeError: symbolic links form a cycle
             return None
         if not found.is_relative_to(self._root):
-            raise self._refusal(name, "is a link that leads out of it")
+            raise self._error(name, "is a link out of the folder")
         if not stat.S_ISREG(about.st_mode):
-            raise self._refusal(name, "is not a file")
+            raise self._error(name, "is not a file")
         if about.st_size > MAX_FILE_BYTES:
-            raise self._refusal(name, f"has more than {MAX_FILE_BYTES} bytes")
+            raise self._error(name, f"has more than {MAX_FILE_BYTES} bytes")
         return self._decoded(found, name)
 
     def _decoded(self, path: Path, name: str) -> NDArray[np.uint8]:
-        from PIL import Image  # noqa: PLC0415 - few need it
+        from PIL import Image  # noqa: PLC0415 - rarely needed
 
         try:
             with path.open("rb") as file:
@@ -102,30 +101,31 @@ class SpriteFolder:
                 with Image.open(BytesIO(data), formats=("PNG",)) as image:
                     width, height = image.size
                     if max(width, height) > MAX_SIDE_PIXELS:
-                        most = f"{MAX_SIDE_PIXELS} x {MAX_SIDE_PIXELS} are the most"
-                        raise self._refusal(name, f"has {width} x {height} pixels; {most}")
+                        most = f"the limit is {MAX_SIDE_PIXELS} x {MAX_SIDE_PIXELS}"
+                        raise self._error(name, f"has {width} x {height} pixels; {most}")
                     return np.asarray(image.convert("RGBA"))
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-            raise self._refusal(name, "is too large to be decoded") from None
+            raise self._error(name, "is too large to be decoded") from None
         except _DAMAGED as error:
-            raise self._refusal(name, f"is not a PNG file ({type(error).__name__})") from None
+            raise self._error(name, f"is not a PNG file ({type(error).__name__})") from None
 
-    def _refusal(self, name: str, why: str) -> UsageError:
+    def _error(self, name: str, why: str) -> UsageError:
         return UsageError(f"--sprites {self.folder}: {name!r} {why}")
 
 
 class SpriteTiles(TileSet):
-    """The tiles of one game, with the images of a folder; types without one keep our drawing.
+    """Tiles of one game, with the images of a folder; types without one keep their drawing.
 
-    An image fills the sprite's rectangle times its `shrinkfactor`, in the middle, and is not smoothed. One of
-    several (`autotiling`, `randomtiling`, `frameRate`) is the first; `orientedImg` has one a direction.
+    An image fills the sprite's rectangle times its `shrinkfactor`, centred and not smoothed. Of several
+    images (`autotiling`, `randomtiling`, `frameRate`) the first is used; `orientedImg` has one for each
+    direction.
 
     Args:
-        definition: the game.
-        folder: has the images.
+        definition: of the game.
+        folder: with the images.
 
     Raises:
-        UsageError: the images are too large together, or see `SpriteFolder.image`.
+        UsageError: the images are too large together, or one is invalid (see `SpriteFolder.image`).
     """
 
     def __init__(self, definition: GameDefinition, folder: SpriteFolder) -> None:
@@ -150,7 +150,7 @@ class SpriteTiles(TileSet):
             named = ", ".join(map(repr, missing[:MAX_NAMED])) + (", ..." if len(missing) > MAX_NAMED else "")
             warnings.warn(
                 f"{definition.name}: {len(missing)} images are not in {folder.folder} ({named});"
-                " flagfall's own drawings stand for them",
+                " flagfall's own drawings are used instead",
                 MissingSpriteWarning,
                 stacklevel=2,
             )
@@ -159,7 +159,7 @@ class SpriteTiles(TileSet):
         image = self._images.get((type_id, facing))
         if image is None:
             return super()._draw(type_id, width, height, facing)
-        from PIL import Image  # noqa: PLC0415 - few need it
+        from PIL import Image  # noqa: PLC0415 - rarely needed
 
         factor = self._types[type_id].parameters.get("shrinkfactor")
         factor = float(factor) if isinstance(factor, int | float) and 0 < factor < 1 else 1.0
@@ -172,7 +172,7 @@ class SpriteTiles(TileSet):
 
 
 def _names(sprite_type: SpriteType) -> Iterator[tuple[tuple[int, int], str]]:
-    """For each direction, the file of a type, as the original composes its name."""
+    """Yield each direction and the file of a type, named as in the original."""
     parameters = sprite_type.parameters
     oriented, plain = parameters.get("orientedImg"), parameters.get("img")
     name = oriented or plain

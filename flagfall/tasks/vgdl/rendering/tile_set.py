@@ -1,7 +1,7 @@
-"""The tile set: for each type of a game, a small picture of any size. Our own drawings, no files.
+"""Tile set: for each type of a game, a small picture of any size, drawn by this package.
 
-Which drawing a type gets, its words decide: those of its name, then those of its image's name, and else
-its class. Its colour is the game's, where the game gives one.
+The drawing of a type follows from the words of its name, then from those of its image's name, and else from
+its class. Its colour is the game's, if the game gives one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import attrs
 import numpy as np
 
 from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
-from flagfall.tasks.vgdl.rendering.icons import CREATURES, ICONS, ROLES, TURNING, Icon
+from flagfall.tasks.vgdl.rendering.icon_words import CREATURES, ICONS, ROLES, TURNING
+from flagfall.tasks.vgdl.rendering.icons import Icon
 from flagfall.tasks.vgdl.rendering.sdf_pen import Colour, Pen, mixed
 
 if TYPE_CHECKING:
@@ -24,40 +25,31 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
 
 BACKDROP: Final[Colour] = (30, 32, 42)
-"""What shows where nothing stands."""
+"""Colour of empty cells."""
 
 _GREY: Final[Colour] = (128, 128, 128)
 _SOFTENED: Final = 0.2
-# Games give pure colours, such as (0, 0, 255): so far on the way to grey, they can be shaded.
+# Games give pure colours, such as (0, 0, 255): mixed with this share of grey, they can be shaded.
 
 _WORDS: Final = {word: (icon, colour) for words, icon, colour in ICONS for word in words.split()}
 _LEAST_LETTERS: Final = 3
 _OPAQUE: Final = 255
 
-_CLASS_ROLES: Final = (
-    ("Flicker", "flicker"),
-    ("RandomNPC", "npc"),
-    ("Bomber", "npc"),
-    ("Missile", "missile"),
-    ("Door", "portal"),
-    ("Portal", "portal"),
-    ("SpawnPoint", "producer"),
-    ("Resource", "resource"),
-    ("Passive", "passive"),
-)
-"""Classes, those above them included, and the role that they give; the first that fits."""
-
 
 @attrs.frozen
 class Drawing:
-    """What the sprites of a type look like."""
+    """Appearance of the sprites of a type."""
 
     icon: Icon
     colour: Colour
 
 
 def choose_drawing(sprite_type: SpriteType) -> Drawing:
-    """The drawing for a type; see the top of this file."""
+    """Return the drawing of a type.
+
+    Args:
+        sprite_type: of a game.
+    """
     role = _role(sprite_type)
     given = _given_colour(sprite_type)
     creature = CREATURES[sprite_type.id % len(CREATURES)]
@@ -66,8 +58,8 @@ def choose_drawing(sprite_type: SpriteType) -> Drawing:
     called = [_WORDS[word] for text in _texts(sprite_type) for word in _words(text) if word in _WORDS]
     special = [(icon, colour) for icon, colour in called if icon is not ROLES["npc"]]
     if special or (called and role != "npc"):
-        icon, usual = (special or called)[0]
-        return Drawing(icon, given or usual)
+        icon, default = (special or called)[0]
+        return Drawing(icon, given or default)
     return Drawing(ROLES["npc" if called else role], given or creature)
 
 
@@ -81,11 +73,11 @@ def _role(sprite_type: SpriteType) -> str:
         return "static"
     if known.is_avatar:
         return "avatar"
-    return next((role for name, role in _CLASS_ROLES if name in known.path), "static")
+    return known.role or "static"
 
 
 def _given_colour(sprite_type: SpriteType) -> Colour | None:
-    """The colour that the game gives; its class's own is none."""
+    """Return the colour that the game gives; `None` if it is only the default of the class."""
     colour = sprite_type.parameters.get("color")
     known = SPRITE_CLASSES.get(sprite_type.kind or "")
     if not isinstance(colour, tuple) or (known and known.parameters["color"].default == colour):
@@ -95,9 +87,9 @@ def _given_colour(sprite_type: SpriteType) -> Colour | None:
 
 
 def _words(text: str) -> list[str]:
-    """The words of `bigRedDoor2_1`, also in the singular, and the known ones inside, as in `stonewall`.
+    """Return the words of `bigRedDoor2_1`, also in the singular, and known ones inside, as in `stonewall`.
 
-    Of those, what ends last comes first: a stone wall is a wall.
+    Of those, the one that ends last comes first: a stone wall is a wall.
     """
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text)]
     words += [word.removesuffix("s") for word in words]
@@ -107,10 +99,10 @@ def _words(text: str) -> list[str]:
 
 
 class TileSet:
-    """The tiles of one game, drawn when they are first asked for.
+    """Tiles of one game, drawn on first use.
 
     Args:
-        definition: the game.
+        definition: of the game.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
@@ -119,13 +111,13 @@ class TileSet:
         self._tiles: dict[tuple[int, int, int, tuple[int, int]], Tile] = {}
 
     def tile(self, type_id: int, width: int, height: int, facing: tuple[int, int] = (1, 0)) -> Tile:
-        """The tile of a type.
+        """Return the tile of a type.
 
         Args:
-            type_id: which.
+            type_id: the type.
             width: in pixels, at least 1.
-            height: likewise.
-            facing: a unit vector; what the type looks at, or flies to.
+            height: in pixels, at least 1.
+            facing: unit vector of the direction in which it looks or flies.
         """
         name = (type_id, width, height, facing)
         tile = self._tiles.get(name)
@@ -144,11 +136,11 @@ class TileSet:
 
 @attrs.frozen(eq=False)
 class Tile:
-    """A picture to be laid on others.
+    """A picture that can be blended over others.
 
     Attributes:
-        ink: its colours, each times its opacity over 255; `[height, width, 3]`.
-        window: 255 minus the opacity, `[height, width, 1]`; `None` where nothing shines through.
+        ink: colours times opacity over 255; `[height, width, 3]`.
+        window: 255 minus the opacity, `[height, width, 1]`; `None` if it is opaque.
     """
 
     ink: NDArray[np.uint8]
@@ -156,14 +148,24 @@ class Tile:
 
     @classmethod
     def of(cls, picture: NDArray[np.uint8]) -> Tile:
-        """From red, green, blue and opacity."""
+        """Return the tile of a picture.
+
+        Args:
+            picture: red, green, blue and opacity; `[height, width, 4]`.
+        """
         opacity = picture[..., 3:].astype(np.uint16)
         ink = (picture[..., :3] * opacity + _OPAQUE // 2) // _OPAQUE
         solid = bool((opacity == _OPAQUE).all())
         return cls(ink.astype(np.uint8), None if solid else _OPAQUE - opacity)
 
     def lay(self, canvas: NDArray[np.uint8], left: int, top: int) -> None:
-        """Lay it on a canvas, its upper left corner there; what is outside the canvas is cut off."""
+        """Blend it over a canvas; parts outside of the canvas are clipped.
+
+        Args:
+            canvas: `[height, width, 3]`; is changed.
+            left: of its upper left corner.
+            top: of its upper left corner.
+        """
         height, width = self.ink.shape[:2]
         skip_x, skip_y = max(0, -left), max(0, -top)
         under = canvas[max(0, top) : max(0, top + height), max(0, left) : max(0, left + width)]

@@ -1,1 +1,1 @@
-"""What is seen of a play: the full state, its JSON, arrays, pictures and text."""
+"""Views of a play: the complete state, its JSON text, arrays for learners, and a board in characters."""

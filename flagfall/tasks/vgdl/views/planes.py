@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.views.state_observation import Column
-from flagfall.tasks.vgdl.views.visible_types import seen_types
+from flagfall.tasks.vgdl.views.visible_types import visible_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,22 +20,20 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
 AVATAR_FACTS: Final = ("x", "y", "orientation x", "orientation y", "speed", "alive", "health")
-"""What a row of facts begins with; x and y in cells, speed in cells a tick.
-Then comes the amount of each resource."""
-
+"""First facts of the avatar; x and y in cells, speed in cells a tick. The amount of each resource follows."""
 
 MAX_FACT: Final = 1e6
-"""No fact is larger, nor its negative: what is, is cut."""
+"""Bound of the absolute value of a fact; larger ones are clipped."""
 
 MAX_VALUES: Final = 10**8
-"""Values of all planes together; the public games need 17,360."""
+"""Limit of the values of all planes together; the public games need 17,360."""
 
 
 class Planes(TypedDict):
-    """What a learner gets.
+    """Arrays of one state.
 
     Attributes:
-        planes: `[type, row, column]`, 1 where a sprite of the type stands, else 0.
+        planes: `[type, row, column]`, 1 in cells with a sprite of the type, else 0.
         avatar: the facts; see `AVATAR_FACTS`.
     """
 
@@ -44,27 +42,27 @@ class Planes(TypedDict):
 
 
 class PlanesView:
-    """Turns the states of one game into planes; columns that did not change are not looked at again.
+    """Converts states of one game to planes; columns that did not change are not converted again.
 
     Args:
-        definition: the game.
+        definition: of the game.
         width: of its level, in cells.
-        height: likewise.
+        height: of its level, in cells.
 
     Attributes:
-        types: which type each plane is of: see `seen_types`.
-        resources: the types whose amounts end the row of facts.
-        space: of what `view` gives.
+        types: type of each plane; see `visible_types`.
+        resources: types whose amounts are the last facts.
+        space: of the results.
 
     Raises:
-        UsageError: the level is too large for it.
+        UsageError: the level is too large.
     """
 
     def __init__(self, definition: GameDefinition, width: int, height: int) -> None:
-        self.types = seen_types(definition)
+        self.types = visible_types(definition)
         if len(self.types) * height * width > MAX_VALUES:
             size = f"{len(self.types)} planes of {width} x {height} cells"
-            raise UsageError(f"{size}: more than {MAX_VALUES} values; see such a level as state")
+            raise UsageError(f"{size}: more than {MAX_VALUES} values; use observation=state for such a level")
         self.resources = tuple(number for number, limit in enumerate(definition.limits) if limit > 0)
         self._plane_of = {number: plane for plane, number in enumerate(self.types)}
         self._planes = np.zeros((len(self.types), height, width), np.uint8)
@@ -78,7 +76,11 @@ class PlanesView:
         )
 
     def view(self, state: StateObservation) -> Planes:
-        """The planes of a state; the caller's own."""
+        """Return the planes of a state, as new arrays.
+
+        Args:
+            state: of the game.
+        """
         planes, plane_of = self._planes, self._plane_of
         for at, column in enumerate(state.observation_grid):
             if column is not self._columns[at]:

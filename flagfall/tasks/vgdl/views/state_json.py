@@ -1,7 +1,7 @@
-"""A state as the JSON text of the learning track's protocol, made anew only where the state is.
+"""States as JSON texts of the learning track's protocol; only changed parts are written again.
 
-Fields stand in the protocol's order, numbers look as Java writes them. A column of the grid, a row of a list
-and a sprite are each written once, and their text is kept as long as the state shares them with the next.
+Fields are in the protocol's order, numbers in Java's format. The text of a column of the grid, of a row of a
+list and of a sprite is cached as long as one state shares them with the next.
 """
 
 from __future__ import annotations
@@ -16,20 +16,24 @@ from flagfall.tasks.vgdl.views.state_observation import (
     Column,
     Grid,
     Observation,
-    Row,
     Rows,
     StateObservation,
+    TypeRow,
 )
 
-MAX_KEPT: Final = 20_000
-"""So many sprites have their text kept, each at one place; more than a game can have at once."""
+MAX_CACHED: Final = 20_000
+"""Limit of cached texts of sprites; a game cannot have more sprites at a time."""
 
 _PLAIN_BELOW: Final = 10_000_000
 _PLAIN_FROM: Final = 0.001
 
 
 def java_double(value: float) -> str:
-    """A number as Java prints a double: `11.0`, `0.25`, `1.2345678E7`."""
+    """Return a number in Java's format of a double: `11.0`, `0.25`, `1.2345678E7`.
+
+    Args:
+        value: finite.
+    """
     size = abs(value)
     if value == 0 or _PLAIN_FROM <= size < _PLAIN_BELOW:
         return repr(float(value))
@@ -40,12 +44,12 @@ def java_double(value: float) -> str:
 
 
 class StateWriter:
-    """Writes states, one after another; those of one play share most of their text."""
+    """Writes states one after another; those of one play share most of their text."""
 
     def __init__(self) -> None:
         self._sprites = _Sprites()
         self._columns: list[tuple[Column, list[str], str, int]] = []
-        self._rows: dict[int, tuple[Row, str]] = {}
+        self._rows: dict[int, tuple[TypeRow, str]] = {}
 
     def write(
         self,
@@ -56,14 +60,14 @@ class StateWriter:
         is_validation: bool = False,
         image: str = "",
     ) -> str:
-        """One state as one line of JSON.
+        """Return a state as one line of JSON.
 
         Args:
-            state: what is to be written.
+            state: to be written.
             phase: `INIT`, `ACT`, `END` or `ABORT`.
-            tick: what `gameTick` says, where it is not the state's own.
-            is_validation: what the field of this name says.
-            image: the text of `imageArray`, brackets included; empty where there is none.
+            tick: value of `gameTick`, if it is not the state's own.
+            is_validation: value of `isValidation`.
+            image: text of `imageArray`, brackets included; empty for none.
         """
         return "".join(
             [
@@ -116,7 +120,7 @@ class StateWriter:
         )
 
     def _cells(self, column: Column, before: Column, texts: list[str]) -> list[str]:
-        """The texts of a column's cells, those of its unchanged cells as they were."""
+        """Return the texts of a column's cells; those of unchanged cells are reused."""
         if len(column) != len(before):
             return [self._cell(cell) for cell in column]
         return [
@@ -131,7 +135,7 @@ class StateWriter:
             f'"{name}PositionsMaxRow":{max(map(len, rows), default=0)}'
         )
 
-    def _row(self, row: Row) -> str:
+    def _row(self, row: TypeRow) -> str:
         kept = self._rows.get(row[0].itype)
         if kept is not None and kept[0] is row:
             return kept[1]
@@ -145,14 +149,14 @@ class StateWriter:
 
 
 class _Sprites(dict[Observation, str]):
-    """Sprites as JSON, each written when it is first asked for; at most `MAX_KEPT` are kept."""
+    """JSON texts of sprites, written on first use; at most `MAX_CACHED` are cached."""
 
     def __missing__(self, sprite: Observation) -> str:
-        if len(self) >= MAX_KEPT:
+        if len(self) >= MAX_CACHED:
             self.clear()
         x, y = sprite.x, sprite.y
         square = (x + 1) ** 2 + (y + 1) ** 2
-        if square < _PLAIN_BELOW:  # as all are that are not far off the screen
+        if square < _PLAIN_BELOW:  # always, unless a sprite is far off the screen
             numbers = f'"x":{x}.0,"y":{y}.0}},"reference":{{"x":-1.0,"y":-1.0}},"sqDist":{square}.0'
         else:
             numbers = (

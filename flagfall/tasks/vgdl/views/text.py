@@ -1,4 +1,4 @@
-"""A state as text: one character a cell, that of the game's own levels where it has one."""
+"""A state as text: one character a cell, as in the game's own levels if they have one for the type."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from typing import TYPE_CHECKING, Final
 
 from gymnasium import spaces
 
-from flagfall.tasks.vgdl.views.visible_types import seen_types
+from flagfall.tasks.vgdl.views.visible_types import visible_types
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition
     from flagfall.tasks.vgdl.views.state_observation import Cell, Column, Grid, StateObservation
 
 EMPTY: Final = " "
-"""A cell in which nothing is to be seen."""
+"""Character of a cell without visible sprites."""
 
 _STATUS_CHARS: Final = 120
-"""What a line of figures has at most, without the names."""
+"""Limit of the status line, without names."""
 
-_SPARE: Final = string.ascii_letters + string.digits + "@#$%&*+=?!<>^~:;"
+_SPARE_CHARACTERS: Final = string.ascii_letters + string.digits + "@#$%&*+=?!<>^~:;"
 
 
 def characters(definition: GameDefinition) -> Mapping[int, str]:
-    """A character for each type that can be seen.
+    """Return a character for each visible type.
 
-    The level's character for a cell in which the type lies on top; for types that no level character puts on
-    top, a letter of their name that is still free, or any other character that is.
+    It is the level's character for a cell in which the type is on top; for types that no level character puts
+    on top, an unused letter of their name, or any other unused character.
+
+    Args:
+        definition: of the game.
     """
-    seen = seen_types(definition)
+    seen = visible_types(definition)
     height = {number: at for at, number in enumerate(seen)}
     chosen: dict[int, str] = {}
     for character, numbers in definition.mapping.items():
@@ -42,43 +45,57 @@ def characters(definition: GameDefinition) -> Mapping[int, str]:
     for number in seen:
         if number not in chosen:
             name = definition.types[number].name
-            free = (c for c in name.upper() + name + _SPARE if c not in taken and c in _SPARE)
+            wanted = name.upper() + name + _SPARE_CHARACTERS
+            free = (c for c in wanted if c not in taken and c in _SPARE_CHARACTERS)
             chosen[number] = next(free, "?")
             taken.add(chosen[number])
     return chosen
 
 
 class TextView:
-    """Writes the states of one game.
+    """Writes states of one game as text.
 
     Args:
-        definition: the game.
+        definition: of the game.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
         self._types = definition.types
         self._characters = characters(definition)
-        self._height = {number: at for at, number in enumerate(seen_types(definition))}
+        self._height = {number: at for at, number in enumerate(visible_types(definition))}
         self._columns: list[tuple[Column | None, str, frozenset[int]]] = []
 
     def show(self, state: StateObservation) -> str:
-        """A line of figures, the board, and what the characters on it mean."""
+        """Return a status line, the board, and a legend of the characters on it.
+
+        Args:
+            state: of the game.
+        """
         return "\n".join([self._status(state), *self.board(state), self._legend()])
 
     def space(self, width: int, height: int) -> spaces.Text:
-        """The space of the texts of a level of that size in cells."""
+        """Return the space of the texts of a level.
+
+        Args:
+            width: of the level, in cells.
+            height: of the level, in cells.
+        """
         names = [self._types[number].name for number in self._characters]
-        # A name stands in the legend, and beside an amount of at most ten digits.
+        # A name is in the legend, and beside an amount of at most ten digits.
         longest = height * (width + 1) + sum(2 * len(name) + 16 for name in names) + _STATUS_CHARS
         letters = {*string.printable, *self._characters.values(), *"".join(names)}
         return spaces.Text(longest, charset="".join(sorted(letters)))
 
     def board(self, state: StateObservation) -> list[str]:
-        """The rows of the level: in each cell the sprite that is drawn last."""
+        """Return the rows of the level: in each cell the sprite that is drawn last.
+
+        Args:
+            state: of the game.
+        """
         return ["".join(row) for row in zip(*self._read(state.observation_grid), strict=True)]
 
     def _read(self, grid: Grid) -> list[str]:
-        """The columns of the level as text; those that are what they were are not read again."""
+        """Return the columns of the level as text; unchanged ones are reused."""
         if len(self._columns) != len(grid):
             self._columns = [(None, "", frozenset())] * len(grid)
         for at, column in enumerate(grid):
@@ -112,7 +129,7 @@ class TextView:
         return "  ".join(parts)
 
     def _legend(self) -> str:
-        """What the characters on the board that was read last mean."""
+        """Return the legend of the characters on the last board."""
         present = frozenset().union(*[types for _, _, types in self._columns])
         return "  ".join(
             [f"{self._characters[number]} {self._types[number].name}" for number in sorted(present)]

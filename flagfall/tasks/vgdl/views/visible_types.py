@@ -1,25 +1,25 @@
-"""Which types there can be something to see of."""
+"""Types of a game that can be drawn."""
 
 from __future__ import annotations
 
-__all__ = ["seen_types"]
+__all__ = ["visible_types"]
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from flagfall.tasks.vgdl.definition import GameDefinition, Value
 from flagfall.tasks.vgdl.language.effect_schema import EFFECTS
+from flagfall.tasks.vgdl.language.schema import Parameters
 from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
 
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.definition import GameDefinition, Value
-    from flagfall.tasks.vgdl.language.schema import Parameters
 
+def visible_types(definition: GameDefinition) -> tuple[int, ...]:
+    """Return the types that can have sprites and are not hidden, in drawing order.
 
-def seen_types(definition: GameDefinition) -> tuple[int, ...]:
-    """The types that can be made and are not hidden, in drawing order.
+    The original draws leaf types only. A type with types below it has sprites only if the game makes them by
+    its own name; such types come before all others.
 
-    The original draws leaf types only. A type with types below it has sprites only where the game makes them
-    by its own name; such types come before all others.
+    Args:
+        definition: of the game.
     """
     types = definition.types
     leaves = set(definition.order)
@@ -32,26 +32,25 @@ def seen_types(definition: GameDefinition) -> tuple[int, ...]:
 
 
 def _made(definition: GameDefinition) -> Iterator[int]:
-    """The types that levels, sprites and effects name to be made."""
+    """Yield the types of which levels, sprites and effects make sprites."""
     for numbers in definition.mapping.values():
         yield from numbers
     for sprite_type in definition.types:
         if sprite_type.kind is not None:
-            yield from _named(SPRITE_CLASSES[sprite_type.kind].parameters, sprite_type.parameters)
+            schema = SPRITE_CLASSES[sprite_type.kind].parameters
+            yield from _named(definition, schema, sprite_type.parameters)
     for line in definition.rules:
         for rule in (line, line.inner):
             if rule is not None:
-                yield from _named(EFFECTS[rule.effect].parameters, rule.parameters)
-            if rule is not None and rule.effect == "transformToRandomChild":
-                parent = rule.parameters["stype"]
-                assert isinstance(parent, int)
-                yield from definition.types[parent].subtypes
+                yield from _named(definition, EFFECTS[rule.effect].parameters, rule.parameters)
 
 
-def _named(known: Parameters, values: Mapping[str, Value]) -> Iterator[int]:
-    for key, parameter in known.items():
-        value = values[key] if parameter.makes else None
-        if isinstance(value, tuple):
-            yield from (number for number in value if isinstance(number, int))
-        elif isinstance(value, int):
-            yield value
+def _named(definition: GameDefinition, schema: Parameters, values: Mapping[str, Value]) -> Iterator[int]:
+    """Yield the types that some parameters name as products."""
+    for key, parameter in schema.items():
+        value = values[key]
+        if parameter.makes_subtypes and isinstance(value, int):
+            yield from definition.types[value].subtypes
+        elif parameter.makes:
+            named = value if isinstance(value, tuple) else (value,)
+            yield from (number for number in named if isinstance(number, int))

@@ -2,213 +2,159 @@
 
 from __future__ import annotations
 
-__all__ = ["HAVING_EFFECTS"]
+__all__: list[str] = []
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
-
-from flagfall.tasks.vgdl.engine.state.work_limit import spend
-
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.effects.registry import Maker
-    from flagfall.tasks.vgdl.engine.game import Game
-    from flagfall.tasks.vgdl.engine.rules.collisions import Effect
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.engine.effects.behaviour import effect, effect_maker
+from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.engine.state.tables import Effect, EffectLine
 
 
-def collect_resource(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The second takes the first, as far as there is room."""
-    score: int = parameters["scoreChange"]
-    kills: bool = parameters["killResource"]
+@effect_maker("collectResource")
+def _collect_resource(line: EffectLine, game: Game) -> Effect:
+    """Give the first sprite, a resource, to the second, as far as its limit allows."""
+    kills: bool = line.parameters["killResource"]
     limits = game.definition.limits
-    memory = game.new_flag()
+    flag = game.new_flag()
 
     def run(play: Play, first: Sprite, second: Sprite) -> int:
         if not first.kind.parameters["is_resource"]:
-            return score if play.session.flags[memory] else 0
+            return line.score if play.memory.flags[flag] else 0
         resource = first.type
         room = limits[resource] - second.resource(resource)
-        taken = play.session.flags[memory] = room > 0
+        taken = play.memory.flags[flag] = room > 0
         if not taken:
             return 0
         second.gain(resource, min(first.kind.parameters.get("value", 1), room))
         if kills:
             play.kill(first)
-        return score
+        return line.score
 
     return run
 
 
-def collect_resource_if_held(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The second takes the first, if it holds enough of something else and there is room for all of it."""
-    score: int = parameters["scoreChange"]
-    kills: bool = parameters["killResource"]
-    held: int | None = parameters["heldResource"]
-    needed: int = parameters["value"]
+@effect_maker("collectResourceIfHeld")
+def _collect_resource_if_held(line: EffectLine, game: Game) -> Effect:
+    """Give the first sprite, a resource, to the second if that has enough of another one and room for all."""
+    kills: bool = line.parameters["killResource"]
+    held: int | None = line.parameters["heldResource"]
+    needed: int = line.parameters["value"]
     limits = game.definition.limits
-    memory = game.new_flag()
+    flag = game.new_flag()
 
     def run(play: Play, first: Sprite, second: Sprite) -> int:
         if not first.kind.parameters["is_resource"]:
-            return score if play.session.flags[memory] else 0
-        play.session.flags[memory] = False
+            return line.score if play.memory.flags[flag] else 0
+        play.memory.flags[flag] = False
         if second.resource(held) < needed:
             return 0
         resource = first.type
         value = first.kind.parameters.get("value", 1)
         if second.resource(resource) + value <= limits[resource]:
             second.gain(resource, value)
-            play.session.flags[memory] = True
+            play.memory.flags[flag] = True
         if kills:
             play.kill(first)
-        return score if play.session.flags[memory] else 0
+        return line.score if play.memory.flags[flag] else 0
 
     return run
 
 
-def change_resource(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The first gains or loses a resource; the second may be used up by it."""
-    score: int = parameters["scoreChange"]
-    resource: int | None = parameters["resource"]
-    value: int = parameters["value"]
-    kills: bool = parameters["killResource"]
-    limit = game.definition.limits[resource] if resource is not None else 0
-
-    def run(play: Play, first: Sprite, second: Sprite) -> int:
-        amount = first.resource(resource)
-        if resource is None or amount + value > limit:
-            return 0
-        first.gain(resource, max(0, amount + value) - amount)
-        if kills:
-            play.kill(second, transformed=True)
-        return score
-
-    return run
+@effect("changeResource")
+def _change_resource(line: EffectLine, play: Play, first: Sprite, second: Sprite) -> int:
+    """Add to a resource of the first sprite within its limit; with `killResource`, remove the second."""
+    resource, value = line.parameters["resource"], line.parameters["value"]
+    amount = first.resource(resource)
+    if resource is None or amount + value > play.game.definition.limits[resource]:
+        return 0
+    first.gain(resource, max(0, amount + value) - amount)
+    if line.parameters["killResource"]:
+        play.kill(second, transformed=True)
+    return line.score
 
 
-def add_health_points(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The first gains health, where that stays below its limit."""
-    del game
-    score: int = parameters["scoreChange"]
-    value: int = parameters["value"]
-    kill_second: bool = parameters["killSecond"]
-
-    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
-        if first.health + value >= first.limit_health:
-            return 0
-        first.health += value
-        first.max_health = max(first.max_health, first.health)
-        if kill_second and second is not None:
-            play.kill(second)
-        return score
-
-    return run
+@effect("addHealthPoints")
+def _add_health_points(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
+    """Add to the health of the first sprite if it stays below its limit."""
+    if first.health + line.parameters["value"] >= first.limit_health:
+        return 0
+    return _add_health_points_to_max(line, play, first, second)
 
 
-def add_health_points_to_max(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The first gains health up to its limit."""
-    del game
-    score: int = parameters["scoreChange"]
-    value: int = parameters["value"]
-    kill_second: bool = parameters["killSecond"]
-
-    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
-        first.health = min(first.health + value, first.limit_health)
-        first.max_health = max(first.max_health, first.health)
-        if kill_second and second is not None:
-            play.kill(second)
-        return score
-
-    return run
+@effect("addHealthPointsToMax")
+def _add_health_points_to_max(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
+    """Add to the health of the first sprite, up to its limit."""
+    first.health = min(first.health + line.parameters["value"], first.limit_health)
+    first.max_health = max(first.max_health, first.health)
+    if line.parameters["killSecond"] and second is not None:
+        play.kill(second)
+    return line.score
 
 
-def subtract_health_points(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The first, or one of a type, loses health and may die of it, which has a score of its own."""
-    score: int = parameters["scoreChange"]
-    score_if_killed: int = parameters["scoreChangeIfKilled"]
-    value: int = parameters["value"]
-    limit: int = parameters["limit"]
-    stype: int | None = parameters["stype"]
-    types = () if stype is None else game.subtypes(stype)
-
-    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
-        del second
-        target = first
-        for type_id in types:
-            if play.groups[type_id]:
-                target = play.groups[type_id][0]
-        target.health -= value
-        if target.health > limit:
-            return score
-        play.kill(target)
-        return score_if_killed
-
-    return run
+@effect("subtractHealthPoints")
+def _subtract_health_points(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+    """Take health from the first sprite, or from one of `stype`; kill it at `limit`, for another score."""
+    target = first
+    for type_id in play.game.subtypes(line.parameters["stype"]):
+        if play.groups[type_id]:
+            target = play.groups[type_id][0]
+    target.health -= line.parameters["value"]
+    if target.health > line.parameters["limit"]:
+        return line.score
+    play.kill(target)
+    score_if_killed: int = line.parameters["scoreChangeIfKilled"]
+    return score_if_killed
 
 
-def setting_speed(change: Callable[[float, float], float]) -> Maker:
-    """All sprites of a type change their speed."""
-
-    def make(parameters: Mapping[str, Any], game: Game) -> Effect:
-        score: int = parameters["scoreChange"]
-        value: float = parameters["value"]
-        types = game.subtypes(parameters["stype"])
-
-        def run(play: Play, first: Sprite | None, second: Sprite | None) -> int:
-            del first, second
-            for type_id in types:
-                spend(play, len(play.groups[type_id]))
-                for sprite in play.groups[type_id]:
-                    sprite.speed = change(sprite.speed, value)
-            return score
-
-        return run
-
-    return make
+def _sprites_of_stype(line: EffectLine, play: Play) -> list[Sprite]:
+    """Return all sprites of a line's `stype`, and charge for them."""
+    sprites = [
+        sprite for type_id in play.game.subtypes(line.parameters["stype"]) for sprite in play.groups[type_id]
+    ]
+    play.work.charge(len(sprites))
+    return sprites
 
 
-def shield_from(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """For the rest of the tick, an effect is off between the first's type and another."""
-    del game
-    score: int = parameters["scoreChange"]
-    stype: int = parameters["stype"]
-    effect: str = parameters["ftype"]
-
-    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
-        del second
-        play.shields.add((first.type, stype, effect))
-        return score
-
-    return run
+@effect("setSpeedForAll")
+def _set_speed_for_all(line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
+    """Set the speed of all sprites of a type."""
+    for sprite in _sprites_of_stype(line, play):
+        sprite.speed = line.parameters["value"]
+    return line.score
 
 
-def remove_score(parameters: Mapping[str, Any], game: Game) -> Effect:
-    """The score becomes 0."""
-    del game
-    score: int = parameters["scoreChange"]
-    kill_second: bool = parameters["killSecond"]
-
-    def run(play: Play, first: Sprite | None, second: Sprite | None) -> int:
-        del first
-        play.score = 0
-        if kill_second and second is not None:
-            play.kill(second)
-        return score
-
-    return run
+@effect("increaseSpeedToAll")
+def _increase_speed_to_all(
+    line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None
+) -> int:
+    """Increase the speed of all sprites of a type."""
+    for sprite in _sprites_of_stype(line, play):
+        sprite.speed += line.parameters["value"]
+    return line.score
 
 
-HAVING_EFFECTS: Final[Mapping[str, Maker]] = {
-    "collectResource": collect_resource,
-    "collectResourceIfHeld": collect_resource_if_held,
-    "changeResource": change_resource,
-    "addHealthPoints": add_health_points,
-    "addHealthPointsToMax": add_health_points_to_max,
-    "subtractHealthPoints": subtract_health_points,
-    "setSpeedForAll": setting_speed(lambda _, value: value),
-    "increaseSpeedToAll": setting_speed(lambda speed, value: speed + value),
-    "decreaseSpeedToAll": setting_speed(lambda speed, value: max(0.0, speed - value)),
-    "shieldFrom": shield_from,
-    "removeScore": remove_score,
-}
+@effect("decreaseSpeedToAll")
+def _decrease_speed_to_all(
+    line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None
+) -> int:
+    """Decrease the speed of all sprites of a type, to 0 at the least."""
+    for sprite in _sprites_of_stype(line, play):
+        sprite.speed = max(0.0, sprite.speed - line.parameters["value"])
+    return line.score
+
+
+@effect("shieldFrom")
+def _shield_from(line: EffectLine, play: Play, first: Sprite, _second: Sprite | None) -> int:
+    """Turn off an effect between the first sprite's type and another, for the rest of the tick."""
+    play.shields.add((first.type, line.parameters["stype"], line.parameters["ftype"]))
+    return line.score
+
+
+@effect("removeScore")
+def _remove_score(line: EffectLine, play: Play, _first: Sprite | None, second: Sprite | None) -> int:
+    """Set the score to 0."""
+    play.score = 0
+    if line.parameters["killSecond"] and second is not None:
+        play.kill(second)
+    return line.score

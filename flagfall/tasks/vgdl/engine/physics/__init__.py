@@ -1,1 +1,1 @@
-"""Physics of VGDL: how a rectangle moves."""
+"""Physics: how the rectangle of a sprite moves."""

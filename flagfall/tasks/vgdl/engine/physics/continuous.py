@@ -1,71 +1,99 @@
 """Continuous physics: speeds, masses and gravity; positions stay whole pixels.
 
-A sprite's velocity is its orientation times its speed, in pixels a tick.
+The velocity of a sprite is its orientation times its speed, in pixels a tick.
 """
 
 from __future__ import annotations
 
-__all__ = ["active", "feel_ground", "passive", "single"]
+__all__ = ["accelerate", "detect_ground", "move_on"]
 
 from math import sqrt
 from struct import pack, unpack
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from flagfall.tasks.vgdl.engine.physics import movement
-
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.engine.physics.motion import MOVED, STILL, move
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 
 GROUND_REACH: Final = 3
-"""A sprite stands on what is within so many pixels below it."""
+"""A sprite stands on what is at most this many pixels below it."""
 
-FASTEST: Final = 1e9
-"""Pixels a tick; a sprite that is faster ends the play, before its speed is no number any more."""
+MAX_SPEED: Final = 1e9
+"""Pixels a tick. A faster sprite ends the play, before its speed becomes infinite."""
 
 
-def single(value: float) -> float:
-    """A number cut to 32 bits, as the original stores a mass before it divides by it."""
+def as_single(value: float) -> float:
+    """Return a number rounded to 32 bits, as the original stores a mass before it divides by it.
+
+    Args:
+        value: of 64 bits.
+    """
     number: float = unpack("f", pack("f", value))[0]
     return number
 
 
-def passive(play: Play, sprite: Sprite) -> None:
-    """Fly on, fall, and slow down; not in the first tick."""
+def move_on(play: Play, sprite: Sprite) -> None:
+    """Move by the velocity, apply gravity and friction; not in the first tick.
+
+    Args:
+        play: has the sprite.
+        sprite: to be moved.
+
+    Raises:
+        OverflowError: it exceeds `MAX_SPEED`.
+    """
     if sprite.fresh:
         sprite.fresh = False
         return
     if sprite.speed == 0:
         return
     parameters = sprite.kind.parameters
-    movement.move(play, sprite, sprite.ox, sprite.oy, int(sprite.speed))
+    move(play, sprite, sprite.ox, sprite.oy, int(sprite.speed))
     mass: float = parameters["mass"]
     if sprite.gravity > 0 and mass > 0 and not sprite.grounded:
-        active(sprite, 0, sprite.gravity * mass, 0)
+        accelerate(sprite, 0, sprite.gravity * mass, 0)
     sprite.speed *= 1 - parameters["friction"]
-    if not abs(sprite.speed) < FASTEST:
-        raise OverflowError("a sprite is faster than anything")
+    if not abs(sprite.speed) < MAX_SPEED:
+        raise OverflowError(f"a sprite is faster than {MAX_SPEED:g} pixels a tick")
 
 
-def active(sprite: Sprite, dx: float, dy: float, speed: float) -> int:
-    """Accelerate: add a force by mass to the velocity. It takes effect with the next passive movement."""
+def accelerate(sprite: Sprite, dx: float, dy: float, speed: float) -> int:
+    """Add a force, divided by the mass, to the velocity; it takes effect with the next passive movement.
+
+    Args:
+        sprite: to be accelerated.
+        dx: force to the right.
+        dy: force down.
+        speed: speed before, in pixels a tick; 0 or -1 for its own.
+
+    Returns:
+        `MOVED`, or `STILL` for no force.
+
+    Raises:
+        OverflowError: it exceeds `MAX_SPEED`.
+    """
     parameters = sprite.kind.parameters
     if speed in {0, -1}:
         speed = sprite.speed
-    mass = single(parameters["mass"])
+    mass = as_single(parameters["mass"])
     vx = dx / mass + sprite.ox * speed
     vy = dy / mass + sprite.oy * speed
     length = sqrt(vx * vx + vy * vy)
-    if not length < FASTEST:
-        raise OverflowError("a sprite is faster than anything")
+    if not length < MAX_SPEED:
+        raise OverflowError(f"a sprite is faster than {MAX_SPEED:g} pixels a tick")
     sprite.ox, sprite.oy = (vx / length, vy / length) if length else (vx, vy)
     most: float = parameters["max_speed"]
     sprite.speed = length if most == -1 else min(length, most)
-    return movement.MOVED if dx or dy else movement.STILL
+    return MOVED if dx or dy else STILL
 
 
-def feel_ground(sprite: Sprite, other: Sprite) -> None:
-    """Note whether a falling sprite stands on another, if it does not stand already."""
+def detect_ground(sprite: Sprite, other: Sprite) -> None:
+    """Set `grounded` of a falling sprite that stands on another one.
+
+    Args:
+        sprite: may stand on something.
+        other: may be solid.
+    """
     if (
         not sprite.grounded
         and other.kind.parameters["solid"]

@@ -1,1 +1,1 @@
-"""Rules of VGDL: when effects run, and when a game ends."""
+"""Rules: when effects run, and when a play ends."""

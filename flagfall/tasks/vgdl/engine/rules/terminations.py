@@ -1,105 +1,114 @@
-"""When a game is over, and who has won."""
+"""Terminations: when a game is over, and whether it is won."""
 
 from __future__ import annotations
 
-__all__ = ["Termination", "compile_termination"]
+__all__ = ["compile_termination", "judge", "winning"]
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-import attrs
+from flagfall.tasks.vgdl.definition import GameDefinition, TerminationRule
+from flagfall.tasks.vgdl.engine.state.play import Play, Test
+from flagfall.tasks.vgdl.engine.state.tables import Termination
+from flagfall.tasks.vgdl.language.effect_schema import TERMINATIONS
 
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.definition import GameDefinition, TerminationRule
-    from flagfall.tasks.vgdl.engine.state.play import Play
-
-Test: TypeAlias = "Callable[[Play], bool]"
-
-
-@attrs.frozen
-class Termination:
-    """One line of the TerminationSet.
-
-    Attributes:
-        done: the test.
-        won: whether the game is won when it is satisfied.
-        by_tick: the test may change its mind though nothing was born and nothing died.
-    """
-
-    done: Test
-    won: Test
-    by_tick: bool
+TestMaker = Callable[[GameDefinition, Mapping[str, Any]], Test]
 
 
 def compile_termination(definition: GameDefinition, rule: TerminationRule) -> Termination:
-    """A line of the TerminationSet as a test."""
+    """Return a line of the TerminationSet as functions of the play.
+
+    Args:
+        definition: of the game.
+        rule: the line.
+    """
     return Termination(
         done=_TESTS[rule.kind](definition, rule.parameters),
         won=winning(rule),
-        by_tick=rule.kind == "Timeout"
+        every_tick=rule.kind == "Timeout"
         or any(other.kind == "StopCounter" for other in definition.terminations),
     )
 
 
-def sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """At most so many are left."""
+def _sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """`SpriteCounter`: at most `limit` sprites are left."""
     types = definition.types[parameters["stype"]].subtypes
     limit = parameters["limit"]
-    return lambda play: play.session.can_end and play.alive(types) <= limit
+    return lambda play: play.memory.can_end and play.count_alive(types) <= limit
 
 
-def sprite_counter_more(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """At least so many are there."""
+def _sprite_counter_more(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """`SpriteCounterMore`: at least `limit` sprites are present."""
     types = definition.types[parameters["stype"]].subtypes
     limit = parameters["limit"]
-    return lambda play: play.session.can_end and play.alive(types) >= limit
+    return lambda play: play.memory.can_end and play.count_alive(types) >= limit
 
 
 def _sum_of(definition: GameDefinition, parameters: Mapping[str, Any]) -> Callable[[Play], int]:
     given = [parameters[key] for key in ("stype1", "stype2", "stype3")]
     types = [definition.types[type_id].subtypes for type_id in given if type_id is not None]
-    return lambda play: sum([play.alive(subtypes) for subtypes in types])
+    return lambda play: sum([play.count_alive(subtypes) for subtypes in types])
 
 
-def multi_sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """Exactly so many of several types are there; with `min`, more than that."""
+def _multi_sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """`MultiSpriteCounter`: exactly `limit` sprites of several types are present; with `min`, more."""
     total = _sum_of(definition, parameters)
     limit = parameters["limit"]
     if parameters["min"]:
-        return lambda play: play.session.can_end and total(play) > limit
-    return lambda play: play.session.can_end and total(play) == limit
+        return lambda play: play.memory.can_end and total(play) > limit
+    return lambda play: play.memory.can_end and total(play) == limit
 
 
-def multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """Exactly so many are there, of exactly so many different types."""
+def _multi_sprite_counter_sub_types(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """`MultiSpriteCounterSubTypes`: exactly `limit` sprites of exactly `subTypesNum` types are present."""
     types = definition.types[parameters["stype1"]].subtypes
     limit = parameters["limit"]
-    kinds = parameters["subTypesNum"]
-
-    def done(play: Play) -> bool:
-        if not play.session.can_end or play.alive(types) != limit:
-            return False
-        return present_types(play, definition, types) == int(kinds)
-
-    return done
-
-
-def present_types(play: Play, definition: GameDefinition, types: Sequence[int]) -> int:
-    """How many of some types have sprites that are not disabled."""
-    return sum(
-        [bool(play.groups[number]) and play.alive(definition.types[number].subtypes) > 0 for number in types]
+    kinds = int(parameters["subTypesNum"])
+    return lambda play: (
+        play.memory.can_end and play.count_alive(types) == limit and play.count_types(types) == kinds
     )
 
 
-def timeout(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """So many ticks have passed."""
-    del definition
+def _timeout(_definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """`Timeout`: `limit` ticks have passed."""
     limit = parameters["limit"]
     return lambda play: play.tick >= limit
 
 
+def _stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
+    """`StopCounter`: never ends the game, but decides whether the other counters may."""
+    total = _sum_of(definition, parameters)
+    limit = parameters["limit"]
+    least = parameters["min"]
+
+    def done(play: Play) -> bool:
+        play.memory.can_end = total(play) <= limit if least else total(play) != limit
+        return False
+
+    return done
+
+
+_TESTS: Final[Mapping[str, TestMaker]] = {
+    "SpriteCounter": _sprite_counter,
+    "SpriteCounterMore": _sprite_counter_more,
+    "MultiSpriteCounter": _multi_sprite_counter,
+    "MultiSpriteCounterSubTypes": _multi_sprite_counter_sub_types,
+    "Timeout": _timeout,
+    "StopCounter": _stop_counter,
+}
+
+if _TESTS.keys() != TERMINATIONS.keys():
+    raise TypeError(
+        f"terminations without a test, or without a row: {sorted(_TESTS.keys() ^ TERMINATIONS.keys())}"
+    )
+
+
 def winning(rule: TerminationRule) -> Test:
-    """Whether the game is won when a termination ends it; a `Timeout` may ask the counters."""
+    """Return the test for a win when a termination ends the game; a `Timeout` may use the counters.
+
+    Args:
+        rule: line of the TerminationSet.
+    """
     parameters: Mapping[str, Any] = rule.parameters
     if parameters["count_score"]:
         return lambda play: play.score != 0
@@ -112,38 +121,13 @@ def winning(rule: TerminationRule) -> Test:
     return lambda play: len(play.counters) == 1 and str(play.counters[0]) == wanted
 
 
-def stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """Never the end: it tells the other counters whether they may end the game."""
-    total = _sum_of(definition, parameters)
-    limit = parameters["limit"]
-    least = parameters["min"]
-
-    def done(play: Play) -> bool:
-        play.session.can_end = total(play) <= limit if least else total(play) != limit
-        return False
-
-    return done
-
-
-_TESTS: Final[Mapping[str, Callable[[GameDefinition, Mapping[str, Any]], Test]]] = {
-    "SpriteCounter": sprite_counter,
-    "SpriteCounterMore": sprite_counter_more,
-    "MultiSpriteCounter": multi_sprite_counter,
-    "MultiSpriteCounterSubTypes": multi_sprite_counter_sub_types,
-    "Timeout": timeout,
-    "StopCounter": stop_counter,
-}
-
-
-def judge(play: Play, terminations: Sequence[Termination], *, counted: bool) -> bool | None:
-    """Whether the first satisfied termination is won; `None` where the game goes on.
+def judge(play: Play) -> bool | None:
+    """Return whether the first termination that holds wins the game; `None` while the game goes on.
 
     Args:
-        play: the game.
-        terminations: in file order.
-        counted: something was born or has died since the last time.
+        play: at the end of a cycle.
     """
-    for termination in terminations:
-        if (counted or termination.by_tick) and termination.done(play):
+    for termination in play.game.terminations:
+        if (play.counted or termination.every_tick) and termination.done(play):
             return termination.won(play)
     return None

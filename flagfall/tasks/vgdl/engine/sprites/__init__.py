@@ -1,1 +1,1 @@
-"""Behaviour of VGDL sprite classes."""
+"""Behaviour of sprite classes: functions that rows of `flagfall.tasks.vgdl.language.sprite_schema` name."""

@@ -1,44 +1,45 @@
-"""What avatars do when they are asked for an action."""
+"""Behaviour of avatars on the grid: the player's action in a tick."""
 
 from __future__ import annotations
 
-__all__ = ["ACTS"]
+__all__ = ["make_weapons", "walk_and_turn"]
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from flagfall.tasks.vgdl.actions import USE, VECTORS
-from flagfall.tasks.vgdl.engine.physics.movement import MOVED, STILL, active, passive, unit_of_last_move
-from flagfall.tasks.vgdl.engine.rules.collisions import overlaps
-
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Act, Kind, Sprite
+from flagfall.tasks.vgdl.engine.physics.motion import MOVED, STILL, unit_of_last_move
+from flagfall.tasks.vgdl.engine.physics.movement import active, passive
+from flagfall.tasks.vgdl.engine.sprites.behaviour import ACTS
+from flagfall.tasks.vgdl.engine.state.play import Act, Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind, overlaps
 
 _NO_WAY: Final = (0, 0)
 
 
-def walk(play: Play, avatar: Sprite, action: str) -> None:
-    """`MovingAvatar` and its like: a step where the action says."""
+@ACTS.plain("walk")
+def _walk(play: Play, avatar: Sprite, action: str) -> None:
+    """`MovingAvatar` and similar classes: a step in the direction of the action."""
     if avatar.kind.continuous:
-        steer(play, avatar, action)
+        _steer(play, avatar, action)
     elif action in VECTORS:
         dx, dy = VECTORS[action]
         active(play, avatar, dx, dy, avatar.speed)
 
 
-def steer(play: Play, avatar: Sprite, action: str) -> int:
-    """The same by continuous physics: it flies on first, and a direction is a force. Tells whether it did."""
+def _steer(play: Play, avatar: Sprite, action: str) -> int:
+    """Move passively by continuous physics, then accelerate in the direction of the action."""
     passive(play, avatar)
     dx, dy = VECTORS.get(action, _NO_WAY)
     return active(play, avatar, dx, dy, avatar.speed)
 
 
-def walk_and_look(play: Play, avatar: Sprite, action: str) -> int:
-    """`OrientedAvatar`: turns first, and then looks where it has really gone. Tells which it did."""
+@ACTS.plain("walk_and_turn")
+def walk_and_turn(play: Play, avatar: Sprite, action: str) -> int:
+    """`OrientedAvatar`: turns first; a move sets its orientation. Returns `STILL`, `TURNED` or `MOVED`."""
     if avatar.kind.continuous:
-        return steer(play, avatar, action)
+        return _steer(play, avatar, action)
     if action not in VECTORS:
         return STILL
     dx, dy = VECTORS[action]
@@ -48,21 +49,26 @@ def walk_and_look(play: Play, avatar: Sprite, action: str) -> int:
     return outcome
 
 
-def go_on(play: Play, avatar: Sprite, action: str) -> None:
-    """`OngoingAvatar`: an action turns it; it goes by itself."""
+@ACTS.plain("keep_going")
+def _keep_going(play: Play, avatar: Sprite, action: str) -> None:
+    """`OngoingAvatar`: moves by itself; an action turns it."""
     if action in VECTORS and avatar.oriented:
         avatar.ox, avatar.oy = VECTORS[action]
     passive(play, avatar)
 
 
-def fly(play: Play, avatar: Sprite, action: str) -> None:
-    """`MissileAvatar`: nobody steers it."""
-    del action
+@ACTS.plain("fly")
+def _fly(play: Play, avatar: Sprite, _action: str) -> None:
+    """`MissileAvatar`: moves by itself; actions have no effect."""
     passive(play, avatar)
 
 
-def shooting(kind: Kind) -> Callable[[Play, Sprite], None]:
-    """What `USE` does for the `ShootAvatar` family: the first weapon that has ammunition is fired."""
+def make_weapons(kind: SpriteKind) -> Callable[[Play, Sprite], None]:
+    """Return the effect of `USE` for the `ShootAvatar` family: fire the first weapon that has ammunition.
+
+    Args:
+        kind: of avatars that have weapons.
+    """
     weapons: Sequence[int] = kind.parameters["stype"]
     ammo: Sequence[int] = kind.parameters["ammo"]
 
@@ -70,7 +76,7 @@ def shooting(kind: Kind) -> Callable[[Play, Sprite], None]:
         for at, weapon in enumerate(weapons):
             needed = ammo[at] if at < len(ammo) else None
             if needed is None or avatar.resource(needed) > 0:
-                shot = fire(play, avatar, weapon)
+                shot = _fire(play, avatar, weapon)
                 if shot is not None and needed is not None:
                     avatar.gain(needed, -1)
                 return
@@ -78,8 +84,8 @@ def shooting(kind: Kind) -> Callable[[Play, Sprite], None]:
     return shoot
 
 
-def fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
-    """Make a shot one sprite's length ahead, that flies where the avatar looks."""
+def _fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
+    """Make a shot one sprite's length ahead, in the orientation of the avatar."""
     ox, oy = avatar.ox, avatar.oy
     length = sqrt(ox * ox + oy * oy)
     if length not in {0, 1}:
@@ -94,39 +100,42 @@ def fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
     return shot
 
 
-def walk_and_shoot(kind: Kind) -> Act:
-    """`ShootAvatar`: fires when asked to and standing still."""
-    shoot = shooting(kind)
+@ACTS.maker("walk_and_shoot")
+def _make_walk_and_shoot(kind: SpriteKind) -> Act:
+    """`ShootAvatar`: fires on `USE` if it stands still."""
+    shoot = make_weapons(kind)
 
-    def act(play: Play, avatar: Sprite, action: str) -> None:
-        outcome = walk_and_look(play, avatar, action)
+    def take_action(play: Play, avatar: Sprite, action: str) -> None:
+        outcome = walk_and_turn(play, avatar, action)
         if outcome == STILL and action == USE:
             shoot(play, avatar)
 
-    return act
+    return take_action
 
 
-def go_on_and_shoot(kind: Kind) -> Act:
-    """`OngoingShootAvatar`: fires when asked to, which leaves no room for a direction."""
-    shoot = shooting(kind)
+@ACTS.maker("keep_going_and_shoot")
+def _make_keep_going_and_shoot(kind: SpriteKind) -> Act:
+    """`OngoingShootAvatar`: an `OngoingAvatar` that fires on `USE`."""
+    shoot = make_weapons(kind)
 
-    def act(play: Play, avatar: Sprite, action: str) -> None:
-        go_on(play, avatar, action)
+    def take_action(play: Play, avatar: Sprite, action: str) -> None:
+        _keep_going(play, avatar, action)
         if action == USE:
             shoot(play, avatar)
 
-    return act
+    return take_action
 
 
-def flak(kind: Kind) -> Act:
-    """`FlakAvatar`: moves sideways; its shots start where it stands and know their own way."""
+@ACTS.maker("walk_and_drop")
+def _make_walk_and_drop(kind: SpriteKind) -> Act:
+    """`FlakAvatar`: moves sideways; its shots start at its own position, in their own orientation."""
     weapon: int | None = kind.parameters["stype"]
     ammo: int | None = kind.parameters["ammo"]
     least: int = kind.parameters["minAmmo"]
     cost: int = kind.parameters["ammoCost"]
 
-    def act(play: Play, avatar: Sprite, action: str) -> None:
-        walk(play, avatar, action)
+    def take_action(play: Play, avatar: Sprite, action: str) -> None:
+        _walk(play, avatar, action)
         if action != USE:
             return
         if weapon is not None and (ammo is None or avatar.resource(ammo) > (least if least > -1 else 0)):
@@ -136,14 +145,15 @@ def flak(kind: Kind) -> Act:
                 if ammo is not None:
                     avatar.gain(ammo, -cost)
 
-    return act
+    return take_action
 
 
-def go_on_and_wall(kind: Kind) -> Act:
-    """`OngoingTurningAvatar`: turns at right angles only, and leaves something where it has been."""
+@ACTS.maker("keep_going_and_wall")
+def _make_keep_going_and_wall(kind: SpriteKind) -> Act:
+    """`OngoingTurningAvatar`: turns at right angles only, and leaves a sprite at its last position."""
     wall: int | None = kind.parameters["spawnBehind"]
 
-    def act(play: Play, avatar: Sprite, action: str) -> None:
+    def take_action(play: Play, avatar: Sprite, action: str) -> None:
         dx, dy = VECTORS.get(action, _NO_WAY)
         if (dx or dy) and avatar.oriented and dx * avatar.ox + dy * avatar.oy == 0:
             avatar.ox = dx
@@ -151,41 +161,25 @@ def go_on_and_wall(kind: Kind) -> Act:
         passive(play, avatar)
         x, y = avatar.last_x, avatar.last_y
         if not overlaps(avatar, x, y, avatar.w, avatar.h):
-            play.add(wall if wall is not None and avatar.original else 0, x, y)
+            play.add(wall if wall is not None and avatar.is_first else 0, x, y)
 
-    return act
+    return take_action
 
 
-def shoot_every_way(kind: Kind) -> Act:
-    """`ShootOnlyAvatar`: stands still; its actions fire its weapons, the first the first and so on."""
+@ACTS.maker("shoot_every_way")
+def _make_shoot_every_way(kind: SpriteKind) -> Act:
+    """`ShootOnlyAvatar`: stands still; each of its actions fires one of its weapons, in order."""
     weapons: Sequence[int] = kind.parameters["stype"]
     ammo: Sequence[int] = kind.parameters["ammo"]
 
-    def act(play: Play, avatar: Sprite, action: str) -> None:
+    def take_action(play: Play, avatar: Sprite, action: str) -> None:
         at = kind.actions.index(action) if action in kind.actions else len(weapons)
         if at >= len(weapons):
             return
         needed = ammo[at] if at < len(ammo) else None
         if needed is not None and avatar.resource(needed) <= 0:
             return
-        if fire(play, avatar, weapons[at]) is not None and needed is not None:
+        if _fire(play, avatar, weapons[at]) is not None and needed is not None:
             avatar.gain(needed, -1)
 
-    return act
-
-
-ACTS: Final[Mapping[str, Callable[[Kind], Act]]] = {
-    "MovingAvatar": lambda _: walk,
-    "HorizontalAvatar": lambda _: walk,
-    "VerticalAvatar": lambda _: walk,
-    "NullAvatar": lambda _: walk,
-    "OrientedAvatar": lambda _: walk_and_look,
-    "OngoingAvatar": lambda _: go_on,
-    "OngoingTurningAvatar": go_on_and_wall,
-    "MissileAvatar": lambda _: fly,
-    "ShootAvatar": walk_and_shoot,
-    "OngoingShootAvatar": go_on_and_shoot,
-    "ShootOnlyAvatar": shoot_every_way,
-    "FlakAvatar": flak,
-}
-"""By class: makes what the avatars of a type do."""
+    return take_action

@@ -1,38 +1,37 @@
-"""Avatars that drive, fly, aim and jump by continuous physics."""
+"""Behaviour of avatars that drive, fly, aim and jump by continuous physics."""
 
 from __future__ import annotations
 
-__all__ = ["CONTINUOUS_ACTS"]
+__all__: list[str] = []
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import atan2, cos, pi, sin
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, RIGHT, UP, USE, VECTORS
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
-from flagfall.tasks.vgdl.engine.sprites.avatars import shooting, walk_and_look
+from flagfall.tasks.vgdl.engine.sprites.avatars import make_weapons, walk_and_turn
+from flagfall.tasks.vgdl.engine.sprites.behaviour import ACTS
 from flagfall.tasks.vgdl.engine.sprites.walkers import jump
-
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Act, Kind, Sprite
+from flagfall.tasks.vgdl.engine.state.play import Act, Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
 
 _CAR_SPEED: Final = 5
 _BLOCK_PAUSE: Final = 5
-"""Ticks that a wizard rests between two blocks."""
+"""Ticks between two blocks of a wizard."""
 
 _BLOCK_DISTANCE: Final = 1.2
 _UPRIGHT: Final = 0.5
 
 
-def drift(play: Play, avatar: Sprite) -> None:
-    """Passive movement, if there is any by its physics."""
+def _drift(play: Play, avatar: Sprite) -> None:
+    """Move passively if continuous physics applies."""
     if avatar.kind.continuous:
         passive(play, avatar)
 
 
-def aim(avatar: Sprite, action: str) -> None:
-    """Turn to the left or right."""
+def _aim(avatar: Sprite, action: str) -> None:
+    """Turn left or right."""
     step: float = avatar.kind.parameters["angle_diff"]
     if action == LEFT:
         avatar.rotation -= step
@@ -40,48 +39,51 @@ def aim(avatar: Sprite, action: str) -> None:
         avatar.rotation += step
 
 
-def thrust(play: Play, avatar: Sprite, angle: float, speed: float) -> None:
+def _thrust(play: Play, avatar: Sprite, angle: float, speed: float) -> None:
     """Accelerate in a direction."""
     active(play, avatar, cos(angle), sin(angle), speed)
 
 
-def go_to_and_fro(play: Play, avatar: Sprite, action: str) -> None:
+def _thrust_along(play: Play, avatar: Sprite, action: str) -> None:
     """Accelerate forwards or backwards."""
     if action == UP:
-        thrust(play, avatar, avatar.rotation, avatar.speed)
+        _thrust(play, avatar, avatar.rotation, avatar.speed)
     elif action == DOWN:
-        thrust(play, avatar, avatar.rotation + pi, avatar.speed)
+        _thrust(play, avatar, avatar.rotation + pi, avatar.speed)
 
 
-def land(play: Play, avatar: Sprite, action: str) -> None:
-    """`LanderAvatar`: turns, and fires its engine upwards."""
-    drift(play, avatar)
-    aim(avatar, action)
+@ACTS.plain("land")
+def _land(play: Play, avatar: Sprite, action: str) -> None:
+    """`LanderAvatar`: turns; `UP` accelerates it in its direction."""
+    _drift(play, avatar)
+    _aim(avatar, action)
     if action == UP:
-        thrust(play, avatar, avatar.rotation, avatar.speed)
+        _thrust(play, avatar, avatar.rotation, avatar.speed)
 
 
-def drive(play: Play, avatar: Sprite, action: str) -> None:
-    """`CarAvatar`: always accelerates, forwards or, since it was last asked to, backwards."""
-    drift(play, avatar)
-    aim(avatar, action)
+@ACTS.plain("drive")
+def _drive(play: Play, avatar: Sprite, action: str) -> None:
+    """`CarAvatar`: always accelerates, forwards after `UP` and backwards after `DOWN`."""
+    _drift(play, avatar)
+    _aim(avatar, action)
     if action in {UP, DOWN}:
-        avatar.made = int(action == DOWN)
-    thrust(play, avatar, avatar.rotation + avatar.made * pi, _CAR_SPEED)
+        avatar.spawned = int(action == DOWN)
+    _thrust(play, avatar, avatar.rotation + avatar.spawned * pi, _CAR_SPEED)
 
 
-def fly_in_space(kind: Kind) -> Act:
-    """`SpaceshipAvatar`: shoots where it is turned to; the original tries each shot twice."""
+@ACTS.maker("fly_and_shoot")
+def _make_fly_and_shoot(kind: SpriteKind) -> Act:
+    """`SpaceshipAvatar`: shoots in its direction; like the original, it tries each shot twice."""
     weapons: Sequence[int] = kind.parameters["stype"]
     ammo: Sequence[int] = kind.parameters["ammo"]
 
-    def act(play: Play, avatar: Sprite, action: str) -> None:
-        drift(play, avatar)
+    def take_action(play: Play, avatar: Sprite, action: str) -> None:
+        _drift(play, avatar)
         if action == USE:
             shoot(play, avatar)
             shoot(play, avatar)
-        aim(avatar, action)
-        go_to_and_fro(play, avatar, action)
+        _aim(avatar, action)
+        _thrust_along(play, avatar, action)
 
     def shoot(play: Play, avatar: Sprite) -> None:
         for at, weapon in enumerate(weapons):
@@ -97,16 +99,17 @@ def fly_in_space(kind: Kind) -> Act:
                     play.mark_fired(shot)
                 return
 
-    return act
+    return take_action
 
 
-def aim_and_shoot(kind: Kind) -> Act:
-    """`AimedAvatar`: up and down turn it; the original tries each shot twice."""
-    shoot = shooting(kind)
+@ACTS.maker("aim_and_shoot")
+def _make_aim_and_shoot(kind: SpriteKind) -> Act:
+    """`AimedAvatar`: `UP` and `DOWN` turn it; like the original, it tries each shot twice."""
+    shoot = make_weapons(kind)
     step: float = kind.parameters["angle_diff"]
 
-    def act(play: Play, avatar: Sprite, action: str) -> None:
-        drift(play, avatar)
+    def take_action(play: Play, avatar: Sprite, action: str) -> None:
+        _drift(play, avatar)
         if action == USE:
             shoot(play, avatar)
             shoot(play, avatar)
@@ -115,14 +118,15 @@ def aim_and_shoot(kind: Kind) -> Act:
         avatar.ox = ox * cos(angle) - oy * sin(angle)
         avatar.oy = ox * sin(angle) + oy * cos(angle)
         avatar.rotation = atan2(avatar.oy, avatar.ox)
-        go_to_and_fro(play, avatar, action)
+        _thrust_along(play, avatar, action)
 
-    return act
+    return take_action
 
 
-def flap(play: Play, avatar: Sprite, action: str) -> None:
-    """`BirdAvatar`: goes to the right by itself, and up when it is asked to."""
-    walk_and_look(play, avatar, action)
+@ACTS.plain("flap")
+def _flap(play: Play, avatar: Sprite, action: str) -> None:
+    """`BirdAvatar`: moves to the right by itself; `USE` accelerates it upwards."""
+    walk_and_turn(play, avatar, action)
     push = 1 if abs(avatar.ox) < _UPRIGHT else 0
     if action == USE:
         avatar.oy = 0
@@ -131,10 +135,10 @@ def flap(play: Play, avatar: Sprite, action: str) -> None:
     avatar.rotation = atan2(avatar.oy, avatar.ox)
 
 
-def run_and_jump(play: Play, avatar: Sprite, action: str) -> None:
-    """`PlatformerAvatar`: runs on the ground, steers a little in the air, jumps from the ground."""
+def _run_and_jump(play: Play, avatar: Sprite, action: str) -> None:
+    """Run on the ground, steer weakly in the air, and jump from the ground on `USE`."""
     parameters = avatar.kind.parameters
-    drift(play, avatar)
+    _drift(play, avatar)
     if action in VECTORS:
         dx, dy = VECTORS[action]
         if avatar.grounded:
@@ -146,32 +150,22 @@ def run_and_jump(play: Play, avatar: Sprite, action: str) -> None:
         jump(play, avatar)
 
 
-def platform(play: Play, avatar: Sprite, action: str) -> None:
-    """`PlatformerAvatar`, to the end of its turn: whether it stands is found out anew in each tick."""
-    run_and_jump(play, avatar, action)
+@ACTS.plain("platform")
+def _platform(play: Play, avatar: Sprite, action: str) -> None:
+    """`PlatformerAvatar`: runs and jumps; the ground is detected again in each tick."""
+    _run_and_jump(play, avatar, action)
     avatar.grounded = False
 
 
-def conjure(play: Play, avatar: Sprite, action: str) -> None:
-    """`WizardAvatar`: runs and jumps, and puts blocks before itself."""
-    run_and_jump(play, avatar, action)
-    if action == UP and avatar.made + _BLOCK_PAUSE <= play.tick:
+@ACTS.plain("conjure")
+def _conjure(play: Play, avatar: Sprite, action: str) -> None:
+    """`WizardAvatar`: runs and jumps; `UP` makes a block in front of it."""
+    _run_and_jump(play, avatar, action)
+    if action == UP and avatar.spawned + _BLOCK_PAUSE <= play.tick:
         active(play, avatar, 0, 1, -1)
         for block in avatar.kind.parameters["stype"]:
-            play.add(block, avatar.x + (avatar.aim_x or 1) * avatar.w * _BLOCK_DISTANCE, avatar.y)
-        avatar.made = play.tick
+            play.add(block, avatar.x + (avatar.last_direction_x or 1) * avatar.w * _BLOCK_DISTANCE, avatar.y)
+        avatar.spawned = play.tick
     if action in {LEFT, RIGHT}:
-        avatar.aim_x = VECTORS[action][0]
+        avatar.last_direction_x = VECTORS[action][0]
     avatar.grounded = False
-
-
-CONTINUOUS_ACTS: Final[Mapping[str, Callable[[Kind], Act]]] = {
-    "AimedAvatar": aim_and_shoot,
-    "PlatformerAvatar": lambda _: platform,
-    "WizardAvatar": lambda _: conjure,
-    "BirdAvatar": lambda _: flap,
-    "SpaceshipAvatar": fly_in_space,
-    "CarAvatar": lambda _: drive,
-    "LanderAvatar": lambda _: land,
-}
-"""By class: makes what the avatars of a type do."""

@@ -1,75 +1,78 @@
-"""Sprites that walk by themselves: at random, after others, away from them.
+"""Behaviour of sprites that move by themselves: at random, towards others, away from them.
 
-They all move passively first, and then on purpose; both share one cooldown.
+They all move passively first, and then actively; both share one cooldown.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "alternate",
-    "chase",
-    "chase_in_sight",
-    "doubled",
-    "nearest",
-    "random_step",
-    "sometimes_random",
-    "targets_of",
-    "wander",
-]
+__all__ = ["candidates_twice", "make_epsilon_random", "nearest", "random_step", "targets_of"]
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
+from flagfall.tasks.vgdl.actions import DIRECTIONS
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
-from flagfall.tasks.vgdl.engine.sprites.passive import DIRECTIONS
-from flagfall.tasks.vgdl.engine.state.work_limit import CROWDED, spend
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Kind, Sprite, Update
+from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
+from flagfall.tasks.vgdl.engine.state.play import Play, Update
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
+from flagfall.tasks.vgdl.engine.state.work_limit import LARGE_GROUP
 
 Direction: TypeAlias = tuple[float, float]
 
 
 def random_step(play: Play, sprite: Sprite, repeat: int) -> Direction:
-    """The last random direction again, `repeat` times over; then a new one (one draw)."""
+    """Return the last random direction, for `repeat` times; then a new one, by one draw.
+
+    Args:
+        play: in a cycle.
+        sprite: remembers its last direction.
+        repeat: how often a direction is repeated.
+    """
     if sprite.repeats < repeat:
         sprite.repeats += 1
-        return sprite.aim_x, sprite.aim_y
+        return sprite.last_direction_x, sprite.last_direction_y
     sprite.repeats = 0
-    sprite.aim_x, sprite.aim_y = aim = DIRECTIONS[play.random.next_int(4)]
-    return aim
+    direction = DIRECTIONS[play.random.next_int(4)]
+    sprite.last_direction_x, sprite.last_direction_y = direction
+    return direction
 
 
-def wander(kind: Kind) -> Update:
-    """`RandomNPC`."""
+@UPDATES.maker("wanderer")
+def _make_wanderer(kind: SpriteKind) -> Update:
+    """`RandomNPC`: random steps."""
     repeat = kind.parameters["cons"]
-    hasty = is_hasty(kind)
+    moves_unrested = _can_move_unrested(kind)
 
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+    def wander(play: Play, sprites: Sequence[Sprite]) -> None:
         tick = play.tick
         for sprite in sprites:
             if kind.drifts:
                 passive(play, sprite)
-            if sprite.repeats < repeat:
+            if sprite.repeats < repeat:  # as `random_step`, without a call
                 sprite.repeats += 1
             else:
                 sprite.repeats = 0
-                sprite.aim_x, sprite.aim_y = DIRECTIONS[play.random.next_int(4)]
-            if hasty or sprite.cooldown <= tick - sprite.moved_at:
-                active(play, sprite, sprite.aim_x, sprite.aim_y, sprite.speed)
+                sprite.last_direction_x, sprite.last_direction_y = DIRECTIONS[play.random.next_int(4)]
+            if moves_unrested or sprite.cooldown <= tick - sprite.moved_at:
+                active(play, sprite, sprite.last_direction_x, sprite.last_direction_y, sprite.speed)
 
-    return update
+    return wander
 
 
-def is_hasty(kind: Kind) -> bool:
-    """Whether an active movement may do something though the sprite has not rested enough."""
+def _can_move_unrested(kind: SpriteKind) -> bool:
+    """Return whether an active movement can have an effect on a sprite that has not rested enough."""
     return kind.turns_first or kind.continuous
 
 
-def distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
-    """From a corner (x, y) to another sprite's, in pixels: along the axes; straight in continuous physics."""
+def _distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
+    """Return a distance between corners in pixels: along the axes, or straight by continuous physics.
+
+    Args:
+        sprite: its physics decides.
+        x: left of the one corner.
+        y: top of the one corner.
+        other: has the other corner.
+    """
     dx = x - other.x
     dy = y - other.y
     if sprite.kind.continuous:
@@ -78,39 +81,35 @@ def distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
     return abs(dx) + abs(dy)
 
 
-def nearest_in_sight(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
-    """Those straight ahead that share the smallest distance, in order."""
-    return nearest(play, sprite, [other for other in candidates if in_sight(sprite, other)])
-
-
 def targets_of(play: Play, wanted: int) -> Sequence[Sprite]:
-    """The sprites of a type, or of its subtypes where it has none itself."""
+    """Return the sprites of a type, or of its subtypes if it has none itself.
+
+    Args:
+        play: in a cycle.
+        wanted: the type.
+    """
     groups = play.groups
     return groups[wanted] or [
         other for subtype in play.game.kinds[wanted].subtypes for other in groups[subtype]
     ]
 
 
-def in_sight(sprite: Sprite, other: Sprite) -> bool:
-    """Whether another is straight ahead in the last random direction; nothing is where there was none."""
-    aim_x, aim_y = sprite.aim_x, sprite.aim_y
-    if aim_y:
-        return other.x == sprite.x and (other.y - sprite.y) * aim_y >= 0
-    if aim_x:
-        return other.y == sprite.y and (other.x - sprite.x) * aim_x >= 0
-    return False
-
-
 def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
-    """Those that share the smallest distance, in order."""
+    """Return the candidates at the smallest distance, in order.
+
+    Args:
+        play: in a cycle.
+        sprite: from which distances are measured.
+        candidates: other sprites.
+    """
     if len(candidates) == 1:
         return [*candidates]
-    if len(candidates) > CROWDED:
-        spend(play, len(candidates))
+    if len(candidates) > LARGE_GROUP:
+        play.work.charge(len(candidates))
     best = float("inf")
     chosen: list[Sprite] = []
     for other in candidates:
-        far = distance(sprite, sprite.x, sprite.y, other)
+        far = _distance(sprite, sprite.x, sprite.y, other)
         if far < best:
             best = far
             chosen = [other]
@@ -119,21 +118,42 @@ def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sp
     return chosen
 
 
-def steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
-    """The directions in which one pixel brings it nearer to the target (or farther away)."""
+def _nearest_in_sight(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
+    """Return the nearest of the candidates that are straight ahead, in order."""
+    return nearest(play, sprite, [other for other in candidates if _in_sight(sprite, other)])
+
+
+def _in_sight(sprite: Sprite, other: Sprite) -> bool:
+    """Return whether a sprite is straight ahead in the last random direction; none is if there was none."""
+    ahead_x, ahead_y = sprite.last_direction_x, sprite.last_direction_y
+    if ahead_y:
+        return other.x == sprite.x and (other.y - sprite.y) * ahead_y >= 0
+    if ahead_x:
+        return other.y == sprite.y and (other.x - sprite.x) * ahead_x >= 0
+    return False
+
+
+def _steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
+    """Return the directions in which one pixel brings a sprite nearer to its target.
+
+    Args:
+        sprite: to be moved.
+        target: the other one.
+        away: return those that bring it farther away.
+    """
     x, y = sprite.x, sprite.y
     if not sprite.kind.continuous:
         dx = target.x - x
         dy = target.y - y
         return (_AWAY if away else _TOWARDS)[(dx > 0) - (dx < 0)][(dy > 0) - (dy < 0)]
-    here = distance(sprite, x, y, target)
+    here = _distance(sprite, x, y, target)
     if away:
-        return [way for way in DIRECTIONS if distance(sprite, x + way[0], y + way[1], target) > here]
-    return [way for way in DIRECTIONS if distance(sprite, x + way[0], y + way[1], target) < here]
+        return [way for way in DIRECTIONS if _distance(sprite, x + way[0], y + way[1], target) > here]
+    return [way for way in DIRECTIONS if _distance(sprite, x + way[0], y + way[1], target) < here]
 
 
 def _steps_by_signs(*, away: bool) -> list[list[tuple[Direction, ...]]]:
-    """By the signs of the way to the target, along x and then y (a negative index counts from the end)."""
+    """Return `steps_towards` by the signs of the distance along x and y (index -1 is the last entry)."""
     return [
         [
             tuple([(x, y) for x, y in DIRECTIONS if (dx * x + dy * y <= 0 if away else dx * x + dy * y > 0)])
@@ -147,59 +167,70 @@ _TOWARDS: Final = _steps_by_signs(away=False)
 _AWAY: Final = _steps_by_signs(away=True)
 
 
-def chase(kind: Kind) -> Update:
-    """`Chaser` and `Fleeing`: one of the steps that lead nearer or away (one draw), else a random one."""
-    return chasing(kind, nearest)
+@UPDATES.maker("chaser")
+def _make_all_seeing_chaser(kind: SpriteKind) -> Update:
+    """`Chaser` and `Fleeing`: a step that leads nearer or away, by one draw; or else a random one."""
+    return _make_chaser(kind, nearest)
 
 
-def chase_in_sight(kind: Kind) -> Update:
+@UPDATES.maker("sighted_chaser")
+def _make_sighted_chaser(kind: SpriteKind) -> Update:
     """`LOSChaser`: a chaser that sees only what is straight ahead in its last random direction."""
-    return chasing(kind, nearest_in_sight)
+    return _make_chaser(kind, _nearest_in_sight)
 
 
-def chasing(kind: Kind, find: Callable[[Play, Sprite, Sequence[Sprite]], list[Sprite]]) -> Update:
-    """What chasers do, given how they find whom they are after among those who are of the right type."""
+def _make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite]], list[Sprite]]) -> Update:
+    """Return the update of a chaser.
+
+    Args:
+        kind: of chasers.
+        find: chooses the targets among sprites of the right type.
+    """
     wanted = kind.parameters["stype"]
     farthest = kind.parameters["maxDistance"]
     away = kind.parameters["fleeing"]
     repeat = kind.parameters["cons"]
-    hasty = is_hasty(kind)
+    moves_unrested = _can_move_unrested(kind)
     sees_all = find is nearest and farthest == -1
 
     def steps_of(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> Sequence[Direction]:
         targets = find(play, sprite, candidates)
         if farthest != -1:
             x, y = sprite.x, sprite.y
-            targets = [target for target in targets if distance(sprite, x, y, target) <= farthest]
-        return [way for target in targets for way in steps_towards(sprite, target, away=away)]
+            targets = [target for target in targets if _distance(sprite, x, y, target) <= farthest]
+        return [way for target in targets for way in _steps_towards(sprite, target, away=away)]
 
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+    def chase(play: Play, sprites: Sequence[Sprite]) -> None:
         tick = play.tick
         draw = play.random.next_int
-        candidates = targets_of(play, wanted)  # nobody is born or buried while chasers move
+        candidates = targets_of(play, wanted)  # constant: no sprite is born or removed while chasers move
         only = candidates[0] if sees_all and len(candidates) == 1 else None
         for sprite in sprites:
             if kind.drifts:
                 passive(play, sprite)
             if only is not None:
-                steps = steps_towards(sprite, only, away=away)
+                steps = _steps_towards(sprite, only, away=away)
             else:
                 steps = steps_of(play, sprite, candidates)
             if steps:
                 dx, dy = steps[draw(len(steps))]
             else:
                 dx, dy = random_step(play, sprite, repeat)
-            if hasty or sprite.cooldown <= tick - sprite.moved_at:
+            if moves_unrested or sprite.cooldown <= tick - sprite.moved_at:
                 active(play, sprite, dx, dy, sprite.speed)
 
-    return update
+    return chase
 
 
-def doubled(play: Play, wanted: Sequence[int]) -> list[Sprite]:
-    """What the `AlternateChaser` family may be after: each sprite twice, as the original walks types.
+def candidates_twice(play: Play, wanted: Sequence[int]) -> list[Sprite]:
+    """Return the candidates of the `AlternateChaser` family: each sprite twice, as the original counts types.
 
-    The original picks one of several types by an unseeded generator; the first that has sprites stands for
-    it here, so that a play stays repeatable.
+    The original picks one of several types by a generator without a seed; here the first type that has
+    sprites is taken, so that a play can be repeated.
+
+    Args:
+        play: in a cycle.
+        wanted: types.
     """
     groups = play.groups
     for type_id in wanted:
@@ -210,26 +241,38 @@ def doubled(play: Play, wanted: Sequence[int]) -> list[Sprite]:
     return []
 
 
-def alternate(kind: Kind) -> Update:
-    """`AlternateChaser`: meant to flee too, and never does."""
+@UPDATES.maker("alternate_chaser")
+def _make_alternate_chaser(kind: SpriteKind) -> Update:
+    """`AlternateChaser`: in the original it is meant to flee too, and never does."""
     wanted: tuple[int, ...] = kind.parameters["stype1"]
 
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+    def chase(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
-            targets = nearest(play, sprite, doubled(play, wanted))
-            ways = [way for target in targets for way in steps_towards(sprite, target)] or DIRECTIONS
+            targets = nearest(play, sprite, candidates_twice(play, wanted))
+            ways = [way for target in targets for way in _steps_towards(sprite, target)] or DIRECTIONS
             dx, dy = ways[play.random.next_int(len(ways))]
             active(play, sprite, dx, dy, sprite.speed)
 
-    return update
+    return chase
 
 
-def sometimes_random(kind: Kind, otherwise: Update) -> Update:
-    """`RandomAltChaser`, `RandomPathAltChaser`: with chance `epsilon` a random step, else as their base."""
+@UPDATES.maker("random_alternate_chaser")
+def _make_random_alternate_chaser(kind: SpriteKind) -> Update:
+    """`RandomAltChaser`: an `AlternateChaser` with random steps in between."""
+    return make_epsilon_random(kind, _make_alternate_chaser(kind))
+
+
+def make_epsilon_random(kind: SpriteKind, otherwise: Update) -> Update:
+    """Return an update that makes a random step with probability `epsilon`.
+
+    Args:
+        kind: of the sprites.
+        otherwise: their update in all other ticks.
+    """
     epsilon = kind.parameters["epsilon"]
 
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+    def step(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             if play.random.next_double() < epsilon:
                 passive(play, sprite)
@@ -238,4 +281,4 @@ def sometimes_random(kind: Kind, otherwise: Update) -> Update:
             else:
                 otherwise(play, (sprite,))
 
-    return update
+    return step

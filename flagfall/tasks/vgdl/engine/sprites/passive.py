@@ -1,31 +1,31 @@
-"""What sprites that think nothing do in a tick: stand, fly on, burn out, spread.
+"""Behaviour of sprites that decide nothing: they stand, fly on, burn out, spread.
 
-Each function takes all sprites of one type, in the order of their birth, and asks nothing of other types.
+Each update takes all sprites of one type, in the order of their birth, and reads no other types.
 """
 
 from __future__ import annotations
 
-__all__ = ["age_and_move", "burn", "fly", "fly_somewhere", "live", "spread"]
+__all__ = ["age", "age_and_move", "fly_on"]
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from flagfall.tasks.vgdl.actions import VECTORS
+from flagfall.tasks.vgdl.actions import DIRECTIONS
 from flagfall.tasks.vgdl.engine.physics.movement import passive
-from flagfall.tasks.vgdl.engine.state.grid import enter
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Kind, Sprite, Update
+from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
+from flagfall.tasks.vgdl.engine.state.play import Play, Update
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
 
 _SPREADS_AT: Final = 2
 
-DIRECTIONS: Final = tuple(VECTORS.values())
 
+def age(play: Play, sprite: Sprite) -> None:
+    """Move a sprite passively, and kill it when its time to live is over.
 
-def live(play: Play, sprite: Sprite) -> None:
-    """The default: move passively, and die when the time has come."""
+    Args:
+        play: in a cycle.
+        sprite: of any class.
+    """
     passive(play, sprite)
     if sprite.ttl >= 0:
         if sprite.ttl > 0:
@@ -35,13 +35,23 @@ def live(play: Play, sprite: Sprite) -> None:
 
 
 def age_and_move(play: Play, sprites: Sequence[Sprite]) -> None:
-    """Things in general."""
+    """Update sprites without a behaviour of their own.
+
+    Args:
+        play: in a cycle.
+        sprites: of one type.
+    """
     for sprite in sprites:
-        live(play, sprite)
+        age(play, sprite)
 
 
-def fly(play: Play, sprites: Sequence[Sprite]) -> None:
-    """What moves passively on the grid and lives for ever: as `age_and_move`, with less ado."""
+def fly_on(play: Play, sprites: Sequence[Sprite]) -> None:
+    """Do as `age_and_move`, faster, for sprites that live forever and move passively by grid physics.
+
+    Args:
+        play: in a cycle.
+        sprites: of one type.
+    """
     tick = play.tick
     block = play.block_size
     moved = play.moved
@@ -68,43 +78,46 @@ def fly(play: Play, sprites: Sequence[Sprite]) -> None:
             else:
                 stays = sprite.left <= x <= sprite.right
             if not stays:
-                enter(play, sprite)
+                play.grid.enter(sprite)
 
 
-def fly_somewhere(play: Play, sprites: Sequence[Sprite]) -> None:
-    """`RandomMissile`: chooses a direction once, and lives for ever whatever its `timeToLive` says."""
+@UPDATES.plain("random_missile")
+def _fly_in_random_direction(play: Play, sprites: Sequence[Sprite]) -> None:
+    """`RandomMissile`: draw a direction once, and live forever regardless of `timeToLive`."""
     for sprite in sprites:
         if sprite.ox == -1 and sprite.oy == -1:
             sprite.ox, sprite.oy = DIRECTIONS[play.random.next_int(4)]
         passive(play, sprite)
 
 
-def burn(kind: Kind) -> Update:
+@UPDATES.maker("flicker")
+def _make_flicker(kind: SpriteKind) -> Update:
     """`Flicker`: gone in its update number `limit` + 2."""
     limit = kind.parameters["limit"]
 
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+    def burn(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
-            live(play, sprite)
+            age(play, sprite)
             if sprite.age > limit:
                 play.kill(sprite)
             sprite.age += 1
 
-    return update
+    return burn
 
 
-def spread(kind: Kind) -> Update:
-    """`Spreader`: a flicker that in its second update sets fire around it; four draws, whatever comes."""
-    burn_one = burn(kind)
+@UPDATES.maker("spreader")
+def _make_spreader(kind: SpriteKind) -> Update:
+    """`Spreader`: a flicker that spawns around it in its second update; four draws in any case."""
+    burn = _make_flicker(kind)
     chance = kind.parameters["spreadprob"]
     child = kind.id if kind.parameters["stype"] is None else kind.parameters["stype"]
 
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+    def spread(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in list(sprites):
-            burn_one(play, (sprite,))
+            burn(play, (sprite,))
             if sprite.age == _SPREADS_AT:
                 for dx, dy in DIRECTIONS:
                     if play.random.next_double() < chance:
                         play.add(child, sprite.last_x + dx * sprite.w, sprite.last_y + dy * sprite.h)
 
-    return update
+    return spread

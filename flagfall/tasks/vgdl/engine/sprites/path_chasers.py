@@ -1,85 +1,102 @@
-"""NPCs that know their way: they follow shortest paths."""
+"""Behaviour of sprites that pursue others along shortest paths."""
 
 from __future__ import annotations
 
-__all__ = ["chase_by_path", "follow_by_path"]
+__all__: list[str] = []
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from flagfall.tasks.vgdl.actions import DIRECTIONS
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
-from flagfall.tasks.vgdl.engine.sprites.npcs import doubled, nearest, random_step, targets_of
-from flagfall.tasks.vgdl.engine.sprites.passive import DIRECTIONS
-from flagfall.tasks.vgdl.engine.state.work_limit import spend
+from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
+from flagfall.tasks.vgdl.engine.sprites.npcs import (
+    candidates_twice,
+    make_epsilon_random,
+    nearest,
+    random_step,
+    targets_of,
+)
+from flagfall.tasks.vgdl.engine.state.play import Play, Update
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Kind, Sprite, Update
+def _first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float] | None:
+    """Return the first direction of a shortest path; `None` if there is none, or the sprite is there.
 
-
-def first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float] | None:
-    """The first direction on the way from a sprite to a place; `None` where there is none, or no need."""
+    Args:
+        play: in a cycle.
+        sprite: at the start of the path.
+        x: its end, in pixels.
+        y: its end, in pixels.
+    """
     if play.paths is None:
         return None
-    spend(play, play.paths.effort)
+    play.work.charge(play.paths.work)
     block = play.block_size
     here = (int(sprite.x / block), int(sprite.y / block))
     return play.paths.first_step(here, (int(x / block), int(y / block)))
 
 
-def chase_by_path(kind: Kind) -> Update:
-    """`PathChaser`: after the first of the nearest targets; no draw unless there is none."""
+@UPDATES.maker("path_chaser")
+def _make_path_chaser(kind: SpriteKind) -> Update:
+    """`PathChaser`: pursues the first of the nearest targets; a draw only if there is none."""
     wanted = kind.parameters["stype"]
     repeat = kind.parameters["cons"]
 
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+    def chase(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
             targets = nearest(play, sprite, targets_of(play, wanted))
             if targets:
-                dx, dy = first_step(play, sprite, targets[0].x, targets[0].y) or (0, 0)
+                dx, dy = _first_step(play, sprite, targets[0].x, targets[0].y) or (0, 0)
                 sprite.repeats = repeat
             else:
                 dx, dy = random_step(play, sprite, repeat)
             active(play, sprite, dx, dy, sprite.speed)
 
-    return update
+    return chase
 
 
-def follow_by_path(kind: Kind) -> Update:
-    """`PathAltChaser`: keeps after one target, even a dead one, until it covers it; then chooses another."""
+@UPDATES.maker("path_follower")
+def _make_path_follower(kind: SpriteKind) -> Update:
+    """`PathAltChaser`: pursues one target, even a dead one, until it covers it; then chooses another."""
     wanted: tuple[int, ...] = kind.parameters["stype1"]
     at_random: bool = kind.parameters["randomTarget"]
 
-    def update(play: Play, sprites: Sequence[Sprite]) -> None:
+    def follow(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in sprites:
             passive(play, sprite)
             dx: float
             dy: float
-            quarry = sprite.quarry
-            if quarry is None or covers(sprite, quarry):
-                quarry = choose(play, sprite)
-            if quarry is None:
+            target = sprite.target
+            if target is None or _covers(sprite, target):
+                target = choose(play, sprite)
+            if target is None:
                 dx, dy = DIRECTIONS[play.random.next_int(4)]
             else:
-                sprite.quarry = quarry
-                dx, dy = way_to_quarry(play, sprite, quarry)
+                sprite.target = target
+                dx, dy = _step_to_target(play, sprite, target)
             active(play, sprite, dx, dy, sprite.speed)
 
     def choose(play: Play, sprite: Sprite) -> Sprite | None:
-        candidates = doubled(play, wanted)
+        candidates = candidates_twice(play, wanted)
         if not candidates:
             return None
         if at_random:
             return candidates[play.random.next_int(len(candidates))]
         return nearest(play, sprite, candidates)[0]
 
-    return update
+    return follow
 
 
-def covers(sprite: Sprite, other: Sprite) -> bool:
-    """Whether another's rectangle lies inside this one's."""
+@UPDATES.maker("random_path_follower")
+def _make_random_path_follower(kind: SpriteKind) -> Update:
+    """`RandomPathAltChaser`: a `PathAltChaser` with random steps in between."""
+    return make_epsilon_random(kind, _make_path_follower(kind))
+
+
+def _covers(sprite: Sprite, other: Sprite) -> bool:
+    """Return whether another sprite's rectangle lies inside this one's."""
     return (
         sprite.x <= other.x
         and sprite.y <= other.y
@@ -88,11 +105,11 @@ def covers(sprite: Sprite, other: Sprite) -> bool:
     )
 
 
-def way_to_quarry(play: Play, sprite: Sprite, quarry: Sprite) -> tuple[float, float]:
-    """The first step to where the quarry is; without a way, to where it was when there last was one."""
-    step = first_step(play, sprite, quarry.x, quarry.y)
-    if step is None and sprite.quarry_x is not None and sprite.quarry_y is not None:
-        return first_step(play, sprite, sprite.quarry_x, sprite.quarry_y) or (0, 0)
-    sprite.quarry_x = quarry.x
-    sprite.quarry_y = quarry.y
+def _step_to_target(play: Play, sprite: Sprite, target: Sprite) -> tuple[float, float]:
+    """Return the first step to the target; without a path, to where it was when there last was one."""
+    step = _first_step(play, sprite, target.x, target.y)
+    if step is None and sprite.target_x is not None and sprite.target_y is not None:
+        return _first_step(play, sprite, sprite.target_x, sprite.target_y) or (0, 0)
+    sprite.target_x = target.x
+    sprite.target_y = target.y
     return step or (0, 0)

@@ -1,1 +1,1 @@
-"""State of a VGDL game: data without behaviour."""
+"""State of a game and of a play of it. Modules here import no behaviour; everything else may import them."""

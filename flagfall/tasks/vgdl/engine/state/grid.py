@@ -1,103 +1,176 @@
-"""The grid of cells: which sprites stand where, so that a collision asks its neighbours and nobody else.
+"""Spatial grid: the sprites in each cell, so that collision detection examines neighbours only.
 
-A sprite is entered in all cells that its rectangle touches. It may stay entered in a cell that it has left,
-until it touches one that it is not entered in: one that falls and is pushed back each tick costs nothing
-here. So a cell tells who *may* be there; rectangles decide.
+A sprite is entered in every cell that its rectangle touches. It may stay entered in a cell that it has left
+until it touches one in which it is not entered, so a sprite that falls and is pushed back in each tick costs
+nothing here. A cell therefore lists candidates; rectangles decide.
 
-Cells go on beyond the screen; a sprite entered in one of those is noted as perhaps outside. A cell's value is
-a tuple, so a copy of the grid shares it.
+Cells continue beyond the screen; a sprite entered in one of those is noted as possibly outside. The value of
+a cell is a tuple, so a copy of the grid can share it.
 """
 
 from __future__ import annotations
 
-__all__ = ["Cells", "enter", "enter_first", "leave"]
+__all__ = ["Cells", "Grid"]
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
-from flagfall.tasks.vgdl.engine.state.work_limit import CROWDED, spend
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.engine.state.work_limit import LARGE_GROUP, WorkLimit
 
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-
-Cells: TypeAlias = "dict[int, tuple[Sprite, ...]]"
+Cells: TypeAlias = dict[int, tuple[Sprite, ...]]
+"""Sprites by cell number."""
 
 _STRIDE: Final = 1 << 32
-"""Cells of a row have numbers side by side; rows are further apart than any sprite can be from another."""
+"""Difference of the cell numbers of two rows: larger than any distance within a row."""
 
 _FARTHEST: Final = 1 << 31
-"""Positions are whole numbers of 32 bits in the original."""
+"""Positions are 32-bit integers in the original."""
 
 
-def enter(play: Play, sprite: Sprite) -> None:
-    """Enter a sprite where it is now, and nowhere else; note where it may go without being entered again.
+class Grid:
+    """The grid of one play.
 
-    Raises:
-        TooMuchEffortError: it is too large to be entered once more in this cycle.
-        OverflowError: it is farther away than positions can say; it is left as far away as they can.
+    Args:
+        width: of the level, in cells.
+        height: of the level, in cells.
+        block_size: pixels a cell.
+        entered: by type, whether its sprites are entered in cells.
+        watched: by type, whether leaving the screen has an effect on its sprites.
+        work: charged for large sprites.
+
+    Attributes:
+        width, height, block_size, entered, watched, work: see the arguments.
+        size: of the screen, in pixels.
+        cells: sprites by cell.
+        near_edge: watched sprites that may be partly outside of the screen.
     """
-    if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
-        sprite.x = max(1 - _FARTHEST, min(sprite.x, _FARTHEST - 1))
-        sprite.y = max(1 - _FARTHEST, min(sprite.y, _FARTHEST - 1))
-        raise OverflowError("a sprite has gone out of all bounds")
-    if sprite.cells:
-        leave(play.cells, sprite)
-    block = play.block_size
-    x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
-    column = x // block
-    row = y // block
-    end_column = (x + w - 1) // block + 1
-    end_row = (y + h - 1) // block + 1
-    sprite.left = column * block
-    sprite.top = row * block
-    sprite.right = end_column * block - w
-    sprite.bottom = end_row * block - h
-    game = play.game
-    on_screen = column >= 0 and row >= 0 and end_column <= play.width and end_row <= play.height
-    if not on_screen and game.watched_edges[sprite.type]:
-        play.near_edge.add(sprite)
-    if not game.entered[sprite.type]:
-        if on_screen:
-            sprite.left = sprite.top = 0
-            sprite.right = play.screen[0] - w
-            sprite.bottom = play.screen[1] - h
-        return
-    first = row * _STRIDE + column
-    if end_column == column + 1 and end_row == row + 1:
-        sprite.cells = (first,)
-    else:
-        sprite.cells = tuple(
-            [
-                first + down * _STRIDE + along
-                for down in range(end_row - row)
-                for along in range(end_column - column)
-            ]
-        )
-    cells = play.cells
-    if len(sprite.cells) > CROWDED:
-        spend(play, len(sprite.cells))
-    for cell in sprite.cells:
-        if cell in cells:
-            cells[cell] += (sprite,)
+
+    __slots__ = ("block_size", "cells", "entered", "height", "near_edge", "size", "watched", "width", "work")
+
+    def __init__(
+        self,
+        width: int,
+        height: int,
+        block_size: int,
+        entered: Sequence[bool],
+        watched: Sequence[bool],
+        work: WorkLimit,
+    ) -> None:
+        self.width = width
+        self.height = height
+        self.size = (width * block_size, height * block_size)
+        self.entered = entered
+        self.watched = watched
+        self.work = work
+        self.block_size = block_size
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all sprites."""
+        self.cells: Cells = {}
+        self.near_edge: set[Sprite] = set()
+
+    def copy(self, copies: Mapping[Sprite, Sprite], work: WorkLimit) -> Grid:
+        """Return a grid for a copy of the play.
+
+        Args:
+            copies: by sprite, the one that takes its place; sprites that both plays share are left out.
+            work: of the new play.
+        """
+        new = Grid.__new__(Grid)
+        new.width = self.width
+        new.height = self.height
+        new.size = self.size
+        new.entered = self.entered
+        new.watched = self.watched
+        new.work = work
+        new.block_size = self.block_size
+        get = copies.get
+        cells = new.cells = self.cells.copy()
+        for cell in {cell for sprite in copies for cell in sprite.cells}:
+            cells[cell] = tuple([get(sprite, sprite) for sprite in cells[cell]])
+        new.near_edge = {get(sprite, sprite) for sprite in self.near_edge}
+        return new
+
+    def enter(self, sprite: Sprite) -> None:
+        """Enter a sprite at its position, remove it from other cells, and set its bounds of free movement.
+
+        Args:
+            sprite: new, or beyond its bounds.
+
+        Raises:
+            WorkLimitExceeded: it is too large to be entered again in this cycle.
+            OverflowError: its position exceeds 32 bits; it is moved to the farthest valid one.
+        """
+        if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
+            sprite.x = max(1 - _FARTHEST, min(sprite.x, _FARTHEST - 1))
+            sprite.y = max(1 - _FARTHEST, min(sprite.y, _FARTHEST - 1))
+            raise OverflowError("the position of a sprite exceeds 32 bits")
+        if sprite.cells:
+            self.leave(sprite)
+        block = self.block_size
+        x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
+        column = x // block
+        row = y // block
+        end_column = (x + w - 1) // block + 1
+        end_row = (y + h - 1) // block + 1
+        sprite.left = column * block
+        sprite.top = row * block
+        sprite.right = end_column * block - w
+        sprite.bottom = end_row * block - h
+        on_screen = column >= 0 and row >= 0 and end_column <= self.width and end_row <= self.height
+        if not on_screen and self.watched[sprite.type]:
+            self.near_edge.add(sprite)
+        if not self.entered[sprite.type]:
+            if on_screen:
+                width, height = self.size
+                sprite.left = sprite.top = 0
+                sprite.right = width - w
+                sprite.bottom = height - h
+            return
+        first = row * _STRIDE + column
+        if end_column == column + 1 and end_row == row + 1:
+            sprite.cells = (first,)
         else:
-            cells[cell] = (sprite,)
+            sprite.cells = tuple(
+                [
+                    first + down * _STRIDE + along
+                    for down in range(end_row - row)
+                    for along in range(end_column - column)
+                ]
+            )
+        cells = self.cells
+        if len(sprite.cells) > LARGE_GROUP:
+            self.work.charge(len(sprite.cells))
+        for cell in sprite.cells:
+            if cell in cells:
+                cells[cell] += (sprite,)
+            else:
+                cells[cell] = (sprite,)
 
+    def enter_first(self, sprite: Sprite) -> None:
+        """Enter a new sprite, unless neither its cells nor the screen's edge matter to its type.
 
-def enter_first(play: Play, sprite: Sprite) -> None:
-    """Enter a new sprite, if it matters to anything where it stands."""
-    game = play.game
-    if game.entered[sprite.type] or game.watched_edges[sprite.type]:
-        enter(play, sprite)
-    else:
-        sprite.left = sprite.top = -_FARTHEST
-        sprite.right = sprite.bottom = _FARTHEST
-
-
-def leave(cells: Cells, sprite: Sprite) -> None:
-    """Take a sprite out of the grid; it keeps its own note of its cells, which a fork may still need."""
-    for cell in sprite.cells:
-        there = cells[cell]
-        if len(there) == 1:
-            del cells[cell]
+        Args:
+            sprite: not entered yet.
+        """
+        if self.entered[sprite.type] or self.watched[sprite.type]:
+            self.enter(sprite)
         else:
-            cells[cell] = tuple([other for other in there if other is not sprite])
+            sprite.left = sprite.top = -_FARTHEST
+            sprite.right = sprite.bottom = _FARTHEST
+
+    def leave(self, sprite: Sprite) -> None:
+        """Remove a sprite from its cells; `sprite.cells` stays as it is, because a fork may still need it.
+
+        Args:
+            sprite: entered in this grid.
+        """
+        cells = self.cells
+        for cell in sprite.cells:
+            there = cells[cell]
+            if len(there) == 1:
+                del cells[cell]
+            else:
+                cells[cell] = tuple([other for other in there if other is not sprite])

@@ -1,6 +1,6 @@
 """`java.util.Random`: the published 48-bit linear congruential generator, bit for bit, with a count of draws.
 
-The original engine draws everything from one such generator, so a play is known by its seed and its actions.
+The original engine draws everything from one such generator, so seed and actions determine a play.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ _INT_LIMIT: Final = 1 << _INT_BITS
 
 
 class JavaRandom:
-    """The generator.
+    """A generator.
+
+    Args:
+        seed: any integer.
 
     Attributes:
-        state: the 48 bits.
-        draws: how often bits were taken so far; each method says how often it takes some.
+        state: its 48 bits.
+        draws: number of draws so far.
     """
 
     __slots__ = ("draws", "state")
@@ -31,15 +34,19 @@ class JavaRandom:
         self.state = (seed ^ _MULTIPLIER) & _MASK
         self.draws = 0
 
-    def fork(self) -> JavaRandom:
-        """A generator that goes on from here by itself."""
-        copy = JavaRandom.__new__(JavaRandom)
-        copy.state = self.state
-        copy.draws = self.draws
-        return copy
+    def copy(self) -> JavaRandom:
+        """Return an independent generator in the same state."""
+        new = JavaRandom.__new__(JavaRandom)
+        new.state = self.state
+        new.draws = self.draws
+        return new
 
     def next_int(self, bound: int) -> int:
-        """A whole number in `range(bound)`; one draw, and rarely more where `bound` is no power of two."""
+        """Return an integer from `range(bound)`: one draw, rarely more unless `bound` is a power of two.
+
+        Args:
+            bound: at least 1.
+        """
         self.draws += 1
         self.state = state = (self.state * _MULTIPLIER + _INCREMENT) & _MASK
         bits = state >> _INT_SHIFT
@@ -51,13 +58,13 @@ class JavaRandom:
         return value
 
     def next_float(self) -> float:
-        """A number in [0, 1) with 24 bits; one draw."""
+        """Return a number in [0, 1) of 24 bits: one draw."""
         self.draws += 1
         self.state = state = (self.state * _MULTIPLIER + _INCREMENT) & _MASK
         return (state >> 24) / 0x1000000
 
     def next_double(self) -> float:
-        """A number in [0, 1) with 53 bits; two draws."""
+        """Return a number in [0, 1) of 53 bits: two draws."""
         self.draws += 2
         high = (self.state * _MULTIPLIER + _INCREMENT) & _MASK
         self.state = low = (high * _MULTIPLIER + _INCREMENT) & _MASK

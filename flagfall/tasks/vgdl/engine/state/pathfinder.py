@@ -1,7 +1,7 @@
-"""Shortest ways between cells, with the original's choice among ways that are equally short.
+"""Shortest paths between cells, with the original's choice among paths of equal length.
 
-The original keeps its open cells in a `java.util.PriorityQueue`; which of several cells at one distance comes
-first depends on that heap, so it is rebuilt here.
+The original keeps its open cells in a `java.util.PriorityQueue`; the order of cells at one distance depends
+on that heap, so it is reimplemented here.
 """
 
 from __future__ import annotations
@@ -13,42 +13,48 @@ from typing import Final, TypeAlias
 
 Cell: TypeAlias = tuple[int, int]
 
-MAX_KEPT: Final = 1_000_000
-"""So many steps are kept, of all searches together; the public games with ways have at most 1,000 cells."""
+MAX_CACHED_CELLS: Final = 1_000_000
+"""Cached cells of all searches together; the public games with path finders have at most 1,000 cells."""
 
 _CELLS_A_STEP: Final = 2
 
-MAX_KEPT_STEPS: Final = 100_000
+MAX_CACHED_STEPS: Final = 100_000
+"""Cached first steps."""
 
-_ALL_WAYS: Final = ((0, -1), (0, 1), (-1, 0), (1, 0))
+_ALL_STEPS: Final = ((0, -1), (0, 1), (-1, 0), (1, 0))
 _SIDEWAYS: Final = ((-1, 0), (1, 0))
 
 
 class PathFinder:
-    """The ways of one level; each is worked out when it is first asked for.
+    """Path finder of one level; each path is computed on first use.
 
     Args:
-        width, height: in cells.
+        width, height: of the level, in cells.
         blocked: cells that cannot be entered.
-        sideways: only moves to the left and right count.
+        sideways: moves lead to the left and right only.
     """
 
     def __init__(self, width: int, height: int, blocked: Collection[Cell], *, sideways: bool = False) -> None:
         self._free = {(x, y) for x in range(width) for y in range(height)} - set(blocked)
-        self._ways = _SIDEWAYS if sideways else _ALL_WAYS
-        self._kept = 0
+        self._moves = _SIDEWAYS if sideways else _ALL_STEPS
+        self._cached = 0
         self._parents: dict[Cell, dict[Cell, Cell]] = {}
         self._steps: dict[tuple[Cell, Cell], Cell | None] = {}
 
     @property
-    def effort(self) -> int:
-        """What a way may cost; the same whether it is known already or not."""
+    def work(self) -> int:
+        """Units of work for one path, whether it is cached or not."""
         return len(self._free) // _CELLS_A_STEP
 
     def first_step(self, start: Cell, goal: Cell) -> Cell | None:
-        """The direction of the first step; `None` for the same cell, and where there is no way."""
+        """Return the direction of the first step; `None` for the same cell, and if there is no path.
+
+        Args:
+            start: a cell.
+            goal: a cell.
+        """
         if (start, goal) not in self._steps:
-            if len(self._steps) == MAX_KEPT_STEPS:
+            if len(self._steps) == MAX_CACHED_STEPS:
                 self._steps.clear()
             self._steps[start, goal] = self._find(start, goal)
         return self._steps[start, goal]
@@ -58,9 +64,9 @@ class PathFinder:
             return None
         if start not in self._parents:
             parents = self._search(start)
-            self._kept += len(parents) + 1
-            if self._kept > MAX_KEPT:
-                self._kept = len(parents) + 1
+            self._cached += len(parents) + 1
+            if self._cached > MAX_CACHED_CELLS:
+                self._cached = len(parents) + 1
                 self._parents.clear()
             self._parents[start] = parents
         parents = self._parents[start]
@@ -72,14 +78,14 @@ class PathFinder:
         return cell[0] - start[0], cell[1] - start[1]
 
     def _search(self, start: Cell) -> dict[Cell, Cell]:
-        """For each cell that can be reached, the cell that reached it first."""
+        """Return for each reachable cell the cell from which it was reached first."""
         parents: dict[Cell, Cell] = {}
         distances = {start: 0}
         heap: list[tuple[int, Cell]] = []
         push(heap, (0, start))
         while heap:
             distance, (x, y) = pop(heap)
-            for dx, dy in self._ways:
+            for dx, dy in self._moves:
                 cell = (x + dx, y + dy)
                 if cell in self._free and cell not in distances:
                     distances[cell] = distance + 1
@@ -89,7 +95,12 @@ class PathFinder:
 
 
 def push(heap: list[tuple[int, Cell]], entry: tuple[int, Cell]) -> None:
-    """Java's `siftUp`: up while strictly smaller than the parent."""
+    """Insert as Java's `siftUp`: move up while strictly smaller than the parent.
+
+    Args:
+        heap: of distances and cells.
+        entry: new.
+    """
     at = len(heap)
     heap.append(entry)
     while at:
@@ -102,7 +113,11 @@ def push(heap: list[tuple[int, Cell]], entry: tuple[int, Cell]) -> None:
 
 
 def pop(heap: list[tuple[int, Cell]]) -> tuple[int, Cell]:
-    """Java's `poll`: the last leaf sinks from the root, to the right only where that is strictly smaller."""
+    """Remove the first entry as Java's `poll`: the last leaf sinks from the root.
+
+    Args:
+        heap: of distances and cells; not empty.
+    """
     first = heap[0]
     entry = heap.pop()
     if heap:
@@ -111,7 +126,12 @@ def pop(heap: list[tuple[int, Cell]]) -> tuple[int, Cell]:
 
 
 def sink(heap: list[tuple[int, Cell]], entry: tuple[int, Cell]) -> None:
-    """Java's `siftDown` from the root."""
+    """Insert as Java's `siftDown` from the root, to the right only if that is strictly smaller.
+
+    Args:
+        heap: its root is free.
+        entry: takes a place from there on down.
+    """
     at, size = 0, len(heap)
     while at < size // 2:
         child = 2 * at + 1

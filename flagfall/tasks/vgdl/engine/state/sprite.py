@@ -1,63 +1,56 @@
-"""Sprites, and what all sprites of one type have in common.
+"""Sprites, and the traits that all sprites of one type share.
 
-A sprite is state and nothing else: what it does lies in the update function of its `Kind`.
+A sprite is state only; its behaviour is the `update` or `act` function of its `SpriteKind`.
 """
 
 from __future__ import annotations
 
-__all__ = ["FROM_AVATAR", "NOTHING", "Act", "Kind", "Sprite", "Update", "build", "category_of"]
+__all__ = ["FROM_AVATAR", "NO_RESOURCES", "Sprite", "SpriteKind", "build", "category_of", "overlaps"]
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import attrs
 
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.state.play import Play
-
-Update: TypeAlias = "Callable[[Play, Sequence[Sprite]], None]"
-"""What all sprites of a type do in a tick, one after another."""
-
-Act: TypeAlias = "Callable[[Play, Sprite, str], object]"
-"""What the avatar does in a tick, asked for one of its actions or `NIL`; what it gives back is not used."""
-
 FROM_AVATAR: Final = 5
-"""The category of what the avatar has fired."""
+"""Category of the avatar's shots."""
 
 _AVATAR: Final = 0
 _MOVABLE: Final = 6
 _BY_FLAG: Final = (("is_resource", 1), ("portal", 2), ("is_npc", 3), ("is_static", 4))
 
-NOTHING: Final[dict[int, int]] = {}
-"""The resources of a sprite that never had any; must not be written to."""
+NO_RESOURCES: Final[dict[int, int]] = {}
+"""The resources of a sprite that never had any, shared by all of these; must not be written to."""
 
 
 @attrs.define(eq=False)
-class Kind:
-    """What the sprites of one type have in common; compiled from the definition, and never changed.
+class SpriteKind:
+    """Traits of a sprite type; compiled from the definition, and constant from then on.
+
+    `update` and `act` take a `Play`, which this module cannot name: it is defined above; see `state.play`.
 
     Attributes:
-        id: the type.
+        id: type number.
         name: as the game writes it.
-        parameters: those of its class, converted.
-        is_avatar: of a class that the player can be.
-        category: what observations call it, unless the avatar fired it.
-        subtypes: the types whose sprites count as this one.
-        singletons: for each type on its path of which one sprite is enough: the types to be counted.
-        stationary: no active movement.
-        passive: passive movement.
-        drifts: passive movement can ever lead anywhere.
-        walks: it is of a class that moves on purpose.
-        feels_ground: it finds out whether it stands on something solid, by continuous physics.
-        turns_first: asked to move another way than it looks, it turns.
-        continuous: continuous physics.
-        update: what its sprites do in a tick; `None` where that is nothing.
-        act: what the avatar does in a tick; `None` where it cannot be one.
-        actions: what it can be asked to do as the avatar.
-        rank: its turn among the updates of a tick; `None` where it has none, and so never ages either.
-        fixed: no sprite of it changes once it is made, so plays can share it.
-        products: what types its sprites make.
-        unknown: words of its definition that its class does not know: messages when the first is made.
+        parameters: of its class, converted.
+        is_avatar: its class is an avatar's.
+        category: category in observations, unless the avatar fired the sprite.
+        subtypes: types whose sprites count as this one.
+        singletons: for each singleton type on its path, the types whose sprites are counted.
+        stationary: active movement has no effect.
+        passive: it moves passively.
+        drifts: passive movement can change its position.
+        is_npc: its class moves actively by itself.
+        senses_ground: it detects by continuous physics whether it stands on something solid.
+        turns_first: an active movement in another direction than its orientation only turns it.
+        continuous: continuous physics applies.
+        update: behaviour of its sprites in a tick; `None` for nothing.
+        act: behaviour of the avatar in a tick; `None` for types that are not avatars.
+        actions: legal actions of the avatar.
+        rank: position in the update order; `None` for types that are never updated, and never age either.
+        fixed: sprites never change once made, so that forked plays can share them.
+        products: types that its sprites spawn.
+        unknown: keys of its definition that its class does not know; logged when the first sprite is made.
     """
 
     id: int
@@ -70,12 +63,12 @@ class Kind:
     stationary: bool
     passive: bool
     drifts: bool
-    walks: bool
-    feels_ground: bool
+    is_npc: bool
+    senses_ground: bool
     turns_first: bool
     continuous: bool
-    update: Update | None = None
-    act: Act | None = None
+    update: Callable[..., None] | None = None
+    act: Callable[..., object] | None = None
     actions: tuple[str, ...] = ()
     rank: int | None = None
     fixed: bool = False
@@ -84,7 +77,12 @@ class Kind:
 
 
 def category_of(parameters: Mapping[str, Any], *, is_avatar: bool) -> int:
-    """The first category that fits."""
+    """Return the category of a sprite type: that of the first flag that is set.
+
+    Args:
+        parameters: of its class, converted.
+        is_avatar: its class is an avatar's.
+    """
     if is_avatar:
         return _AVATAR
     for flag, category in _BY_FLAG:
@@ -95,36 +93,37 @@ def category_of(parameters: Mapping[str, Any], *, is_avatar: bool) -> int:
 
 @attrs.define(eq=False, weakref_slot=False)
 class Sprite:
-    """One sprite: a rectangle in whole pixels, and what it remembers.
+    """A rectangle in whole pixels, with the state of its behaviour.
 
     Attributes:
-        id: its number, counted over everything that was made.
+        id: number, counted over all sprites made.
         type, kind: its leaf type.
-        x, y, w, h: its rectangle.
-        last_x, last_y: where that was when the cycle began.
-        ox, oy: its orientation; (0, 0) is none.
-        oriented: whether that means anything.
+        x, y, w, h: rectangle in pixels.
+        last_x, last_y: position at the start of the cycle.
+        ox, oy: orientation; (0, 0) is none.
+        oriented: the orientation has an effect.
         speed: cells a move.
-        cooldown: ticks from move to move, at least 1.
-        moved_at: the tick of its last move; the tick minus this is how long it has rested.
-        fresh: it has not had its first passive move, which never leads anywhere.
-        disabled: a dead avatar: it does nothing more, and is still there.
-        category: as in its kind, or fired by the avatar.
-        resources: amounts by type, zeros too once touched.
+        cooldown: ticks from one move to the next, at least 1.
+        moved_at: tick of its last move; the tick minus this is how long it has rested.
+        fresh: its first passive move, which has no effect, is still to come.
+        disabled: a dead avatar: inactive, but still present.
+        category: as in its kind, or `FROM_AVATAR`.
+        resources: amounts by type; zeros stay once set.
         health, max_health, limit_health: points.
-        ttl: updates left to live; negative for ever.
-        age: a flicker's updates.
-        aim_x, aim_y, repeats: an NPC's last random direction, and how often it was taken again.
-        start, made, products: when a spawner began, how many it made, and what types it makes.
-        quarry, quarry_x, quarry_y: what a path chaser is after, and where it once stood.
-        original: it was built from the definition and not copied from another sprite.
-        cells: where it is entered in the grid of cells.
-        left, right, top, bottom: its x and y may move between these without leaving its cells.
-        grounded, gravity, rotation: continuous physics: whether it stands on something, how fast it falls,
-            and where it is turned to, in radians.
+        ttl: updates left to live; negative for unlimited.
+        age: updates of a flicker so far.
+        last_direction_x, last_direction_y, repeats: an NPC's last random direction, and how often it was
+            repeated.
+        start, spawned, products: first tick of a spawner, how many sprites it made, and the types it makes.
+        target, target_x, target_y: the sprite that a path chaser pursues, and its last reachable position.
+        is_first: it is the first sprite of its type, built from the definition and not copied.
+        cells: cells of the grid in which it is entered.
+        left, right, top, bottom: bounds of x and y within which its cells stay the same.
+        grounded, gravity, rotation: continuous physics: it stands on something, downward acceleration, and
+            angle in radians.
     """
 
-    kind: Kind = attrs.field(repr=False)
+    kind: SpriteKind = attrs.field(repr=False)
     type: int
     w: int
     h: int
@@ -146,18 +145,18 @@ class Sprite:
     moved_at: int = 0
     fresh: bool = True
     disabled: bool = False
-    resources: dict[int, int] = NOTHING
+    resources: dict[int, int] = NO_RESOURCES
     age: int = 0
-    aim_x: float = 0
-    aim_y: float = 0
+    last_direction_x: float = 0
+    last_direction_y: float = 0
     repeats: int = 0
     start: int = -1
-    made: int = 0
+    spawned: int = 0
     products: tuple[int, ...] = ()
-    quarry: Sprite | None = None
-    quarry_x: int | None = None
-    quarry_y: int | None = None
-    original: bool = True
+    target: Sprite | None = None
+    target_x: int | None = None
+    target_y: int | None = None
+    is_first: bool = True
     grounded: bool = False
     gravity: float = 0
     rotation: float = 0
@@ -168,11 +167,11 @@ class Sprite:
     bottom: int = -1
 
     def copy(self) -> Sprite:
-        """A sprite in the same state; nothing that can change is shared."""
+        """Return a sprite in the same state that shares nothing mutable."""
         new = Sprite.__new__(Sprite)
         new.age = self.age
-        new.aim_x = self.aim_x
-        new.aim_y = self.aim_y
+        new.last_direction_x = self.last_direction_x
+        new.last_direction_y = self.last_direction_y
         new.bottom = self.bottom
         new.category = self.category
         new.cells = self.cells
@@ -190,17 +189,17 @@ class Sprite:
         new.last_y = self.last_y
         new.left = self.left
         new.limit_health = self.limit_health
-        new.made = self.made
+        new.spawned = self.spawned
         new.products = self.products
         new.max_health = self.max_health
         new.moved_at = self.moved_at
-        new.original = self.original
+        new.is_first = self.is_first
         new.oriented = self.oriented
         new.ox = self.ox
         new.oy = self.oy
-        new.quarry = self.quarry
-        new.quarry_x = self.quarry_x
-        new.quarry_y = self.quarry_y
+        new.target = self.target
+        new.target_x = self.target_x
+        new.target_y = self.target_y
         new.repeats = self.repeats
         new.right = self.right
         new.speed = self.speed
@@ -211,22 +210,31 @@ class Sprite:
         new.w = self.w
         new.x = self.x
         new.y = self.y
-        new.resources = self.resources.copy() if self.resources else NOTHING
+        new.resources = self.resources.copy() if self.resources else NO_RESOURCES
         return new
 
     def resource(self, resource: int | None) -> int:
-        """How much it has of something; nothing of `None`."""
+        """Return the amount of a resource; 0 for `None`.
+
+        Args:
+            resource: its type.
+        """
         return 0 if resource is None else self.resources.get(resource, 0)
 
     def gain(self, resource: int, amount: int) -> None:
-        """Add to what it has of something, or take from it; nobody has less than nothing."""
-        if self.resources is NOTHING:
+        """Change the amount of a resource, to 0 at the least.
+
+        Args:
+            resource: its type.
+            amount: added to what it has; may be negative.
+        """
+        if self.resources is NO_RESOURCES:
             self.resources = {}
         self.resources[resource] = max(0, self.resources.get(resource, 0) + amount)
 
 
-def build(kind: Kind, block: int) -> Sprite:
-    """A sprite as its definition makes it; it stands at the origin and has no number yet.
+def build(kind: SpriteKind, block: int) -> Sprite:
+    """Return a new sprite from its definition, at the origin and without a number.
 
     Args:
         kind: its type.
@@ -252,4 +260,26 @@ def build(kind: Kind, block: int) -> Sprite:
         ttl=given["timeToLive"],
         gravity=given["gravity"],
         products=kind.products,
+    )
+
+
+def overlaps(sprite: Sprite, x: int, y: int, w: int, h: int) -> bool:
+    """Return whether a rectangle and a sprite's share inner points; one without an area shares none.
+
+    Args:
+        sprite: has the one rectangle.
+        x: left of the other, in pixels.
+        y: its top.
+        w: its width.
+        h: its height.
+    """
+    return (
+        x < sprite.x + sprite.w
+        and sprite.x < x + w
+        and y < sprite.y + sprite.h
+        and sprite.y < y + h
+        and w > 0
+        and h > 0
+        and sprite.w > 0
+        and sprite.h > 0
     )

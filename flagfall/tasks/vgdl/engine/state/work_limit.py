@@ -1,37 +1,49 @@
-"""A bound on what one cycle may cost: no game, however it was written, can hold up its host for long.
+"""Bound on the work of one cycle, so that no game description can stall its host.
 
-The original has no such bound; a game that doubles its sprites with each effect stands still there.
+The original has no such bound: a game that doubles its sprites with each effect hangs it.
 """
 
 from __future__ import annotations
 
-__all__ = ["CROWDED", "MAX_EFFORT", "MAX_TIMERS", "TooMuchEffortError", "spend"]
+__all__ = ["LARGE_GROUP", "MAX_TIMERS", "MAX_WORK", "WorkLimit", "WorkLimitExceeded"]
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.state.play import Play
-
-MAX_EFFORT: Final = 300_000
-"""Sprites made, killed, looked at or run through in one cycle; the public games stay below 10,000."""
+MAX_WORK: Final = 300_000
+"""Sprites made, killed, examined or looped over in one cycle. The public games stay below 10,000."""
 
 MAX_TIMERS: Final = 10_000
-"""Timers that wait; the public games stay below 20."""
+"""Pending timers. The public games stay below 20."""
 
-CROWDED: Final = 32
-"""Cells and groups with no more sprites than these are not worth counting."""
-
-
-class TooMuchEffortError(Exception):
-    """A cycle costs too much; the play ends."""
+LARGE_GROUP: Final = 32
+"""Cells and groups of at most this many sprites are not charged: counting them would cost too much."""
 
 
-def spend(play: Play, effort: int) -> None:
-    """Count some effort of this cycle.
+class WorkLimitExceeded(Exception):
+    """A cycle needs too much work; the play ends."""
 
-    Raises:
-        TooMuchEffortError: that was too much.
+
+class WorkLimit:
+    """The work of one play in the current cycle.
+
+    Attributes:
+        used: units of work so far, one a sprite.
     """
-    play.effort += effort
-    if play.effort > MAX_EFFORT:
-        raise TooMuchEffortError(f"more than {MAX_EFFORT} steps in one cycle")
+
+    __slots__ = ("used",)
+
+    def __init__(self) -> None:
+        self.used = 0
+
+    def charge(self, work: int) -> None:
+        """Add some work to the current cycle.
+
+        Args:
+            work: units, one a sprite.
+
+        Raises:
+            WorkLimitExceeded: the cycle has used more than `MAX_WORK`.
+        """
+        self.used += work
+        if self.used > MAX_WORK:
+            raise WorkLimitExceeded(f"more than {MAX_WORK} steps in one cycle")

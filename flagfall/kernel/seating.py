@@ -1,0 +1,131 @@
+"""The agents of a match: runs the host of each seat, and keeps what goes wrong there on its own seat."""
+
+from __future__ import annotations
+
+__all__ = ["Seating"]
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Final
+
+import trio
+
+from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.kernel.hosting import AgentHost, Briefing
+from flagfall.kernel.referee import Referee
+from flagfall.kernel.seat import Seat
+from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.spaces import spaces_of
+from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.timing import TimeControl, Timekeeper
+
+CLOSE_SECONDS: Final = 1.0
+"""How long agents have to close when the match is over; then they are stopped."""
+
+
+class Seating:
+    """Runs one actor for each agent.
+
+    Args:
+        hosts: one for each seat.
+        control: the time control of every seat.
+        seed: the root seed of the match.
+        keeper: the deadlines of the event loop, and what it has lost.
+        referee: is told which seats must be disqualified.
+        void: called with the fault of a host that is no fault of its agent: the match is void.
+
+    Attributes:
+        seats: in seat order.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[AgentHost],
+        control: TimeControl,
+        seed: int,
+        keeper: Timekeeper,
+        referee: Referee,
+        void: Callable[[HostFault | UsageError], None],
+    ) -> None:
+        self._hosts = hosts
+        self._control_text = str(control)
+        self._seed = seed
+        self._ledger = keeper.ledger
+        self._referee = referee
+        self._void = void
+        self._agents_left = len(hosts)
+        self._agents_gone = trio.Event()
+        self._scopes: dict[int, trio.CancelScope] = {}
+        self.seats = [Seat(number, control, keeper, referee) for number in range(len(hosts))]
+        referee.seat_all(self.seats)
+        referee.on_disqualified = self._stop_agent
+        referee.find_blocker = self._find_blocker
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start the agents in a nursery."""
+        for seat, host in zip(self.seats, self._hosts, strict=True):
+            nursery.start_soon(self._run, seat, host, name=f"seat {seat.number}: {host.name}")
+
+    async def close(self) -> None:
+        """End the turns of every seat, and give the agents `CLOSE_SECONDS` to end."""
+        for seat in self.seats:
+            seat.close()
+        with trio.move_on_after(CLOSE_SECONDS):
+            await self._agents_gone.wait()
+
+    async def _run(self, seat: Seat, host: AgentHost) -> None:
+        """Run one agent; whatever it does, only its own seat is disqualified."""
+        task = trio.lowlevel.current_task()
+        self._ledger.register(task, seat.clock)
+        try:
+            await self._run_host(seat, host)
+        finally:
+            self._ledger.forget(task)
+            self._agents_left -= 1
+            if self._agents_left == 0:
+                self._agents_gone.set()
+
+    async def _run_host(self, seat: Seat, host: AgentHost) -> None:
+        try:
+            with trio.CancelScope() as self._scopes[seat.number]:
+                await host.run(seat, self._briefing(seat))
+        except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
+            self._void(fault)
+            return
+        except AgentFault as fault:
+            self._referee.disqualified(seat, fault.reason, fault.detail)
+        except BaseException as error:  # noqa: BLE001 - an agent never crashes a match
+            passing, own = _parted(error)
+            if own is not None:
+                self._referee.disqualified(seat, "crashed", agent_traceback(own))
+            if passing is not None:
+                raise passing from None
+        if not seat.closed:
+            self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
+
+    def _briefing(self, seat: Seat) -> Briefing:
+        return Briefing(
+            seat.number,
+            len(self._hosts),
+            derive_seed(self._seed, "seat", seat.number),
+            self._control_text,
+            lambda: None if seat.task is None else spaces_of(seat.task, seat.number),
+        )
+
+    def _stop_agent(self, number: int) -> None:
+        if (scope := self._scopes.get(number)) is not None:
+            scope.cancel()
+
+    def _find_blocker(self) -> int | None:
+        last = self._ledger.last
+        return next((seat.number for seat in self.seats if seat.clock is last), None)
+
+
+def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
+    """Split an agent's error into what is trio's or the user's to stop it, and the agent's own doing."""
+    passing: tuple[type[BaseException], ...] = (trio.Cancelled, KeyboardInterrupt)
+    if trio.current_effective_deadline() != -inf:
+        passing = (KeyboardInterrupt,)  # it is not cancelled, so this Cancelled is the agent's own
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(passing)
+    return (error, None) if isinstance(error, passing) else (None, error)

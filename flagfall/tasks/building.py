@@ -1,0 +1,165 @@
+"""Task schedulers from task ids, task objects, configurations and journals."""
+
+from __future__ import annotations
+
+__all__ = [
+    "TaskSetup",
+    "build_scheduler",
+    "default_scheduler_text",
+    "is_endless",
+    "rebuild",
+    "seats_of",
+]
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from math import inf
+from typing import Any, Final, Protocol, runtime_checkable
+
+from flagfall.errors import UsageError
+from flagfall.events import MatchStarted
+from flagfall.kernel.roles import SchedulerRole
+from flagfall.kernel.safe_values import safe_repr
+from flagfall.tasks.adapters.imports import check_imports
+from flagfall.tasks.catalog import make_task
+from flagfall.tasks.configs import parse_config
+from flagfall.tasks.scheduler_text import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
+from flagfall.tasks.task import Task
+
+MAX_TASKS: Final = 10_000
+"""The most tasks of a recorded match: each is built before the first is played."""
+
+
+@runtime_checkable
+class TaskSetup(Protocol):
+    """A builder of tasks and their scheduler, such as a `flagfall.tasks.configs.Config`."""
+
+    def build(self) -> SchedulerRole:
+        """Return a task scheduler with new tasks."""
+
+    def header(self) -> dict[str, Any]:
+        """Return the fields of `MatchStarted` from which the scheduler can be built again."""
+
+
+def build_scheduler(
+    tasks: str | Task | Iterable[str | Task] | SchedulerRole | TaskSetup,
+    scheduler: str | None,
+    steps: int | None,
+) -> tuple[SchedulerRole, dict[str, Any]]:
+    """Build the task scheduler of a match.
+
+    Args:
+        tasks: ids, task objects, a task scheduler or a configuration, see `flagfall.playing.play`.
+        scheduler: the text of a task scheduler, such as `consecutive:5`; `None` for the default.
+        steps: the most turns of the match, if there is a limit.
+
+    Returns:
+        The scheduler, and the fields of `MatchStarted` from which it can be built again.
+
+    Raises:
+        UsageError: there is no such task or scheduler, or both a scheduler and its text are given.
+    """
+    if isinstance(tasks, TaskSetup):
+        if scheduler is not None:
+            raise UsageError("a configuration defines its own scheduler: leave scheduler out")
+        return tasks.build(), tasks.header()
+    if hasattr(tasks, "next_task"):
+        if scheduler is not None:
+            raise UsageError("give a task scheduler of your own or the name of one, not both")
+        return tasks, {"scheduler": type(tasks).__name__}  # type: ignore[return-value]  # it has the role's method
+    given = [tasks] if isinstance(tasks, str | Task) else list(tasks)
+    made = [make_task(task) if isinstance(task, str) else task for task in given]
+    text = scheduler or default_scheduler_text(steps)
+    return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}
+
+
+def default_scheduler_text(steps: int | None) -> str:
+    """Return the text of the default scheduler: every task once, or in rotation where turns are limited.
+
+    Args:
+        steps: the most turns of the match, if there is a limit.
+    """
+    return "sequential" if steps is not None else "sequential:1"
+
+
+def seats_of(ids: Sequence[str]) -> int:
+    """Return the number of agents that every one of the tasks seats.
+
+    Args:
+        ids: of tasks, at least one.
+
+    Raises:
+        UsageError: there is no such task, or they seat different numbers of agents.
+    """
+    seats: dict[int, str] = {}
+    for task_id in ids:
+        task = make_task(task_id)
+        seats.setdefault(len(task.players), task_id)
+        task.close()
+    if len(seats) > 1:
+        counts = ", ".join(f"{task_id} seats {count}" for count, task_id in seats.items())
+        raise UsageError(f"tasks of one match must seat equally many agents: {counts}")
+    return next(iter(seats))
+
+
+def is_endless(tasks: Sequence[str] | TaskSetup, scheduler: str | None, steps: int | None) -> bool:
+    """Return true if only a signal ends a match of these tasks.
+
+    A match of `consecutive` has no limit of turns, but it ends: when the last task is learned.
+
+    Args:
+        tasks: ids of tasks, or a configuration.
+        scheduler: the text of a task scheduler; `None` for the default.
+        steps: the most turns of the match, if there is a limit.
+
+    Raises:
+        UsageError: the text of the scheduler is invalid.
+    """
+    built, _ = build_scheduler(tasks, scheduler, steps)
+    policy = getattr(built, "policy", built)
+    try:
+        return (
+            steps is None
+            and isinstance(policy, TaskScheduler)
+            and policy.length == inf
+            and not isinstance(policy, ConsecutiveTaskScheduler)
+        )
+    finally:
+        built.close()
+
+
+def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
+    """Return the task scheduler of a recorded match, with new tasks.
+
+    Args:
+        header: the first event of its journal.
+        trust: import the modules that its tasks name, such as `gym:my_module:Game-v0`. Without it only tasks
+            of flagfall are made, and environments that an installed library registers by itself.
+
+    Raises:
+        UntrustedImportError: a task names a module, and `trust` is not given; nothing was imported.
+        UsageError: it was played with tasks of the user's own, or the header is damaged.
+    """
+    if header.config is not None:
+        from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415 - few matches are tracks
+
+        track = TrackSetup.from_config(header.config)
+        if track is not None:
+            return track.build()
+        _refuse_python(header.config)
+        return parse_config(header.config, name="the configuration in the journal", folder=None).build()
+    if len(header.tasks) > MAX_TASKS:
+        raise UsageError(f"{len(header.tasks)} tasks; {MAX_TASKS} are the most")
+    if not trust:
+        for task in header.tasks:
+            check_imports(task)
+    return build_scheduler(header.tasks, header.scheduler, header.steps)[0]
+
+
+def _refuse_python(config: str) -> None:
+    with suppress(ValueError, RecursionError):
+        table = json.loads(config)
+        if isinstance(table, dict) and "python" in table:
+            source = table["python"] if isinstance(table["python"], str) else safe_repr(table["python"])
+            raise UsageError(f"its tasks were made by {source}, which must be given to make them again")

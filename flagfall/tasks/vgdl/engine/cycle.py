@@ -1,0 +1,239 @@
+"""The first moment of a play, and one cycle of it, step by step."""
+
+from __future__ import annotations
+
+__all__ = ["LAST_TICK", "advance", "begin", "begin_cycle", "end_cycle", "remove_dead", "update"]
+
+from typing import Final
+
+from flagfall.tasks.vgdl.actions import ESCAPE, NIL
+from flagfall.tasks.vgdl.definition import LevelDefinition, SourcePosition
+from flagfall.tasks.vgdl.engine.rules.collisions import collide, find_contacts
+from flagfall.tasks.vgdl.engine.rules.screen_edge import check_edges
+from flagfall.tasks.vgdl.engine.rules.terminations import judge
+from flagfall.tasks.vgdl.engine.rules.timers import run_timers
+from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
+from flagfall.tasks.vgdl.engine.state.pathfinder import PathFinder
+from flagfall.tasks.vgdl.engine.state.play import LOST, UPDATES_OVER, WON, Play
+from flagfall.tasks.vgdl.engine.state.play_memory import MAX_MESSAGES, PlayMemory
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.engine.state.work_limit import WorkLimitExceeded
+from flagfall.tasks.vgdl.language.errors import GameError
+
+LAST_TICK: Final = 2000
+"""A play ends in this tick at the latest, and is lost if it is not won."""
+
+_SIDEWAYS: Final = 3
+"""With this many actions of the avatar, the path finder uses left and right only."""
+
+
+def begin(game: Game, level: LevelDefinition, seed: int, block_size: int, memory: PlayMemory) -> Play:
+    """Return a play before its first cycle.
+
+    Args:
+        game: to be played.
+        level: of this game.
+        seed: of its generator.
+        block_size: pixels a cell.
+        memory: of an earlier play, or a new one.
+
+    Raises:
+        GameError: the level needs too much work.
+    """
+    play = Play(game, level, block_size, JavaRandom(seed), memory)
+    for notice in level.notices:
+        if notice.logged:
+            play.warn(str(notice))
+    try:
+        _populate(play)
+        find_contacts(play)
+    except WorkLimitExceeded as reason:
+        text = f"too many or too large sprites in one place: {reason}"
+        raise GameError(SourcePosition(level.name, 1), text) from None
+    play.avatar = _find_avatar(play)
+    if play.avatar is not None:
+        play.idle.remove(play.avatar)
+    play.paths = _find_paths(play)
+    play.born.clear()
+    return play
+
+
+def _populate(play: Play) -> None:
+    """Make the sprites of the level. Avatars after the first are only counted: the original removes them."""
+    has_avatar = False
+    for column, row, type_id in play.level.sprites:
+        is_avatar = play.game.kinds[type_id].is_avatar
+        if has_avatar and is_avatar:
+            if play.templates[type_id] is None:
+                play.make_template(type_id).is_first = False
+            play.memory.next_id += 1
+        else:
+            play.add(type_id, column * play.block_size, row * play.block_size)
+            has_avatar = has_avatar or is_avatar
+
+
+def _find_avatar(play: Play) -> Sprite | None:
+    for type_id in play.game.avatar_types:
+        if play.groups[type_id]:
+            return play.groups[type_id][-1]
+    return None
+
+
+def _find_paths(play: Play) -> PathFinder | None:
+    """Return the path finder of the level, if the game uses one."""
+    obstacles = play.game.definition.obstacles
+    if obstacles is None:
+        return None
+    block = play.block_size
+    blocked = {
+        (sprite.x // block, sprite.y // block)
+        for type_id in obstacles
+        if not play.game.kinds[type_id].parameters.get("hidden")
+        for sprite in play.groups[type_id]
+    }
+    return PathFinder(play.width, play.height, blocked, sideways=len(play.available_actions) == _SIDEWAYS)
+
+
+def advance(play: Play, action: str) -> None:
+    """Run one cycle of a play; do nothing if it is over.
+
+    Args:
+        play: is changed.
+        action: of the avatar, such as `flagfall.tasks.vgdl.actions.LEFT`; one that it does not have counts as
+            `NIL`. `ESCAPE` ends the play without a winner, and so does a cycle that exceeds the work limit,
+            with a message.
+    """
+    if play.over:
+        return
+    try:
+        _run_cycle(play, action)
+    except (WorkLimitExceeded, ArithmeticError) as reason:
+        _break_off(play, str(reason))
+
+
+def _run_cycle(play: Play, action: str) -> None:
+    begin_cycle(play)
+    update(play, action)
+    play.touched |= play.moved
+    if play.memory.timers:
+        run_timers(play)
+    if play.grid.near_edge:
+        check_edges(play)
+    collide(play)
+    remove_dead(play)
+    end_cycle(play)
+
+
+def _break_off(play: Play, reason: str) -> None:
+    """End a play within a cycle, without a winner: the game cannot go on."""
+    play.warn(reason)
+    born = play.born
+    play.clear_cycle()
+    play.born = born
+    play.over = True
+
+
+def begin_cycle(play: Play) -> None:
+    """Make the current positions the last ones, except for idle sprites.
+
+    Args:
+        play: not over.
+    """
+    play.tick += 1
+    play.work.used = 0
+    play.updating = -1
+    play.born = []
+    play.died = []
+    if play.idle:
+        idle = set(play.idle)
+        still = play.moved & idle
+        for sprite in play.moved - idle:
+            sprite.last_x = sprite.x
+            sprite.last_y = sprite.y
+        play.moved = still
+        for sprite in play.idle:
+            sprite.moved_at += 1
+    else:
+        for sprite in play.moved:
+            sprite.last_x = sprite.x
+            sprite.last_y = sprite.y
+        play.moved = set()
+
+
+def update(play: Play, action: str) -> None:
+    """Run the action of the avatar, then the updates of all types.
+
+    Args:
+        play: in a cycle.
+        action: see `advance`.
+    """
+    avatar = play.avatar
+    if avatar is not None and not avatar.disabled:
+        kind = avatar.kind
+        if action == ESCAPE:
+            play.aborted = True
+        elif action not in kind.actions:
+            action = NIL
+        play.last_action = action
+        assert kind.act is not None  # every avatar has one
+        kind.act(play, avatar, action)
+    groups = play.groups
+    for rank, type_id, update_all in play.game.updates:
+        group = groups[type_id]
+        if group:
+            play.updating = rank
+            update_all(play, group)
+    play.updating = UPDATES_OVER
+
+
+def remove_dead(play: Play) -> None:
+    """Remove all sprites that were killed in this cycle.
+
+    Args:
+        play: in a cycle.
+    """
+    if play.shields:
+        play.shields = set()
+    if not play.kills:
+        return
+    play.population -= len(play.kills)
+    for sprite in dict.fromkeys(play.kills):
+        play.groups[sprite.type].remove(sprite)
+        play.grid.leave(sprite)
+        for sprites in (play.moved, play.contacts, play.grid.near_edge, play.touched):
+            sprites.discard(sprite)
+        if sprite in play.idle:
+            play.idle.remove(sprite)
+        if sprite in play.disabled:
+            play.disabled.remove(sprite)
+        if sprite is play.avatar:
+            play.avatar = None
+        play.died.append(sprite)
+    play.kills = []
+    play.scores_left = {}
+    play.killed = set()
+    play.counted = True
+
+
+def end_cycle(play: Play) -> None:
+    """Test whether the play is over, and who has won.
+
+    Args:
+        play: in a cycle.
+    """
+    if play.aborted:
+        play.over = True
+    else:
+        won = judge(play)
+        play.counted = False
+        if won is not None:
+            play.over = True
+            play.winner = WON if won else LOST
+        if len(play.memory.messages) > MAX_MESSAGES:
+            play.memory.messages.clear()
+            play.over = True
+    if play.tick >= LAST_TICK:
+        play.over = True
+        if play.winner != WON:
+            play.winner = LOST

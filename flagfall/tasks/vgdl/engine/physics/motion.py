@@ -1,0 +1,74 @@
+"""Changes of position: everything that moves a sprite calls `place` or `move`.
+
+Rule 1: a rectangle changes only through `place`, which informs collision detection and the grid.
+Rule 2: a move needs a rested sprite: as many ticks since its last move as its cooldown.
+Rule 3: speeds are truncated to whole pixels before the direction is applied, and again after it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MOVED", "STILL", "TURNED", "move", "place", "unit_of_last_move"]
+
+from math import sqrt
+from typing import Final
+
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+
+STILL: Final = 0
+TURNED: Final = 1
+MOVED: Final = 2
+
+
+def place(play: Play, sprite: Sprite, x: int, y: int) -> None:
+    """Set the position of a sprite; nothing clips it.
+
+    Args:
+        play: has the sprite.
+        sprite: to be moved.
+        x: new left, in pixels.
+        y: new top, in pixels.
+    """
+    sprite.x = x
+    sprite.y = y
+    play.moved.add(sprite)
+    play.touched.add(sprite)
+    if not (sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom):
+        play.grid.enter(sprite)
+
+
+def move(play: Play, sprite: Sprite, dx: float, dy: float, pixels: int) -> bool:
+    """Move a sprite in a direction if it is rested; return whether it was.
+
+    Args:
+        play: has the sprite.
+        sprite: to be moved.
+        dx: direction to the right.
+        dy: direction down.
+        pixels: distance; 0 for its speed, in pixels.
+    """
+    if pixels == 0:
+        pixels = int(sprite.speed)
+        if pixels == 0:
+            return False
+    if sprite.cooldown > play.tick - sprite.moved_at or not (dx or dy):
+        return False
+    place(play, sprite, sprite.x + int(dx * pixels), sprite.y + int(dy * pixels))
+    sprite.moved_at = play.tick
+    return True
+
+
+def unit_of_last_move(sprite: Sprite) -> tuple[float, float]:
+    """Return the direction of its movement in this cycle, of length 1; (0, 0) for none.
+
+    Args:
+        sprite: any.
+    """
+    dx = sprite.x - sprite.last_x
+    dy = sprite.y - sprite.last_y
+    if dx == 0:
+        return 0, (dy > 0) - (dy < 0)
+    if dy == 0:
+        return (dx > 0) - (dx < 0), 0
+    length = sqrt(dx * dx + dy * dy)
+    return dx / length, dy / length

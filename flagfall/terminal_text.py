@@ -1,0 +1,31 @@
+"""Untrusted text made safe to print: no control sequence reaches the terminal, and lengths are bounded."""
+
+from __future__ import annotations
+
+__all__ = ["MAX_LINE_CHARS", "one_line", "sanitize_terminal"]
+
+from typing import Final
+
+MAX_LINE_CHARS: Final = 1000
+"""Longest line that `one_line` returns by default: a damaged file may hold megabytes."""
+
+
+def sanitize_terminal(text: str) -> str:
+    """Return the text with every character that a terminal would interpret written as an escape.
+
+    Args:
+        text: text of an agent or out of a file; line breaks and tabs stay.
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def one_line(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
+    """Return a sanitized text in a single line of bounded length.
+
+    Args:
+        text: text of any length; its lines are joined by semicolons.
+        max_chars: longer texts lose their middle: the beginning names the place, and the end the fix.
+    """
+    line = sanitize_terminal("; ".join(part.strip() for part in text.strip().splitlines() if part.strip()))
+    half = max_chars // 2
+    return line if len(line) <= max_chars else f"{line[:half]} ... {line[-half:]}"

@@ -1,0 +1,102 @@
+"""Paths, modules and links that the documents name exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "flagfall"
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+MAPS = {ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"}
+"""Pages that name files of the package by their path inside it, such as `kernel/seat.py`."""
+
+PATH = re.compile(
+    r"(?<![\w./-])(?:(?:flagfall|tests|docs|benchmarks)/[\w./*]*\w(?![\w-])|examples/[\w/]+\.(?:py|js|c)\b|examples/wire/)"
+)
+SHORT_PATH = re.compile(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`")
+DOTTED = re.compile(r"(?<![\w./:-])flagfall(?:\.[A-Za-z_]\w*)+")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"```.*?```|`[^`]*`", flags=re.DOTALL)
+TREE_ROW = re.compile(r"^( +)([a-z_0-9]+(?:/|\.py))")
+INDENT = 2
+
+
+def resolves(dotted: str) -> bool:
+    """Return True if the name is a module, or is written in the module or package that it names last."""
+    place, *names = dotted.split(".")
+    path = ROOT / place
+    while names and ((path / names[0]).is_dir() or (path / f"{names[0]}.py").is_file()):
+        path = path / names.pop(0)
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return not names or re.search(rf"\b{names[0]}\b", source.read_text()) is not None
+
+
+def tree_paths(text: str) -> Iterator[str]:
+    """Yield the paths of the file tree in a page: a block that begins with `flagfall/`."""
+    _, _, rest = text.partition("```\nflagfall/\n")
+    folders: list[str] = []
+    for line in rest.partition("```")[0].splitlines():
+        if row := TREE_ROW.match(line):
+            del folders[len(row[1]) // INDENT - 1 :]
+            folders.append(row[2])
+            yield "".join(folders)
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_paths_exist(page: Path) -> None:
+    text = page.read_text()
+    missing = [path for path in PATH.findall(text) if not list(ROOT.glob(path))]
+    if page in MAPS:
+        missing += [
+            path
+            for path in SHORT_PATH.findall(text)
+            if not any((at / path).exists() for at in (ROOT, PACKAGE))
+        ]
+    assert not missing, f"{page.name} names paths that do not exist: {missing}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_modules_and_their_names_exist(page: Path) -> None:
+    missing = [name for name in DOTTED.findall(page.read_text()) if not resolves(name)]
+    assert not missing, f"{page.name} names modules that do not exist: {missing}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(CODE.sub("", page.read_text())):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page.name}: no such file: {link}"
+        assert not anchor or anchor in anchors(target.read_text()), f"{page.name}: no such heading: {link}"
+
+
+def test_the_tree_of_the_architecture_page_is_true() -> None:
+    paths = list(tree_paths((ROOT / "docs" / "architecture.md").read_text()))
+    assert len(paths) > 20
+    assert not [path for path in paths if not (PACKAGE / path).exists()]
+    listed = {path.split("/")[0].removesuffix(".py") for path in paths}
+    entries = {
+        entry.stem for entry in PACKAGE.iterdir() if entry.name[0] not in "_." and entry.suffix in {"", ".py"}
+    }
+    assert listed == entries, "top-level entries of the package and rows of the tree differ"
+
+
+def test_a_wrong_name_would_be_noticed() -> None:
+    assert resolves("flagfall.kernel.match.play_match")
+    assert not resolves("flagfall.kernel.match.no_such_function")
+    assert not resolves("flagfall.no_such_module")
+    assert list(tree_paths("```\nflagfall/\n  a/\n    b.py  text\n  c.py\n```\n")) == ["a/", "a/b.py", "c.py"]
+    assert not list(ROOT.glob("flagfall/no_such.py"))
