@@ -100,18 +100,18 @@ class Dialogue(CurriculumTask):
         """
         if mode != "ansi":
             return super().render(mode, *args, **kwargs)
-        teacher = [said for said, _, _ in self._steps_shown]
-        learner = [said for _, said, _ in self._steps_shown]
+        teacher = [byte for byte, _, _ in self._steps_shown]
+        learner = [byte for _, byte, _ in self._steps_shown]
         rewards = ["+" if paid > 0 else "-" if paid < 0 else " " for _, _, paid in self._steps_shown]
         if self._unanswered is not None:
             teacher.append(self._unanswered)
         lines = {"teacher": self._text(teacher), "learner": self._text(learner), "reward": "".join(rewards)}
-        return "\n".join(f"{who:<8}{said}".rstrip() for who, said in lines.items())
+        return "\n".join(f"{who:<8}{text}".rstrip() for who, text in lines.items())
 
-    def _text(self, said: list[int]) -> str:
+    def _text(self, units: list[int]) -> str:
         if getattr(self.action_space, "n", 0) == _BIT_VALUES:
-            return "".join(map(str, said))
-        return "".join(chr(byte) if chr(byte).isprintable() else _NOT_SHOWN for byte in said)
+            return "".join(map(str, units))
+        return "".join(chr(byte) if chr(byte).isprintable() else _NOT_SHOWN for byte in units)
 
 
 def _one_instance(task_id: str) -> Callable[[], SchedulerRole]:

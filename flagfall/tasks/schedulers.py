@@ -79,7 +79,11 @@ class TaskScheduler(TaskSampler):
         return all(task.observation_space == first for task in self.tasks)
 
     def next_task(self, force_advance_scene: bool = False) -> Task | None:  # noqa: ARG002 - there are no scenes
-        """Return the next task under the rule; `None` if there are no more."""
+        """Return the next task under the rule; `None` if there are no more.
+
+        Args:
+            force_advance_scene: not used.
+        """
         task = self._choose()
         if task is not None:
             self._last = task

@@ -20,8 +20,8 @@ Its return value is the result and the reward: `True` pays 1; `None` judges noth
 Rule 1: texts are queued, and no queued text is dropped. A text is refused while another one of a higher
     priority is being sent (the teacher's have 1, a world's answers have 0), or while too much is queued.
 Rule 2: a task hears the learner at any time. If it `forgets`, a byte that arrives while the teacher speaks is
-    heard once and blank afterwards, so a question cannot be answered before it is complete. The reply to the
-    last byte of a text counts as said into silence.
+    heard once and blank afterwards, so no question is answered before it is complete. The reply to the
+    last byte of a text counts as a reply in silence.
 Rule 3: when the time is up, the queue is sent and nothing more is heard, so that no learner can talk for
     ever. The byte received then is dropped.
 Rule 4: the result is final when the script returns. Then the queue is sent, and one space; only the world
@@ -74,7 +74,7 @@ _WORLD_PRIORITY: Final = 0
 
 @attrs.frozen
 class TextChannel:
-    """How texts are sent.
+    """Settings of the transmission of texts.
 
     Attributes:
         steps_per_byte: steps that one byte counts in the time limits of tasks.

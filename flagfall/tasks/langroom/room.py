@@ -85,7 +85,7 @@ class Room:
         self._listen()
 
     def step(self, move: int, talk: int) -> float:
-        """Play a step: move, advance to the next word, and pay for the word said in the same step.
+        """Play a step: move, advance to the next word, and return the reward of both.
 
         Args:
             move: an index of `MOVES`.

@@ -190,13 +190,13 @@ def _letter(rng: Random, _: Word) -> Question:
 
 
 def _one_word(_: Random, word: Word) -> Question:
-    said = word()
-    return Question(f"say: {said}.", f"{said}.")
+    asked = word()
+    return Question(f"say: {asked}.", f"{asked}.")
 
 
 def _two_words(_: Random, word: Word) -> Question:
-    said = f"{word()} {word()}."
-    return Question(f"say: {said}", said)
+    asked = f"{word()} {word()}."
+    return Question(f"say: {asked}", asked)
 
 
 def _spaced_letters(rng: Random, _: Word) -> Question:
@@ -224,8 +224,8 @@ def spell(_: Random, word: Word) -> Question:
 
 
 def _interleave(rng: Random, word: Word) -> Question:
-    said, joint = word(), rng.choice("-#,")
-    return Question(f"interleave: {said} by {joint}.", f"{joint.join(said)}.")
+    asked, joint = word(), rng.choice("-#,")
+    return Question(f"interleave: {asked} by {joint}.", f"{joint.join(asked)}.")
 
 
 def say_words(rng: Random, word: Word) -> Question:
@@ -236,7 +236,7 @@ def say_words(rng: Random, word: Word) -> Question:
         word: draws a word.
     """
     words = [word() for _ in range(rng.choice((2, 3)))]
-    return Question(" ".join(f"say: {said}" for said in words) + ".", " ".join(words) + ".")
+    return Question(" ".join(f"say: {asked}" for asked in words) + ".", " ".join(words) + ".")
 
 
 # --- operations --------------------------------------------------------------------------------------------

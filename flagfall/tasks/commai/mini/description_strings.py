@@ -169,8 +169,8 @@ class _Builder:
         if description.barred and _coin(rng):
             letters = sorted(set("".join(description.barred)))
             while len(filler) < size:
-                said = self._text + filler
-                harmless = [letter for letter in letters if not (said + letter).endswith(description.barred)]
+                text = self._text + filler
+                harmless = [letter for letter in letters if not (text + letter).endswith(description.barred)]
                 if not harmless:
                     break
                 filler += rng.choice(harmless)

@@ -62,19 +62,19 @@ def _guess(by_digits: bool, model: bool, talk: Conversation, rng: Random) -> Scr
     opening = f"guess the {len(number)}-digit number I am thinking of; you can ask me{hint}"
     yield from _open(talk, opening, blank=True)
     replies = _digit_by_digit(number) if by_digits else _whole(number)
-    told = 0
+    revealed = 0
     while (yield from talk.listen()):
         if talk.heard.endswith(f"{number}."):
             talk.say(praise(rng))
             return True
         if talk.heard.endswith(questions):
             talk.say(next(replies))
-            told += 1
+            revealed += 1
     if not by_digits:
         talk.say(f"if you asked: {rng.choice(questions)}, I would have said: {number}.")
         return None
-    if told < len(number):
-        talk.say(f"if you asked: {rng.choice(questions)}, I would have said: {number[told]}. ")
+    if revealed < len(number):
+        talk.say(f"if you asked: {rng.choice(questions)}, I would have said: {number[revealed]}. ")
     talk.say(f"the number is {number}.")
     return None
 
