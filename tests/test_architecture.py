@@ -145,7 +145,7 @@ def test_a_cycle_would_be_noticed() -> None:
     graph = {"flagfall.a.x": {"flagfall.b"}, "flagfall.a.y": set(), "flagfall.b": {"flagfall.a.y"}}
     assert cycle(graph) == []
     assert set(cycle(entries_of("flagfall", graph))) == {"a", "b"}
-    assert "flagfall.kernel.seat" in GRAPH["flagfall.kernel.environment"]
+    assert "flagfall.kernel.seat" in GRAPH["flagfall.kernel.seating"]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -19,8 +19,7 @@ class VgdlEnv(TaskEnv):
     """One level of one game; see `flagfall.tasks.vgdl.task.VgdlTask`.
 
     An action is a number: nothing, left, right, up, down, use. The reward of a step is the change of the
-    score.
-    An episode is terminated when the game is over, after 2001 steps at the latest; its last `info` has
+    score. An episode is terminated when the game is over, after 2001 steps at the latest; its last `info` has
     `is_success` and `metrics`.
 
     Args:

@@ -15,7 +15,7 @@ __all__ = ["Different", "NotRepeatable", "Rerun"]
 
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -36,12 +36,16 @@ from flagfall.kernel.requests import MatchCut, NextTask, PhaseRequest, RunTask, 
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.task_rules import TaskRules
+from flagfall.recording.actor_replay import ActorReplay
 from flagfall.recording.journal.digests import Digest, digest_of
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.roles import SchedulerRole, TaskRole
+
+_FIRST_WITH_WITHDRAWN: Final = 3
+"""The first schema in which a turn that was withdrawn keeps its number."""
 
 MAX_SHOWN_CHARS: Final = 80
 """How much of a value a message shows."""
@@ -97,6 +101,10 @@ class Rerun:
         self._task: TaskRole | None = None
         self._rules = TaskRules()
         self._steps = 0
+        # The task, where it is an actor; the time of the newest record of its turn, and of its beginning.
+        self._actor: ActorReplay | None = None
+        self._turn_ns = self._began_ns = 0
+        self._is_turn_skipped = False
         # The turn in hand: seats whose record is to come, with what they are shown; what they played.
         self._due: list[tuple[int, Any, Any]] = []
         self._played: dict[int, Any] = {}
@@ -121,6 +129,8 @@ class Rerun:
     def close(self) -> None:
         """Leave the match where it is."""
         self._script.close()
+        if self._actor is not None:
+            self._actor.close()
 
     # Times.
 
@@ -145,7 +155,8 @@ class Rerun:
 
     def _take_turn(self, event: TurnPlayed) -> None:
         if not self._due:
-            self._open_turn()
+            self._open_turn(event.at_ns)
+        self._turn_ns = max(self._turn_ns, event.at_ns)
         _same("number of the turn", self.turn, event.turn)
         seat, observation, reward = self._due.pop(0)
         _same("seat", seat, event.seat)
@@ -156,13 +167,15 @@ class Rerun:
         if not self._due:
             self.turn += 1
 
-    def _open_turn(self) -> None:
+    def _open_turn(self, at_ns: int) -> None:
         self._move_on()
-        if type(self._request) is not tuple:
-            raise Different("what comes next", _described(self._request), "a turn")
+        request = self._request if self._actor is None else self._asked_by_actor(self._actor, at_ns)
+        if type(request) is not tuple:
+            raise Different("what comes next", _described(request), "a turn")
+        self._skip_turns(0)
         if self._header.steps is not None and self.turn >= self._header.steps:
             raise Different("number of turns", f"no more than {self._header.steps}", "one more")
-        observation, reward = self._request
+        observation, reward = request
         if self._solo:
             self._due = [(0, observation, reward)]
         else:
@@ -170,6 +183,21 @@ class Rerun:
             rewards = reward if isinstance(reward, Mapping) else {}
             shown = sorted((players.index(player), player) for player in observation)
             self._due = [(seat, observation[player], rewards.get(player, 0)) for seat, player in shown]
+
+    def _asked_by_actor(self, actor: ActorReplay, at_ns: int) -> Any:
+        """Return the turn that a task that is an actor has open at the time of its record."""
+        with _task_errors():
+            turn = actor.turn_at(at_ns)
+        if turn is None:
+            return self._request
+        self._skip_turns(turn.unrecorded)
+        return turn.observation, turn.reward
+
+    def _skip_turns(self, unrecorded: int) -> None:
+        """Count turns without a record; one that was withdrawn counts when another one follows."""
+        if self._header.schema >= _FIRST_WITH_WITHDRAWN:
+            self.turn += unrecorded + self._is_turn_skipped
+        self._is_turn_skipped = False
 
     def _checked_action(self, event: TurnPlayed) -> Any:
         """The action as the task took it, of what stands in the journal."""
@@ -213,15 +241,35 @@ class Rerun:
         played, self._played = self._played, {}
         players = self._playing().players
         self._steps += 1
-        self._send(played[0] if self._solo else {players[seat]: of for seat, of in sorted(played.items())})
+        actions = played[0] if self._solo else {players[seat]: of for seat, of in sorted(played.items())}
+        if self._actor is None:
+            self._send(actions)
+        else:
+            with _task_errors():
+                self._actor.answer(actions, self._turn_ns)
 
     def _send(self, what: Any) -> None:
-        try:
+        with _task_errors():
             self._request = self._script.send(what)
-        except Exception as error:
-            raise Different("the task", "as recorded", f"now it raises {error!r}") from error
-        if isinstance(self._request, RunTask):
-            raise NotRepeatable(f"task {self._playing().id} waits for real things (it has an `async run`)")
+            if isinstance(self._request, RunTask):
+                task, owed = self._request.task, self._request.owed
+                self._actor = ActorReplay(task, owed, self._began_ns, solo=self._solo)
+
+    def _end_actor(self, actor: ActorReplay, event: TaskEnded) -> None:
+        """Let a task that is an actor run to its end."""
+        if self._played and event.steps == actor.steps + 1:
+            self._step()
+        self._played = {}
+        if self._due:
+            raise Different("what comes next", f"the record of seat {self._due[0][0]}", "the end of the task")
+        with _task_errors():
+            result = actor.finish(event.at_ns)
+        if actor.unrecorded:  # a last one that was withdrawn counts when another turn follows
+            self._skip_turns(actor.unrecorded - actor.is_withdrawn)
+            self._is_turn_skipped = actor.is_withdrawn
+        actor.close()
+        self._actor = None
+        self._send(result)
 
     def _playing(self) -> TaskRole:
         if self._task is None:
@@ -242,6 +290,7 @@ class Rerun:
         _same("number of seats", len(task.players), self._seats)
         self._task, self._rules, self._steps = task, TaskRules.of(task), 0
         self.tasks += 1
+        self._began_ns = event.at_ns
         follow_rules = getattr(task, "follow_rules", None)
         why = follow_rules(self._header.rules) if follow_rules is not None else None
         if why is not None:
@@ -263,7 +312,10 @@ class Rerun:
 
     def _take_end(self, event: TaskEnded) -> None:
         task = self._playing()
-        if event.ended == "cut":
+        if self._actor is not None:
+            self._end_actor(self._actor, event)
+            self._move_on(event.answers)
+        elif event.ended == "cut":
             self._cut(event)
         else:
             if event.ended == "time":
@@ -321,7 +373,9 @@ class Rerun:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
         silent = self._out - self._said_out
         if silent and not void:
-            raise Different("seats that fell", _shown(sorted(self._out)), _shown(sorted(self._said_out)))
+            raise Different(
+                "seats that are disqualified", _shown(sorted(self._out)), _shown(sorted(self._said_out))
+            )
         if event.reason == "seats" and len(self._said_out) < self._seats:
             raise Different("seats that are out", "all", _shown(sorted(self._said_out)))
         self.over = True
@@ -344,7 +398,9 @@ class Rerun:
         self._check_seat(event.seat)
         # A reply to no turn has the number that the agent made up. With several seats there may be turns
         # in which no agent is asked; they leave no record, so the newest turn's number is not known here.
-        if event.why != "unasked" and self._solo and event.turn > self.turn:
+        # Neither is that of a turn that was withdrawn, until the next one is recorded.
+        latest = self.turn + self._is_turn_skipped
+        if event.why != "unasked" and self._solo and self._actor is None and event.turn > latest:
             raise Different("dropped reply", f"to turn {self.turn} or before", f"to {event.turn}", event.seat)
 
     def _take_stall(self, event: StallSeen) -> None:
@@ -372,6 +428,15 @@ _TAKE: Final[Mapping[type[Event], Callable[[Rerun, Any], None]]] = {
     TaskEnded: Rerun._take_end,  # noqa: SLF001
     MatchEnded: Rerun._take_over,  # noqa: SLF001
 }
+
+
+@contextmanager
+def _task_errors() -> Iterator[None]:
+    """Turn whatever a task raises into a difference."""
+    try:
+        yield
+    except Exception as error:
+        raise Different("the task", "as recorded", f"now it raises {error!r}") from error
 
 
 def _same(what: str, expected: Any, found: Any, seat: int | None = None) -> None:
@@ -425,7 +490,7 @@ def _name(event: Event) -> str:
 
 def _described(request: Any) -> str:
     """What the re-execution is about to do."""
-    if type(request) is tuple:
+    if type(request) is tuple or isinstance(request, RunTask):
         return "a turn"
     if isinstance(request, NextTask) and request.outcome is not None:
         return f"the end of task {request.outcome.task}, or the next task"

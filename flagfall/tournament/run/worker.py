@@ -5,7 +5,7 @@
 It reads frames from its standard input, first the plan, then attempts, and answers each with a frame. All of
 them are pickles: both ends are this program, and the pipe is theirs alone. It ends when there is nothing more
 to read, and is killed when its runner ends in whatever way (`PR_SET_PDEATHSIG`; its agents then end, too,
-as their guardians see to). After each match it kills whatever processes are left of it.
+as their supervisors see to). After each match it kills whatever processes are left of it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,192 @@
+"""Tasks that are actors are executed again, with the times of their turns."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from flagfall.events import MatchEnded, TaskEnded, TurnPlayed
+from flagfall.recording.journal.reader import read_journal
+from flagfall.recording.journal.writer import Journal
+from flagfall.recording.verify import verify
+from flagfall.timing import VirtualClock
+from tests.fakes import ActorTask, CountTask, ListScheduler, Sleeper, play_here
+
+
+async def plain(turns: Any) -> None:
+    for number in range(5):
+        await trio.sleep(0.5)
+        await turns.ask(number, number)
+
+
+async def impatient(turns: Any) -> None:
+    """Gives its turns up after 15 ms, and shows what came of each."""
+    shown: Any = 0
+    for _ in range(12):
+        with trio.move_on_after(0.015) as scope:
+            shown = await turns.ask(shown, 1)
+        if scope.cancelled_caught:
+            shown = 99
+        await trio.sleep(0.02)
+
+
+async def several(turns: Any) -> None:
+    for number in range(4):
+        with trio.move_on_after(0.015):
+            await turns.ask({"player_0": number, "player_1": number}, {"player_0": 1, "player_1": 2})
+        await turns.ask({}, {})
+        await turns.ask({"player_1": number})
+        await trio.sleep(0.1)
+
+
+async def side_task(turns: Any) -> None:
+    """Counts in a task of its own, while it waits for its turns."""
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await trio.sleep(0.0037)
+            ticks += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tick)
+        for _ in range(4):
+            await turns.ask(ticks)
+        nursery.cancel_scope.cancel()
+
+
+async def stubborn(turns: Any) -> None:
+    try:
+        while True:
+            await turns.ask(0, 1)
+    except Exception:  # noqa: BLE001 - such tasks exist
+        await trio.sleep(1)
+
+
+def scheduler(body: Any, players: int = 1, *, continuous: bool = False) -> ListScheduler:
+    tasks: list[CountTask] = [ActorTask(body, players, continuous=continuous)]
+    if players == 1:
+        tasks = [CountTask(2, continuous=continuous), *tasks, CountTask(2, continuous=continuous)]
+    return ListScheduler(tasks)
+
+
+def record(path: Path, body: Any, *agents: Any, continuous: bool = False, **options: Any) -> list[Any]:
+    tasks = scheduler(body, len(agents), continuous=continuous)
+    play = partial(play_here, tasks, *agents, sinks=[Journal(path)], **options)
+    trio.run(play, clock=VirtualClock())
+    return list(read_journal(path))
+
+
+def check(path: Path, body: Any, players: int = 1, *, continuous: bool = False) -> Any:
+    return verify(path, lambda _header: scheduler(body, players, continuous=continuous))
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+@pytest.mark.parametrize("body", [plain, impatient, side_task])
+def test_an_actor_is_played_again(tmp_path: Path, body: Any, *, continuous: bool):
+    path = tmp_path / "j"
+    events = record(path, body, Sleeper(0.01, 0.02, 0.001, 0.03, 0.005, 0.01), continuous=continuous)
+    assert any(isinstance(event, TaskEnded) and event.task == "runs" for event in events)
+    found = check(path, body, continuous=continuous)
+    assert found.ok, found
+    assert found.turns == events[-1].turns
+
+
+def test_a_turn_that_was_withdrawn_keeps_its_number(tmp_path: Path):
+    events = record(tmp_path / "j", impatient, Sleeper(0.01, 0.01, 0.01, 0.02, 0.001))
+    numbers = [event.turn for event in events if isinstance(event, TurnPlayed)]
+    assert numbers != list(range(len(numbers))), "the test withdraws none"
+    assert numbers == sorted(set(numbers))
+
+
+def test_several_seats_of_an_actor_are_played_again(tmp_path: Path):
+    path = tmp_path / "j"
+    record(path, several, Sleeper(0.01, 0.02, 0.001), Sleeper(0.005, 0.001, 0.02, 0.001))
+    found = check(path, several, 2)
+    assert found.ok, found
+
+
+@pytest.mark.parametrize("steps", [2, 3, 5, 6])
+@pytest.mark.parametrize("body", [plain, impatient, stubborn])
+def test_an_actor_that_was_cut_is_played_again(tmp_path: Path, body: Any, steps: int):
+    path = tmp_path / "j"
+    events = record(path, body, Sleeper(0.01, 0.02, 0.001), steps=steps)
+    assert events[-1].reason == "steps"
+    found = check(path, body)
+    assert found.ok, found
+
+
+def test_an_actor_whose_match_was_stopped_is_played_again(tmp_path: Path):
+    path = tmp_path / "j"
+
+    async def main() -> None:
+        stop = trio.Event()
+        sink = lambda event: stop.set() if getattr(event, "turn", None) == 4 else None  # noqa: E731
+        await play_here(scheduler(plain), Sleeper(0.01), sinks=[Journal(path), sink], stop=stop)
+
+    trio.run(main, clock=VirtualClock())
+    last = list(read_journal(path))[-1]
+    assert isinstance(last, MatchEnded)
+    assert last.reason == "stopped"
+    found = check(path, plain)
+    assert found.ok, found
+
+
+async def other(turns: Any) -> None:
+    for number in range(5):
+        await trio.sleep(0.5)
+        await turns.ask(number if number < 3 else 42, number)
+
+
+async def shorter(turns: Any) -> None:
+    for number in range(3):
+        await trio.sleep(0.5)
+        await turns.ask(number, number)
+
+
+async def longer(turns: Any) -> None:
+    for number in range(7):
+        await trio.sleep(0.5)
+        await turns.ask(number, number)
+
+
+async def failing(turns: Any) -> None:
+    await shorter(turns)
+    raise ValueError("now it fails")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (other, "observation"),
+        (shorter, "what comes next"),
+        (longer, "result of task runs"),
+        (failing, "now it raises ValueError"),
+    ],
+)
+def test_another_actor_is_found_out(tmp_path: Path, body: Any, says: str):
+    record(tmp_path / "j", plain, Sleeper(0.01))
+    found = check(tmp_path / "j", body)
+    assert not found.ok
+    assert says in str(found), found
+
+
+def test_a_changed_journal_of_an_actor_is_found(tmp_path: Path):
+    path = tmp_path / "j"
+    record(path, plain, Sleeper(0.01))
+    text = path.read_bytes()
+    before, after = b'"observation":[0,1,2,3', b'"observation":[0,1,2,4'
+    assert before in text
+    path.write_bytes(text.replace(before, after))
+    assert not check(path, plain).ok
+
+
+async def test_an_actor_is_played_again_from_within_an_event_loop(tmp_path: Path):
+    record_in_thread = partial(record, tmp_path / "j", plain, Sleeper(0.01))
+    await trio.to_thread.run_sync(record_in_thread)
+    assert check(tmp_path / "j", plain).ok
