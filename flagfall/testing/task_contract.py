@@ -234,7 +234,7 @@ def _bytes_of(value: Any, what: str) -> bytes:
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
-        raise AssertionError(f"{what}: {value!r} cannot go over the wire: {error}") from error
+        raise AssertionError(f"{what}: {value!r} cannot be encoded for the agent: {error}") from error
 
 
 def _same(first: Trace, other: Trace, what: str) -> None:
