@@ -6,7 +6,7 @@ An image depends only on the place of the player and on the colours of the objec
 
 from __future__ import annotations
 
-__all__ = ["MAX_PICTURES_BYTES", "ImageCache", "Picture", "image_cache", "order_of"]
+__all__ = ["MAX_CACHE_BYTES", "ImageCache", "Picture", "image_cache", "order_of"]
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,10 +21,10 @@ from flagfall.tasks.langroom.rules import COLORS, CORNERS, OBJECTS, SIZE, LangRo
 
 Picture: TypeAlias = NDArray[np.uint8]
 
-MAX_PICTURES_BYTES: Final = 1024**3
+MAX_CACHE_BYTES: Final = 1024**3
 """Most memory for the images of one view and resolution; the default ones take 2 MB."""
 
-_KEPT_SETS: Final = 4
+_CACHES: Final = 4
 """Number of caches that are kept when no room uses them any more."""
 
 _ART_PIXELS: Final = 12
@@ -149,7 +149,7 @@ class ImageCache:
         resolution: see `LangRoomRules`.
 
     Raises:
-        UsageError: the images would take more than `MAX_PICTURES_BYTES`.
+        UsageError: the images would take more than `MAX_CACHE_BYTES`.
 
     Attributes:
         resolution: width and height of an image in pixels.
@@ -161,11 +161,11 @@ class ImageCache:
         self._view = view
         self._numbers, self._keys = _number_views(view)
         one, count = 3 * resolution**2, len(self._keys)
-        if one * count > MAX_PICTURES_BYTES:
-            most = int((MAX_PICTURES_BYTES / (3 * count)) ** 0.5)
+        if one * count > MAX_CACHE_BYTES:
+            most = int((MAX_CACHE_BYTES / (3 * count)) ** 0.5)
             raise UsageError(
                 f"resolution={resolution}: its {count} images would take {one * count >> 20:,} MB; the"
-                f" limit is {MAX_PICTURES_BYTES >> 20:,} MB: take at most"
+                f" limit is {MAX_CACHE_BYTES >> 20:,} MB: take at most"
                 f" {most - (most % self._cells)}"
             )
         self._tiles = _tiles(resolution // self._cells)
@@ -223,8 +223,8 @@ class ImageCache:
         self._drawn[number] = True
 
 
-@lru_cache(maxsize=_KEPT_SETS)
-def _pictures(view: int, resolution: int) -> ImageCache:
+@lru_cache(maxsize=_CACHES)
+def _image_cache(view: int, resolution: int) -> ImageCache:
     return ImageCache(view, resolution)
 
 
@@ -237,7 +237,7 @@ def image_cache(rules: LangRoomRules) -> ImageCache:
     Raises:
         UsageError: the images would take too much memory.
     """
-    return _pictures(rules.view, rules.resolution)
+    return _image_cache(rules.view, rules.resolution)
 
 
 _ORDERS: Final = tuple(permutations(range(len(COLORS))))

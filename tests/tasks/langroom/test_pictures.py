@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.images import MAX_PICTURES_BYTES, ImageCache, image_cache, order_of
+from flagfall.tasks.langroom.images import MAX_CACHE_BYTES, ImageCache, image_cache, order_of
 from flagfall.tasks.langroom.rules import CORNERS, NEXT_PLACE, OBJECTS, SIZE, START, LangRoomRules, place_of
 
 ORDERS = list(permutations(range(4)))
@@ -125,7 +125,7 @@ def test_what_would_take_too_much_memory_is_refused():
     with pytest.raises(UsageError, match="take at most 1505") as caught:
         image_cache(LangRoomRules(resolution=4000))
     most = int(str(caught.value).split()[-1])
-    assert 157 * 3 * most**2 <= MAX_PICTURES_BYTES < 157 * 3 * (most + 5) ** 2
+    assert 157 * 3 * most**2 <= MAX_CACHE_BYTES < 157 * 3 * (most + 5) ** 2
     assert image_cache(LangRoomRules(resolution=most)).resolution == most
 
 
