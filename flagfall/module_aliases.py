@@ -1,7 +1,7 @@
-"""Import names of another program, resolved to objects of this package while its files are loaded.
+"""Temporary module names, under which files of another program can import modules of flagfall.
 
-A file written for round 1 of the General AI Challenge has the line `from worlds.grid_world import GridWorld`.
-Inside the context `module_aliases` such imports succeed; afterwards no trace of them is left.
+A file that was written for round 1 of the General AI Challenge says `from worlds.grid_world import
+GridWorld`. Inside `module_aliases` such names import, and nothing of them is left afterwards.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 ModuleTable: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Names in each module, by the full name of the module. Packages that contain a module need no row."""
+"""The members of each module, by its full name. Packages above a module need no row of their own."""
 
 
 @contextmanager
 def module_aliases(table: ModuleTable, *, first: bool) -> Iterator[None]:
-    """Make the modules of a table importable within the context.
+    """Let the modules of a table be imported within the context.
 
     Args:
-        table: the modules and their contents.
-        first: whether they hide modules of the same name, including those imported before; otherwise
-            they are used only if no other module has that name. Packages that contain them are never
-            hidden: the user's own folder `tasks` stays importable beside `tasks.micro` of the table.
+        table: the modules and their members.
+        first: they hide modules of the same name, also those that were imported before; otherwise they
+            are found only if there is no other module of that name. Packages above them are never
+            hidden: a `tasks` folder of the user's own stays importable beside `tasks.micro` of the table.
     """
     finder = _AliasFinder(table)
     hidden = {name: sys.modules.pop(name) for name in table if first and name in sys.modules}
@@ -46,7 +46,7 @@ class _AliasFinder(MetaPathFinder, Loader):
     """Finder and loader of the modules of a table.
 
     Attributes:
-        loaded: the names of the modules that it created.
+        loaded: the names of the modules that it made.
     """
 
     def __init__(self, table: ModuleTable) -> None:
@@ -61,22 +61,12 @@ class _AliasFinder(MetaPathFinder, Loader):
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,  # noqa: ARG002 - only for reloading
     ) -> ModuleSpec | None:
-        """Return a spec for a module of the table, or for a package that contains one.
-
-        Args:
-            fullname: the name of the module.
-            path: the search path of its package.
-            target: unused.
-        """
+        """Return a spec for a module of the table, or for a package above one."""
         if fullname in self._packages and PathFinder.find_spec(fullname, path) is None:
             return ModuleSpec(fullname, self, is_package=True)
         return ModuleSpec(fullname, self) if fullname in self._table else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Fill a new module.
-
-        Args:
-            module: an empty module whose name is in the table.
-        """
+        """Fill a new module."""
         self.loaded.append(module.__name__)
         vars(module).update(self._table.get(module.__name__, {}))

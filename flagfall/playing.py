@@ -28,7 +28,7 @@ from flagfall.tasks.task import Task
 from flagfall.timing import TimeControl, VirtualClock
 
 DEFAULT_TIME_CONTROL: Final = "start=10s init=5s act=1s/5s result=5s"
-"""Time control of matches without an explicit one."""
+"""The time control of matches that name none."""
 
 
 async def play(
@@ -51,27 +51,28 @@ async def play(
     Args:
         tasks: ids such as `micro1`, task objects, a task scheduler, or a configuration
             (`flagfall.tasks.configs.load_config`).
-        agents: one agent for each seat (a single one needs no list): an object of a kind described in
-            `flagfall.agents.agent`, a text such as `random` or `bot.py:Bot`, or a host.
-        scheduler: the text of a policy, such as `consecutive:5` (`flagfall.tasks.scheduler_text`). By default
-            each task is played once, or in repeated rounds if `steps` limits the match.
+        agents: one agent for each seat (a single one needs no list): an object of any kind described
+            in `flagfall.agents.agent`, a text such as `random` or `bot.py:Bot` (`flagfall.agents.spec`), or a
+            host.
+        scheduler: the text of a task scheduler, such as `consecutive:5` (`flagfall.tasks.scheduler_text`). By
+            default every task is played once, or all in rotation if `steps` ends the match.
         time_control: a `TimeControl` or its text, such as `act=40ms/1s`.
-        host: where agents run. By default agents given as objects and samples run in the event loop, and
-            agents named by file or module in one process each.
-        isolation: isolation of agents in processes: `none`, `process`, `sandbox`, or an `Isolation` with
-            limits (`flagfall.agents.process.isolation`).
-        seed: root seed of all random numbers.
-        steps: number of turns after which the match ends.
-        tick_ns: interval of the real-time pace in nanoseconds: at each tick the environment takes the newest
-            action of each agent. `None`: lock-step pace, the environment waits for the agents.
-        journal: a file to record the match in; a name that ends in `.zst` compresses it. Or a `Journal`,
-            which can keep long observations whole.
-        sinks: called with every event.
-        stop: ends the match before its next turn when it is set.
+        host: where agents run. By default agents given as objects and the samples run in the event
+            loop, and agents named by file or module in processes of their own.
+        isolation: the isolation of agents in processes: `none`, `process`, `sandbox`, or an `Isolation` with
+            other limits (`flagfall.agents.process.isolation`).
+        seed: the root seed; everything random derives from it.
+        steps: the most turns of the match.
+        tick_ns: real-time pace: the environment moves at this interval in nanoseconds, and takes each agent's
+            newest action. `None`: lock-step pace, the environment waits for the agents, within their time.
+        journal: a file to record the match in, compressed if its name ends in `.zst`; or a `Journal`, which
+            may keep long observations whole.
+        sinks: functions that are called with every event.
+        stop: set it to end the match before its next turn.
 
     Raises:
         UsageError: an argument is invalid; nothing was played or written.
-        HostFault: a task, a sink or the disk failed; events recorded until then are kept.
+        HostFault: a task, a sink or the disk failed; what was recorded until then stays.
     """
     control = time_control if isinstance(time_control, TimeControl) else TimeControl.parse(time_control)
     built, header = build_scheduler(tasks, scheduler, steps)
@@ -100,11 +101,11 @@ async def play(
 
 
 def run(*args: Any, clock: Literal["wall", "virtual"] = "wall", **options: Any) -> MatchResult:
-    """Play one match in a new event loop.
+    """Play one match, for programs without an event loop.
 
     Args:
         args: as for `play`.
-        clock: `wall`; or `virtual`, where waiting takes no time and the same seed gives the same journal.
+        clock: `wall`, or `virtual`: waiting takes no time, and the same seed gives the same journal.
         options: as for `play`.
     """
     return trio.run(partial(play, *args, **options), clock=VirtualClock() if clock == "virtual" else None)

@@ -110,6 +110,43 @@ class Referee:
         find_blocker: returns the seat whose agent held up the event loop last, `None` for none.
     """
 
+    __slots__ = (
+        "_answers",
+        "_asked",
+        "_dispatcher",
+        "_first_turn",
+        "_held",
+        "_in_play",
+        "_is_first_turn",
+        "_is_paused",
+        "_is_recorded",
+        "_is_solo",
+        "_is_watched",
+        "_is_withdrawn",
+        "_missing",
+        "_notices",
+        "_now",
+        "_observation",
+        "_origin_ns",
+        "_pending",
+        "_phase",
+        "_phases",
+        "_result",
+        "_reward",
+        "_rules",
+        "_script",
+        "_seats",
+        "_steps",
+        "find_blocker",
+        "on_disqualified",
+        "on_result",
+        "pace",
+        "play_until_ns",
+        "result_until_ns",
+        "stopped",
+        "turns",
+    )
+
     def __init__(
         self, dispatcher: EventDispatcher, now: NowNs, *, origin_ns: int, steps: int | None = None
     ) -> None:

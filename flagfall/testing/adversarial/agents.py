@@ -33,8 +33,10 @@ DONE: Final = 90
 REFUSED: Final = 91
 """The answer of one that could not."""
 
-LITTLE_S: Final = 0.08
-LOT_S: Final = 0.6
+LITTLE_S: Final = 0.2
+"""Between the limit of a turn and the hard one, with room for what a busy machine takes or is credited."""
+
+LOT_S: Final = 0.8
 LONG_S: Final = 20.0
 
 MAX_FORKS: Final = 200
