@@ -147,7 +147,7 @@ def test_a_slow_seat_costs_what_the_time_control_says(call, control, disqualifie
 def test_seats_must_be_filled(call):
     ended = call(f"run {FOUR} --agent random")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "flagfall: the tasks seat 2 agents, and 1 are given: one --agent for each seat\n"
+    assert ended.err == "flagfall: the tasks seat 2 agents, but 1 are given: name one --agent per seat\n"
 
 
 @pytest.mark.parametrize(
