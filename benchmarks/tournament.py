@@ -15,7 +15,7 @@ from pathlib import Path
 import trio
 
 from benchmarks.measure import Row, beside, show
-from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.api import run_tournament
@@ -30,7 +30,7 @@ PACED_MATCHES = 16
 TINY_MATCHES = 1000
 
 
-def _plan(matches: int, task: str, *, clock: str, journals: bool = True) -> Plan:
+def _plan(matches: int, task: str, *, clock: str, journals: bool = True) -> TournamentPlan:
     return parse_plan(f"""
         clock = "{clock}"
         repeats = {matches}
@@ -45,7 +45,7 @@ def _plan(matches: int, task: str, *, clock: str, journals: bool = True) -> Plan
     """)
 
 
-def _rate(plan: Plan, jobs: int, engine: Engines = "local") -> float:
+def _rate(plan: TournamentPlan, jobs: int, engine: Engines = "local") -> float:
     """Return the matches per second while all jobs are busy: from the first record of each to the last."""
     times: list[float] = []
 
@@ -53,7 +53,7 @@ def _rate(plan: Plan, jobs: int, engine: Engines = "local") -> float:
         times.append(time.perf_counter())
 
     with tempfile.TemporaryDirectory() as folder:
-        play = partial(run_tournament, plan, Path(folder), jobs=jobs, engine=engine, noticed=noticed)
+        play = partial(run_tournament, plan, Path(folder), jobs=jobs, engine=engine, on_record=noticed)
         trio.run(play)
     return (len(times) - jobs) / (times[-1] - times[jobs - 1])
 

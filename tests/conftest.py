@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,10 +16,8 @@ from tests.ports import free_port
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Tests start hundreds of programs: they compile the package once, also where no bytecode is to be written
-# beside the sources.
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+# Workers, and the hundreds of programs that tests start, compile the sources once, not each of them anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A busy machine is no reason to fail.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -20,6 +20,7 @@ PATH = re.compile(
 )
 SHORT_PATH = re.compile(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`")
 DOTTED = re.compile(r"(?<![\w./:-])flagfall(?:\.[A-Za-z_]\w*)+")
+IMPORT = re.compile(r"^from (flagfall[\w.]*) import ([\w, ]+)$", flags=re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`]*`", flags=re.DOTALL)
 TREE_ROW = re.compile(r"^( +)([a-z_0-9]+(?:/|\.py))")
@@ -68,7 +69,10 @@ def test_paths_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_modules_and_their_names_exist(page: Path) -> None:
-    missing = [name for name in DOTTED.findall(page.read_text()) if not resolves(name)]
+    text = page.read_text()
+    names = DOTTED.findall(text)
+    names += [f"{module}.{name}" for module, line in IMPORT.findall(text) for name in line.split(", ")]
+    missing = [name for name in names if not resolves(name)]
     assert not missing, f"{page.name} names modules that do not exist: {missing}"
 
 

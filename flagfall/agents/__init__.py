@@ -1,4 +1,4 @@
-"""Agents: what they may be, samples, and where they run."""
+"""Agents: their kinds, samples, and the hosts that run them."""
 
 from __future__ import annotations
 

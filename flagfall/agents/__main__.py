@@ -8,7 +8,7 @@ import sys
 from flagfall.agents.wire.worker import main
 
 code = main(sys.argv[1:])
-if code:  # its host waits to hear how it ended, and Python takes 80 ms to clear up after numpy
+if code:  # its host waits for its exit code, and Python takes 80 ms to clean up after numpy
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

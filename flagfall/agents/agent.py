@@ -1,16 +1,16 @@
-"""What an agent may be, and how each kind is asked.
+"""The kinds of agents, and the adapter that calls them all alike.
 
 - a function of the observation, `async def act(observation)` or a plain one;
 - an object (or a class) with `act(observation)`, and any of `start`, `init`, `result`, `close`;
 - a byte agent: an object (or a class) with `reply(byte, reward)`;
 - a learner of round 1: an object (or a class) with `next(token)` and `reward(reward)`;
 - a full actor: an object (or a class) with `async run(seat)`, or an async function whose only parameter
-  is called `seat`. It may go on thinking while the world waits.
+  is called `seat`. It may go on thinking while the environment waits.
 
 Every method may be plain or async. A method or function that takes one argument more than its
-observation gets the timer of the turn (`flagfall.timing.ElapsedTimer`): the time left, and what became of
-a turn that was late. A `result` whose second argument has `timer` in its name gets it instead of the reward,
-as agents of GVGAI have it.
+observation gets the timer of the turn (`flagfall.timing.ElapsedTimer`): the time left, and the verdict of a
+turn that was late. A `result` whose second argument has `timer` in its name gets the timer instead of the
+reward, as agents of GVGAI do.
 """
 
 from __future__ import annotations
@@ -33,58 +33,72 @@ from flagfall.timing import ElapsedTimer
 hide_frames(__file__)
 
 Answer: TypeAlias = Callable[[Envelope], Any]
-"""Gives the answer to an envelope, or an awaitable of it."""
+"""Returns the answer to an envelope, or an awaitable of it."""
 
 
 class AgentSeat(Protocol):
-    """The seat as an agent sees it, be it in the event loop or at the other end of a wire."""
+    """The seat as an agent sees it, in the event loop or at the other end of a connection."""
 
     timer: ElapsedTimer
     wants: frozenset[str]
 
     async def turn(self) -> Envelope:
-        """The newest turn; raises `trio.EndOfChannel` (in the loop and under trio) at the end."""
+        """Return the newest turn; raises `trio.EndOfChannel` (in the loop and under trio) at the end."""
 
     def reply(self, action: Any = None, number: int | None = None) -> Any:
-        """Answer it."""
+        """Answer a turn; by default the newest."""
 
 
 class Agent:
-    """A base class that says what there is; agents need not derive from it.
+    """A base class with all methods of an agent; agents need not derive from it.
 
-    Only `act` must be given. Each method may be `async`, and may take `timer` as one more argument.
+    Only `act` is required. Each method may be `async`, and may take `timer` as one more argument.
     """
 
     def start(self, briefing: Briefing) -> None:
-        """Come up: load what is needed. Has the time control's `start`."""
+        """Prepare for the match: load what is needed, within the time control's `start`.
+
+        Args:
+            briefing: seat, seed, time control and spaces.
+        """
 
     def init(self, observation: Any) -> None:
-        """A task begins with this observation. Has `init`. Not called in a byte stream."""
+        """Prepare for a task, within `init`. Not called in a byte stream.
+
+        Args:
+            observation: the first observation of the task.
+        """
 
     def act(self, observation: Any) -> Any:
-        """Choose an action. Has `act`; later than that, the task's NIL action is played instead."""
+        """Choose an action within `act`; after that time the task's NIL action is played instead.
+
+        Args:
+            observation: the newest observation.
+        """
         raise NotImplementedError
 
     def result(self, observation: Any, reward: Any) -> Any:
-        """A task is over: its last observation and reward. Has `result`.
+        """Take note of the end of a task, within `result`; the value returned goes to the task scheduler.
 
-        What it returns goes to the task scheduler.
+        Args:
+            observation: the last observation.
+            reward: the last reward.
         """
 
     def close(self) -> None:
-        """The match is over."""
+        """Release resources: the match is over."""
 
 
 @attrs.frozen
 class AdaptedAgent:
-    """An agent of any kind, made uniform.
+    """An agent of any kind with a uniform interface.
 
     Attributes:
-        wants: the phases it wants to be asked in, `act` among them.
+        wants: the phases in which it wants to be asked, `act` among them.
         answer: answers an envelope of phase `act`.
-        answers_async: whether `answer` gives an awaitable.
-        phases: how it answers `init` and `result`, where it wants to.
-        start: comes up.
+        answers_async: `answer` returns an awaitable.
+        phases: answers to `init` and `result`, for the phases that it wants.
+        start: prepares it for the match.
         run: plays the whole seat, for a full actor; else `None`.
         close: called at the end.
     """
@@ -99,10 +113,14 @@ class AdaptedAgent:
 
 
 def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
-    """Make an agent of any kind uniform; a class is instantiated.
+    """Return an agent of any kind with a uniform interface; a class is instantiated.
+
+    Args:
+        agent: of any kind described above.
+        timer: the timer of its turns.
 
     Raises:
-        UsageError: it is none of the kinds; the message says which there are.
+        UsageError: it is of another kind; the message lists the kinds.
     """
     if inspect.isclass(agent):
         agent = agent()
@@ -193,29 +211,29 @@ def _byte_answer(reply: Callable[..., Any], timer: ElapsedTimer) -> Answer:
     return lambda envelope: _as_byte(reply(envelope.observation, envelope.reward))
 
 
-def _as_byte(said: Any) -> Any:
-    """A byte may be said as a number, as one character or as one byte; anything else is left as it is."""
-    if type(said) is int:
-        return said
-    if isinstance(said, str | bytes) and len(said) == 1:
-        return ord(said)
-    return said
+def _as_byte(reply: Any) -> Any:
+    """Return the number of a byte given as a number, a character or a byte; other values unchanged."""
+    if type(reply) is int:
+        return reply
+    if isinstance(reply, str | bytes) and len(reply) == 1:
+        return ord(reply)
+    return reply
 
 
 def _wants_timer_only(result: Callable[..., Any]) -> bool:
-    """Whether the method takes its observation and the timer, and no reward."""
+    """Return true if the method takes its observation and the timer, and no reward."""
     try:
         names = list(inspect.signature(result).parameters)
-    except (TypeError, ValueError):  # a built-in that does not tell
+    except (TypeError, ValueError):  # a built-in without a signature
         return False
     return len(names) == 2 and "timer" in names[1].lower()  # noqa: PLR2004 - these two
 
 
 def _positional(method: Callable[..., Any]) -> int:
-    """How many positional arguments the method takes, at most."""
+    """Return the most positional arguments that a method takes; 1 if that is unknown."""
     try:
         parameters = inspect.signature(method).parameters.values()
-    except (TypeError, ValueError):  # a built-in that does not tell
+    except (TypeError, ValueError):  # a built-in without a signature
         return 1
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return 1

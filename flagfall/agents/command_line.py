@@ -1,4 +1,4 @@
-"""Commands that somebody wrote: split as a shell would, without running one."""
+"""Splitting of command lines, as a shell would, without running one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from flagfall.errors import UsageError
 
 
 def split_command(command: str) -> list[str]:
-    """The words of a command, whose first names a program that there is.
+    """Return the words of a command.
+
+    Args:
+        command: a program and its arguments.
 
     Raises:
-        UsageError: there is none, or no word, or a quotation mark is missing.
+        UsageError: the command is empty, a quotation mark is missing, or there is no such program.
     """
     try:
         words = shlex.split(command)

@@ -1,4 +1,4 @@
-"""Plays a seat with an agent: the loop that is the same in the event loop, a thread and a process."""
+"""The agent loop: plays a seat with an agent, in the event loop, a thread or a process."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ hide_frames(__file__)
 
 async def play_seat(agent: AdaptedAgent, seat: AgentSeat) -> None:
     """Answer every turn until there are no more.
+
+    Args:
+        agent: the agent.
+        seat: its seat.
 
     Raises:
         trio.EndOfChannel: the match is over (from the seat).
@@ -39,5 +43,9 @@ async def play_seat(agent: AdaptedAgent, seat: AgentSeat) -> None:
 
 
 async def resolve(value: Any) -> Any:
-    """What a method gave, awaited if it is to be."""
+    """Return a value, after waiting for it if it is awaitable.
+
+    Args:
+        value: as a method returned it.
+    """
     return await value if inspect.isawaitable(value) else value

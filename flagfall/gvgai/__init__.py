@@ -1,15 +1,16 @@
-"""GVGAI's single-player learning track: its wire, its contest and its figures; `docs/gvgai.md` tells of it.
+"""GVGAI's single-player learning track: its protocol, its server and its statistics; see `docs/gvgai.md`.
 
-    lines, words      bytes to numbered answers and back, and what the words in them mean; pure
-    states, arrival   states as the wire has them, out and in
-    talk, hosts       a session with a client of the original, over a connection or a program's pipes
+    protocol          bytes to numbered messages and back, their keywords, and states as JSON; pure
+    server_session    the server's end of a session with a client of the original
     server            lets clients connect; each plays a match of its own
-    visitor           the other way round: one of our agents at a server of the original
-    tracks            one agent on one game; `pondering` makes time pass on the virtual clock
-    series, contest   every agent on every game, ranked, with points
-    figures           what a track comes to
-    samples, seeing   a random player and one that learns; states for agents in processes
+    hosts, clients    hosts of clients that have connected, run as programs, or are started here and connect
+    client            one of our agents at a server of the original
+    play_track        one agent on one game; `fixed_delay_host` makes time pass on the virtual clock
+    track_statistics  results and times of a track
+    original_output   lines that the original's server prints
+    sample_players    a random player and one that learns; `state_decorator` gives agents states as objects
 
 The plan of a track (which level comes when) is a task scheduler, `flagfall.tasks.vgdl.learning_track`; the
-levels of a game as its tasks are in `flagfall.tasks.vgdl.learning_track_tasks`.
+levels of a game as its tasks are in `flagfall.tasks.vgdl.learning_track_tasks`. A contest of agents is a
+tournament, `flagfall.tournament.run.contest`.
 """

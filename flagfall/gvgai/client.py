@@ -1,14 +1,14 @@
-"""The other way round: one of our agents at a server of the original, whose clients keep the clock.
+"""Client for one of our agents at a server of the original, whose clients keep the clock.
 
-That server measures nobody's time but its own, and believes what a client says of its lateness. So does this
-one say it, by the limits of a time control: an action that comes too late is withheld (`ACTION_NIL`), one
-beyond the hard limit ends the level (`END_OVERSPENT`), and when the time for training is used up the next
-answer at the end of a level ends it (`END_TRAINING`).
+That server measures only its own time, and relies on clients to report their lateness. This client does so,
+by the limits of a time control: a late action is withheld (`ACTION_NIL`), one beyond the hard limit ends the
+level (`END_OVERSPENT`), and when the time for training is used up, the next answer at the end of a level ends
+the training (`END_TRAINING`).
 """
 
 from __future__ import annotations
 
-__all__ = ["VisitReport", "visit"]
+__all__ = ["ClientReport", "play_remote"]
 
 import time
 from collections import Counter
@@ -21,7 +21,7 @@ import trio
 from flagfall.agents.agent import AdaptedAgent, adapt
 from flagfall.agents.loop import resolve
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.gvgai.protocol.framing import Message, Replier
+from flagfall.gvgai.protocol.framing import ClientProtocol, Message
 from flagfall.gvgai.protocol.keywords import (
     END_OVERSPENT,
     FINISH,
@@ -32,7 +32,7 @@ from flagfall.gvgai.protocol.keywords import (
     action_word,
     choice_word,
 )
-from flagfall.gvgai.protocol.state_decoder import Arrived, read_state
+from flagfall.gvgai.protocol.state_decoder import StateMessage, read_state
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.lines import LineError
 from flagfall.kernel.hosting import Briefing
@@ -45,23 +45,23 @@ from flagfall.timing.phases import Phase
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
-KNOCK_SECONDS: Final = 0.1
-"""Between two tries to connect: the clients of the original may be started before their server, too."""
+CONNECT_RETRY_SECONDS: Final = 0.1
+"""Time between attempts to connect: clients may be started before their server, as with the original."""
 
 _INIT_DONE: Final = "INIT_DONE"
 
 
 @attrs.define(eq=False)
-class VisitReport:
-    """How a session went, as the client saw it.
+class ClientReport:
+    """Report of a session by the client.
 
     Attributes:
         games: (validation, winner, score, last tick) of each level that ended.
         ticks: actions sent.
-        late: of these, withheld.
-        overspent: levels that were given up over the hard limit.
-        finished: the server said `FINISH`.
-        fault: why the agent left before that, if it broke down.
+        late: of these, withheld ones.
+        overspent: levels given up for an action beyond the hard limit.
+        finished: the server has sent `FINISH`.
+        fault: error of the agent that ended the session before that.
     """
 
     games: list[tuple[bool, str, float, int]] = attrs.Factory(list)
@@ -73,11 +73,11 @@ class VisitReport:
 
     @property
     def winners(self) -> Counter[str]:
-        """How often each outcome was."""
+        """Count of each outcome."""
         return Counter(winner for _, winner, _, _ in self.games)
 
 
-async def visit(
+async def play_remote(
     agent: Any,
     host: str,
     port: int,
@@ -86,27 +86,27 @@ async def visit(
     seed: int = 0,
     wait_seconds: float = 10.0,
     now: Callable[[], int] = time.perf_counter_ns,
-    report: VisitReport | None = None,
-) -> VisitReport:
+    report: ClientReport | None = None,
+) -> ClientReport:
     """Play a session at a server of the original.
 
     Args:
-        agent: of any kind that is asked turn by turn, see `flagfall.agents.agent`.
-        host: where the server listens.
-        port: likewise.
-        control: its `total` is the time for training.
-        seed: for the agent.
-        wait_seconds: how long to try to connect.
-        now: the clock that the agent is measured with, in nanoseconds.
-        report: is filled in as the session goes, and given back; a new one by default.
+        agent: any agent that is asked turn by turn, see `flagfall.agents.agent`.
+        host: address of the server.
+        port: port of the server.
+        control: time control; its `total` is the time for training.
+        seed: seed of the agent.
+        wait_seconds: timeout of connecting.
+        now: clock that times the agent, in nanoseconds.
+        report: is updated during the session and returned; a new one by default.
 
     Raises:
-        UsageError: nobody listens there, or the agent is of no such kind.
-        HostFault: the server says what is no message, or leaves in the middle of a line.
+        UsageError: no server listens there, or the agent has no supported interface.
+        HostFault: the server sends an invalid message, or closes the connection within a line.
     """
     stream = await _connect(host, port, wait_seconds)
     async with stream:
-        return await _Visit(agent, control, seed, now, report or VisitReport()).play(stream)
+        return await _RemoteGame(agent, control, seed, now, report or ClientReport()).play(stream)
 
 
 async def _connect(host: str, port: int, wait_seconds: float) -> trio.SocketStream:
@@ -115,23 +115,15 @@ async def _connect(host: str, port: int, wait_seconds: float) -> trio.SocketStre
             try:
                 return await trio.open_tcp_stream(host, port)
             except OSError:
-                await trio.sleep(KNOCK_SECONDS)
-    raise UsageError(f"nobody listens at {host}:{port}: start the server first, or name another port")
+                await trio.sleep(CONNECT_RETRY_SECONDS)
+    raise UsageError(f"no server listens at {host}:{port}: start it first, or use another port")
 
 
-class _Visit:
-    """One session.
-
-    Args:
-        agent: see `visit`.
-        control: likewise.
-        seed: likewise.
-        now: likewise.
-        report: likewise.
-    """
+class _RemoteGame:
+    """One session; see `play_remote` for the arguments."""
 
     def __init__(
-        self, agent: Any, control: TimeControl, seed: int, now: Callable[[], int], report: VisitReport
+        self, agent: Any, control: TimeControl, seed: int, now: Callable[[], int], report: ClientReport
     ) -> None:
         self._agent = agent
         self._control = control
@@ -144,21 +136,21 @@ class _Visit:
         self._score = 0.0
         self._validates = False
 
-    async def play(self, stream: trio.SocketStream) -> VisitReport:
-        replier = Replier()
+    async def play(self, stream: trio.SocketStream) -> ClientReport:
+        protocol = ClientProtocol()
         try:
             while not self._report.finished:
-                message = replier.next_message()
+                message = protocol.next_message()
                 if message is None:
                     data = await stream.receive_some()
                     if not data:
                         return self._report
-                    replier.feed(data)
+                    protocol.feed(data)
                 elif message.payload == FINISH.encode():
                     self._report.finished = True
                 else:
                     word = await self._answer(message)
-                    await stream.send_all(replier.reply(message.number, word))
+                    await stream.send_all(protocol.reply(message.number, word))
         except LineError as error:
             raise HostFault(str(error)) from error
         except AgentFault as fault:
@@ -174,10 +166,10 @@ class _Visit:
         if message.payload == START.encode():
             return await self._start()
         if self._played is None:
-            raise LineError("the server begins without START")
-        came = read_state(message.payload)
+            raise LineError("the first message of the server is not START")
+        state_message = read_state(message.payload)
         answers = {"INIT": self._init, "ACT": self._act}
-        return await answers.get(came.phase, self._end)(self._played, came)
+        return await answers.get(state_message.phase, self._end)(self._played, state_message)
 
     async def _start(self) -> str:
         self._began_ns = self._now()
@@ -192,19 +184,19 @@ class _Visit:
             raise UsageError("an agent that plays its seat itself (`run`) cannot visit a server")
         return START_FAILED if self._is_late() else START_DONE
 
-    async def _init(self, played: AdaptedAgent, came: Arrived) -> str:
-        self._validates = came.is_validation
+    async def _init(self, played: AdaptedAgent, message: StateMessage) -> str:
+        self._validates = message.is_validation
         self._score = 0.0
         if "init" not in played.phases:
             return _INIT_DONE
         self._set_timer(self._limit(self._control.init))
-        await self._ask(played.phases["init"], "init", came.state)
+        await self._ask(played.phases["init"], "init", message.state)
         return INIT_FAILED if self._is_late() else _INIT_DONE
 
-    async def _act(self, played: AdaptedAgent, came: Arrived) -> str:
+    async def _act(self, played: AdaptedAgent, message: StateMessage) -> str:
         self._report.ticks += 1
         self._set_timer(self._limit(self._control.act))
-        action = await self._ask(played.answer, "act", came.state)
+        action = await self._ask(played.answer, "act", message.state)
         control = self._control
         aborts_ns = control.act_hard if control.act_abort is None else control.act_abort
         if is_late(self._timer.elapsed_ns, self._limit(aborts_ns)):
@@ -215,8 +207,8 @@ class _Visit:
             return action_word("NIL")
         return action_word(action)
 
-    async def _end(self, played: AdaptedAgent, came: Arrived) -> str:
-        state = came.state
+    async def _end(self, played: AdaptedAgent, message: StateMessage) -> str:
+        state = message.state
         self._report.games.append((self._validates, state.game_winner, state.game_score, state.game_tick))
         answer = None
         if "result" in played.phases:
@@ -247,6 +239,6 @@ class _Visit:
         return is_late(self._timer.elapsed_ns, self._timer.limit_ns)
 
     def _left_ns(self) -> int:
-        """What is left of the time for training."""
+        """Return the remaining time for training."""
         total = self._control.total
         return NEVER_NS if total is None else total - (self._now() - self._began_ns)

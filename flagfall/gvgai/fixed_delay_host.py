@@ -1,8 +1,8 @@
-"""An agent whose every act takes some time: on the virtual clock, nothing else does."""
+"""Host that delays every answer by a fixed time: on the virtual clock only delays take time."""
 
 from __future__ import annotations
 
-__all__ = ["PonderingHost"]
+__all__ = ["FixedDelayHost"]
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _NS = 1_000_000_000
 
 
-class PonderingHost(LoopHost):
-    """Runs an agent in the event loop, and lets it take so long for each turn.
+class FixedDelayHost(LoopHost):
+    """Host of an agent in the event loop that takes a fixed time for each turn.
 
     Args:
-        agent: of any kind that is asked turn by turn, see `flagfall.agents.agent`.
-        name: for tables and records.
-        think_ns: nanoseconds.
+        agent: any agent that is asked turn by turn, see `flagfall.agents.agent`.
+        name: name in tables and records.
+        think_ns: time of each turn in nanoseconds.
     """
 
     def __init__(self, agent: Any, name: str, think_ns: int) -> None:

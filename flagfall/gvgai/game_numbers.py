@@ -1,7 +1,7 @@
-"""Numbers of the original's single-player games (`-gameId`), as names of their files. Pure.
+"""Numbers of the original's single-player games (`-gameId`), and the names of their files.
 
-The list is the public program's (`tracks.singleLearning.utils.JavaServer`). Numbers 64 and 65 stand here as
-their files are named; the program writes them with a capital letter, and finds no file on most systems.
+The list is the public program's (`tracks.singleLearning.utils.JavaServer`). Numbers 64 and 65 are spelled
+here like their files; the program spells them with a capital letter, and finds no file on most systems.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _NAMES: Final = """
 """
 
 GAMES: Final = tuple(_NAMES.split())
-"""The names in the order of their numbers, from 0."""
+"""Names in the order of their numbers, from 0."""
 
 _FOLDER: Final = Path("examples", "gridphysics")
-"""Folder of the games within the one that `-gamesDir` and `-serverDir` name."""
+"""Folder of the games within the one given by `-gamesDir` and `-serverDir`."""
 
 
 def game_file(number: int, folder: Path) -> str:
     """Return the file of a game.
 
     Args:
-        number: the game's, as after `-gameId`.
-        folder: holds `examples/gridphysics`, as after `-gamesDir`; or holds the files themselves.
+        number: number of the game, as for `-gameId`.
+        folder: has `examples/gridphysics`, as for `-gamesDir`, or the files themselves.
 
     Raises:
-        UsageError: there is no game of that number.
+        UsageError: there is no game with that number.
     """
     if not 0 <= number < len(GAMES):
         raise UsageError(f"game number {number}: write a number from 0 to {len(GAMES) - 1}")

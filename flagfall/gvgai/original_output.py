@@ -10,9 +10,9 @@
 
      --> Real execution time: 6 minutes, 8 seconds of wall time.
 
-The last line begins with an empty one, a space and a tab. The line of a phase comes with the first result in
-it. As there, a win with a score of 0 or less is printed with the score 1, an aborted game with the winner -1,
-and the game in which the agent was disqualified with the winner -100 and the score -1000.
+The last line begins with an empty one, a space and a tab. The line of a phase is printed with its first
+result. As in the original, a win with a score of 0 or less is printed with the score 1, an aborted game with
+the winner -1, and the game in which the agent was disqualified with the winner -100 and the score -1000.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["OriginalOutput"]
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, SeatReady, TaskEnded
 from flagfall.gvgai.game_numbers import game_number
@@ -33,7 +33,7 @@ from flagfall.timing.durations import S
 DISQUALIFIED: Final = -100
 DISQUALIFIED_SCORE: Final = -1000.0
 WIN_SCORE: Final = 1.0
-"""The least score of a win, in the printed result alone."""
+"""Least score of a win in the printed result."""
 
 _SECONDS_A_MINUTE: Final = 60
 
@@ -42,12 +42,12 @@ class OriginalOutput:
     """Sink that writes the lines of one match.
 
     Args:
-        game: the game's name or file.
-        rules: the plan of the track.
-        write: gets each line, without its end; several where one is empty.
-        place: stands for the number of a game that the original does not number.
-        at_once: write each line when it is known; else all of them when the match is over, so that lines of
-            several matches stand apart.
+        game: name or file of the game.
+        rules: rules of the track.
+        write: called with each line, without its line feed; a call may have several lines.
+        place: number printed for a game that has none in the original.
+        at_once: write each line when it is known; otherwise all of them when the match is over, so that lines
+            of several matches do not mix.
     """
 
     def __init__(
@@ -66,43 +66,44 @@ class OriginalOutput:
         self._lines: list[str] = []
         self._games = 0
         self._phase = ""
-        self._fell = False
+        self._disqualified = False
 
     def __call__(self, event: Event) -> None:
-        """Take an event; see `flagfall.kernel.roles.Sink`."""
+        """Take an event; see `flagfall.kernel.sinks.Sink`.
+
+        Args:
+            event: any event of the match.
+        """
         if isinstance(event, MatchStarted):
             self._add(self._game)
         elif isinstance(event, SeatReady):
             self._enter("First Phase of Training", len(self._rules.training))
         elif isinstance(event, SeatDisqualified):
-            self._fell = True
+            self._disqualified = True
         elif isinstance(event, TaskEnded):
             self._end(event)
         elif isinstance(event, MatchEnded):
             self._close(event)
 
-    def plain_turn(self, *_turn: Any) -> None:
-        """Take a turn that was on time; nothing is printed of it."""
-
     def _end(self, event: TaskEnded) -> None:
-        told = event.metrics
-        if "phase" not in told or (event.ended == "cut" and not self._fell):
+        metrics = event.metrics
+        if "phase" not in metrics or (event.ended == "cut" and not self._disqualified):
             return
-        trains = told["phase"] == TRAINING
+        trains = metrics["phase"] == TRAINING
         self._games += 1
         if not trains:
             self._enter("Validation", len(self._rules.validation))
         elif self._games > len(self._rules.training):
             self._enter("Second Phase of Training", len(self._rules.training))
-        winner, score = told.get("winner", -1), float(told.get("score", 0.0))
-        if self._fell:
+        winner, score = metrics.get("winner", -1), float(metrics.get("score", 0.0))
+        if self._disqualified:
             winner, score = DISQUALIFIED, DISQUALIFIED_SCORE
         elif winner == WON and score <= 0:
             score = WIN_SCORE
         kind = TRAINING if trains else VALIDATION
         self._add(
-            f"[{kind.upper()}] Result (1->win; 0->lose): level:{told['level']}, Player0:{winner},"
-            f" Player0-Score:{java_double(score)}, timesteps:{told.get('ticks', event.steps)}"
+            f"[{kind.upper()}] Result (1->win; 0->lose): level:{metrics['level']}, Player0:{winner},"
+            f" Player0-Score:{java_double(score)}, timesteps:{metrics.get('ticks', event.steps)}"
         )
 
     def _enter(self, phase: str, levels: int) -> None:

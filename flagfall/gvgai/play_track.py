@@ -1,4 +1,4 @@
-"""One agent on one game: a match with the track's plan and its clock, and what it came to."""
+"""Playing a track: a match of one agent on one game, with the rules and the clock of the learning track."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from flagfall.agents.registry import load_agent
 from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.errors import UsageError
 from flagfall.gvgai.clients.host import ClientHost, ready
-from flagfall.gvgai.fixed_delay_host import PonderingHost
+from flagfall.gvgai.fixed_delay_host import FixedDelayHost
 from flagfall.gvgai.hosts import ProgramHost, control_of_client
 from flagfall.gvgai.sample_players import PLAYERS
-from flagfall.gvgai.track_statistics import TrackFigures, TrackSink
+from flagfall.gvgai.track_statistics import TrackSink, TrackStatistics
 from flagfall.kernel.hosting import AgentHost, LocalHostKind
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
@@ -44,17 +44,18 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.learning_track import Track, TrackRules
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
-COMING_UP_NS: Final = 10 * S
-"""The rules' second is for the constructor; where we start a program, what it loads before comes on top."""
+LOADING_NS: Final = 10 * S
+"""Additional time for `start` of programs: the rules' second is for the constructor, not for loading before
+it."""
 
 
 @attrs.frozen
 class TrackTimes:
-    """How time is dealt with in a track. An agent in a process has `COMING_UP_NS` more for its `start`.
+    """Time settings of a track. An agent in a process has `LOADING_NS` more for its `start`.
 
     Attributes:
-        control: the time control of the match, without its total: that is the time for training alone.
-        think_ns: on the virtual clock, what each act of an agent takes, so that time passes at all.
+        control: time control of the match, without a total, which is the time for training alone.
+        think_ns: time that each action of an agent takes on the virtual clock, on which nothing else does.
     """
 
     control: TimeControl
@@ -64,16 +65,16 @@ class TrackTimes:
     def of(
         cls, rules: TrackRules, text: str | None = None, training_ns: int | None = None, think_ns: int = 0
     ) -> tuple[TrackTimes, TrackRules]:
-        """The times, and the rules with the time for training.
+        """Return the times, and the rules with the time for training.
 
         Args:
-            rules: they name the time control to begin with.
-            text: the time control's text instead; its `total` is the time for training.
-            training_ns: the time for training, whatever the others say.
+            rules: rules of the track; their name is that of the default time control.
+            text: text of another time control; its `total` is the time for training.
+            training_ns: time for training, overriding both.
             think_ns: see the class.
 
         Raises:
-            UsageError: the text is no time control.
+            UsageError: the text is not a time control.
         """
         control = TimeControl.parse(text or rules.name)
         if text is not None and control.total is not None:
@@ -88,12 +89,12 @@ class PlayedTrack:
     """A track that was played.
 
     Attributes:
-        agent: its name.
-        game: its name.
-        seed: of the match.
-        journal: its file, if it was recorded.
-        result: how the match went.
-        figures: what it came to.
+        agent: name of the agent.
+        game: name or file of the game.
+        seed: root seed of the match.
+        journal: file of the journal, if the match was recorded.
+        result: result of the match.
+        statistics: statistics of the track.
     """
 
     agent: str
@@ -101,7 +102,7 @@ class PlayedTrack:
     seed: int
     journal: Path | None
     result: MatchResult
-    figures: TrackFigures
+    statistics: TrackStatistics
 
 
 async def play_track(
@@ -117,22 +118,22 @@ async def play_track(
     sinks: Sequence[Sink] = (),
     stop: trio.Event | None = None,
 ) -> PlayedTrack:
-    """Play the whole track in the running event loop.
+    """Play a whole track in the running event loop.
 
     Args:
-        setup: the game and the plan.
+        setup: game and rules of the track.
         agent: see `seat_agent`.
-        times: how time is dealt with.
+        times: time settings.
         host: where the agent runs.
-        isolation: how it is kept apart in a process; see `seat_agent`.
-        name: the agent's, for tables.
-        seed: of the match.
-        journal: a file for its record.
-        sinks: get every event.
-        stop: ends the match before its next turn.
+        isolation: isolation of an agent in a process; see `seat_agent`.
+        name: name of the agent in tables.
+        seed: root seed of the match.
+        journal: file for the journal.
+        sinks: additional sinks.
+        stop: setting it ends the match before its next turn.
 
     Raises:
-        UsageError: something cannot be; nothing was played.
+        UsageError: an argument is invalid; nothing was played.
         HostFault: the game, a sink or the disk failed.
     """
     track = setup.build()
@@ -150,24 +151,31 @@ async def play_track(
             stop=stop,
             header={"flagfall": version("flagfall"), **setup.header()},
         )
-    return PlayedTrack(name, setup.game, seed, journal, result, sink.figures)
+    return PlayedTrack(name, setup.game, seed, journal, result, sink.statistics)
 
 
 def control_for(host: AgentHost, control: TimeControl) -> TimeControl:
     """Return the time control of a host's match.
 
-    A program of its own has time for an interpreter to come up; a client of the original measures itself (see
-    `control_of_client`).
+    A program has additional time to load; a client of the original measures itself (see `control_of_client`).
+
+    Args:
+        host: host of the agent.
+        control: time control of the track.
     """
     if isinstance(host, ClientHost | ProgramHost):
         control = control_of_client(control)
     if host.kind != "process" or control.start is None:
         return control
-    return attrs.evolve(control, start=control.start + COMING_UP_NS)
+    return attrs.evolve(control, start=control.start + LOADING_NS)
 
 
 def agent_label(agent: Any) -> str:
-    """A short name for tables."""
+    """Return a short name of an agent for tables.
+
+    Args:
+        agent: see `seat_agent`.
+    """
     if not isinstance(agent, str):
         return getattr(agent, "__name__", None) or type(agent).__name__
     spec = AgentSpec.parse(agent)
@@ -182,12 +190,13 @@ def host_track_client(agent: str, track: Track, name: str, isolation: Isolation 
     Args:
         agent: `gvgai:COMMAND` for a client that connects to a port, `program:COMMAND` for one over its
             standard input and output.
-        track: what it will play.
-        name: for tables.
-        isolation: how it is kept apart; by default as agents in processes are, and a program not at all.
+        track: schedule of the levels.
+        name: name in tables.
+        isolation: isolation of its process; by default that of agents in processes for `gvgai:`, and none for
+            `program:`.
 
     Raises:
-        UsageError: there is no such program, or it cannot be kept apart like that.
+        UsageError: there is no such program, or the isolation is not supported.
     """
     spec = AgentSpec.parse(agent)
     if spec.scheme == "program":
@@ -203,17 +212,17 @@ def seat_agent(
     name: str,
     isolation: Isolation | None = None,
 ) -> AgentHost:
-    """A host for an agent of the learning track, in the running event loop.
+    """Return a host for an agent of the learning track, in the running event loop.
 
     Args:
-        agent: the name of a sample (`flagfall.gvgai.sample_players.PLAYERS`), a client of the original (see
-            `host_track_client`), or whatever `flagfall.playing.play` takes.
-        track: what it will play.
-        times: how time is dealt with.
-        host: where it runs; by default samples and objects run in the event loop, and so does everything on
-            the virtual clock.
-        name: for tables.
-        isolation: how it is kept apart in a process.
+        agent: name of a sample (`flagfall.gvgai.sample_players.PLAYERS`), a client of the original (see
+            `host_track_client`), or any agent that `flagfall.playing.play` takes.
+        track: schedule of the levels.
+        times: time settings.
+        host: where it runs; by default samples and objects run in the event loop, and on the virtual clock
+            all agents do.
+        name: name in tables.
+        isolation: isolation of an agent in a process.
 
     Raises:
         UsageError: there is no such agent, or it cannot run there.
@@ -222,7 +231,7 @@ def seat_agent(
     if isinstance(agent, str) and AgentSpec.parse(agent).scheme in TRACK_CLIENTS:
         if virtual or host not in {None, "process"}:
             raise UsageError(
-                f"{agent}: a GVGAI client is a process and lives in real time: leave host and clock out"
+                f"{agent}: a GVGAI client is a process and runs in real time: leave host and clock out"
             )
         return host_track_client(agent, track, name, isolation)
     if virtual and host is None:
@@ -236,9 +245,9 @@ def seat_agent(
         agent = player
     if virtual and not times.think_ns and track.rules.games is None:
         raise UsageError(
-            "on the virtual clock only thinking takes time: say how long an agent thinks, or how many games"
-            " it trains"
+            "on the virtual clock only thinking takes time: set the thinking time, or the number of games of"
+            " training"
         )
     if times.think_ns and host == "task":
-        return PonderingHost(load_agent(agent) if isinstance(agent, str) else agent, name, times.think_ns)
+        return FixedDelayHost(load_agent(agent) if isinstance(agent, str) else agent, name, times.think_ns)
     return host_agent(agent, host, name, isolation or DEFAULT_ISOLATION)

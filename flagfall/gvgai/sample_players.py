@@ -1,4 +1,4 @@
-"""Sample players of the learning track: one that plays anything, and one that learns from what it sees."""
+"""Sample players of the learning track: a random one, and one that learns from what it sees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.gvgai.state_decorator import sees_states
+from flagfall.gvgai.state_decorator import with_state_observation
 from flagfall.tasks.vgdl.views.state_observation import AVATARS, STATIC, Observation, StateObservation
 
 if TYPE_CHECKING:
@@ -17,36 +17,48 @@ if TYPE_CHECKING:
 TRAINING_LEVELS: Final = 3
 
 
-@sees_states
+@with_state_observation
 class RandomPlayer:
-    """Any action that the avatar has, each as likely, and now and then none; any level."""
+    """Player that chooses actions of the avatar (or none) and levels uniformly at random."""
 
     def start(self, briefing: Briefing) -> None:
-        """Seed itself from the match."""
+        """Seed the player from the match.
+
+        Args:
+            briefing: of the match.
+        """
         self._random = Random(briefing.seed)
 
     def act(self, state: StateObservation) -> str:
-        """Any action."""
+        """Return a random action.
+
+        Args:
+            state: of the game.
+        """
         return self._random.choice(("NIL", *state.available_actions))
 
-    def result(self, state: StateObservation) -> int:  # noqa: ARG002 - it does not look back
-        """Any level."""
+    def result(self, state: StateObservation) -> int:  # noqa: ARG002 - part of the interface
+        """Return a random level.
+
+        Args:
+            state: last one of the level.
+        """
         return self._random.randrange(TRAINING_LEVELS)
 
 
-@sees_states
+@with_state_observation
 class QLearningPlayer:
-    """Q-learning on what is near: the value of an action is a sum over the things that can be seen.
+    """Q-learning with linear features of the surroundings.
 
-    A feature is a thing beside the avatar with its place, the direction of the nearest thing of each type, or
-    a resource that the avatar has. They mean the same on every level, so what is learned on three levels
-    helps on the other two. A weight for each feature and action is learned from rewards alone: what a tick
-    added to the score, and something for winning or losing.
+    A feature is an object near the avatar with its relative position, the direction of the nearest object of
+    each type, or a resource of the avatar. Features mean the same on every level, so weights learned on three
+    levels apply to the other two. A weight for each feature and action is learned from rewards alone: the
+    change of the score in a tick, and a reward for winning or losing.
 
     Args:
-        rate: how far each tick moves the weights.
-        discount: what a reward is worth one tick later.
-        prize: what winning is worth, and losing costs.
+        rate: learning rate.
+        discount: discount factor of a tick.
+        prize: reward for winning; its negative is the reward for losing.
     """
 
     def __init__(self, rate: float = 0.1, discount: float = 0.95, prize: float = 10.0) -> None:
@@ -60,20 +72,32 @@ class QLearningPlayer:
         self._score = 0.0
 
     def start(self, briefing: Briefing) -> None:
-        """Seed itself from the match."""
+        """Seed the player from the match.
+
+        Args:
+            briefing: of the match.
+        """
         self._random = Random(briefing.seed)
 
-    def init(self, state: StateObservation) -> None:  # noqa: ARG002 - the first turn shows the same
-        """A level begins: nothing has been done in it."""
+    def init(self, state: StateObservation) -> None:  # noqa: ARG002 - the first turn has the same state
+        """Start a level without a last action.
+
+        Args:
+            state: of the game.
+        """
         self._begin()
 
     def act(self, state: StateObservation) -> str:
-        """Learn from what the last action led to; then the best action, or now and then any."""
+        """Learn from the effect of the last action; return the best action, or sometimes a random one.
+
+        Args:
+            state: of the game.
+        """
         features = list(_features(state))
         actions = ("NIL", *state.available_actions)
         values = self._values(features, actions)
         self._learn(state.game_score - self._score, max(values))
-        if self._random.random() < self._curiosity:
+        if self._random.random() < self._exploration:
             action = self._random.choice(actions)
         else:
             best = max(values)
@@ -83,7 +107,11 @@ class QLearningPlayer:
         return action
 
     def result(self, state: StateObservation) -> int:
-        """Learn how it ended; the levels in turn."""
+        """Learn from the outcome of a level; return the levels in turn.
+
+        Args:
+            state: last one of the level.
+        """
         prize = {"PLAYER_WINS": self._prize, "PLAYER_LOSES": -self._prize}.get(state.game_winner, 0.0)
         self._learn(state.game_score - self._score + prize, 0.0)
         self._begin()
@@ -95,8 +123,8 @@ class QLearningPlayer:
         self._score = 0.0
 
     @property
-    def _curiosity(self) -> float:
-        """The share of actions that are tried at random; it falls from game to game."""
+    def _exploration(self) -> float:
+        """Share of random actions; it decreases from game to game."""
         return max(0.05, 1.0 / (1.0 + self._games / 5.0))
 
     def _values(self, features: list[tuple[Any, ...]], actions: tuple[str, ...]) -> list[float]:
@@ -115,11 +143,11 @@ class QLearningPlayer:
 
 
 NEAR: Final = 2
-"""How many cells around the avatar are looked at one by one."""
+"""Radius in cells of the surroundings whose objects are features."""
 
 
 def _features(state: StateObservation) -> Iterator[tuple[Any, ...]]:
-    """What can be seen, as features that mean the same on every level."""
+    """Yield the features of a state."""
     block = state.block_size
     column, row = (int(pixels) // block for pixels in state.avatar_position)
     yield ("always",)
@@ -138,7 +166,7 @@ def _features(state: StateObservation) -> Iterator[tuple[Any, ...]]:
 
 
 def _nearest(state: StateObservation) -> Iterator[Observation]:
-    """The nearest thing of each type."""
+    """Yield the nearest object of each type."""
     x, y = state.avatar_position
     for rows in (
         state.npc_positions,
@@ -153,8 +181,8 @@ def _nearest(state: StateObservation) -> Iterator[Observation]:
 
 
 MOST_OF_A_KIND: Final = 20
-"""Of things that stand around in greater numbers, such as walls, the nearest one says nothing."""
+"""The nearest object is not a feature if there are more static ones of its type, such as walls."""
 
 
 PLAYERS: Final[Mapping[str, Any]] = {"random": RandomPlayer, "q-learning": QLearningPlayer}
-"""The samples by name."""
+"""Sample players by name."""

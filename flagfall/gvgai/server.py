@@ -1,8 +1,8 @@
-"""A port where clients of the original connect; each plays the track of one game in a match of its own."""
+"""Server for clients of the original: each plays the track of one game in a match of its own."""
 
 from __future__ import annotations
 
-__all__ = ["DEFAULT_PORT", "LOOPBACK", "Session", "TrackServer"]
+__all__ = ["DEFAULT_PORT", "LOOPBACK", "TrackServer", "TrackSession"]
 
 import socket
 from collections.abc import Callable, Sequence
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
     from flagfall.timing import TimeControl
 
 DEFAULT_PORT: Final = 8080
-"""The port of the original, which its clients connect to."""
+"""Port of the original server, which its clients connect to."""
 
 ANY_PORT: Final = 0
 
 ACCEPT_AGAIN_SECONDS: Final = 0.1
-"""How long to wait where a client cannot be let in."""
+"""Pause after a connection could not be accepted."""
 
-MAX_AT_ONCE: Final = 64
-"""So many clients play at a time; further ones wait to be accepted. A match takes some megabytes."""
+MAX_CLIENTS: Final = 64
+"""Most clients that play at the same time; others wait to be accepted. A match takes some megabytes."""
 
 
 @attrs.define(eq=False)
-class Session:
-    """One client's match.
+class TrackSession:
+    """Match of one client.
 
     Attributes:
-        number: in the order of connecting, from 0.
-        name: the client's, for tables.
-        seed: of the match.
-        journal: its file, if it is recorded.
-        result: how the match went; `None` while it goes on, and where it was void.
-        sink: knows what the track came to so far.
-        fault: why it was void, if it was.
+        number: zero-based, in the order of connecting.
+        name: name of the client in tables.
+        seed: root seed of the match.
+        journal: file of the journal, if the match is recorded.
+        result: result of the match; `None` while it runs, and if it was void.
+        sink: has the statistics of the track so far.
+        fault: reason that the match was void.
     """
 
     number: int
@@ -65,26 +65,26 @@ class Session:
 
 
 class TrackServer:
-    """Listens, and plays.
+    """Server that plays a match with each client that connects.
 
     Args:
-        setup: the game and the plan.
-        control: the time control of every client.
-        port: where to listen; 0 for any that is free.
-        address: likewise; an address of this machine.
-        sessions: it stops listening after so many clients, and returns when the last has played; `None` for
-            no end.
-        seed: of the first session; the others derive theirs from it.
-        journal: a file for the record of each; numbered where there may be several.
-        sinks: give, for a session, functions that get every event of its match.
-        tell: called with each session when it begins and when it is over.
+        setup: game and rules of the track.
+        control: time control of every client.
+        port: port to listen on; 0 for any free one.
+        address: address of this machine to listen on.
+        sessions: number of clients after which the server stops listening; it returns when the last one has
+            played. `None`: no limit.
+        seed: seed of the first session; the others derive theirs from it.
+        journal: file for the journal of each match; numbered if there may be several.
+        sinks: returns additional sinks for the match of a session.
+        on_change: called with each session when it begins and when it is over.
 
     Raises:
-        UsageError: there is no such game, it cannot be played, the journal cannot be written, there is no
-            such port, or clients cannot be timed like that.
+        UsageError: the game does not exist or cannot be played, the journal cannot be written, the port is
+            invalid, or the time control cannot be applied to clients.
 
     Attributes:
-        sessions: all that there were.
+        sessions: all sessions so far.
     """
 
     def __init__(
@@ -98,16 +98,16 @@ class TrackServer:
         seed: int = 0,
         journal: Path | None = None,
         sinks: Callable[[int], Sequence[Sink]] = lambda _number: (),
-        tell: Callable[[Session], None] = lambda _session: None,
+        on_change: Callable[[TrackSession], None] = lambda _session: None,
     ) -> None:
         if control.clock == "cpu":
             raise UsageError(
-                "clock=cpu cannot time clients that somebody else started: use clock=wall, or start them here"
-                " with program:COMMAND"
+                "clock=cpu cannot time clients that were started elsewhere: use clock=wall, or start them"
+                " here with program:COMMAND"
             )
         if port != ANY_PORT:
             checked_port(port)
-        self.sessions: list[Session] = []
+        self.sessions: list[TrackSession] = []
         self._setup = setup
         self._control = control_of_client(control)
         self._port = port
@@ -116,8 +116,8 @@ class TrackServer:
         self._seed = seed
         self._journal = journal
         self._sinks = sinks
-        self._tell = tell
-        # Mistakes are told before anybody connects.
+        self._on_change = on_change
+        # Report problems before the first client connects.
         setup.build().close()
         if journal is not None:
             Journal.check(journal)
@@ -131,8 +131,8 @@ class TrackServer:
         """Serve until all sessions are over.
 
         Args:
-            stop: when it is set, nobody is let in any more, and matches end before their next turn.
-            task_status: is told the port.
+            stop: setting it ends matches before their next turn, and no further client is accepted.
+            task_status: receives the port.
 
         Raises:
             UsageError: the port cannot be bound.
@@ -145,41 +145,43 @@ class TrackServer:
             raise UsageError(f"port {self._port} at {self._address} cannot be bound: {why}") from error
         async with trio.open_nursery() as matches:
             try:
-                async with trio.open_nursery() as doors:
-                    doors.start_soon(_cancel_when, stop, doors.cancel_scope)
-                    limiter = trio.CapacityLimiter(MAX_AT_ONCE)
+                async with trio.open_nursery() as accepting:
+                    accepting.start_soon(_cancel_when, stop, accepting.cancel_scope)
+                    limiter = trio.CapacityLimiter(MAX_CLIENTS)
                     for listener in listeners:
-                        doors.start_soon(self._let_in, listener, matches, doors.cancel_scope, limiter, stop)
+                        accepting.start_soon(
+                            self._accept, listener, matches, accepting.cancel_scope, limiter, stop
+                        )
                     task_status.started(listeners[0].socket.getsockname()[1])
             finally:
                 for listener in listeners:
                     listener.socket.close()
 
-    async def _let_in(
+    async def _accept(
         self,
         listener: trio.SocketListener,
         matches: trio.Nursery,
-        door: trio.CancelScope,
+        accepting: trio.CancelScope,
         limiter: trio.CapacityLimiter,
         stop: trio.Event,
     ) -> None:
-        while not door.cancel_called:
-            guest = object()
-            await limiter.acquire_on_behalf_of(guest)
+        while not accepting.cancel_called:
+            borrower = object()
+            await limiter.acquire_on_behalf_of(borrower)
             try:
                 stream = await listener.accept()
-            except OSError:  # no more descriptors or memory: who waits is let in when there are some again
-                limiter.release_on_behalf_of(guest)
+            except OSError:  # no descriptors or memory left: waiting clients are accepted later
+                limiter.release_on_behalf_of(borrower)
                 await trio.sleep(ACCEPT_AGAIN_SECONDS)
                 continue
             session = self._new_session()
-            matches.start_soon(self._play, session, stream, stop, limiter, guest)
+            matches.start_soon(self._play, session, stream, stop, limiter, borrower)
             if self._limit is not None and len(self.sessions) >= self._limit:
-                door.cancel()
+                accepting.cancel()
 
-    def _new_session(self) -> Session:
+    def _new_session(self) -> TrackSession:
         number = len(self.sessions)
-        session = Session(
+        session = TrackSession(
             number=number,
             name=f"client {number}",
             seed=self._seed if number == 0 else derive_seed(self._seed, "session", number),
@@ -190,13 +192,13 @@ class TrackServer:
 
     async def _play(
         self,
-        session: Session,
+        session: TrackSession,
         stream: trio.SocketStream,
         stop: trio.Event,
         limiter: trio.CapacityLimiter,
-        guest: object,
+        borrower: object,
     ) -> None:
-        self._tell(session)
+        self._on_change(session)
         track = self._setup.build()
         host = ConnectedHost(_socket_of(stream), track, session.name)
         try:
@@ -210,16 +212,16 @@ class TrackServer:
                 stop=stop,
                 header={"flagfall": version("flagfall"), **self._setup.header()},
             )
-        except HostFault as fault:  # the others play on
+        except HostFault as fault:  # other sessions continue
             session.fault = fault
         finally:
             host.close()
-            limiter.release_on_behalf_of(guest)
-            self._tell(session)
+            limiter.release_on_behalf_of(borrower)
+            self._on_change(session)
 
 
 def _socket_of(stream: trio.SocketStream) -> socket.socket:
-    """The connection without trio, for a pipe that does without passes of the loop."""
+    """Return the socket of a stream, detached from trio, for a pipe that reads without passes of the loop."""
     connection = socket.socket(fileno=stream.socket.detach())
     connection.setblocking(False)
     return connection

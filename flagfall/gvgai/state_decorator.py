@@ -1,8 +1,8 @@
-"""Agents that see states as objects wherever they run: in a process of its own one is sent plain mappings."""
+"""Decorator for agents that take states as objects on every host; in a process they arrive as mappings."""
 
 from __future__ import annotations
 
-__all__ = ["sees_states"]
+__all__ = ["with_state_observation"]
 
 import inspect
 from collections.abc import Callable
@@ -14,29 +14,33 @@ from flagfall.tasks.vgdl.views.state_observation import StateObservation
 _Class = TypeVar("_Class", bound=type)
 
 
-def sees_states(agent: _Class) -> _Class:
-    """Let `init`, `act` and `result` of a class be given a `StateObservation` as their first argument."""
+def with_state_observation(agent: _Class) -> _Class:
+    """Convert the first argument of `init`, `act` and `result` of a class to a `StateObservation`.
+
+    Args:
+        agent: class of an agent.
+    """
     for name in ("init", "act", "result"):
         method = inspect.getattr_static(agent, name, None)
         if inspect.isfunction(method):
-            setattr(agent, name, _seeing(method))
+            setattr(agent, name, _converting(method))
     return agent
 
 
-def _seeing(method: Callable[..., Any]) -> Callable[..., Any]:
+def _converting(method: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.iscoroutinefunction(method):
 
         @wraps(method)
-        async def seeing_async(self: Any, observation: Any, *more: Any) -> Any:
+        async def converting_async(self: Any, observation: Any, *more: Any) -> Any:
             return await method(self, _state(observation), *more)
 
-        return seeing_async
+        return converting_async
 
     @wraps(method)
-    def seeing(self: Any, observation: Any, *more: Any) -> Any:
+    def converting(self: Any, observation: Any, *more: Any) -> Any:
         return method(self, _state(observation), *more)
 
-    return seeing
+    return converting
 
 
 def _state(observation: Any) -> StateObservation:

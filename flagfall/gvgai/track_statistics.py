@@ -1,12 +1,12 @@
-"""What a track comes to: wins, scores and ticks by phase and level, the curve of the training, and time used.
+"""Statistics of a track: wins, scores and ticks by phase and level, the training curve, and the time used.
 
-A sink takes events from a match or from its journal, so both give the same figures. Training may have
-millions of games: they are summed up as they come, and what is kept of them one by one is bounded.
+The sink takes events of a match or of its journal, so both give the same statistics. Training may have
+millions of games: they are summed up as they come, and the number of games kept individually is bounded.
 """
 
 from __future__ import annotations
 
-__all__ = ["MAX_POINTS", "MAX_TRAINING_GAMES", "GameFigures", "Sums", "TrackFigures", "TrackSink"]
+__all__ = ["MAX_POINTS", "MAX_TRAINING_GAMES", "GameStatistics", "Sums", "TrackSink", "TrackStatistics"]
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -20,32 +20,32 @@ from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.vgdl.learning_track import TRAINING
 
 MAX_TRAINING_GAMES: Final = 10_000
-"""So many games of training are kept one by one, the first; some megabytes."""
+"""Games of training that are kept individually, from the first one on; they take some megabytes."""
 
 MAX_POINTS: Final = 1_000
-"""A curve has no more points; with more games each stands for two, four, eight of them."""
+"""Most points of a curve; with more games each point stands for two, four, eight of them."""
 
 WON: Final = 1
 LOST: Final = 0
 
 
 @attrs.frozen
-class GameFigures:
-    """One game that was played.
+class GameStatistics:
+    """Statistics of one game.
 
     Attributes:
         phase: `training` or `validation`.
-        level: its number.
-        winner: 1 won, 0 lost, -1 nobody.
-        score: as it stood at the end.
-        ticks: the number of the last one.
-        ended: see `flagfall.kernel.roles.Outcome`.
-        at_ns: when it was over, since the match began.
-        elapsed_ns: how long it took, with `init` and `result`.
-        think_ns: what its turns were charged.
-        turns: how many it had.
+        level: number of the level.
+        winner: 1 won, 0 lost, -1 neither.
+        score: score at the end.
+        ticks: number of the last tick.
+        ended: see `flagfall.events.TaskEnded`.
+        at_ns: time of its end, since the match began.
+        elapsed_ns: duration, including `init` and `result`.
+        think_ns: time charged for its turns.
+        turns: number of turns.
         late: turns for which the agent was late.
-        illegal: turns answered with what is no action.
+        illegal: turns answered with an illegal action.
     """
 
     phase: str
@@ -63,23 +63,23 @@ class GameFigures:
 
     @property
     def won(self) -> bool:
-        """Whether the agent won it."""
+        """Return whether the agent won it."""
         return self.winner == WON
 
 
 @attrs.frozen
 class Sums:
-    """Games of one phase, summed up: those of a level, all of them, or some that followed one another.
+    """Sums over games of one phase: those of a level, all of them, or consecutive ones.
 
     Attributes:
-        phase: theirs.
-        level: theirs; `None` where there may be several.
-        games: how many.
-        wins, losses: of these; the rest had no winner.
-        score: the sum.
-        best: the best score.
-        ticks, turns, elapsed_ns, think_ns, late, illegal: as in `GameFigures`, summed up.
-        until_ns: when the last of them was over.
+        phase: phase of the games.
+        level: level of the games; `None` if there may be several.
+        games: number of games.
+        wins, losses: of these; the others had no winner.
+        score: sum of the scores.
+        best: best score.
+        ticks, turns, elapsed_ns, think_ns, late, illegal: sums of the fields of `GameStatistics`.
+        until_ns: end of the last game, since the match began.
     """
 
     phase: str
@@ -98,8 +98,13 @@ class Sums:
     until_ns: int
 
     @classmethod
-    def of(cls, game: GameFigures, level: int | None = None) -> Sums:
-        """One game as a sum."""
+    def of(cls, game: GameStatistics, level: int | None = None) -> Sums:
+        """Return the sums of a single game.
+
+        Args:
+            game: the game.
+            level: its level, for the sums of a level.
+        """
         return cls(
             phase=game.phase,
             level=level,
@@ -118,18 +123,22 @@ class Sums:
         )
 
     def plus(self, later: Sums) -> Sums:
-        """Both together."""
+        """Return the sums of both.
+
+        Args:
+            later: sums of later games.
+        """
         added = {name: getattr(self, name) + getattr(later, name) for name in _ADDED}
         return attrs.evolve(self, best=max(self.best, later.best), until_ns=later.until_ns, **added)
 
     @property
     def mean_score(self) -> float:
-        """Of a game."""
+        """Mean score of a game."""
         return self.score / self.games
 
     @property
     def mean_ticks(self) -> float:
-        """Of a game."""
+        """Mean number of ticks of a game."""
         return self.ticks / self.games
 
 
@@ -140,42 +149,53 @@ _ADDED: Final = (
 
 
 @attrs.frozen
-class TrackFigures:
-    """A whole track. A game that was cut by the end of the match is left out.
+class TrackStatistics:
+    """Statistics of a track. A game that was cut by the end of the match is left out.
 
     Attributes:
-        games: in the order in which they were played: all of validation, and of training the first
-            `MAX_TRAINING_GAMES`.
-        phases: the sums of each.
-        levels: the sums of each level in each phase, in the order in which they first came.
-        curve: training, in its order: each point sums up equally many games, the last one perhaps fewer.
-        disqualified: why the seat fell; empty where it did not.
-        detail: what to show the agent's author of that.
+        games: in the order of play: all games of validation, and the first `MAX_TRAINING_GAMES` of training.
+        phases: sums of each phase.
+        levels: sums of each level in each phase, in the order of their first game.
+        curve: training in its order: each point sums up equally many games, the last one possibly fewer.
+        disqualified: reason of the disqualification; empty if there was none.
+        detail: details of it for the agent's author.
     """
 
-    games: tuple[GameFigures, ...] = ()
+    games: tuple[GameStatistics, ...] = ()
     phases: tuple[Sums, ...] = ()
     levels: tuple[Sums, ...] = ()
     curve: tuple[Sums, ...] = ()
     disqualified: str = ""
     detail: str = ""
 
-    def of(self, phase: str) -> tuple[GameFigures, ...]:
-        """The games of one phase, as far as they are kept."""
+    def of(self, phase: str) -> tuple[GameStatistics, ...]:
+        """Return the games of one phase, as far as they are kept.
+
+        Args:
+            phase: `training` or `validation`.
+        """
         return tuple(game for game in self.games if game.phase == phase)
 
     def sums(self, phase: str) -> Sums | None:
-        """The sums of one phase; `None` where no game of it was played."""
+        """Return the sums of one phase, or `None` if no game of it was played.
+
+        Args:
+            phase: `training` or `validation`.
+        """
         return next((sums for sums in self.phases if sums.phase == phase), None)
 
     def curve_in(self, parts: int) -> list[Sums]:
-        """The curve in no more than so many parts of nearly as many games each."""
+        """Return the curve in parts with nearly equal numbers of games.
+
+        Args:
+            parts: most parts.
+        """
         count = min(parts, len(self.curve))
         bounds = [len(self.curve) * part // count for part in range(count + 1)] if count else []
         return [_together(self.curve[start:end]) for start, end in pairwise(bounds)]
 
     def as_data(self) -> dict[str, Any]:
-        """All of it in plain numbers and words."""
+        """Return the statistics as plain data for JSON."""
         return attrs.asdict(self)
 
 
@@ -187,7 +207,7 @@ def _together(sums: tuple[Sums, ...]) -> Sums:
 
 
 class _Curve:
-    """Sums of games that follow one another, equally many each."""
+    """Sums of consecutive games, equally many in each point."""
 
     def __init__(self) -> None:
         self.points: list[Sums] = []
@@ -205,20 +225,24 @@ class _Curve:
 
 
 class TrackSink:
-    """Takes the events of a match with a track, and adds up."""
+    """Sink that computes the statistics of a track."""
 
     def __init__(self) -> None:
-        self._games: list[GameFigures] = []
+        self._games: list[GameStatistics] = []
         self._trained = 0
         self._phases: dict[str, Sums] = {}
         self._levels: dict[tuple[str, int], Sums] = {}
         self._curve = _Curve()
-        self._fell: SeatDisqualified | None = None
+        self._disqualified: SeatDisqualified | None = None
         self._begun_ns = 0
         self._clear()
 
     def __call__(self, event: Event) -> None:
-        """Take an event."""
+        """Take an event.
+
+        Args:
+            event: any event of the match.
+        """
         if isinstance(event, TurnPlayed):
             self._turns += 1
             self._think_ns += event.spent_ns
@@ -230,42 +254,29 @@ class TrackSink:
         elif isinstance(event, TaskEnded):
             self._end(event)
         elif isinstance(event, SeatDisqualified):
-            self._fell = event
-
-    def plain_turn(
-        self,
-        at_ns: int,  # noqa: ARG002 - see `flagfall.kernel.roles.TurnSink`
-        turn: int,  # noqa: ARG002
-        observation: Any,  # noqa: ARG002
-        reward: Any,  # noqa: ARG002
-        action: Any,  # noqa: ARG002
-        spent_ns: int,
-    ) -> None:
-        """Take a turn that was on time."""
-        self._turns += 1
-        self._think_ns += spent_ns
+            self._disqualified = event
 
     @property
-    def figures(self) -> TrackFigures:
-        """What it came to so far."""
-        fell = self._fell
-        return TrackFigures(
+    def statistics(self) -> TrackStatistics:
+        """Statistics so far."""
+        fault = self._disqualified
+        return TrackStatistics(
             games=tuple(self._games),
             phases=tuple(self._phases.values()),
             levels=tuple(self._levels.values()),
             curve=tuple(self._curve.points),
-            disqualified=fell.reason if fell else "",
-            detail=fell.detail if fell else "",
+            disqualified=fault.reason if fault else "",
+            detail=fault.detail if fault else "",
         )
 
     def _clear(self) -> None:
         self._turns = self._think_ns = self._late = self._illegal = 0
 
     def _end(self, event: TaskEnded) -> None:
-        told: Mapping[str, Any] = event.metrics
-        if event.ended == "cut" or "phase" not in told:
+        metrics: Mapping[str, Any] = event.metrics
+        if event.ended == "cut" or "phase" not in metrics:
             return
-        game = GameFigures(
+        game = GameStatistics(
             phase=_metric(event, "phase", str),
             level=_metric(event, "level", int),
             winner=_metric(event, "winner", int, -1),
@@ -291,16 +302,16 @@ class TrackSink:
 
 
 def _metric(event: TaskEnded, name: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
-    """Return a metric of a level, which a journal may have as anything.
+    """Return a metric of a level; in a journal it may be any value.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the value is not a metric of a level.
     """
     value: Any = event.metrics.get(name, default)
     sound = isinstance(value, kind)
     if not sound or (kind is not str and not -MAX_WHOLE <= value <= MAX_WHOLE):
         raise UsageError(
-            f"task {event.index}: its metric {name} is {safe_repr(value)}, which no level of a track has"
+            f"task {event.index}: its metric {name} is {safe_repr(value)}, which no level of a track reports"
         )
     return value
 

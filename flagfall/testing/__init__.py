@@ -1,4 +1,4 @@
-"""Contracts as checks: plain functions that raise `AssertionError`, for any test framework."""
+"""Contracts of agents, channels, schedulers and tasks: functions that raise `AssertionError`."""
 
 from __future__ import annotations
 

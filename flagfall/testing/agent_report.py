@@ -1,11 +1,11 @@
-"""A fixed examination of an agent: how fast it is, whether it lasts, whether it plays by the rules.
+"""Report on an agent: how fast it is, whether it lasts, whether it keeps the protocol.
 
-Every question is a function of its own in `QUESTIONS`; it plays what it needs, and says what it found.
+Each check is a function in `CHECKS`: it plays the matches that it needs, and yields grades.
 """
 
 from __future__ import annotations
 
-__all__ = ["QUESTIONS", "Examinee", "Mark", "examine"]
+__all__ = ["CHECKS", "AgentUnderTest", "Grade", "report_agent"]
 
 import math
 import statistics
@@ -23,82 +23,94 @@ from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
-from flagfall.timing import MS, TimeControl
+from flagfall.tasks.task import Task
+from flagfall.timing import MS, TimeControl, VirtualClock
 
 STARTS: Final = 3
-SHORT_TURNS: Final = 300
 LONG_TURNS: Final = 5_000
+SHORT_TURNS: Final = 300
 ROUNDS: Final = 20
 
-PATIENCE_S: Final = 300.0
-"""What one match may take, whatever its time control allows."""
+ENDLESS_TURNS: Final = 10**9
+"""Turns of a match that is to be cancelled."""
 
-CANCEL_AFTER_S: Final = 0.5
-NOT_UP: Final = "comes up"
-"""The question that an agent fails which cannot even play one turn."""
+PATIENCE_SECONDS: Final = 300.0
+"""Maximum duration of one match, whatever its time control allows."""
 
-GOING_S: Final = 5.0
-"""How long an agent may take to go; its host gives it a second, the rest is for a busy machine."""
+CANCEL_AFTER_SECONDS: Final = 0.5
+
+STARTS_UP: Final = "starts"
+"""The check that an agent fails which cannot play a single turn; there is nothing else to check then."""
+
+END_SECONDS: Final = 5.0
+"""Maximum time for an agent to end; its host gives it a second, the rest is for a busy machine."""
 
 
 @attrs.frozen
-class Mark:
-    """What a question found.
+class Grade:
+    """Result of one check.
 
     Attributes:
-        question: in a few words.
-        found: in a few words.
-        passed: whether that is as it ought to be; `None` where it is neither good nor bad.
+        check: its name, in a few words.
+        found: the finding, in a few words.
+        passed: whether the finding is good; `None` where it is neither good nor bad.
     """
 
-    question: str
+    check: str
     found: str
     passed: bool | None
 
 
 @attrs.frozen
 class _Match:
-    """A match that was played: its result, where it had one, and what happened."""
+    """A match: its result, where it ended in time, and its events."""
 
     result: MatchResult | None
     events: Sequence[Event]
 
     @property
-    def spent_ns(self) -> list[int]:
-        """What each turn took that was answered."""
-        return [e.spent_ns for e in self._turns if e.verdict != "absent"]
+    def turns(self) -> list[TurnPlayed]:
+        """Turns of all seats, in order."""
+        return [event for event in self.events if isinstance(event, TurnPlayed)]
 
     @property
     def actions(self) -> list[str]:
-        """What was played, turn by turn."""
-        return [f"{e.verdict}: {e.action!r}" for e in self._turns]
+        """Verdict and action of each turn."""
+        return [f"{turn.verdict}: {turn.action!r}" for turn in self.turns]
 
-    @property
-    def _turns(self) -> list[TurnPlayed]:
-        return [e for e in self.events if isinstance(e, TurnPlayed)]
+    def count(self, verdict: str) -> tuple[int, str]:
+        """Return the number of turns with a verdict, and where the first of them is."""
+        turns = [turn for turn in self.turns if turn.verdict == verdict]
+        return len(turns), f" (first: turn {turns[0].turn}, seat {turns[0].seat})" if turns else ""
 
     @property
     def fault(self) -> str:
-        """Why it was not played to its end by everybody; empty where it was."""
+        """Reason for which not all seats played to the end; empty where they did."""
         if self.result is None:
-            return f"not over after {PATIENCE_S:g} s"
+            return "the match was not over in time"
         out = [seat for seat in self.result.seats if seat.disqualified is not None]
-        return f"out: {out[0].disqualified}\n{out[0].detail}".strip() if out else ""
+        return f"disqualified: {out[0].disqualified}\n{out[0].detail}".strip() if out else ""
 
 
 @attrs.frozen
-class Examinee:
+class AgentUnderTest:
     """An agent, and how it is played.
 
     Attributes:
-        host: makes a host for it, with this name; a match has one for each seat.
-        tasks: the ids of the tasks that it is played on.
-        control: the time that it has.
+        host: makes a host for the agent, with a name; a match has one for each seat.
+        tasks: ids of tasks, or functions that make one.
+        control: the time control.
+        turns: number of turns of the longest match.
+        is_virtual: play on the virtual clock, for agents in the event loop.
+        patience_seconds: maximum duration of one match.
     """
 
     host: Callable[[str], AgentHost]
-    tasks: Sequence[str]
+    tasks: Sequence[str | Callable[[], Task]]
     control: TimeControl
+    turns: int = LONG_TURNS
+    is_virtual: bool = False
+    patience_seconds: float = PATIENCE_SECONDS
 
     def play(
         self,
@@ -106,14 +118,23 @@ class Examinee:
         seed: int = 0,
         policy: str = "sequential",
         steps: int | None = None,
-        seconds: float = PATIENCE_S,
+        seconds: float | None = None,
     ) -> _Match:
-        """Play one match with it at all seats, in an event loop of its own."""
-        return trio.run(partial(self._play, seed, policy, steps, seconds))
+        """Play one match with the agent at all seats, in an event loop of its own.
+
+        Args:
+            seed: of the match.
+            policy: the text of a task scheduler.
+            steps: number of turns; `None` for the end of the tasks.
+            seconds: when to cancel the match; `None` for the agent's patience.
+        """
+        limit = self.patience_seconds if seconds is None else seconds
+        clock = VirtualClock() if self.is_virtual else None
+        return trio.run(partial(self._play, seed, policy, steps, limit), clock=clock)
 
     async def _play(self, seed: int, policy: str, steps: int | None, seconds: float) -> _Match:
         events: list[Event] = []
-        made = [make_task(task) for task in self.tasks]
+        made = [make_task(task) if isinstance(task, str) else task() for task in self.tasks]
         hosts = [self.host(f"agent {number}") for number in range(len(made[0].players))]
         with trio.move_on_after(seconds):
             result = await play_match(
@@ -128,74 +149,103 @@ class Examinee:
         return _Match(None, events)
 
 
-def examine(examinee: Examinee) -> Iterator[Mark]:
-    """Ask all questions, one after another.
+def report_agent(agent: AgentUnderTest) -> Iterator[Grade]:
+    """Run all checks, one after another.
+
+    Args:
+        agent: the agent, and how it is played.
+
+    Yields:
+        Grades. After one for an agent that does not start there are no others.
 
     Raises:
-        UsageError: it cannot be played as asked.
+        UsageError: the agent cannot be played as requested.
         HostFault: a task failed.
     """
-    for question in QUESTIONS:
-        for mark in question(examinee):
-            yield mark
-            if mark.question == NOT_UP:  # then there is nobody to ask
+    for check in CHECKS:
+        for grade in check(agent):
+            yield grade
+            if grade.check == STARTS_UP:
                 return
 
 
-def how_soon_it_comes_up(examinee: Examinee) -> Iterator[Mark]:
-    """Started several times: the first may have to compile or to read what the others find ready."""
+def grade_start(agent: AgentUnderTest) -> Iterator[Grade]:
+    """Start the agent several times: the first may compile or read what the others find ready.
+
+    Args:
+        agent: the agent, and how it is played.
+    """
     spent: list[int] = []
     for seed in range(STARTS):
-        match = examinee.play(seed=seed, steps=1)
+        match = agent.play(seed=seed, steps=1)
         if match.fault:
-            yield Mark(NOT_UP, match.fault, passed=False)
+            yield Grade(STARTS_UP, match.fault, passed=False)
             return
         spent += [event.spent_ns for event in match.events if isinstance(event, SeatReady)]
-    yield Mark("comes up in", f"{_ms(statistics.median(spent))}, at most {_ms(max(spent))}", passed=True)
+    yield Grade("starts in", f"{_ms(statistics.median(spent))}, at most {_ms(max(spent))}", passed=True)
 
 
-def how_fast_it_answers(examinee: Examinee) -> Iterator[Mark]:
-    """A long game: its answers, and whether it plays by the rules to the end."""
-    match = examinee.play(seed=1, steps=LONG_TURNS)
-    spent = sorted(match.spent_ns)
+def grade_long_game(agent: AgentUnderTest) -> Iterator[Grade]:
+    """Play a long game: think times, lateness, and the protocol.
+
+    Args:
+        agent: the agent, and how it is played.
+    """
+    match = agent.play(seed=1, steps=agent.turns)
+    spent = sorted(turn.spent_ns for turn in match.turns if turn.verdict != "absent")
     if spent:
         shares = [_ms(spent[min(len(spent) - 1, int(share * len(spent)))]) for share in (0.5, 0.99)]
-        said = f"p50 {shares[0]}, p99 {shares[1]}, at most {_ms(spent[-1])}"
-        yield Mark("answers in", said, passed=None)
-    lates = sum(action.startswith("late") for action in match.actions)
-    yield Mark("is late", f"{lates} of {len(spent)} turns", passed=lates == 0)
-    illegal = sum(action.startswith("illegal") for action in match.actions)
+        times = f"p50 {shares[0]}, p99 {shares[1]}, at most {_ms(spent[-1])}"
+        yield Grade("answers in", times, passed=None)
+    late, first_late = match.count("late")
+    yield Grade("is late", f"{late} of {len(spent)} turns{first_late}", passed=late == 0)
+    illegal, first_illegal = match.count("illegal")
     dropped = sum(isinstance(event, ReplyDropped) for event in match.events)
-    errors = f"{illegal} illegal actions, {dropped} replies that answer nothing"
-    yield Mark("protocol errors", errors, passed=not illegal and not dropped)
+    errors = f"{illegal} illegal actions{first_illegal}, {dropped} replies that answer no turn"
+    yield Grade("protocol errors", errors, passed=not illegal and not dropped)
     turns = match.result.turns if match.result else len(spent)
-    yield Mark("lasts in a long game", match.fault or f"{turns} turns", passed=not match.fault)
+    yield Grade("lasts in a long game", match.fault or f"{turns} turns", passed=not match.fault)
 
 
-def how_it_takes_a_reset(examinee: Examinee) -> Iterator[Mark]:
-    """Every task again and again, from its beginning."""
-    match = examinee.play(seed=2, policy=f"sequential:{ROUNDS}", steps=LONG_TURNS)
+def grade_resets(agent: AgentUnderTest) -> Iterator[Grade]:
+    """Play every task from its beginning, several times.
+
+    Args:
+        agent: the agent, and how it is played.
+    """
+    match = agent.play(seed=2, policy=f"sequential:{ROUNDS}", steps=agent.turns)
     played = sum(task.played for task in match.result.tasks) if match.result else 0
-    yield Mark("lasts over resets", match.fault or f"{played} episodes", passed=not match.fault)
+    yield Grade("lasts over resets", match.fault or f"{played} episodes", passed=not match.fault)
 
 
-def whether_it_repeats_itself(examinee: Examinee) -> Iterator[Mark]:
-    """What it draws by lot should come from `briefing.seed`, so that a match can be played again."""
-    first, again = (examinee.play(seed=3, steps=SHORT_TURNS).actions for _ in range(2))
-    pairs = enumerate(zip(first, again, strict=False))
+def grade_repetition(agent: AgentUnderTest) -> Iterator[Grade]:
+    """Play the same match twice: random decisions should come from `briefing.seed`.
+
+    Args:
+        agent: the agent, and how it is played.
+    """
+    steps = min(SHORT_TURNS, agent.turns)
+    first, second = (agent.play(seed=3, steps=steps).actions for _ in range(2))
+    pairs = enumerate(zip(first, second, strict=False))
     differs = next((turn for turn, (one, two) in pairs if one != two), None)
-    if differs is None and len(first) != len(again):
-        differs = min(len(first), len(again))
-    said = f"{len(first)} equal turns" if differs is None else f"differs from turn {differs} on"
-    yield Mark("plays alike with one seed", said, passed=differs is None)
+    if differs is None and len(first) != len(second):
+        differs = min(len(first), len(second))
+    found = f"{len(first)} equal turns" if differs is None else f"differs from turn {differs} on"
+    yield Grade("repeats a match with the same seed", found, passed=differs is None)
 
 
-def whether_it_goes(examinee: Examinee) -> Iterator[Mark]:
-    """A match that is cancelled in the middle."""
+def grade_cancellation(agent: AgentUnderTest) -> Iterator[Grade]:
+    """Cancel a match in the middle, and measure how long the agent takes to end.
+
+    Args:
+        agent: the agent, and how it is played.
+    """
+    # On the virtual clock an agent that answers at once uses no time: there the match ends by itself.
+    steps = agent.turns if agent.is_virtual else ENDLESS_TURNS
     began = time.monotonic()
-    examinee.play(seed=4, seconds=CANCEL_AFTER_S)
-    late_s = max(0.0, time.monotonic() - began - CANCEL_AFTER_S)
-    yield Mark("goes when it is told to", f"in {_ms(late_s * 1000 * MS)}", passed=late_s < GOING_S)
+    agent.play(seed=4, steps=steps, seconds=CANCEL_AFTER_SECONDS)
+    late_s = max(0.0, time.monotonic() - began - CANCEL_AFTER_SECONDS)
+    yield Grade("ends when cancelled", f"in {_ms(late_s * 1000 * MS)}", passed=late_s < END_SECONDS)
 
 
 def _ms(ns: float) -> str:
@@ -203,11 +253,5 @@ def _ms(ns: float) -> str:
     return f"{ns / MS:.{min(digits, 4)}f} ms"
 
 
-QUESTIONS: Final = (
-    how_soon_it_comes_up,
-    how_fast_it_answers,
-    how_it_takes_a_reset,
-    whether_it_repeats_itself,
-    whether_it_goes,
-)
-"""Every question, in the order in which they are asked."""
+CHECKS: Final = (grade_start, grade_long_game, grade_resets, grade_repetition, grade_cancellation)
+"""Checks, in order."""

@@ -1,33 +1,34 @@
-"""Check of records against a plan: those of a damaged store may be well formed, and yet impossible."""
+"""Check of records against a plan: those of a damaged store may be well formed and still impossible."""
 
 from __future__ import annotations
 
 __all__ = ["misfit"]
 
-from flagfall.tournament.formats.schedule import Records, schedule
-from flagfall.tournament.plan.model import Plan, TaskEntry
-from flagfall.tournament.records import MatchRecord, MatchSpec, seat_scores
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.model import PlannedTask, TournamentPlan
+from flagfall.tournament.records import MatchRecord, MatchSpec, Records, seat_scores
 
 
-def misfit(plan: Plan, records: Records) -> str:
-    """Describe the first record that cannot be one of the plan's matches; empty where all fit.
+def misfit(plan: TournamentPlan, records: Records) -> str:
+    """Describe the first record that cannot be a result of one of the plan's matches; empty if all fit.
 
     Args:
         plan: of the tournament.
         records: of matches that count, by id.
     """
-    # A round is made from what became of those before, so each record is looked at before it is used.
+    # The schedule computes a round from the records of earlier rounds, so each record is checked before the
+    # schedule reads it.
     tasks = {task.name: task for task in plan.tasks}
     known = set()
     for spec, record in schedule(plan).played(records):
-        if wrong := _misfit(tasks[spec.task], spec, record):
-            return f"match {record.id}: {wrong}"
+        if problem := _misfit(tasks[spec.task], spec, record):
+            return f"match {record.id}: {problem}"
         known.add(record.id)
-    strange = records.keys() - known
-    return f"match {min(strange)} is none of the plan" if strange else ""
+    unknown = records.keys() - known
+    return f"match {min(unknown)} is not in the plan's schedule" if unknown else ""
 
 
-def _misfit(task: TaskEntry, spec: MatchSpec, record: MatchRecord) -> str:
+def _misfit(task: PlannedTask, spec: MatchSpec, record: MatchRecord) -> str:
     agents = tuple(seat.agent for seat in record.seats)
     if agents != spec.entrants:
         return f"its seats are those of {agents}, not of {spec.entrants}"

@@ -1,7 +1,7 @@
-"""Opening the database of a tournament, which may be damaged, of another version, or not to be written.
+"""Opening the database of a tournament, which may be damaged, of another version, or read-only.
 
-Who reads does not write: not even where an older version has to be brought up, or where SQLite would have to
-leave files beside the database (in WAL mode even a reader needs them). Then a copy is read.
+A reader writes nothing, neither to migrate an older version nor to create the files that SQLite needs beside
+a database in WAL mode. In these cases it reads a copy.
 """
 
 from __future__ import annotations
@@ -40,11 +40,15 @@ MIGRATIONS: Final = (
         PRIMARY KEY (match, seat)
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE matches ADD COLUMN game_score REAL NOT NULL DEFAULT 0;
+    ALTER TABLE matches ADD COLUMN ticks INTEGER NOT NULL DEFAULT 0;
+    """,
 )
-"""Statements that turn a database of version n - 1 into version n, which is its `user_version`."""
+"""Statements that migrate a database from version n - 1 to version n, its `user_version`."""
 
 DAMAGES: Final = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of SQLite for a file that is damaged; the second for a text that is not UTF-8."""
+"""Errors that SQLite raises for a damaged file; the second one for a text that is not UTF-8."""
 
 _SCHEMA: Final = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 _WAL: Final = "-wal"
@@ -55,31 +59,31 @@ MAX_REASON_CHARS: Final = 160
 
 
 class DamagedStore(UsageError):
-    """The database of a tournament cannot be read as one.
+    """The database of a tournament is damaged.
 
     Args:
         path: its file.
-        what: is wrong with it.
+        what: the damage.
     """
 
     def __init__(self, path: Path, what: object) -> None:
         why = one_line(str(what), MAX_REASON_CHARS)
         super().__init__(
-            f"{path} is damaged ({why}): put a copy of it back, or save what can be read with"
-            f" `sqlite3 {path.name} .recover`; the journals beside it are files of their own"
+            f"{path} is damaged ({why}): restore a copy of it, or recover it with"
+            f" `sqlite3 {path.name} .recover`; the journals beside it are separate files"
         )
 
 
 def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
-    """Open a database, and make it where there is none.
+    """Open a database for writing; create a missing one.
 
     Args:
         path: its file.
-        durable: a transaction is on the disk when it is over.
+        durable: a transaction is on disk when it is committed.
 
     Raises:
-        DamagedStore: it is not a database, or a part of it is damaged.
-        UsageError: it cannot be opened, or a newer flagfall made it.
+        DamagedStore: the file is not a database, or a part of it is damaged.
+        UsageError: it cannot be opened, or a newer version of flagfall made it.
     """
     with _errors_of(path):
         connection = _connect(path, "rwc")
@@ -99,14 +103,17 @@ def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def open_to_read(path: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDirectory[str] | None]:
-    """Open a database, and leave it as it is.
+    """Open a database without changing it.
+
+    Args:
+        path: its file.
 
     Returns:
-        The connection, and the folder of the copy that it reads, where it needs one.
+        The connection, and the folder of the copy that it reads if one was needed.
 
     Raises:
-        DamagedStore: it is not a database, or a part of it is damaged.
-        UsageError: it cannot be opened, or a newer flagfall made it.
+        DamagedStore: the file is not a database, or a part of it is damaged.
+        UsageError: it cannot be opened, or a newer version of flagfall made it.
     """
     with _errors_of(path):
         connection = _open_in_place(path)
@@ -137,7 +144,7 @@ def _connect(path: Path, access: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={access}", uri=True, isolation_level=None, check_same_thread=False
     )
-    connection.execute("PRAGMA trusted_schema = OFF")  # it may be the file of a stranger
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from others
     return connection
 
 
@@ -151,7 +158,7 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _open_in_place(path: Path) -> sqlite3.Connection | None:
-    """Return a connection that only reads; `None` where a copy has to be read."""
+    """Return a read-only connection, or `None` if a copy has to be read."""
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     for access in ("rw", "ro") if writable else ("ro",):
         connection = _connect(path, access)
@@ -160,7 +167,7 @@ def _open_in_place(path: Path) -> sqlite3.Connection | None:
             if _version(connection, path) == len(MIGRATIONS):
                 _check_schema(connection, path)
                 return connection
-        except sqlite3.OperationalError:  # no place for what SQLite would leave beside it
+        except sqlite3.OperationalError:  # SQLite cannot create its files beside the database
             connection.close()
             continue
         except BaseException:
@@ -172,7 +179,7 @@ def _open_in_place(path: Path) -> sqlite3.Connection | None:
 
 
 def _open_copy(path: Path, folder: Path) -> sqlite3.Connection:
-    """Return a connection to a copy that has the present version."""
+    """Return a connection to a copy migrated to the present version."""
     for name in (path.name, path.name + _WAL):  # the newest transactions may be in the second
         if (path.parent / name).exists():
             shutil.copyfile(path.parent / name, folder / name)
@@ -187,8 +194,8 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if found > len(MIGRATIONS):
         raise UsageError(
-            f"{path.parent} was made by a newer flagfall: its store has version {found}, and this one knows"
-            f" {len(MIGRATIONS)}"
+            f"{path.parent} was made by a newer flagfall: its store has version {found}, and this one"
+            f" reads up to version {len(MIGRATIONS)}"
         )
     if found < 0:
         raise DamagedStore(path, f"it has version {found}")
@@ -202,7 +209,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse tables that are not ours: others, or views that never end, would be read as if they were."""
+    """Refuse a schema that is not ours: queries on a view, for example, might never end."""
     wanted = sqlite3.connect(":memory:")
     try:
         for script in MIGRATIONS:

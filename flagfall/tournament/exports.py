@@ -1,8 +1,8 @@
-"""Standings and matches as flat rows, and as files of them: CSV, JSON, Parquet."""
+"""Export of standings and matches as flat rows: CSV, JSON, Parquet."""
 
 from __future__ import annotations
 
-__all__ = ["FORMATS", "agent_rows", "export", "match_rows"]
+__all__ = ["FILE_FORMATS", "agent_rows", "export", "match_rows"]
 
 import csv
 import io
@@ -17,15 +17,19 @@ from flagfall.errors import UsageError
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.standings import Standings
 
-Row: TypeAlias = dict[str, Any]
-"""Plain numbers and words by column; all rows of a table have the same columns."""
+ExportRow: TypeAlias = dict[str, Any]
+"""Numbers and texts by column; all rows of a table have the same columns."""
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
 _SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord) if field.name != "thinking")
 
 
-def agent_rows(standings: Standings) -> list[Row]:
-    """A row for each agent: what `AgentRow` says, with the ends of intervals in columns of their own."""
+def agent_rows(standings: Standings) -> list[ExportRow]:
+    """Return a row for each agent: the fields of `AgentRow`, with separate columns for the ends of intervals.
+
+    Args:
+        standings: of a tournament.
+    """
     return [_flat(attrs.asdict(row, recurse=False)) for row in standings.rows]
 
 
@@ -34,8 +38,8 @@ _PARTS: Final = MappingProxyType(
 )
 
 
-def _flat(fields: Mapping[str, Any]) -> Row:
-    row: Row = {}
+def _flat(fields: Mapping[str, Any]) -> ExportRow:
+    row: ExportRow = {}
     for name, value in fields.items():
         for part in _PARTS.get(name, ()):
             column = name if part == "value" else f"{name}_{part}"
@@ -45,8 +49,12 @@ def _flat(fields: Mapping[str, Any]) -> Row:
     return row
 
 
-def match_rows(records: Iterable[MatchRecord]) -> list[Row]:
-    """A row for each seat of each match, void ones too; a void match without seats has one row."""
+def match_rows(records: Iterable[MatchRecord]) -> list[ExportRow]:
+    """Return a row for each seat of each match, and a single one for a void match without seats.
+
+    Args:
+        records: all of them, including void attempts.
+    """
     rows = []
     for record in records:
         match = {name: getattr(record, name) for name in _MATCH}
@@ -58,7 +66,7 @@ def match_rows(records: Iterable[MatchRecord]) -> list[Row]:
     return rows
 
 
-def _csv(rows: Sequence[Row]) -> bytes:
+def _csv(rows: Sequence[ExportRow]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
@@ -66,46 +74,49 @@ def _csv(rows: Sequence[Row]) -> bytes:
     return text.getvalue().encode()
 
 
-def _json(rows: Sequence[Row]) -> bytes:
+def _json(rows: Sequence[ExportRow]) -> bytes:
     return json.dumps(rows, indent=2).encode() + b"\n"
 
 
-def _parquet(rows: Sequence[Row]) -> bytes:
+def _parquet(rows: Sequence[ExportRow]) -> bytes:
     try:
-        import pyarrow as pa  # noqa: PLC0415 - few need it
-        from pyarrow import parquet  # noqa: PLC0415 - likewise
+        import pyarrow as pa  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install pyarrow; or take csv or json") from None
+        raise UsageError("Parquet needs pyarrow: pip install pyarrow; or use csv or json") from None
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_pylist(list(rows)), sink)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
 
-FORMATS: Final[Mapping[str, Callable[[Sequence[Row]], bytes]]] = MappingProxyType(
+FILE_FORMATS: Final[Mapping[str, Callable[[Sequence[ExportRow]], bytes]]] = MappingProxyType(
     {"csv": _csv, "json": _json, "parquet": _parquet}
 )
-"""How rows can be written."""
+"""Writers of rows, by the name of the file format."""
 
 
 def check_format(form: str) -> None:
-    """See beforehand that rows can be written so.
+    """Check beforehand that rows can be written in a file format.
+
+    Args:
+        form: a key of `FILE_FORMATS`.
 
     Raises:
-        UsageError: a library that this needs is not there.
+        UsageError: a library that it needs is not installed.
     """
     if form == "parquet":
         _parquet([])
 
 
-def export(rows: Sequence[Row], form: str) -> bytes:
-    """Rows as the bytes of a file.
+def export(rows: Sequence[ExportRow], form: str) -> bytes:
+    """Return rows as the content of a file.
 
     Args:
-        rows: with the same columns each.
-        form: out of `FORMATS`.
+        rows: all with the same columns.
+        form: a key of `FILE_FORMATS`.
 
     Raises:
-        UsageError: a library that this needs is not there.
+        UsageError: a library that it needs is not installed.
     """
-    return FORMATS[form](rows)
+    return FILE_FORMATS[form](rows)

@@ -1,29 +1,39 @@
-"""What is handed around in a tournament: a match to be played, and what became of it."""
+"""Values of a tournament's matches: what is to be played, and the result of playing it."""
 
 from __future__ import annotations
 
-__all__ = ["TIME_LOSSES", "MatchRecord", "MatchSpec", "SeatRecord", "seat_scores", "without_time_loss"]
+__all__ = [
+    "TIME_LOSSES",
+    "MatchRecord",
+    "MatchSpec",
+    "Played",
+    "Records",
+    "SeatRecord",
+    "compare_solo",
+    "seat_scores",
+    "without_time_losses",
+]
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
 TIME_LOSSES: Final = frozenset({"late"})
-"""Reasons of a fall that the clock gave; see `SeatReport.fell`."""
+"""Reasons for disqualification that are time losses; see `SeatRecord.fell`."""
 
 
 @attrs.frozen
 class MatchSpec:
-    """What is to be played: everything that a worker needs besides the plan.
+    """A match of the schedule: everything that a worker needs besides the plan.
 
     Attributes:
-        id: made from its place in the schedule, such as `r3-m2-g1`: round, meeting, game. Unique, and fit for
-            a file's name.
+        id: derived from the position in the schedule, such as `r3-m2-g1` (round, meeting, game). Unique, and
+            valid as a file name.
         entrants: names of agents of the plan, in the order of the seats.
-        task: the name of a task of the plan.
-        seed: the root seed; matches that are compared share it.
-        round: from 0; a later one may depend on what became of those before.
+        task: name of a task of the plan.
+        seed: root seed of the match; matches that are compared share it.
+        round: zero-based. A later round may depend on the results of earlier ones.
     """
 
     id: str
@@ -34,35 +44,37 @@ class MatchSpec:
 
     @property
     def meeting(self) -> str:
-        """What the matches have in common that are compared: same task, same seed, agents who meet."""
+        """Id shared by the matches of one meeting: same task, same seed, same agents."""
         return self.id.rpartition("-")[0]
 
 
 @attrs.frozen(kw_only=True)
 class SeatRecord:
-    """What became of one seat; see `flagfall.kernel.outcomes.SeatStats` for the counts.
+    """Result of one seat of a match. The counters are those of the kernel's statistics of a seat.
+
+    The fields are the columns of the database and of exported tables, so their names are part of the format.
 
     Attributes:
-        agent: its name in the plan.
+        agent: name in the plan.
         score: see `seat_scores`.
-        reward: the sum that it was paid.
-        fell: why it is out; `None` where it stayed.
-        turns: how many were judged.
-        late: turns for which it was late.
-        illegal: turns answered with something outside the action space.
-        absent: turns played for it after it was out.
+        reward: sum of all rewards.
+        fell: reason of the disqualification; `None` for a seat that was not disqualified.
+        turns: turns that were judged.
+        late: turns for which the agent was late.
+        illegal: turns answered with an action outside the action space.
+        absent: turns played for the seat after its disqualification.
         dropped: replies that answered no open turn.
-        skipped: turns that it never took.
-        think_ns: all the time that it was charged for turns.
-        think_p50_ns: what half of its turns took at most.
-        think_p99_ns: what 99 of 100 took at most.
-        think_max_ns: the most that one took.
-        over_ns: how far it went beyond its limits in all; 0 where none of its turns was late.
-        credit_ns: time that the host lost while it had a turn.
-        start_ns: how long it took to come up.
-        thinking: how many turns took how long, the pairs of a
-            `flagfall.tournament.stats.time_histogram.ThinkTimes`; from them the quantiles over many matches
-            are made.
+        skipped: turns that the agent never took.
+        think_ns: total time charged for turns.
+        think_p50_ns: median time of a turn.
+        think_p99_ns: 99th percentile of the time of a turn.
+        think_max_ns: longest time of a turn.
+        over_ns: total time beyond the limits; 0 if no turn was late.
+        credit_ns: time credited for stalls of the host during its turns.
+        start_ns: time until the agent was ready.
+        thinking: distribution of the turn times: the pairs of a
+            `flagfall.tournament.stats.time_histogram.TimeHistogram`, from which quantiles over many matches
+            are computed.
     """
 
     agent: str
@@ -87,21 +99,25 @@ class SeatRecord:
 
 @attrs.frozen(kw_only=True)
 class MatchRecord:
-    """What became of a match.
+    """Result of a match.
+
+    The fields but `seats` are columns of the database and of exported tables.
 
     Attributes:
-        id: of its spec.
-        attempt: from 1; every void one is followed by another, with the same seed.
-        status: `void`: a fault or a stall of the host touched it, and it counts for nothing.
-        why: what made it void.
+        id: id of its `MatchSpec`.
+        attempt: one-based. Every void attempt is followed by another one with the same seed.
+        status: a `void` attempt counts for nothing: a fault or a stall of the host affected it.
+        why: reason that the attempt is void.
         reason: see `flagfall.events.MatchEnded`.
         seats: in the order of the seats.
-        solved: instances of tasks that were solved.
-        tasks: instances of tasks that were played.
-        turns: how many were played.
-        elapsed_ns: from the first event to the last.
-        stalls: of the host while it was played.
-        journal: its file, relative to the folder of the tournament.
+        solved: task instances that were solved, of those that count.
+        tasks: task instances that count.
+        turns: turns of the match.
+        elapsed_ns: time from the first event to the last.
+        stalls: stalls of the host during the match.
+        journal: path of the journal, relative to the tournament's folder.
+        game_score: sum of the game scores of the instances that count; 0 for tasks that report none.
+        ticks: sum of the game ticks of the instances that count; 0 for tasks that report none.
     """
 
     id: str
@@ -116,6 +132,15 @@ class MatchRecord:
     elapsed_ns: int = 0
     stalls: int = 0
     journal: str | None = None
+    game_score: float = 0.0
+    ticks: int = 0
+
+
+Records: TypeAlias = Mapping[str, MatchRecord]
+"""Records of the matches that count, by match id; void attempts are not among them."""
+
+Played: TypeAlias = Sequence[tuple[MatchSpec, MatchRecord]]
+"""Matches that count, each with its record, in the order of the schedule."""
 
 
 def seat_scores(
@@ -126,41 +151,63 @@ def seat_scores(
     solved: int,
     tasks: int,
 ) -> tuple[float, ...]:
-    """The score of each seat of a match.
+    """Return the score of each seat of a match.
 
-    Several seats are compared by their rewards: a seat's score is the share of the others that it beat, where
-    a tie is half a win. So for two seats it is 1, 0.5 or 0. A seat that fell scores 0, and everybody who did
-    not beats it. One seat scores by the measure of its task: `result` is the share of the instances that
-    were solved, 0 where none was played or the seat fell; `reward` is the sum of what it was paid.
+    With several seats, a seat's score is the share of the other seats with a lower reward, where a tie counts
+    half: for two seats 1, 0.5 or 0. A disqualified seat scores 0, and every other seat beats it. A single
+    seat is scored by the measure of its task: `result` is the share of instances solved (0 if none was
+    played or the seat was disqualified), `reward` the sum of the rewards.
 
     Args:
-        measure: of the task, for one seat.
+        measure: measure of the task, for a single seat.
         rewards: by seat.
-        fell: by seat; `None` where it did not.
-        solved: instances of tasks that were solved.
-        tasks: instances that were played.
+        fell: reason of the disqualification by seat, or `None`.
+        solved: task instances that were solved.
+        tasks: task instances that were played.
     """
     if len(rewards) == 1:
         if measure == "reward":
             return (float(rewards[0]),)
         return (solved / tasks if tasks and fell[0] is None else 0.0,)
-    worth = [(out is None, reward) for out, reward in zip(fell, rewards, strict=True)]
+    standing = [(reason is None, reward) for reason, reward in zip(fell, rewards, strict=True)]
     return tuple(
-        sum(_beats(mine, theirs) for seat, theirs in enumerate(worth) if seat != me) / (len(worth) - 1)
+        sum(_compare(mine, theirs) for seat, theirs in enumerate(standing) if seat != me)
+        / (len(standing) - 1)
         if mine[0]
         else 0.0
-        for me, mine in enumerate(worth)
+        for me, mine in enumerate(standing)
     )
 
 
-def _beats(mine: tuple[bool, float], theirs: tuple[bool, float]) -> float:
+def _compare(mine: tuple[bool, float], theirs: tuple[bool, float]) -> float:
     if mine[0] != theirs[0]:
         return float(mine[0])
     return 0.5 if mine[1] == theirs[1] else float(mine[1] > theirs[1])
 
 
-def without_time_loss(records: Mapping[str, MatchRecord]) -> dict[str, MatchRecord]:
-    """The records of matches in which the clock put nobody out."""
+def compare_solo(first: MatchRecord, second: MatchRecord) -> tuple[float, float]:
+    """Return the points of two agents that played the same match alone: 1, 0.5 or 0 each.
+
+    A disqualified agent loses, and both may lose.
+
+    Args:
+        first: record with one seat.
+        second: record with one seat.
+    """
+    (mine,), (theirs,) = first.seats, second.seats
+    if mine.fell is not None or theirs.fell is not None:
+        return float(mine.fell is None), float(theirs.fell is None)
+    if mine.score == theirs.score:
+        return 0.5, 0.5
+    return float(mine.score > theirs.score), float(theirs.score > mine.score)
+
+
+def without_time_losses(records: Records) -> dict[str, MatchRecord]:
+    """Return the records of matches in which no seat was disqualified by the clock.
+
+    Args:
+        records: by match id.
+    """
     return {
         name: record
         for name, record in records.items()

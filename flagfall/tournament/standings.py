@@ -1,9 +1,11 @@
-"""Standings: who stands where, how sure that is, and what everybody did with the time. Pure, from records.
+"""Standings of a tournament: ranks with their uncertainty, and use of time. Pure, from records.
 
-*Score*: of the games at a task it is the share of the others whom an agent beat, 0.5 where it is as good as
-all of them; games of one meeting count together, tasks count alike. *Elo* is made of duels, see `ratings`;
-*skill* of games for more than two seats, see `skill`. An agent is ranked by its Elo, or by its score where
-nobody has one; in a Swiss tournament by points, and in a knockout by the rounds that it got through.
+*Score*: of the games at a task, the share of the other agents that an agent beat, 0.5 if it equals all of
+them; games of one meeting count together, tasks count alike. *Elo* comes from duels, see
+`flagfall.tournament.stats.elo`; *skill* from games for more than two seats, see
+`flagfall.tournament.stats.skill`. An agent is ranked by its Elo, or by its score if no agent has an Elo; in a
+Swiss tournament by points, in a knockout by the rounds that it survived, and under Formula One scoring by
+points for its place on each task.
 """
 
 from __future__ import annotations
@@ -11,57 +13,61 @@ from __future__ import annotations
 __all__ = ["AgentRow", "Standings", "TaskRow", "standings"]
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import attrs
 
 from flagfall.kernel.seeding import derive_seed
-from flagfall.tournament.formats.knockout import Bracket
-from flagfall.tournament.formats.schedule import Records, schedule
-from flagfall.tournament.formats.swiss import SwissTable, walk_swiss
-from flagfall.tournament.plan.model import Knockout, Plan, Swiss
-from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, SeatRecord, without_time_loss
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.model import Points, TournamentPlan
+from flagfall.tournament.records import (
+    TIME_LOSSES,
+    MatchRecord,
+    Played,
+    Records,
+    SeatRecord,
+    without_time_losses,
+)
+from flagfall.tournament.scoring import rank_key, rank_tasks, ranked
 from flagfall.tournament.stats.duels import MeetingResult, meeting_results
 from flagfall.tournament.stats.elo import RatedDuel, Ratings, rate
 from flagfall.tournament.stats.intervals import RESAMPLES, Interval, bootstrap_mean, wilson
 from flagfall.tournament.stats.skill import Skill, rate_skills
 from flagfall.tournament.stats.sprt import SprtState
-from flagfall.tournament.stats.time_histogram import ThinkTimes
-
-Played: TypeAlias = Sequence[tuple[MatchSpec, MatchRecord]]
+from flagfall.tournament.stats.time_histogram import TimeHistogram
 
 P50, P99 = 0.5, 0.99
 
 
 @attrs.frozen(kw_only=True)
 class AgentRow:
-    """One agent, over all its matches.
+    """One agent over all its matches. Counters are sums of those of `SeatRecord`.
 
     Attributes:
-        place: from 1; equals share one.
+        place: one-based; equal agents share one.
         agent: its name.
-        matches: that it played.
-        wins: of its duels.
-        draws: of its duels.
-        losses: of its duels.
-        points: Swiss: an encounter won is 1, a drawn one or 0.5. Knockout: rounds that it got through.
-        buchholz: Swiss: the points of those whom it met.
-        score: see the head of this module; `None` where it met nobody.
-        elo: see `ratings`; `None` where it had no duel.
-        skill: see `skill`.
-        turns: that were judged.
+        matches: matches that it played.
+        wins: duels won.
+        draws: duels drawn.
+        losses: duels lost.
+        points: Swiss: 1 for an encounter won, 0.5 for a drawn one. Knockout: rounds survived. Formula One
+            scoring: points for its places.
+        buchholz: Swiss: points of the agents that it met.
+        score: see the head of this module; `None` if it met no other agent.
+        elo: `None` if it had no duel.
+        skill: `None` if it played no game for more than two seats.
+        turns: turns that were judged.
         late: turns for which it was late.
-        fell: matches in which it fell.
-        time_losses: those of them in which it fell for being late.
-        crashes: the others of them.
-        illegal: turns answered with something outside the action space.
+        fell: matches in which it was disqualified.
+        time_losses: of these, those in which it was disqualified for being late.
+        crashes: of these, the others.
+        illegal: turns answered with an action outside the action space.
         dropped: replies that answered no open turn.
-        think_p50_ns: what half of its turns took at most.
-        think_p99_ns: what 99 of 100 took at most.
-        think_max_ns: the most that one took.
-        over_ns: how far it went beyond its limits in all.
+        think_p50_ns: median time of a turn.
+        think_p99_ns: 99th percentile of the time of a turn.
+        think_max_ns: longest time of a turn.
+        over_ns: total time beyond its limits.
     """
 
     place: int = 0
@@ -88,19 +94,23 @@ class AgentRow:
     over_ns: int = 0
 
 
+_SUMMED: Final = ("turns", "late", "illegal", "dropped", "over_ns")
+"""Counters of `SeatRecord` whose sums an `AgentRow` has under the same name."""
+
+
 @attrs.frozen(kw_only=True)
 class TaskRow:
     """One agent on one task.
 
     Attributes:
-        task: its name.
-        agent: its name.
-        matches: that it played.
-        score: the mean of its scores, by the task's own measure.
-        reward: the mean of what it was paid in a match.
-        solved: instances that were solved, of a task with one seat.
-        tasks: instances that were played.
-        fell: matches in which it fell.
+        task: name of the task.
+        agent: name of the agent.
+        matches: matches that it played.
+        score: mean of its scores, by the measure of the task.
+        reward: mean of its rewards.
+        solved: instances solved, of a task with one seat.
+        tasks: instances that count.
+        fell: matches in which it was disqualified.
     """
 
     task: str
@@ -115,15 +125,16 @@ class TaskRow:
 
 @attrs.frozen(kw_only=True)
 class Standings:
-    """How a tournament stands.
+    """Standings of a tournament.
 
     Attributes:
         rows: the agents, the best first.
-        timeless: the same without matches in which the clock put somebody out; empty where there is none.
+        timeless: the same without matches in which an agent was disqualified by the clock; empty if there are
+            none.
         tasks: by task, in the order of the plan.
-        sprt: how the test of the plan stands; `None` where it has none.
-        over: whether there is nothing left to play.
-        notes: what a reader of the tables should know.
+        sprt: state of the sequential test; `None` if the plan has none.
+        over: no match is left to play.
+        notes: remarks for readers of the tables.
     """
 
     rows: tuple[AgentRow, ...]
@@ -134,7 +145,7 @@ class Standings:
     notes: tuple[str, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """All of it in plain numbers and words."""
+        """Return the standings as plain data for JSON."""
         data = attrs.asdict(self)
         if self.sprt is not None:
             data["sprt"]["decision"] = self.sprt.decision
@@ -142,23 +153,22 @@ class Standings:
         return data
 
 
-def standings(plan: Plan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
-    """How a tournament stands.
+def standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
+    """Return the standings of a tournament.
 
     Args:
         plan: of the tournament.
-        records: those that count, by id; see `flagfall.tournament.formats.schedule`.
-        resamples: for intervals of scores; 0 for none, where it has to be quick.
+        records: of the matches that count.
+        resamples: resamples for the intervals of scores; 0 computes none, for speed.
     """
     order = schedule(plan)
     played = list(order.played(records))
     table = _Table(plan, played, resamples)
-    rows = table.rows(*_ranks(plan, records))
-    kept = without_time_loss(records)
+    kept = without_time_losses(records)
     timeless = [(spec, record) for spec, record in played if record.id in kept]
     return Standings(
-        rows=rows,
-        timeless=() if len(kept) == len(records) else _Table(plan, timeless, resamples).rows(),
+        rows=table.rows(*_ranks(plan, records, played)),
+        timeless=() if len(kept) == len(records) else _Table(plan, timeless, resamples).rows({}, {}),
         tasks=tuple(_task_rows(plan, played, resamples)),
         sprt=order.sprt(records),
         over=order.over(records),
@@ -166,34 +176,29 @@ def standings(plan: Plan, records: Records, *, resamples: int = RESAMPLES) -> St
     )
 
 
-Points: TypeAlias = Mapping[str, tuple[float, float | None]]
-"""By agent: points of the format, and Buchholz."""
+_RankKeys = Mapping[str, tuple[float, ...]]
+"""By agent: numbers that rank it before its rating does, the most important first; larger is better."""
 
 
-def _ranks(plan: Plan, records: Records) -> tuple[Points, Sequence[str]]:
-    """What the format says of everybody, and in which order; empty where it leaves that to the ratings."""
-    names = [agent.name for agent in plan.agents]
-    if isinstance(plan.format, Swiss):
-        table = SwissTable(names)
-        for _ in walk_swiss(plan, records, table):
-            pass
-        return {name: (table.score(name), table.buchholz(name)) for name in names}, names
-    if isinstance(plan.format, Knockout):
-        survived = Bracket(plan, records).survived
-        return {name: (float(survived[name]), None) for name in names}, names
-    return {}, names
+def _ranks(plan: TournamentPlan, records: Records, played: Played) -> tuple[Points, _RankKeys]:
+    """Return the points of the format or the scoring; both are empty if ratings alone rank the agents."""
+    if plan.scoring == "formula-one":
+        keys = rank_key([agent.name for agent in plan.agents], rank_tasks(plan, played))
+        return {agent: (float(key[0]), None) for agent, key in keys.items()}, keys
+    points = plan.format.ranks(plan, records)
+    return points, {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}
 
 
 class _Table:
-    """All agents over some matches.
+    """Rows of all agents over some matches.
 
     Args:
         plan: of the tournament.
         played: the matches.
-        resamples: for intervals of scores.
+        resamples: resamples for the intervals of scores.
     """
 
-    def __init__(self, plan: Plan, played: Played, resamples: int) -> None:
+    def __init__(self, plan: TournamentPlan, played: Played, resamples: int) -> None:
         self._plan = plan
         self._resamples = resamples
         self._seats: dict[str, list[SeatRecord]] = defaultdict(list)
@@ -211,19 +216,26 @@ class _Table:
         self._skills = rate_skills(self._tables) if self._tables else {}
         self._points = _points_by_task(results)
 
-    def rows(self, points: Points | None = None, names: Sequence[str] = ()) -> tuple[AgentRow, ...]:
-        """The rows, the best first."""
-        names = names or [agent.name for agent in self._plan.agents]
+    def rows(self, points: Points, keys: _RankKeys) -> tuple[AgentRow, ...]:
+        """Return the rows, the best first.
+
+        Args:
+            points: of the format or the scoring.
+            keys: rank agents before their ratings do.
+        """
         outcomes = self._outcomes()
-        rows = [self._row(name, (points or {}).get(name), outcomes[name]) for name in names]
-        ranked: list[AgentRow] = []
-        for _, equals in groupby(sorted(rows, key=_rank), key=_rank):
-            place = len(ranked) + 1
-            ranked += [attrs.evolve(row, place=place) for row in equals]
-        return tuple(ranked)
+        names = [agent.name for agent in self._plan.agents]
+        rows = [self._row(name, points.get(name, (None, None)), outcomes[name]) for name in names]
+        by_ratings = self._plan.scoring == "ratings"
+
+        def key(row: AgentRow) -> tuple[float, ...]:
+            before = (-number for number in keys.get(row.agent, ()))
+            return (*before, *(_rating_key(row) if by_ratings or not keys else ()))
+
+        return tuple(attrs.evolve(row, place=place) for place, row in ranked(rows, key))
 
     def _outcomes(self) -> Mapping[str, Counter[float]]:
-        """How often everybody had which score in a duel."""
+        """Return by agent how many of its duels had each score."""
         outcomes: dict[str, Counter[float]] = defaultdict(Counter)
         for duel in self._duels:
             outcomes[duel.first][duel.score] += 1
@@ -231,34 +243,31 @@ class _Table:
         return outcomes
 
     def _row(
-        self, name: str, points: tuple[float, float | None] | None, outcomes: Counter[float]
+        self, name: str, points: tuple[float | None, float | None], outcomes: Counter[float]
     ) -> AgentRow:
         seats = self._seats[name]
-        thinking = ThinkTimes(pair for seat in seats for pair in seat.thinking)
+        thinking = TimeHistogram(pair for seat in seats for pair in seat.thinking)
         time_losses = sum(seat.fell in TIME_LOSSES for seat in seats)
         fell = sum(seat.fell is not None for seat in seats)
+        sums = {counter: sum(getattr(seat, counter) for seat in seats) for counter in _SUMMED}
         return AgentRow(
             agent=name,
             matches=len(seats),
             wins=outcomes[1],
             draws=outcomes[0.5],
             losses=outcomes[0],
-            points=None if points is None else points[0],
-            buchholz=None if points is None else points[1],
+            points=points[0],
+            buchholz=points[1],
             score=self._score(name),
             elo=self._ratings.elo.get(name),
             skill=(self._skills or {}).get(name),
-            turns=_sum(seats, lambda seat: seat.turns),
-            late=_sum(seats, lambda seat: seat.late),
             fell=fell,
             time_losses=time_losses,
             crashes=fell - time_losses,
-            illegal=_sum(seats, lambda seat: seat.illegal),
-            dropped=_sum(seats, lambda seat: seat.dropped),
             think_p50_ns=thinking.quantile_ns(P50),
             think_p99_ns=thinking.quantile_ns(P99),
             think_max_ns=max((seat.think_max_ns for seat in seats), default=0),
-            over_ns=_sum(seats, lambda seat: seat.over_ns),
+            **sums,
         )
 
     def _score(self, name: str) -> Interval | None:
@@ -267,37 +276,36 @@ class _Table:
             return None
         seed = derive_seed(self._plan.seed, "bootstrap", name)
         drawn = bootstrap_mean(groups, seed, self._resamples)
-        if drawn.low is not None and drawn.low == drawn.high:  # nothing varied so far, and yet it may
+        # Without variation so far the bootstrap has no width, although later results may differ.
+        if drawn.low is not None and drawn.low == drawn.high:
             drawn = wilson(drawn.value, sum(map(len, groups)))
         if drawn.low is None or drawn.high is None:
             return drawn
         return attrs.evolve(drawn, low=max(0.0, drawn.low), high=min(1.0, drawn.high))
 
     def notes(self) -> Iterable[str]:
-        """What a reader should know."""
+        """Yield remarks for readers of the tables."""
         for group in self._ratings.groups[1:]:
-            yield f"{', '.join(group)}: no chain of duels leads to the others, so compare Elo only among them"
+            yield (
+                f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
+                " Elo only within this group"
+            )
         if self._ratings.with_prior:
-            who = ", ".join(row.agent for row in self.rows() if row.agent in self._ratings.with_prior)
-            yield f"{who}: somebody is undefeated or never scored, so Elo leans on a weak prior"
+            names = ", ".join(row.agent for row in self.rows({}, {}) if row.agent in self._ratings.with_prior)
+            yield f"{names}: an agent is undefeated or has never scored, so Elo is based on a weak prior"
         if self._skills is None:
             yield "games for more than two seats are not rated: pip install 'flagfall[ratings]'"
 
 
-def _sum(seats: Iterable[SeatRecord], value: Callable[[SeatRecord], int]) -> int:
-    return sum(value(seat) for seat in seats)
-
-
-def _rank(row: AgentRow) -> tuple[float, ...]:
-    """Smaller is better."""
-    by_format = (-(row.points or 0.0), -(row.buchholz or 0.0))
+def _rating_key(row: AgentRow) -> tuple[float, float]:
+    """Return a sort key of a row by its ratings, smaller is better."""
     if row.elo is not None:
-        return (*by_format, 0.0, -round(row.elo.value, 6))
-    return (*by_format, 1.0, -row.score.value if row.score is not None else 1.0)
+        return (0.0, -round(row.elo.value, 6))
+    return (1.0, -row.score.value if row.score is not None else 1.0)
 
 
 def _points_by_task(results: Iterable[MeetingResult]) -> Mapping[str, Mapping[str, list[float]]]:
-    """By agent and task: what it had of each meeting."""
+    """Return by agent and task its points of each meeting."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         games: dict[str, list[float]] = defaultdict(list)
@@ -309,7 +317,7 @@ def _points_by_task(results: Iterable[MeetingResult]) -> Mapping[str, Mapping[st
     return found
 
 
-def _task_rows(plan: Plan, played: Played, resamples: int) -> Iterable[TaskRow]:
+def _task_rows(plan: TournamentPlan, played: Played, resamples: int) -> Iterable[TaskRow]:
     found: dict[tuple[str, str], list[tuple[str, MatchRecord, SeatRecord]]] = defaultdict(list)
     for spec, record in played:
         for seat in record.seats:
@@ -332,5 +340,5 @@ def _task_rows(plan: Plan, played: Played, resamples: int) -> Iterable[TaskRow]:
                 reward=sum(seat.reward for _, _, seat in mine) / len(mine),
                 solved=sum(record.solved for _, record, _ in mine) if task.seats == 1 else 0,
                 tasks=sum(record.tasks for _, record, _ in mine),
-                fell=_sum((seat for _, _, seat in mine), lambda seat: seat.fell is not None),
+                fell=sum(seat.fell is not None for _, _, seat in mine),
             )

@@ -1,16 +1,9 @@
-"""What is left of a tournament: a folder with a database in it, and journals beside that.
+"""Store of a tournament: its folder with the database and the journals; see `flagfall.tournament.folder`.
 
-    tournament.db   SQLite: the plan, and every match with its seats; one transaction a match
-    plan.toml       the plan as it was read
-    journals/       one file a match
-    running/        journals being written
-    lock            held by the runner
-    control         where `flagfall ctl` finds the runner
-
-The database is in WAL mode, so others may read while a run writes, and a runner that is killed leaves all
-that it had stored. Under the wall clock every match is on the disk before the next one counts
-(`synchronous=FULL`, some milliseconds). Under the virtual clock it may still be in the system's hands
-(`NORMAL`): what a power cut takes away is the last matches, and those come out the same when they are played
+The database is in WAL mode: other processes can read while a run writes, and a runner that is killed leaves
+everything that it had stored. Under the wall clock every match is on disk before the next one counts
+(`synchronous=FULL`, some milliseconds). Under the virtual clock it may still be in the system's cache
+(`NORMAL`): a power failure then loses the last matches, which have the same results when they are played
 again.
 """
 
@@ -38,16 +31,12 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.seeding import MAX_SEED
 from flagfall.tournament.checking import misfit
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
+from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK, PLAN, RUNNING
+from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
-from flagfall.tournament.plan.model import Plan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.run.match import JOURNALS, RUNNING
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET
-
-DATABASE: Final = "tournament.db"
-PLAN: Final = "plan.toml"
-LOCK: Final = "lock"
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
 _SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord))
@@ -56,7 +45,7 @@ _PUT_SEAT: Final = (
     f"INSERT INTO seats (match, seat, {', '.join(_SEAT)}) VALUES (?, ?, {', '.join('?' * len(_SEAT))})"  # noqa: S608
 )
 _MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches ORDER BY number"  # noqa: S608 - our names
-_SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats ORDER BY match, seat"  # noqa: S608 - likewise
+_SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats ORDER BY match, seat"  # noqa: S608
 
 _Bucket = Annotated[int, msgspec.Meta(ge=0, le=MAX_BUCKET)]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -71,13 +60,13 @@ _Record = TypeVar("_Record", MatchRecord, SeatRecord)
 
 
 class Lock:
-    """Held by the one runner of a folder; the system lets go of it however that ends.
+    """Lock that the single runner of a folder holds; the system releases it however the runner ends.
 
     Args:
         folder: of the tournament.
 
     Raises:
-        UsageError: somebody else holds it.
+        UsageError: another process holds it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -90,27 +79,27 @@ class Lock:
             holder = os.read(self._file, _MAX_HOLDER_BYTES).strip()
             os.close(self._file)
             raise UsageError(
-                f"{folder} is being played in by process {holder.decode('ascii', 'replace')}: wait for it, or"
-                f" ask it with `flagfall ctl {folder} status`"
+                f"{folder} is in use by process {holder.decode('ascii', 'replace')}: wait for it, or query it"
+                f" with `flagfall ctl {folder} status`"
             ) from None
         except BaseException:
             os.close(self._file)
             raise
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the lock."""
         os.close(self._file)
 
 
 @attrs.frozen
 class StoredPlan:
-    """What a folder says of its plan.
+    """The plan of a stored tournament.
 
     Attributes:
-        text: the file.
-        folder: where its paths begin.
-        name: of the tournament.
-        seed: that everything derives from.
+        text: content of the plan file.
+        folder: folder in which its relative paths start.
+        name: name of the tournament.
+        seed: root of all random choices.
         facts: see `plan_facts`.
     """
 
@@ -120,14 +109,16 @@ class StoredPlan:
     seed: int
     facts: dict[str, str]
 
-    def parse(self) -> Plan:
-        """Return the plan, to be shown: nothing that it names is imported.
+    def parse(self) -> TournamentPlan:
+        """Return the plan for display; nothing that it names is imported.
 
         Raises:
-            UsageError: it was made by a program, not from a file, or what it names is gone.
+            UsageError: the plan was made by a program, not from a file, or a file that it names is missing.
         """
         if not self.text:
-            raise UsageError("the plan was made by a program, which has to be asked for the results")
+            raise UsageError(
+                "the plan was made by a program, not from a file: that program shows the results"
+            )
         return parse_plan(
             self.text,
             name=PLAN,
@@ -139,16 +130,16 @@ class StoredPlan:
 
 
 class Store:
-    """The database of a tournament.
+    """Database of a tournament.
 
     Args:
         folder: of the tournament.
-        mode: `make` it where there is none, or only `read`.
-        durable: every match is to be on the disk when it is stored.
+        mode: `make` creates a missing database, `read` only reads.
+        durable: every match is on disk when `put` returns.
 
     Raises:
-        DamagedStore: it is damaged.
-        UsageError: it cannot be read, or a newer flagfall made it.
+        DamagedStore: the database is damaged.
+        UsageError: it cannot be read, or a newer version of flagfall made it.
     """
 
     def __init__(
@@ -166,17 +157,17 @@ class Store:
 
     # The plan.
 
-    def begin(self, plan: Plan, folder: Path) -> None:
-        """Remember the plan of a run that begins.
+    def begin(self, plan: TournamentPlan, folder: Path) -> None:
+        """Store the plan of a new tournament.
 
         Args:
             plan: of the tournament.
-            folder: where paths in its text begin.
+            folder: folder in which relative paths in its text start.
 
         Raises:
-            HostFault: it cannot be written.
+            HostFault: the plan cannot be written.
         """
-        told = {
+        about = {
             "text": plan.text,
             "folder": str(folder.absolute()),
             "name": plan.name,
@@ -185,33 +176,36 @@ class Store:
             "flagfall": version("flagfall"),
         }
         with self._writing():
-            self._database.executemany("INSERT INTO about VALUES (?, ?)", told.items())
+            self._database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
             (self.folder / PLAN).write_text(plan.text)
 
     def plan(self) -> StoredPlan | None:
-        """Return the stored plan; `None` where no run has begun.
+        """Return the stored plan, or `None` if no run has begun.
 
         Raises:
-            DamagedStore: it cannot be read.
+            DamagedStore: the plan cannot be read.
         """
         with self._reading():
-            told: dict[str, str] = dict(self._database.execute("SELECT name, value FROM about"))
-        if not told:
+            about: dict[str, str] = dict(self._database.execute("SELECT name, value FROM about"))
+        if not about:
             return None
         try:
-            facts = _FACTS.decode(told["facts"])
-            stored = StoredPlan(told["text"], told["folder"], told["name"], int(told["seed"]), facts)
+            facts = _FACTS.decode(about["facts"])
+            stored = StoredPlan(about["text"], about["folder"], about["name"], int(about["seed"]), facts)
         except (KeyError, ValueError, TypeError, RecursionError, msgspec.DecodeError) as error:
             raise DamagedStore(self._path, f"the plan in it cannot be read: {error!r:.{_PRINTED}}") from error
         if not 0 <= stored.seed <= MAX_SEED or "\0" in stored.folder + stored.name:
             raise DamagedStore(self._path, "the plan in it has an invalid seed or folder")
         return stored
 
-    def go_on(self, plan: Plan) -> None:
-        """Refuse a plan that is another than the one remembered.
+    def check_unchanged(self, plan: TournamentPlan) -> None:
+        """Check that a plan is the stored one.
+
+        Args:
+            plan: to resume with.
 
         Raises:
-            UsageError: it is; says what has changed.
+            UsageError: it is another one; the message lists the changes.
         """
         stored = self.plan()
         found = [] if stored is None else changes(stored.facts, plan_facts(plan))
@@ -219,16 +213,19 @@ class Store:
             raise UsageError(
                 f"the plan has changed since the tournament in {self.folder} began:\n"
                 + "\n".join(f"  {line}" for line in found)
-                + "\nPut it back, or begin another tournament with another --out"
+                + "\nRestore it, or start another tournament with another --out"
             )
 
     # Matches.
 
     def put(self, record: MatchRecord) -> None:
-        """Store what became of a match, all of it or nothing.
+        """Store the result of a match in one transaction.
+
+        Args:
+            record: of an attempt, void or not.
 
         Raises:
-            HostFault: the disk is full, or the like.
+            HostFault: the database cannot be written, for example on a full disk.
         """
         with self._writing():
             row = [getattr(record, name) for name in _MATCH]
@@ -251,10 +248,10 @@ class Store:
             raise HostFault(f"{self.folder / DATABASE} cannot be written: {error}") from error
 
     def records(self) -> Iterator[MatchRecord]:
-        """All of them, void ones too, in the order in which they were stored.
+        """Yield all records, including void attempts, in the order in which they were stored.
 
         Raises:
-            DamagedStore: one cannot be read.
+            DamagedStore: a record cannot be read.
         """
         seats: dict[int, list[SeatRecord]] = {}
         with self._reading():
@@ -264,7 +261,7 @@ class Store:
                 fields = dict(zip(_MATCH, values, strict=True))
                 yield self._record(MatchRecord, number, {**fields, "seats": tuple(seats.pop(number, ()))})
         if seats:
-            raise DamagedStore(self._path, f"match {min(seats)} has seats, and is missing")
+            raise DamagedStore(self._path, f"match {min(seats)} has seats but no record")
 
     def _seat(self, match: int, fields: dict[str, Any]) -> SeatRecord:
         try:
@@ -274,7 +271,7 @@ class Store:
         return self._record(SeatRecord, match, fields)
 
     def _record(self, kind: type[_Record], match: int, fields: Mapping[str, Any]) -> _Record:
-        """A row as a record; SQLite keeps values of any type in any column."""
+        """Return a row as a record; SQLite stores values of any type in any column."""
         for name, value in fields.items():
             if value.__class__ is int and value < 0:
                 raise DamagedStore(self._path, f"match {match}: {name}: {value}")
@@ -292,42 +289,46 @@ class Store:
         except DAMAGES as error:
             raise DamagedStore(self._path, error) from error
 
-    def played(self, plan: Plan | None = None) -> dict[str, MatchRecord]:
-        """The records of matches that count, by id.
+    def played(self, plan: TournamentPlan | None = None) -> dict[str, MatchRecord]:
+        """Return the records of matches that count, by id.
 
         Args:
-            plan: of the tournament; the records have to fit it.
+            plan: checks the records against this plan.
 
         Raises:
-            DamagedStore: one cannot be read, or is not one of the plan's matches.
+            DamagedStore: a record cannot be read, or is not a match of the plan.
         """
         records = {record.id: record for record in self.records() if record.status == "played"}
         if plan is not None:
             self.check(plan, records)
         return records
 
-    def check(self, plan: Plan, records: Mapping[str, MatchRecord]) -> None:
-        """Refuse records that do not fit a plan.
+    def check(self, plan: TournamentPlan, records: Mapping[str, MatchRecord]) -> None:
+        """Check records against a plan.
+
+        Args:
+            plan: of the tournament.
+            records: of matches that count, by id.
 
         Raises:
-            DamagedStore: one is not one of the plan's matches.
+            DamagedStore: a record is not a match of the plan.
         """
-        if wrong := misfit(plan, records):
-            raise DamagedStore(self._path, wrong)
+        if problem := misfit(plan, records):
+            raise DamagedStore(self._path, problem)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the database."""
         self._database.close()
         if self._copy is not None:
             self._copy.cleanup()
 
     # Journals.
 
-    def make_room(self) -> None:
-        """The folders for journals; what is left of unfinished ones is removed.
+    def prepare_journals(self) -> None:
+        """Make the folders for journals, and remove unfinished journals.
 
         Raises:
-            HostFault: they cannot be made.
+            HostFault: the folders cannot be made.
         """
         try:
             shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
@@ -337,15 +338,18 @@ class Store:
             raise HostFault(f"{self.folder} cannot be written: {error.strerror or error}") from error
 
     def clean_up(self) -> None:
-        """Remove what is of use only while a run goes on."""
+        """Remove the files that only a running tournament needs."""
         shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
 
 
 def holds_tournament(folder: Path) -> bool:
-    """Return whether a folder has the database of a tournament.
+    """Return whether a folder holds the database of a tournament.
+
+    Args:
+        folder: any path.
 
     Raises:
-        UsageError: it cannot be looked into.
+        UsageError: the folder cannot be read.
     """
     try:
         return (folder / DATABASE).is_file()

@@ -1,4 +1,4 @@
-"""What keeps a process of an agent apart: its limits, its environment, its guardian, its sandbox."""
+"""What keeps a process of an agent apart: its limits, its environment, its supervisor, its sandbox."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ sys.stderr.write(json.dumps(told))
 async def ran(
     code: str, isolation: Isolation, seconds: float = 60, arguments: Sequence[str] = (), **options: Any
 ) -> tuple[int | None, str]:
-    """Run some Python under a guardian; gives its exit code, and what it said."""
+    """Run some Python under a supervisor; gives its exit code, and what it said."""
     null = subprocess.DEVNULL
     command = [sys.executable, "-c", code, *arguments]
     running = await open_supervised(command, isolation, stdin=null, stdout=null, **options)
@@ -66,7 +66,7 @@ async def ran(
         nursery.cancel_scope.cancel()
     code_ = running.process.returncode
     await running.end()
-    return code_, running.said
+    return code_, running.stderr_tail
 
 
 def is_there(pid: int) -> bool:
@@ -154,7 +154,7 @@ def test_isolation_that_cannot_be():
         Isolation("sandbx")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="has no limits"):
         Isolation("none", Limits(memory=10**9))
-    with pytest.raises(UsageError, match="9999 is none of the cores here"):
+    with pytest.raises(UsageError, match="9999 is not a core of this machine"):
         Isolation(limits=Limits(cores=(9999,)))
     with pytest.raises(UsageError, match="NOT_SET"):
         Isolation(env=("NOT_SET",))
@@ -319,7 +319,7 @@ async def test_of_a_flood_the_newest_is_kept():
     assert len(said) == STDERR_BYTES
 
 
-# The guardian.
+# The supervisor.
 
 LEAVES_A_CHILD = """
 import os, sys, time
@@ -349,7 +349,7 @@ async def test_exit_codes_and_signals_are_the_commands_own():
     assert await running.wait_for_exit(20)
     await running.end()
     assert running.process.returncode == 127
-    assert "/no/such/program cannot be started" in running.said
+    assert "/no/such/program cannot be started" in running.stderr_tail
 
 
 async def test_a_folder_that_was_made_unreadable_is_removed():
@@ -363,7 +363,7 @@ async def test_a_folder_that_was_made_unreadable_is_removed():
     assert not is_file(said)
 
 
-async def test_when_the_guardian_is_killed_its_agent_is_gone_and_nothing_is_left():
+async def test_when_the_supervisor_is_killed_its_agent_is_gone_and_nothing_is_left():
     running = await open_supervised([sys.executable, "-c", "while True: pass"], Isolation())
     while not (below := supervisor.descendants(running.process.pid)):  # noqa: ASYNC110 - no event tells
         await trio.sleep(0.01)
@@ -401,7 +401,7 @@ async def test_an_agent_cannot_outlive_its_limit_by_what_it_does_to_its_supervis
     async with trio.open_nursery() as nursery:
         nursery.start_soon(running.read_stderr)
         with trio.fail_after(60):
-            while "done" not in running.said:  # noqa: ASYNC110 - no event tells
+            while "done" not in running.stderr_tail:  # noqa: ASYNC110 - no event tells
                 await trio.sleep(0.01)
         below = [running._report.pid()]
         below += supervisor.descendants(below[0])
@@ -548,7 +548,7 @@ def test_an_agent_whose_folder_is_too_deep_is_ended():
     assert "deeper than can be looked into" in said
 
 
-def test_a_guardian_whose_host_is_gone_before_it_begins_leaves_nothing(tmp_path: Path):
+def test_a_supervisor_whose_host_is_gone_before_it_begins_leaves_nothing(tmp_path: Path):
     folder, ran_file, group = (tmp_path / name for name in ("folder", "ran", "group"))
     folder.mkdir()
     group.mkdir()

@@ -274,7 +274,8 @@ def test_what_cannot_be_is_refused(capsys, words, hint):
 
 
 @pytest.mark.parametrize(
-    ("answer", "fault"), [("1 / 0", "ZeroDivisionError"), ("300", "answered 300, which is no whole number")]
+    ("answer", "fault"),
+    [("1 / 0", "ZeroDivisionError"), ("300", "answered 300, which is not a whole number")],
 )
 def test_an_agent_that_fails_is_named_with_its_fault(capsys, tmp_path, answer, fault):
     bot = tmp_path / "bot.py"

@@ -248,9 +248,9 @@ async def test_a_program_of_a_series_is_started_for_each_match(clients: Clients,
         for _ in range(2):
             # Another client that has said hello before the program is started is not the learner.
             await clients.connect(GREETING + READY + b"\0\x05hello")
-            door = host._doors._door
-            assert door is not None
-            while not door.admission.has_waiting():  # noqa: ASYNC110 - there is no event
+            admission = host._series
+            assert admission is not None
+            while not admission.has_waiting():  # noqa: ASYNC110 - there is no event
                 await trio.sleep(0.01)
             match = await play(CountTask(2), host)
             assert (match.actions(), match.disqualified) == ([7, 7], [])

@@ -702,7 +702,7 @@ async def test_a_client_that_closes_is_answered_and_gone(port: int):
         (b"\x82\x81\x00\x00\x00\x00{", "not text"),
         (b"\x81\xff\x00\x00\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00" + b"x" * 70_000, "2000 is the limit"),
         (b"\x81\x82\x00\x00\x00\x00\xff\xff", ""),
-        (b"\xf1\x80\x00\x00\x00\x00", "no WebSocket"),
+        (b"\xf1\x80\x00\x00\x00\x00", "not WebSocket"),
     ],
 )
 async def test_frames_that_break_the_rules(port: int, frames: bytes, said: str):

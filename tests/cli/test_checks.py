@@ -15,7 +15,7 @@ def test_an_agent_that_passes_its_examination(call):
 def test_a_failed_examination_names_the_reason(call):
     ended = call("check-agent", "bots.py:Crash", "--host", "thread", "--task", "micro1")
     assert ended.code == 1
-    assert "out: crashed" in ended.out
+    assert "disqualified: crashed" in ended.out
     assert "ValueError: enough" in ended.out
     assert "\x1b" not in ended.out
     data = call("check-agent", "bots.py:Crash", "--host", "thread", "--task", "micro1", "--json").data()

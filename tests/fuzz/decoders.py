@@ -33,7 +33,7 @@ from flagfall.agents.wire.websocket import WebSocketStream
 from flagfall.agents.zmq.messages import read_reply
 from flagfall.agents.zmq.zmtp import ZmtpError, ZmtpPeer
 from flagfall.errors import AgentFault, UsageError
-from flagfall.gvgai.protocol.framing import Asker, Replier
+from flagfall.gvgai.protocol.framing import ClientProtocol, ServerProtocol
 from flagfall.gvgai.protocol.keywords import Overspent, read_action, read_choice
 from flagfall.gvgai.protocol.state_decoder import read_state
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
@@ -147,20 +147,20 @@ async def _web(data: bytes, *, server: bool) -> None:
 
 
 def _learning_track(data: bytes) -> None:
-    asker = Asker()
-    asker.ask("START")
+    protocol = ServerProtocol()
+    protocol.ask("START")
     for piece in pieces(data):
-        asker.feed(piece)
-        while (answer := asker.next_answer()) is not None:
+        protocol.feed(piece)
+        while (answer := protocol.next_answer()) is not None:
             read_action(answer)
             read_choice(answer)
 
 
 def _learning_client(data: bytes) -> None:
-    replier = Replier()
+    client_protocol = ClientProtocol()
     for piece in pieces(data):
-        replier.feed(piece)
-        while (message := replier.next_message()) is not None:
+        client_protocol.feed(piece)
+        while (message := client_protocol.next_message()) is not None:
             read_state(message.payload)
 
 

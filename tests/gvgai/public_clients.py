@@ -53,7 +53,7 @@ class Session:
     Attributes:
         code: the client's exit code; `None` where it did not end by itself.
         said: what the client printed.
-        served: the server's figures.
+        served: the server's statistics.
         log: what the server told the user.
     """
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from flagfall.gvgai.protocol.framing import (
     MAX_DROPPED,
     MAX_REPLY_BYTES,
-    Asker,
+    ClientProtocol,
     Message,
-    Replier,
+    ServerProtocol,
 )
 from flagfall.gvgai.protocol.keywords import (
     END_WORDS,
@@ -25,24 +25,24 @@ from flagfall.kernel.channels.lines import LineError, LineReader
 from flagfall.tasks.vgdl.learning_track import END_OF_ROUND
 
 
-def asked(times: int = 3) -> Asker:
+def asked(times: int = 3) -> ServerProtocol:
     """A server that waits for the answer to message 2."""
-    asker = Asker()
+    protocol = ServerProtocol()
     for _ in range(times):
-        asker.ask("x")
-    return asker
+        protocol.ask("x")
+    return protocol
 
 
-def answer(*lines: bytes) -> tuple[str | None, Asker]:
-    asker = asked()
-    asker.feed(b"".join(lines))
-    return asker.next_answer(), asker
+def answer(*lines: bytes) -> tuple[str | None, ServerProtocol]:
+    protocol = asked()
+    protocol.feed(b"".join(lines))
+    return protocol.next_answer(), protocol
 
 
 def test_messages_are_numbered_from_zero():
-    asker = Asker()
-    assert asker.ask("START") == b"0#START\n"
-    assert asker.ask('{"phase":"INIT"}') == b'1#{"phase":"INIT"}\n'
+    protocol = ServerProtocol()
+    assert protocol.ask("START") == b"0#START\n"
+    assert protocol.ask('{"phase":"INIT"}') == b'1#{"phase":"INIT"}\n'
 
 
 @pytest.mark.parametrize(
@@ -83,28 +83,28 @@ def test_answers_that_count(line, said):
     ],
 )
 def test_lines_that_are_dropped_leave_the_answer_alone(line, why):
-    said, asker = answer(line)
+    said, protocol = answer(line)
     assert said is None
-    assert asker.dropped == {why: 1}
-    asker.feed(b"2#ACTION_USE\n")
-    assert asker.next_answer() == "ACTION_USE"
+    assert protocol.dropped == {why: 1}
+    protocol.feed(b"2#ACTION_USE\n")
+    assert protocol.next_answer() == "ACTION_USE"
 
 
 def test_answer_may_be_there_before_its_message():
-    asker = asked()
-    asker.feed(b"2#A\n3#B\n")
-    assert asker.next_answer() == "A"
-    asker.ask("x")
-    assert asker.next_answer() == "B"
+    protocol = asked()
+    protocol.feed(b"2#A\n3#B\n")
+    assert protocol.next_answer() == "A"
+    protocol.ask("x")
+    assert protocol.next_answer() == "B"
 
 
 def test_second_answer_to_one_message_is_stale():
-    asker = asked()
-    asker.feed(b"2#A\n2#B\n")
-    assert asker.next_answer() == "A"
-    asker.ask("x")
-    assert asker.next_answer() is None
-    assert asker.dropped == {"stale": 1}
+    protocol = asked()
+    protocol.feed(b"2#A\n2#B\n")
+    assert protocol.next_answer() == "A"
+    protocol.ask("x")
+    assert protocol.next_answer() is None
+    assert protocol.dropped == {"stale": 1}
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_second_answer_to_one_message_is_stale():
     ],
 )
 def test_wanted_observation_is_taken_from_every_readable_line(lines, wants):
-    said, asker = answer(*lines)
+    said, protocol = answer(*lines)
     assert said == "A"
-    assert asker.wants == wants
+    assert protocol.wants == wants
 
 
 def test_line_may_be_as_long_as_allowed():
@@ -143,9 +143,9 @@ def test_flood_of_lines_that_answer_nothing_is_refused():
 
 
 def test_half_a_line_is_no_answer():
-    said, asker = answer(b"2#ACTION_LEFT")
+    said, protocol = answer(b"2#ACTION_LEFT")
     assert said is None
-    assert asker.half_line
+    assert protocol.half_line
 
 
 LINES = st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"\n", b"")), max_size=8)
@@ -166,9 +166,9 @@ def test_lines_come_out_the_same_however_they_are_cut(lines, cuts):
 
 @given(st.binary(max_size=200))
 def test_no_input_breaks_the_server(data):
-    said, asker = answer(data)
+    said, protocol = answer(data)
     assert said is None or isinstance(said, str)
-    assert asker.dropped.total() + (said is not None) <= data.count(b"\n")
+    assert protocol.dropped.total() + (said is not None) <= data.count(b"\n")
 
 
 # What words mean.
@@ -232,27 +232,27 @@ def test_what_is_no_action_of_ours_is_nil(said):
 
 
 def test_client_reads_messages_and_numbers_replies():
-    replier = Replier()
-    replier.feed(b'0#START\r\n1#{"a":"b#c"}\n')
-    assert replier.next_message() == Message(0, b"START")
-    assert replier.next_message() == Message(1, b'{"a":"b#c"}')
-    assert replier.next_message() is None
-    assert replier.reply(1, "ACTION_LEFT", "BOTH") == b"1#ACTION_LEFT#BOTH\n"
+    client_protocol = ClientProtocol()
+    client_protocol.feed(b'0#START\r\n1#{"a":"b#c"}\n')
+    assert client_protocol.next_message() == Message(0, b"START")
+    assert client_protocol.next_message() == Message(1, b'{"a":"b#c"}')
+    assert client_protocol.next_message() is None
+    assert client_protocol.reply(1, "ACTION_LEFT", "BOTH") == b"1#ACTION_LEFT#BOTH\n"
 
 
 @pytest.mark.parametrize("line", [b"hello\n", b"x#START\n", b"\n"])
 def test_client_refuses_what_is_no_message(line):
-    replier = Replier()
-    replier.feed(line)
+    client_protocol = ClientProtocol()
+    client_protocol.feed(line)
     with pytest.raises(LineError, match="no message"):
-        replier.next_message()
+        client_protocol.next_message()
 
 
 @given(st.text(st.characters(codec="ascii", exclude_characters="#\r\n"), min_size=1).filter(str.strip))
 def test_both_ends_understand_each_other(word):
-    asker, replier = asked(), Replier()
-    replier.feed(asker.ask("question"))
-    message = replier.next_message()
+    protocol, client_protocol = asked(), ClientProtocol()
+    client_protocol.feed(protocol.ask("question"))
+    message = client_protocol.next_message()
     assert message is not None
-    asker.feed(replier.reply(message.number, word))
-    assert asker.next_answer() == word.strip()
+    protocol.feed(client_protocol.reply(message.number, word))
+    assert protocol.next_answer() == word.strip()

@@ -19,7 +19,7 @@ from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.cli import main
 from flagfall.errors import HostFault, UsageError
-from flagfall.gvgai.client import VisitReport, visit
+from flagfall.gvgai.client import ClientReport, play_remote
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
 from flagfall.gvgai.protocol.state_decoder import read_state
 from flagfall.gvgai.server import TrackServer
@@ -47,7 +47,7 @@ def test_program_plays_over_its_pipes_in_the_order_of_the_specification(tmp_path
     client = Client(tmp_path, "start()\nplay()")
     track = programmed(tmp_path, client)
     assert track.result.reason == "finished", track.result.seats[0].detail
-    assert [(g.phase[0], g.level, g.winner) for g in track.figures.games] == [
+    assert [(g.phase[0], g.level, g.winner) for g in track.statistics.games] == [
         ("t", 0, 1),
         ("v", 3, 1),
         ("v", 4, 0),
@@ -135,14 +135,14 @@ class Right:
 
 def visited(
     folder: Path, agent: Any, control: str = "untimed", rules: TrackRules = FEW, **options: Any
-) -> tuple[VisitReport, TrackServer]:
+) -> tuple[ClientReport, TrackServer]:
     server = TrackServer(TrackSetup(write_game(folder), rules), TimeControl.parse(GENEROUS), port=0)
 
-    async def main() -> VisitReport:
-        with trio.fail_after(60):
+    async def main() -> ClientReport:
+        with trio.fail_after(30):
             async with trio.open_nursery() as nursery:
                 port = await nursery.start(server.run)
-                return await visit(agent, "127.0.0.1", port, TimeControl.parse(control), **options)
+                return await play_remote(agent, "127.0.0.1", port, TimeControl.parse(control), **options)
         raise AssertionError
 
     return trio.run(main), server
@@ -161,7 +161,7 @@ def test_agent_plays_at_a_server(tmp_path):
         (True, "PLAYER_WINS", 6.0, 4),
         (True, "PLAYER_LOSES", 0.0, 30),
     ]
-    assert [g.level for g in server.sessions[0].sink.figures.games] == [0, 1, 2, 2, 3, 4]
+    assert [g.level for g in server.sessions[0].sink.statistics.games] == [0, 1, 2, 2, 3, 4]
     assert agent.states[:3] == [("init", 0), ("act", 0), ("act", 1)]
     assert agent.results[0] == ("PLAYER_WINS", 6.0, 5.0), "the goal paid five in the last tick"
 
@@ -229,7 +229,7 @@ def test_client_withholds_late_actions_and_gives_up_overspent_levels(tmp_path):
     agent = Clocked(clock, 10, 40, 39, 49, 10, 50, 1)
     report, server = visited(tmp_path, agent, "gvgai-2017", now=clock)
     assert (report.late, report.overspent) == (2, 1)
-    first = server.sessions[0].sink.figures.games[0]
+    first = server.sessions[0].sink.statistics.games[0]
     assert (first.winner, first.ticks) == (-1, 5), "END_OVERSPENT aborts the level"
 
 
@@ -237,7 +237,7 @@ def test_client_ends_its_training_when_its_time_is_over(tmp_path):
     clock = Ticking()
     agent = Clocked(clock, 1, result=400)
     report, server = visited(tmp_path, agent, "total=1s result=2s", now=clock)
-    assert [(g.phase[0], g.level) for g in server.sessions[0].sink.figures.games] == [
+    assert [(g.phase[0], g.level) for g in server.sessions[0].sink.statistics.games] == [
         *[("t", 0), ("t", 1), ("t", 2)],
         *[("v", 3), ("v", 4)],
     ]
@@ -313,7 +313,9 @@ def test_nothing_that_an_agent_says_breaks_the_protocol(tmp_path, answer):
 def test_nobody_there_is_told():
     with pytest.raises(UsageError, match="nobody listens at localhost"):
         trio.run(
-            partial(visit, Right(), "localhost", free_port(), TimeControl.parse("untimed"), wait_seconds=0.2)
+            partial(
+                play_remote, Right(), "localhost", free_port(), TimeControl.parse("untimed"), wait_seconds=0.2
+            )
         )
 
 
@@ -329,7 +331,7 @@ def test_server_that_says_nonsense_is_told(said):
             listeners = await nursery.start(partial(trio.serve_tcp, nonsense, 0, host="127.0.0.1"))
             port = listeners[0].socket.getsockname()[1]
             with pytest.raises(HostFault, match="server"):
-                await visit(Right(), "127.0.0.1", port, TimeControl.parse("untimed"))
+                await play_remote(Right(), "127.0.0.1", port, TimeControl.parse("untimed"))
             nursery.cancel_scope.cancel()
 
     trio.run(main)
@@ -367,11 +369,11 @@ def test_replies_at_a_server_of_the_original_are_to_the_letter():
             if reply is not None:
                 said.append(await stream.receive_some())
 
-    async def main() -> VisitReport:
+    async def main() -> ClientReport:
         async with trio.open_nursery() as nursery:
             listeners = await nursery.start(partial(trio.serve_tcp, serve, 0, host="127.0.0.1"))
             port = listeners[0].socket.getsockname()[1]
-            report = await visit(agent, "127.0.0.1", port, TimeControl.parse("untimed"))
+            report = await play_remote(agent, "127.0.0.1", port, TimeControl.parse("untimed"))
             nursery.cancel_scope.cancel()
         return report
 

@@ -19,7 +19,7 @@ from PIL import Image
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.gvgai.play_track import TrackTimes, play_track
-from flagfall.gvgai.server import Session, TrackServer
+from flagfall.gvgai.server import TrackServer, TrackSession
 from flagfall.kernel.outcomes import SeatReport
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
@@ -50,7 +50,7 @@ def open_descriptors() -> set[str]:
 class Served:
     """What was served."""
 
-    def __init__(self, sessions: list[Session], events: list[Any]) -> None:
+    def __init__(self, sessions: list[TrackSession], events: list[Any]) -> None:
         self.sessions = sessions
         self.events = events
         self.session = sessions[0]
@@ -70,7 +70,7 @@ class Served:
 
     @property
     def games(self) -> list[tuple[str, int, int]]:
-        return [(game.phase[0], game.level, game.winner) for game in self.session.sink.figures.games]
+        return [(game.phase[0], game.level, game.winner) for game in self.session.sink.statistics.games]
 
 
 def serve(
@@ -565,7 +565,7 @@ def test_several_clients_play_at_once_each_its_own_match(tmp_path):
     assert all(
         session.result is not None and session.result.reason == "finished" for session in served.sessions
     )
-    chosen = {tuple(game.level for game in s.sink.figures.games) for s in served.sessions}
+    chosen = {tuple(game.level for game in s.sink.statistics.games) for s in served.sessions}
     assert len(chosen) > 1, "each draws its levels from a seed of its own"
     for number in range(3):
         assert verify(tmp_path / f"run-{number}.jsonl", rebuild).ok

@@ -36,9 +36,11 @@ from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchSpec
-from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
+from flagfall.tournament.run.engine import Attempt
+from flagfall.tournament.run.match import play_attempt
 from flagfall.tournament.store import Store
 from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game
@@ -168,7 +170,7 @@ def test_contest_says_why_a_client_is_out_and_goes_on(tmp_path):
     held = flagfall(tmp_path, "gvgai", "contest", write_game(tmp_path), *agents, *options)
     assert held.returncode == 0
     first, second = held.stderr.splitlines()
-    assert "bot: disqualified: not started: the client ended before it connected to port" in first
+    assert "bot: disqualified: not connected: the client ended before it connected to port" in first
     assert first.endswith("(exit code 125)")
     assert "random: " in second
     assert "won in validation" in second
@@ -181,7 +183,7 @@ def test_contest_says_why_a_client_is_out_and_goes_on(tmp_path):
     ("plan", "message"),
     [
         ("[[tasks]]\ntask = 'micro1'\nsteps = 9", "old is a GVGAI client, which plays tracks only"),
-        ("clock = 'virtual'\n[[tasks]]\ntrack = 'causeway'\ngames = 3", "lives in real time"),
+        ("clock = 'virtual'\n[[tasks]]\ntrack = 'causeway'\ngames = 3", "runs in real time"),
         ("host = 'thread'\n[[tasks]]\ntrack = 'causeway'", "leave host = 'thread' out"),
     ],
 )
@@ -226,7 +228,7 @@ def test_host_that_is_no_process_is_refused(tmp_path, kind):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["gvgai", "contest", "causeway", "--clock", "virtual", "--games", "3"], "lives in real time"),
+        (["gvgai", "contest", "causeway", "--clock", "virtual", "--games", "3"], "runs in real time"),
         (["gvgai", "play-on", "localhost:1"], "cannot be loaded into this one"),
         (["check-agent"], "plays the learning track only"),
         (["run", "--task", "micro1"], "plays the learning track only"),
@@ -256,7 +258,7 @@ def test_client_is_started_and_plays(tmp_path, isolation):
     track = play(tmp_path, started(client), isolation=isolation)
     seat = track.result.seats[0]
     assert track.result.reason == "finished", seat.detail
-    assert [(g.phase[0], g.level, g.winner) for g in track.figures.games] == [
+    assert [(g.phase[0], g.level, g.winner) for g in track.statistics.games] == [
         ("t", 0, 1),
         ("v", 3, 1),
         ("v", 4, 0),
@@ -407,7 +409,7 @@ def test_client_is_ended_with_what_it_started(tmp_path, isolation):
 def test_client_that_ends_without_a_connection_is_out(tmp_path, isolation):
     agent = f"gvgai:{shlex.join([sys.executable, '-c', 'import sys; sys.exit(sys.argv)', '{port}'])}"
     seat = play(tmp_path, agent, isolation=isolation).result.seats[0]
-    assert seat.disqualified == "not started"
+    assert seat.disqualified == "not connected"
     assert "the client ended before it connected to port" in seat.detail
     assert "['-c'," in seat.detail, "what it wrote is shown"
 
@@ -416,7 +418,7 @@ def test_client_that_never_connects_is_out(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "CONNECT_SECONDS", 0.3)
     agent = f"gvgai:{shlex.join([sys.executable, '-c', 'import time; time.sleep(60)', '{port}'])}"
     seat = play(tmp_path, agent).result.seats[0]
-    assert seat.disqualified == "not started"
+    assert seat.disqualified == "not connected"
     assert "the client did not connect to port" in seat.detail
 
 

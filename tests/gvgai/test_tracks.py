@@ -13,10 +13,8 @@ import trio
 
 from flagfall.errors import UsageError
 from flagfall.events import TaskEnded, TurnPlayed
-from flagfall.gvgai.contest import Contest
-from flagfall.gvgai.contest_runner import fixtures, play_series
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
-from flagfall.gvgai.state_decorator import sees_states
+from flagfall.gvgai.state_decorator import with_state_observation
 from flagfall.gvgai.track_statistics import TrackSink
 from flagfall.recording.journal.writer import read_journal
 from flagfall.recording.verify import verify
@@ -27,6 +25,11 @@ from flagfall.tasks.vgdl.views.state_observation import StateObservation
 from flagfall.testing import check_task
 from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.durations import MINUTE
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.run.contest import MemoryStore, TrackEngine, contest_plan
+from flagfall.tournament.run.runner import Run
+from flagfall.tournament.scoring import rank_tasks, total_points
 from tests.gvgai.games import DRUM, write_game
 
 OWN_GAMES = ["cinders", "windfall", "underdig"]
@@ -46,11 +49,11 @@ def on_the_virtual_clock(
 
 
 def wins(track: PlayedTrack, phase: str = "validation") -> int:
-    return sum(game.won for game in track.figures.of(phase))
+    return sum(game.won for game in track.statistics.of(phase))
 
 
 def score(track: PlayedTrack) -> float:
-    return sum(game.score for game in track.figures.of("validation"))
+    return sum(game.score for game in track.statistics.of("validation"))
 
 
 # Our own games.
@@ -63,16 +66,16 @@ def test_ten_minutes_of_training_on_our_own_games(game, tmp_path):
         # Acts of 900 ms make ten minutes of 667 turns.
         track = on_the_virtual_clock(game, agent, think_ns=900 * MS, text="act=1s", journal=path, seed=3)
         assert track.result.reason == "finished"
-        training = track.figures.of("training")
+        training = track.statistics.of("training")
         assert [one.level for one in training[:3]] == [0, 1, 2]
         assert 10 * MINUTE <= training[-1].at_ns < 10 * MINUTE + 900 * MS
         assert training[-1].ended in {"time", "finished"}
-        assert [one.level for one in track.figures.of("validation")] == [3, 4]
+        assert [one.level for one in track.statistics.of("validation")] == [3, 4]
         assert verify(path, rebuild).ok
         sink = TrackSink()
         for event in read_journal(path):
             sink(event)
-        assert sink.figures == track.figures, "from the journal and from the match"
+        assert sink.statistics == track.statistics, "from the journal and from the match"
 
 
 def test_learner_is_better_than_random_in_validation():
@@ -91,10 +94,10 @@ def test_on_the_wall_clock_the_budget_is_real_time(game, agent, tmp_path):
     path = tmp_path / "wall.jsonl"
     track = trio.run(partial(play_track, TrackSetup(game, rules), agent, times, journal=path))
     assert track.result.reason == "finished"
-    training = track.figures.of("training")
+    training = track.statistics.of("training")
     assert training[-1].at_ns >= 300 * MS
     assert all(one.at_ns < 300 * MS for one in training[:-1])
-    assert [one.level for one in track.figures.of("validation")] == [3, 4]
+    assert [one.level for one in track.statistics.of("validation")] == [3, 4]
     assert verify(path, rebuild).ok
 
 
@@ -116,7 +119,7 @@ def test_samples_play_in_processes_as_well(tmp_path):
     for agent in ("random", "q-learning"):
         track = trio.run(partial(play_track, setup, agent, times, host="process"))
         assert track.result.reason == "finished", track.result.seats[0].detail
-        assert len(track.figures.games) == 5
+        assert len(track.statistics.games) == 5
 
 
 # Agents in the seed's names.
@@ -140,7 +143,7 @@ class Seed:
         return 2
 
 
-@sees_states
+@with_state_observation
 class Seen:
     """Goes where the goal is, and asks for level 1."""
 
@@ -155,7 +158,7 @@ class Seen:
         return 1
 
 
-@sees_states
+@with_state_observation
 class SeenAsync:
     """The same, asynchronous."""
 
@@ -174,7 +177,7 @@ def test_agent_in_the_seeds_names(tmp_path):
     agent = Seed()
     rules = attrs.evolve(SHORT, games=4, training_ns=30 * S)
     track = on_the_virtual_clock(write_game(tmp_path), agent, rules)
-    assert [(g.phase[0], g.level, g.winner) for g in track.figures.games] == [
+    assert [(g.phase[0], g.level, g.winner) for g in track.statistics.games] == [
         *[("t", 0, 1), ("t", 1, 0), ("t", 2, 0), ("t", 2, 0)],
         *[("v", 3, 1), ("v", 4, 0)],
     ]
@@ -193,7 +196,9 @@ def test_agent_that_sees_states_plays_the_same_in_a_process(name, tmp_path):
         trio.run(partial(play_track, setup, agent, times, host=host)) for host in ("task", "process")
     )
     assert there.result.seats[0].disqualified is None, there.result.seats[0].detail
-    told = [[(g.level, g.winner, g.score, g.ticks) for g in track.figures.games] for track in (here, there)]
+    told = [
+        [(g.level, g.winner, g.score, g.ticks) for g in track.statistics.games] for track in (here, there)
+    ]
     assert told[0] == told[1]
     assert [game[0] for game in told[0]] == [0, 1, 2, 1, 3, 4]
 
@@ -215,7 +220,7 @@ class Aborting:
 def test_escape_aborts_a_game_and_its_result_is_heard(tmp_path):
     agent = Aborting()
     track = on_the_virtual_clock(write_game(tmp_path), agent, attrs.evolve(SHORT, games=3))
-    assert [(g.winner, g.ticks, g.ended) for g in track.figures.games] == [(-1, 2, "finished")] * 5
+    assert [(g.winner, g.ticks, g.ended) for g in track.statistics.games] == [(-1, 2, "finished")] * 5
     assert agent.ends == [("NO_WINNER", False, 2)] * 5
 
 
@@ -245,7 +250,7 @@ def test_no_answer_of_an_agent_breaks_the_record(tmp_path):
     journal = tmp_path / "odd.jsonl"
     rules = attrs.evolve(SHORT, games=12)
     track = on_the_virtual_clock(write_game(tmp_path), Odd(), rules, journal=journal)
-    assert len(track.figures.of("training")) == 12
+    assert len(track.statistics.of("training")) == 12
     assert verify(journal, rebuild).ok
 
 
@@ -277,7 +282,7 @@ def test_late_by_five_milliseconds_is_nil_in_exactly_those_turns_and_is_told(tmp
     assert all(turns[number].action == "NIL" for number in late)
     assert all(turn.action == "RIGHT" for turn in turns if turn.verdict == "on time")
     assert agent.told == [number for number in late if number + 1 < len(turns)]
-    assert sum(game.late for game in track.figures.games) == len(late)
+    assert sum(game.late for game in track.statistics.games) == len(late)
     assert track.result.seats[0].disqualified is None
 
 
@@ -297,19 +302,18 @@ def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
     times, rules = TrackTimes.of(rules, think_ns=10 * MS)
     game = write_game(tmp_path)
     slow = f"{__file__}:Slow"
-    contest = Contest(["random", "Slow", "q-learning"])
-    planned = fixtures([game, "cinders"], ["random", slow, "q-learning"], rules)
-    told: list[Any] = []
-    trio.run(
-        partial(play_series, planned, times, contest, tell=lambda fixture, _p: told.append(fixture.name)),
-        clock=VirtualClock(),
-    )
-    assert told == ["random", "Slow", "q-learning"] * 2
-    for ranking in contest.rankings:
+    plan = contest_plan([game, "cinders"], ["random", slow, "q-learning"], times, rules, clock="virtual")
+    engine = TrackEngine(plan, times)
+    stored: list[MatchRecord] = []
+    run = Run(plan, MemoryStore(), engine, 1, stored.append, fault_attempts=1, skip_failed=True)
+    trio.run(run.play, clock=VirtualClock())
+    assert [record.seats[0].agent for record in stored] == ["random", "Slow", "q-learning"] * 2
+    rankings = rank_tasks(plan, list(schedule(plan).played(run.records)))
+    for ranking in rankings:
         out = ranking.placings[-1]
         assert (out.agent, out.disqualified, out.points, out.games) == ("Slow", "late", 0, 0)
         assert {placing.games for placing in ranking.placings[:-1]} == {2}
-    last = contest.standings[-1]
+    last = total_points([agent.name for agent in plan.agents], rankings)[-1]
     assert (last.agent, last.points, last.disqualified) == ("Slow", 0, 2)
 
 
@@ -339,7 +343,7 @@ def test_program_of_2017_waits_for_a_tick_up_to_its_limit_and_then_aborts_the_le
     agent = Thoughtful(0.01, 0.045, 0.01, 0.05, 2.0)
     track = program(tmp_path, agent)
     assert track.result.seats[0].disqualified is None
-    games = track.figures.games
+    games = track.statistics.games
     assert [(game.level, game.winner, game.ticks) for game in games[:2]] == [(0, -1, 3), (1, -1, 0)]
     assert [game.level for game in games] == [0, 1, 2, 3, 4]
     assert [game.late for game in games] == [2, 1, 0, 0, 0]
@@ -378,7 +382,7 @@ def test_public_program_remembers_timers_from_level_to_level(tmp_path):
 
     def scores(name: str) -> list[float]:
         rules = attrs.evolve(RULES[name], games=3, rounds=1)
-        return [one.score for one in on_the_virtual_clock(game, Aborts(), rules).figures.games]
+        return [one.score for one in on_the_virtual_clock(game, Aborts(), rules).statistics.games]
 
     class Aborts:
         def act(self, _sso: Any) -> str:
@@ -417,7 +421,7 @@ def test_time_that_never_passes_is_refused(tmp_path):
 )
 def test_mistakes_of_a_contest_are_told_before_it_begins(games, agents, message):
     with pytest.raises(UsageError, match=message):
-        fixtures(games, agents, SHORT)
+        contest_plan(games, agents, TrackTimes.of(SHORT)[0], SHORT)
 
 
 def test_damaged_header_is_told():

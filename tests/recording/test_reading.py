@@ -74,9 +74,7 @@ def test_a_newer_schema_is_refused(lab, small):
     lines = lab.lines_of(small)
     lines[0]["schema"] = SCHEMA + 1
     small.write_bytes(lab.sealed(lines))
-    with pytest.raises(
-        JournalError, match=f"a newer flagfall wrote this journal: its schema is {SCHEMA + 1}"
-    ):
+    with pytest.raises(JournalError, match=f"written by a newer flagfall: its schema is {SCHEMA + 1}"):
         list(read_journal(small))
 
 
@@ -96,7 +94,7 @@ def test_columns_of_different_lengths_are_an_error(lab, small, column, length):
     assert len(turns[column]) == 12
     lines[3] = json.dumps({**turns, column: (turns[column] * 2)[:length]}).encode() + b"\n"
     small.write_bytes(lab.sealed(lines))
-    with pytest.raises(JournalError, match="line 4: no event: the columns"):
+    with pytest.raises(JournalError, match="line 4: not an event: the columns"):
         list(read_journal(small))
 
 
@@ -109,10 +107,10 @@ def test_fields_of_a_later_version_of_the_same_schema_are_passed_over(lab, small
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b"", "this is no journal"),
-        (b"hello\n", "this is no journal"),
-        (b'{"a":1}\n', "this is no journal"),
-        (b"\x00" * 5000, "this is no journal"),
+        (b"", "this is not a journal"),
+        (b"hello\n", "this is not a journal"),
+        (b'{"a":1}\n', "this is not a journal"),
+        (b"\x00" * 5000, "this is not a journal"),
     ],
 )
 def test_what_is_no_journal_is_told(tmp_path, text, why):

@@ -341,7 +341,7 @@ def test_a_changed_time_is_named_by_its_batch(play):
     assert changed != text
     path.write_text(changed)
     found = verify(path, rebuild)
-    assert re.search(r"turns 0 to \d+: the seal in line \d+ does not fit", str(found))
+    assert re.search(r"turns 0 to \d+: the seal in line \d+ does not match", str(found))
 
 
 def test_a_truncated_journal_is_named(play):

@@ -238,13 +238,13 @@ def test_broken_agents_are_found_out():
 
     for agent, said in (
         (raises, "boom"),
-        (wrong, "turn 0, seat 0: illegal"),
-        (chance, "plays_alike_with_the_same_seed"),
-        (double, "replies that answer nothing"),
+        (wrong, "illegal actions (first: turn 0, seat 0)"),
+        (chance, "repeats a match with the same seed: differs from turn"),
+        (double, "replies that answer no turn"),
     ):
         with pytest.raises(AssertionError) as caught:
             check_agent(agent)
         assert said in str(caught.value)
     with pytest.raises(AssertionError) as caught:
         check_agent(blocks, host="thread", time_control="act=10ms/5s", steps=3)
-    assert "replies that answer nothing" in str(caught.value)  # they came too late
+    assert "is late: 3 of 3 turns (first: turn 0, seat 0)" in str(caught.value)

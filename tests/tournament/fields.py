@@ -9,7 +9,7 @@ from typing import Any
 
 from flagfall.timing import TimeControl
 from flagfall.tournament.formats.schedule import Schedule, schedule
-from flagfall.tournament.plan.model import AgentEntry, Format, Output, Plan, TaskEntry
+from flagfall.tournament.model import Format, Output, PlannedAgent, PlannedTask, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, SeatRecord
 
 Play = Callable[[MatchSpec], MatchRecord]
@@ -19,14 +19,14 @@ def names(count: int) -> tuple[str, ...]:
     return tuple(f"a{number}" for number in range(count))
 
 
-def task(name: str = "game", seats: int = 2, agents: Iterable[str] = ()) -> TaskEntry:
-    return TaskEntry(name=name, tasks=("micro1",), seats=seats, agents=tuple(agents), control=TimeControl())
+def task(name: str = "game", seats: int = 2, agents: Iterable[str] = ()) -> PlannedTask:
+    return PlannedTask(name=name, tasks=("micro1",), seats=seats, agents=tuple(agents), control=TimeControl())
 
 
-def make_plan(count: int, form: Format, *tasks: TaskEntry, **options: Any) -> Plan:
+def make_plan(count: int, form: Format, *tasks: PlannedTask, **options: Any) -> TournamentPlan:
     """A plan for so many agents, by default with one game for two."""
-    entries = tuple(AgentEntry(name=name, spec="random") for name in names(count))
-    return Plan(
+    entries = tuple(PlannedAgent(name=name, spec="random") for name in names(count))
+    return TournamentPlan(
         name="test",
         agents=entries,
         tasks=tasks or (task(agents=names(count)),),
@@ -75,7 +75,7 @@ def _number(agent: str) -> int:
 
 
 def play_all(
-    plan: Plan, play: Play, at_a_time: Random | None = None
+    plan: TournamentPlan, play: Play, at_a_time: Random | None = None
 ) -> tuple[dict[str, MatchRecord], list[MatchSpec]]:
     """Play a whole tournament.
 

@@ -14,7 +14,7 @@ import attrs
 import trio
 
 from flagfall.agents.process.supervisor import descendants
-from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.store import Store
@@ -44,7 +44,7 @@ def plan_text(repeats: int, *, steps: int = 10, journals: bool = True) -> str:
     return TEXT.format(repeats=repeats, steps=steps, journals=str(journals).lower())
 
 
-def small_plan(repeats: int, *, steps: int = 10, journals: bool = True) -> Plan:
+def small_plan(repeats: int, *, steps: int = 10, journals: bool = True) -> TournamentPlan:
     return parse_plan(plan_text(repeats, steps=steps, journals=journals), title="small")
 
 

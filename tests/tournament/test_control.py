@@ -22,8 +22,8 @@ import trio
 from flagfall.errors import UsageError
 from flagfall.tournament.run import control_socket
 from flagfall.tournament.run.api import run_tournament
-from flagfall.tournament.run.control_client import ask_run
-from flagfall.tournament.run.control_socket import MAX_CONVERSATIONS, MAX_LINE_BYTES, token_name
+from flagfall.tournament.run.control_client import send_command
+from flagfall.tournament.run.control_socket import MAX_CONNECTIONS, MAX_LINE_BYTES, token_name
 from flagfall.tournament.run.peers import PeerRefused, check_peer
 from flagfall.tournament.run.runner import Run
 from tests.tournament.runs import is_gone, is_heard, program, small_plan, until, wait_until
@@ -92,7 +92,7 @@ async def paused_run(folder: Path) -> AsyncIterator[Run]:
         runs.append(run)
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(run_tournament, small_plan(1, steps=2), folder, jobs=1, begun=begun))
+        nursery.start_soon(partial(run_tournament, small_plan(1, steps=2), folder, jobs=1, on_begin=begun))
         await until(lambda: is_heard(folder))
         yield runs[0]
         runs[0].resume()
@@ -107,19 +107,19 @@ async def test_any_line_gets_one_line_back_and_the_run_goes_on(tmp_path: Path) -
             assert answer.count(b"\n") == 1, what
             assert list(json.loads(answer)) == ["error"], what
         del run.resume
-        state = await trio.to_thread.run_sync(ask_run, tmp_path, {"do": "status"})
+        state = await trio.to_thread.run_sync(send_command, tmp_path, {"do": "status"})
         assert (state["paused"], state["jobs"]) == (True, 1)
 
 
 async def test_lines_that_are_too_long_or_never_end_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control_socket, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(control_socket, "REPLY_TIMEOUT_SECONDS", 0.05)
     async with paused_run(tmp_path):
         for data, eof, why in (
             (b"x" * 1_000_000, True, "4096 bytes"),
-            (b'{"do":"status"', True, "a whole line"),
-            (b"", True, "a whole line"),
+            (b'{"do":"status"', True, "the request is incomplete"),
+            (b"", True, "the request is incomplete"),
             (b'{"do":"sta', False, "within"),
         ):
             answer = await trio.to_thread.run_sync(partial(exchange, tmp_path, data, eof=eof))
@@ -130,23 +130,23 @@ async def test_lines_that_are_too_long_or_never_end_are_refused(
 async def test_connections_that_say_nothing_lock_nobody_out(tmp_path: Path) -> None:
     async with paused_run(tmp_path):
         silent = [await trio.to_thread.run_sync(connect, tmp_path) for _ in range(200)]
-        state = await trio.to_thread.run_sync(ask_run, tmp_path, {"do": "status"})
+        state = await trio.to_thread.run_sync(send_command, tmp_path, {"do": "status"})
         assert state["played"] == 0
-        # The oldest had to go for it; what is served at a time is bounded.
-        told = [talk.recv(1000) for talk in silent[: 200 - MAX_CONVERSATIONS]]
-        assert all("ask again" in json.loads(line)["error"] for line in told)
+        # The oldest is ended for it: the number of connections is bounded.
+        told = [talk.recv(1000) for talk in silent[: 200 - MAX_CONNECTIONS]]
+        assert all("try again" in json.loads(line)["error"] for line in told)
         for talk in silent:
             talk.close()
 
 
 async def test_a_client_that_never_reads_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_socket, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(control_socket, "REPLY_TIMEOUT_SECONDS", 0.05)
     async with paused_run(tmp_path):
         request = {"do": "status", "token": token_of(tmp_path)}
         with connect(tmp_path) as talk:
             talk.sendall(json.dumps(request).encode() + b"\n")
             await trio.sleep(0.2)
-            await trio.to_thread.run_sync(ask_run, tmp_path, {"do": "status"})
+            await trio.to_thread.run_sync(send_command, tmp_path, {"do": "status"})
 
 
 def token_of(folder: Path) -> str:
@@ -177,11 +177,11 @@ async def test_the_socket_lies_in_a_private_folder_and_not_with_the_results(
         assert modes == [0o700, 0o600]
         found = [path for path in (tmp_path / "out").rglob("*") if path.is_socket()]
         assert not found
-        await trio.to_thread.run_sync(ask_run, tmp_path / "out", {"do": "status"})
+        await trio.to_thread.run_sync(send_command, tmp_path / "out", {"do": "status"})
     assert list((runtime / "flagfall").iterdir()) == []
     assert not (tmp_path / "out" / "control").exists()
     with pytest.raises(UsageError, match="no tournament is being played"):
-        ask_run(tmp_path / "out", {"do": "status"})
+        send_command(tmp_path / "out", {"do": "status"})
 
 
 @pytest.mark.parametrize("variable", ["", "relative", "/nowhere"])
@@ -192,7 +192,7 @@ async def test_without_a_usable_variable_it_lies_with_the_temporary_files(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     async with paused_run(tmp_path / "out"):
         assert place_of(tmp_path / "out").parent == tmp_path / f"flagfall-{os.geteuid()}"
-        await trio.to_thread.run_sync(ask_run, tmp_path / "out", {"do": "status"})
+        await trio.to_thread.run_sync(send_command, tmp_path / "out", {"do": "status"})
 
 
 def link(path: Path) -> None:
@@ -216,7 +216,7 @@ async def test_a_folder_that_others_may_have_made_is_not_used(
     assert len(records) == 4
     assert "flagfall ctl will not reach this run" in warnings[0]
     with pytest.raises(UsageError, match="no tournament is being played"):
-        ask_run(out, {"do": "status"})
+        send_command(out, {"do": "status"})
 
 
 async def test_what_a_killed_run_has_left_is_replaced(tmp_path: Path, runtime: Path) -> None:
@@ -227,7 +227,7 @@ async def test_what_a_killed_run_has_left_is_replaced(tmp_path: Path, runtime: P
     (tmp_path / "out" / "control").write_text(str(place))
     assert place.is_relative_to(runtime)
     with pytest.raises(UsageError, match="no tournament is being played"):
-        ask_run(tmp_path / "out", {"do": "status"})
+        send_command(tmp_path / "out", {"do": "status"})
     await run_tournament(small_plan(1, steps=2), tmp_path / "out", resume=True)
     assert list(place.parent.iterdir()) == []
 
@@ -236,7 +236,7 @@ async def test_what_a_killed_run_has_left_is_replaced(tmp_path: Path, runtime: P
 def test_a_damaged_pointer_is_told(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "control").write_bytes(data)
     with pytest.raises(UsageError, match="no tournament is being played"):
-        ask_run(tmp_path, {"do": "status"})
+        send_command(tmp_path, {"do": "status"})
 
 
 # --- who speaks --------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ async def test_a_process_below_the_run_is_refused(tmp_path: Path) -> None:
     async with paused_run(tmp_path):
         words = [sys.executable, "-c", CONNECT, str(place_of(tmp_path))]
         done = await trio.run_process(words, capture_stdout=True)
-        assert "processes of agents may not steer" in done.stdout.decode()
+        assert "processes of agents may not control" in done.stdout.decode()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -348,7 +348,7 @@ steps = {steps}
 
 @pytest.mark.parametrize("kill", [False, True], ids=["detached", "supervisor and worker killed"])
 @pytest.mark.parametrize("isolation", ["process", "none"])
-def test_no_process_of_an_agent_steers_the_run(tmp_path: Path, isolation: str, kill: bool) -> None:
+def test_no_process_of_an_agent_controls_the_run(tmp_path: Path, isolation: str, kill: bool) -> None:
     (tmp_path / "bot.py").write_text(textwrap.dedent(AGENT).format(kill=kill))
     (tmp_path / "plan.toml").write_text(AGENT_PLAN.format(isolation=isolation, steps=200, act="20s"))
     runner = program("tournament", tmp_path / "plan.toml", "--out", tmp_path / "out")
@@ -360,7 +360,7 @@ def test_no_process_of_an_agent_steers_the_run(tmp_path: Path, isolation: str, k
         runner.kill()
         runner.communicate()
     heard = json.loads((tmp_path / "heard").read_text())
-    assert heard == {"error": "processes of agents may not steer the run"}
+    assert heard == {"error": "processes of agents may not control the run"}
 
 
 def test_what_outlives_its_supervisor_ends_with_the_match(tmp_path: Path) -> None:

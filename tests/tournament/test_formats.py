@@ -7,19 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tournament.formats.knockout import Bracket
+from flagfall.tournament.formats.benchmark import Benchmark
+from flagfall.tournament.formats.gauntlet import Gauntlet
+from flagfall.tournament.formats.knockout import Bracket, Knockout
+from flagfall.tournament.formats.round_robin import RoundRobin
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.formats.swiss import SwissTable, walk_swiss
-from flagfall.tournament.plan.model import (
-    Benchmark,
-    Format,
-    Gauntlet,
-    Knockout,
-    RoundRobin,
-    SprtRule,
-    Stop,
-    Swiss,
-)
+from flagfall.tournament.formats.swiss import Swiss
+from flagfall.tournament.model import Format, SprtRule, Stop
 from flagfall.tournament.records import MatchRecord
 from tests.tournament.fields import by_chance, make_plan, names, play_all, record, task, the_first_named_wins
 
@@ -31,6 +25,10 @@ FORMATS: list[Format] = [
     Knockout(replays=1),
 ]
 ANY_FORMAT = st.sampled_from(FORMATS)
+
+
+def bracket_of(plan, records):
+    return Bracket(plan, records, plan.format.replays)
 
 
 def pairs_of(specs):
@@ -170,23 +168,23 @@ def test_swiss_nobody_meets_twice_while_that_can_be(count, rounds, seed):
 @given(st.integers(1, 4).map(lambda half: 2 * half + 1), st.integers(1, 9), st.integers(0, 99))
 @settings(deadline=None, max_examples=40)
 def test_swiss_byes_go_round(count, rounds, seed):
-    plan = make_plan(count, Swiss(rounds=rounds))
+    form = Swiss(rounds=rounds)
+    plan = make_plan(count, form)
     records, _ = play_all(plan, by_chance(seed))
-    table = SwissTable(names(count))
-    list(walk_swiss(plan, records, table))
+    table = form.table(plan, records)
     assert table.byes.total() == rounds
     if rounds <= count // 2:
         assert max(table.byes.values()) == 1
 
 
 def test_swiss_the_leaders_meet_and_the_strongest_wins():
-    plan = make_plan(8, Swiss())
+    form = Swiss()
+    plan = make_plan(8, form)
     records, specs = play_all(plan, the_first_named_wins)
     assert len({spec.round for spec in specs}) == 3
     last = [spec.entrants for spec in specs if spec.round == 2]
     assert ("a0", "a1") in last or ("a0", "a2") in last
-    table = SwissTable(names(8))
-    list(walk_swiss(plan, records, table))
+    table = form.table(plan, records)
     assert table.ranking()[0] == "a0"
     assert table.score("a0") == 3
     assert sum(table.score(name) for name in names(8)) == 12
@@ -197,7 +195,7 @@ def test_swiss_the_leaders_meet_and_the_strongest_wins():
 def test_knockout_the_winner_beat_everybody_it_met(count, seed, seats):
     plan = make_plan(count, Knockout(replays=2), task(seats=seats, agents=names(count)))
     records, specs = play_all(plan, by_chance(seed, draws=0.1))
-    bracket = Bracket(plan, records)
+    bracket = bracket_of(plan, records)
     rounds = (count - 1).bit_length()
     assert bracket.winner is not None
     assert bracket.survived[bracket.winner] == rounds
@@ -215,7 +213,7 @@ def test_knockout_keeps_the_best_apart_and_gives_them_the_byes():
     assert met[0] == {frozenset({"a3", "a4"}), frozenset({"a2", "a5"})}
     assert met[1] == {frozenset({"a0", "a3"}), frozenset({"a1", "a2"})}
     assert met[2] == {frozenset({"a0", "a1"})}
-    assert Bracket(plan, records).winner == "a0"
+    assert bracket_of(plan, records).winner == "a0"
 
 
 def test_knockout_a_draw_is_replayed_with_other_seeds_and_then_the_seeding_decides():
@@ -223,7 +221,7 @@ def test_knockout_a_draw_is_replayed_with_other_seeds_and_then_the_seeding_decid
     records, specs = play_all(plan, lambda spec: record(spec, [0.5, 0.5]))
     assert len(specs) == 6
     assert len({spec.seed for spec in specs}) == 3
-    assert Bracket(plan, records).winner == "a0"
+    assert bracket_of(plan, records).winner == "a0"
 
 
 def test_knockout_an_encounter_waits_for_its_own_agents_only():

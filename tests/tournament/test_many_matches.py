@@ -38,7 +38,7 @@ def noticed(record):
         workers = sorted(resident(pid) for pid in descendants(os.getpid()))
         rows.append([time.process_time(), resident(os.getpid()), workers, len(os.listdir("/proc/self/fd"))])
 
-trio.run(partial(run_tournament, load_plan(sys.argv[1]), Path(sys.argv[2]), jobs=2, noticed=noticed))
+trio.run(partial(run_tournament, load_plan(sys.argv[1]), Path(sys.argv[2]), jobs=2, on_record=noticed))
 print(json.dumps(rows), descendants(os.getpid()))
 """
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from flagfall.tournament.formats.registry import FORMATS
 from flagfall.tournament.plan.parser import parse_plan
-from flagfall.tournament.plan.schema import FORMATS, SaidAgent, SaidPlan, SaidTask
+from flagfall.tournament.plan.schema import AgentTable, PlanTable, TaskTable
 
 PAGE = (Path(__file__).parents[2] / "docs/tournaments.md").read_text()
 
@@ -26,6 +27,6 @@ def test_the_plan_on_the_page_is_a_plan(tmp_path, monkeypatch):
 
 def test_the_page_tells_every_name_of_a_plan():
     told = set(re.findall(r"`([a-z_-]+)", PAGE))
-    names = {field for kind in (SaidAgent, SaidPlan, SaidTask) for field in kind.__annotations__}
+    names = {field for kind in (AgentTable, PlanTable, TaskTable) for field in kind.__annotations__}
     assert names <= told
     assert set(FORMATS) <= told

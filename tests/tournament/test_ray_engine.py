@@ -78,7 +78,7 @@ def noticed(record):
         threading.Thread(target=harm[played]).start()
 
 harm = {4: kill_workers, 12: lose_node}
-play(noticed=noticed)
+play(on_record=noticed)
 print(f"{os.linesep}void {voids}", flush=True)
 ray.shutdown()
 cluster.shutdown()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.tournament.records import MatchRecord, SeatRecord, seat_scores, without_time_loss
-from flagfall.tournament.stats.time_histogram import ThinkTimes
+from flagfall.tournament.records import MatchRecord, SeatRecord, seat_scores, without_time_losses
+from flagfall.tournament.stats.time_histogram import TimeHistogram
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_matches_with_a_time_loss_can_be_left_out():
         why: MatchRecord(id=why, seats=(SeatRecord(agent="a", score=0, fell=why or None),))
         for why in ("", "late", "crashed")
     }
-    assert list(without_time_loss(records)) == ["", "crashed"]
+    assert list(without_time_losses(records)) == ["", "crashed"]
 
 
 @given(st.lists(st.integers(0, 10**13), min_size=1, max_size=60), st.floats(0.01, 1))
 def test_quantiles_of_think_times_are_right_but_for_a_part_in_32(times, share):
-    counted = ThinkTimes()
+    counted = TimeHistogram()
     for spent in times:
         counted.add(spent)
     exact = sorted(times)[math.ceil(share * len(times)) - 1]
@@ -51,7 +51,7 @@ def test_quantiles_of_think_times_are_right_but_for_a_part_in_32(times, share):
 
 @given(st.lists(st.integers(0, 10**12)), st.lists(st.integers(0, 10**12)))
 def test_think_times_of_matches_add_up(first, second):
-    together, one, other = ThinkTimes(), ThinkTimes(), ThinkTimes()
+    together, one, other = TimeHistogram(), TimeHistogram(), TimeHistogram()
     for spent in first:
         one.add(spent)
         together.add(spent)
@@ -59,8 +59,8 @@ def test_think_times_of_matches_add_up(first, second):
         other.add(spent)
         together.add(spent)
     one.update(other.pairs())
-    assert one.pairs() == together.pairs() == ThinkTimes(together.pairs()).pairs()
+    assert one.pairs() == together.pairs() == TimeHistogram(together.pairs()).pairs()
 
 
 def test_nothing_counted_has_no_quantile():
-    assert ThinkTimes().quantile_ns(0.5) == 0
+    assert TimeHistogram().quantile_ns(0.5) == 0

@@ -1,4 +1,4 @@
-"""Runs in this process: what is played, what is played again, and who may steer."""
+"""Runs in this process: what is played, what is played again, and who may control a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import trio
 from flagfall.errors import HostFault, UsageError
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
+from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.api import open_tournament, run_tournament
-from flagfall.tournament.run.control_client import ask_run
-from flagfall.tournament.run.engine import WorkerLost
-from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
-from flagfall.tournament.run.match_observer import void_record
+from flagfall.tournament.run.control_client import send_command
+from flagfall.tournament.run.engine import Attempt, WorkerLost, void_record
+from flagfall.tournament.run.match import play_attempt
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, STALL_ATTEMPTS, Run
 from flagfall.tournament.standings import standings
 from tests.tournament.runs import is_heard, journal_bytes, small_plan, stored, until, workers_of
@@ -75,7 +75,7 @@ async def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
         if count == 7:
             stop.set()
 
-    first = await run_tournament(plan, tmp_path / "a", jobs=2, stop=stop, noticed=noticed)
+    first = await run_tournament(plan, tmp_path / "a", jobs=2, stop=stop, on_record=noticed)
     assert 7 <= len(first) <= 9
     await run_tournament(plan, tmp_path / "a", jobs=2, resume=True)
     await run_tournament(plan, tmp_path / "b")
@@ -104,7 +104,7 @@ async def test_a_folder_has_one_runner(tmp_path: Path) -> None:
     plan = small_plan(1)
     with (
         open_tournament(plan, tmp_path, resume=False),
-        pytest.raises(UsageError, match=r"is being played in by process \d+"),
+        pytest.raises(UsageError, match=r"is in use by process \d+"),
     ):
         await run_tournament(plan, tmp_path, resume=True)
     await run_tournament(plan, tmp_path, resume=True)
@@ -113,7 +113,7 @@ async def test_a_folder_has_one_runner(tmp_path: Path) -> None:
 class Disturbed:
     """An engine that plays here, and says of some attempts that they were disturbed."""
 
-    usual_jobs = 1
+    default_jobs = 1
 
     def __init__(self, folder: Path, disturb: dict[str, int], why: str) -> None:
         self.folder = folder
@@ -176,7 +176,7 @@ async def test_a_match_that_always_fails_ends_the_run(tmp_path: Path) -> None:
         assert list(store.played()) == ["r0-m0-g0"]
 
 
-async def test_a_run_is_steered_from_outside(tmp_path: Path) -> None:
+async def test_a_run_is_controlled_from_outside(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 40)  # longer than the path of a socket may be
     plan = small_plan(20)
     runs: list[Run] = []
@@ -186,10 +186,10 @@ async def test_a_run_is_steered_from_outside(tmp_path: Path) -> None:
         runs.append(run)
 
     async def ask(**request: object) -> dict[str, object]:
-        return await trio.to_thread.run_sync(partial(ask_run, folder, request))
+        return await trio.to_thread.run_sync(partial(send_command, folder, request))
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(run_tournament, plan, folder, jobs=1, begun=begun))
+        nursery.start_soon(partial(run_tournament, plan, folder, jobs=1, on_begin=begun))
         await until(lambda: is_heard(folder))
         state = await ask(do="status")
         assert (state["paused"], state["played"], state["total"], state["running"]) == (True, 0, 80, [])

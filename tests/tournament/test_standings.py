@@ -4,11 +4,15 @@ from random import Random
 import attrs
 import pytest
 
+from flagfall.tournament.formats.benchmark import Benchmark
+from flagfall.tournament.formats.knockout import Knockout
+from flagfall.tournament.formats.round_robin import RoundRobin
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.plan.model import Benchmark, Knockout, RoundRobin, SprtRule, Stop, Swiss
+from flagfall.tournament.formats.swiss import Swiss
+from flagfall.tournament.model import SprtRule, Stop
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.standings import standings
-from flagfall.tournament.stats.time_histogram import ThinkTimes
+from flagfall.tournament.stats.time_histogram import TimeHistogram
 from tests.tournament.fields import (
     by_chance,
     make_plan,
@@ -113,7 +117,7 @@ def test_times_and_faults_of_all_matches_add_up():
     plan = make_plan(1, Benchmark(), task("alone", 1, names(1)), repeats=2)
     records = {}
     for number, spec in enumerate(schedule(plan).due({})):
-        thinking = ThinkTimes()
+        thinking = TimeHistogram()
         for spent in range(number * 50, number * 50 + 50):
             thinking.add(spent * 1000)
         seat = SeatRecord(

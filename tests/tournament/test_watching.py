@@ -9,7 +9,7 @@ from flagfall.kernel.outcomes import MatchResult, SeatReport, SeatStats
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.run.match_observer import NEAR_NS, MatchWatch
+from flagfall.tournament.run.match_observer import NEAR_NS, MatchObserver
 
 CONTROL = TimeControl.parse("act=40ms/1s")
 SPEC = MatchSpec("r0-m0-g0", ("one", "other"), "task", 1)
@@ -25,8 +25,8 @@ def stall(at_ms: int, lost_ms: int, seat: int | None = None) -> StallSeen:
     return StallSeen(at_ms * MS, lost_ms * MS, seat)
 
 
-def watch(*events: Event) -> MatchWatch:
-    made = MatchWatch(2, CONTROL)
+def watch(*events: Event) -> MatchObserver:
+    made = MatchObserver(2, CONTROL)
     for event in events:
         made(event)
     return made
@@ -44,7 +44,7 @@ def watch(*events: Event) -> MatchWatch:
 )
 def test_a_late_turn_that_coincides_with_a_stall_touches_the_match(events: tuple[Event, ...]) -> None:
     assert NEAR_NS == 5 * MS
-    assert "while the host stalled" in watch(*events).touched
+    assert "while the host stalled" in watch(*events).stalled
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_a_late_turn_that_coincides_with_a_stall_touches_the_match(events: tuple
     ],
 )
 def test_what_does_not_touch_it(events: tuple[Event, ...]) -> None:
-    assert watch(*events).touched == ""
+    assert watch(*events).stalled == ""
 
 
-def record(made: MatchWatch, *, last: int | None = None, seats: int = 2) -> MatchRecord:
+def record(made: MatchObserver, *, last: int | None = None, seats: int = 2) -> MatchRecord:
     tally = SeatStats(reward=3, turns=4)
     reports = tuple(SeatReport(name, None, "", tally) for name in SPEC.entrants[:seats])
     result = MatchResult("finished", 4, reports, (), 7)
@@ -77,7 +77,7 @@ def test_how_far_beyond_the_limit_late_turns_went() -> None:
 
 def test_only_the_last_instances_count_where_the_task_says_so() -> None:
     ended = [TaskEnded(0, "t", n, result, 0.0, 1) for n, result in enumerate([True, True, False, None])]
-    made = MatchWatch(1, CONTROL)
+    made = MatchObserver(1, CONTROL)
     for event in (*ended, TaskEnded(0, "t", 4, None, 0.0, 1, "cut")):
         made(event)
     whole, part = record(made, seats=1), record(made, last=2, seats=1)
@@ -86,7 +86,7 @@ def test_only_the_last_instances_count_where_the_task_says_so() -> None:
 
 
 def test_plain_turns_that_come_together_count_one_by_one() -> None:
-    made = MatchWatch(1, CONTROL)
+    made = MatchObserver(1, CONTROL)
     made.write_batch(TurnsPlayed(0, [0, 10, 10], [0] * 3, [0] * 3, [0] * 3, [5, 7, 9]))
     assert record(made, seats=1).seats[0].thinking == ((5, 1), (7, 1), (9, 1))
     assert record(made, seats=1).seats[0].think_p50_ns == 7

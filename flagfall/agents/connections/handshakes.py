@@ -1,7 +1,7 @@
 """Bounds on connections that have not been authenticated: few, short-lived, shared among addresses.
 
-Rule 1: a connection has `HANDSHAKE_SECONDS` to say who it is, or what a protocol takes, however busily it
-    sends.
+Rule 1: a connection has `HANDSHAKE_SECONDS` to authenticate, or another time that its protocol needs, no
+    matter how much it sends.
 Rule 2: where `MAX_HANDSHAKES` of them are open, a new one takes the place of the oldest one of the address
     that has most. Silent connections cost an honest client nothing, and one address cannot crowd out others.
 """
@@ -37,7 +37,7 @@ class Handshakes:
     """The connections that are being authenticated, with counts for the explanation of an empty seat.
 
     Args:
-        seconds: how long one may take.
+        seconds: the longest time of a handshake.
 
     Attributes:
         silent: connections that ended without a complete handshake, for lack of time or place.
@@ -92,7 +92,11 @@ def _origin(peer: Any) -> str:
 
 
 def is_hung_up(fd: int) -> bool:
-    """Report whether the other end of a socket has closed, even where data before that is still unread."""
+    """Return true if the other end of a socket has closed, even if data before that is still unread.
+
+    Args:
+        fd: the descriptor of the socket.
+    """
     poll = select.poll()
     poll.register(fd, select.POLLRDHUP)
     return bool(poll.poll(0))

@@ -1,11 +1,12 @@
-"""How to be rid of an agent in the event loop that does not want to stop.
+"""Forced cancellation of in-loop agents that ignore cancellation.
 
-Trio tells a cancelled task so again at each of its checkpoints, and waits for every task that was started. An
-agent that swallows that and goes on would keep its match from ending, and on the virtual clock time itself.
-So each of its tasks is driven through a leash that counts what it ignores, and lets go of it in the end.
+Trio raises `Cancelled` in a cancelled task at each of its checkpoints, and waits for every task that was
+started. An agent that catches it and goes on would keep its match from ending, and on the virtual clock time
+itself. So each of its tasks is driven by a guard that counts the cancellations it ignores, and abandons it in
+the end.
 
-Trio has no public way to put something in the place of a task's coroutine: `coro` and `_next_send_fn` of a
-task, and the scopes that it is in, are used here and nowhere else.
+Trio has no public way to replace a task's coroutine: `coro` and `_next_send_fn` of a task, and the scopes
+that it is in, are used here and nowhere else.
 """
 
 from __future__ import annotations
@@ -29,17 +30,24 @@ from flagfall.kernel.tracebacks import hide_frames
 hide_frames(__file__)
 
 MAX_IGNORED_CANCELLATIONS: Final = 100
-"""How often a task may go on waiting after it was told to stop (cleaning up takes a few)."""
+"""How often a task may wait again after its cancellation (cleaning up takes a few times)."""
 
 MAX_STEPS: Final = 10_000
-"""How many steps all tasks of an agent may take after that: each could start another, and end in time."""
+"""The most steps of all tasks of an agent after its cancellation: each task could start another and end."""
 
 
 @types.coroutine
 def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, None]:
-    """Drive an agent's coroutine for trio; let go of it when it does not want to stop.
+    """Drive an agent's coroutine for trio; abandon it if it ignores its cancellation.
 
-    While it plays, being cancelled is its own affair: it may have time limits of its own.
+    Cancellations during play are not counted: the agent may use time limits of its own.
+
+    Args:
+        agent: its coroutine.
+        seat: its seat; closed when the agent has to end.
+
+    Raises:
+        AgentFault: it ignored its cancellation.
     """
     answer: Any = None
     ignored = 0
@@ -56,32 +64,32 @@ def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, N
 
 
 class CancellationGuard:
-    """Holds every task below one, and those that they start.
+    """Guards every task below an agent's, and those that they start.
 
     Args:
-        top: the agent's task; it is driven already.
+        top: the agent's task, which is guarded already.
     """
 
     def __init__(self, top: Task) -> None:
         self._top = top
         self._steps = 0
 
-    def take(self) -> None:
-        """Take hold of those that are not held yet."""
+    def wrap_tasks(self) -> None:
+        """Guard the tasks that are not guarded yet."""
         above = [self._top]
         while above:
             children = [task for nursery in above.pop().child_nurseries for task in nursery.child_tasks]
             above += children
             for task in children:
-                if inspect.iscoroutine(task.coro):  # else it is held
+                if inspect.iscoroutine(task.coro):  # else it is guarded
                     self._wrap(task, task.coro)
 
     def _wrap(self, task: Task, coroutine: Coroutine[Any, Any, Any]) -> None:
-        held = self._drive(coroutine)
-        next(held)
-        task.coro = held  # type: ignore[assignment]  # trio only sends to it, and throws
+        guarded = self._drive(coroutine)
+        next(guarded)
+        task.coro = guarded  # type: ignore[assignment]  # trio only sends to it, and throws
         if task._next_send_fn == coroutine.send:  # noqa: SLF001 - trio has no public way to it
-            task._next_send_fn = held.send  # noqa: SLF001 - likewise
+            task._next_send_fn = guarded.send  # noqa: SLF001 - no public way either
 
     def _drive(self, agent: Coroutine[Any, Any, Any]) -> Generator[Any, Any, None]:
         """Drive the coroutine from its next step on."""
@@ -98,7 +106,7 @@ class CancellationGuard:
             except StopIteration:
                 return
             finally:
-                self.take()
+                self.wrap_tasks()
             answer = yield trap
 
 
@@ -107,7 +115,7 @@ def _is_cancelled(answer: Any) -> bool:
 
 
 def _has_children() -> bool:
-    """Whether tasks live below the current one: they must go first, for they would wake it when they end."""
+    """Return true if tasks run below the current one: they must end first, and wake it then."""
     return any(nursery.child_tasks for nursery in current_task().child_nurseries)
 
 
@@ -118,23 +126,27 @@ def _abandon(agent: Coroutine[Any, Any, None]) -> None:
     try:
         agent.close()
     except RuntimeError:  # it ignored even that
-        # Keep its frames for good: if the end of the program ended them, one that swallows whatever comes
-        # could go round for ever.
+        # Keep its frames for good: if the interpreter closed them at its end, one that catches everything
+        # could loop for ever.
         for coroutine in awaited:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(coroutine))
-    except BaseException:  # noqa: BLE001, S110 - whatever it says as it goes, it has gone
+    except BaseException:  # noqa: BLE001, S110 - its exceptions no longer matter
         pass
 
 
 def unshield(task: Task) -> None:
-    """Let the cancellation through to a task and to those below it, whatever scopes they opened."""
+    """Remove the shields of a task's cancel scopes, and of those of the tasks below it.
+
+    Args:
+        task: the task.
+    """
     nursery = task.parent_nursery
     top = None if nursery is None else nursery.cancel_scope
     # Trio has no public way to the scopes that a task is in; without this one, a shielded agent stays.
     status = getattr(task, "_cancel_status", None)
     while status is not None and (scope := status._scope) is not top:  # noqa: SLF001 - see above
         scope.shield = False
-        status = status._parent  # noqa: SLF001 - likewise
+        status = status._parent  # noqa: SLF001 - as above
     for below in task.child_nurseries:
         for child in below.child_tasks:
             unshield(child)

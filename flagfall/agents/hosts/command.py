@@ -1,7 +1,7 @@
-"""A program in any language as an agent: it speaks the wire over its standard input and output.
+"""Host of a program in any language, which speaks the agent protocol over its standard input and output.
 
-It runs as agents in processes do, under a guardian and kept apart likewise (`flagfall.agents.hosts.process`).
-`docs/protocol.md` is for who writes one.
+It runs under a supervisor and isolated, as Python agents in processes do (`flagfall.agents.hosts.process`).
+`docs/protocol.md` describes how to write one.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from flagfall.kernel.seat import Seat
 
 
 class CommandHost:
-    """Runs a program that speaks the wire.
+    """Runs a program that speaks the agent protocol.
 
     Args:
         command: the program and its arguments, split as a shell would, without running one.
         name: for tables and records; by default that of the program.
-        isolation: how the process is kept apart. In a sandbox it can read the program and the files among its
+        isolation: the isolation of the process. In a sandbox it can read the program and the files among its
             arguments, and what `isolation.readable` names.
 
     Raises:
-        UsageError: there is no such program; a sandbox is asked for, and there can be none here.
+        UsageError: there is no such program, or a sandbox is asked for that cannot be made here.
     """
 
     kind: HostKind = "process"
@@ -48,5 +48,10 @@ class CommandHost:
             check_sandbox_for([*self._shown, *isolation.readable])
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
+
+        Args:
+            seat: the seat to play.
+            briefing: what the agent may know.
+        """
         await play_in_subprocess(self._words, self._isolation, seat, briefing, shown=self._shown)

@@ -1,7 +1,7 @@
-"""An agent in the event loop itself: the fastest host, for agents that one trusts.
+"""Host of an agent in the event loop itself: the fastest host, for trusted agents.
 
-An agent here shares the loop with everybody. One that blocks can be convicted, not stopped; the others
-are not charged for it. One that ignores its cancellation is let go of.
+An agent here shares the loop with the match and the other agents. One that blocks can be disqualified, but
+not stopped; the others are not charged for it. One that ignores its cancellation is abandoned.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from flagfall.timing.cpu_clock import counting_steps
 hide_frames(__file__)
 
 CLOSE_SECONDS: Final = 0.5
-"""What `close` of an agent may take."""
+"""The longest time of an agent's `close`."""
 
-LET_GO_SECONDS: Final = 0.5
-"""How long a cancelled agent may shield itself before the shields are taken away."""
+SHIELD_SECONDS: Final = 0.5
+"""How long a cancelled agent may shield itself before its shields are removed."""
 
 _AGAIN_SECONDS: Final = 0.001
 
@@ -49,8 +49,13 @@ class LoopHost:
         self._agent = agent
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
-        played = _Played()
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
+
+        Args:
+            seat: the seat to play.
+            briefing: what the agent may know.
+        """
+        played = _AgentTask()
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(played.run, self._play(seat, briefing), seat, name=f"agent {self.name}")
@@ -92,8 +97,8 @@ class LoopHost:
         return agent
 
 
-class _Played:
-    """An agent's task, and how to be rid of it."""
+class _AgentTask:
+    """The task of an agent, and its forced end."""
 
     def __init__(self) -> None:
         self.over = trio.Event()
@@ -106,7 +111,7 @@ class _Played:
             await guard(agent, seat)
         except trio.Cancelled:
             raise
-        except UsageError as error:  # from the agent's own code: nobody asked us for anything
+        except UsageError as error:  # from the agent's own code, not from the user's options
             self.error = AgentFault("crashed", agent_traceback(error))
         except BaseException as error:  # noqa: BLE001 - the host raises it
             self.error = error
@@ -114,13 +119,15 @@ class _Played:
             self.over.set()
 
     async def end(self) -> None:
-        """Give the cancelled agent a moment; then take away what it shields itself with."""
+        """Give the cancelled agent a short time; then remove the shields of its cancel scopes."""
         if self._task is not None:
-            CancellationGuard(self._task).take()
+            CancellationGuard(self._task).wrap_tasks()
         with trio.CancelScope(shield=True):
-            with trio.move_on_after(LET_GO_SECONDS):
+            with trio.move_on_after(SHIELD_SECONDS):
                 await self.over.wait()
             while not self.over.is_set() and self._task is not None:
-                unshield(self._task)  # again and again: it may put up new ones, as often as its leash allows
+                unshield(
+                    self._task
+                )  # repeatedly: it may open new shielded scopes, within the limits of its guard
                 with trio.move_on_after(_AGAIN_SECONDS):
                     await self.over.wait()

@@ -1,7 +1,7 @@
-"""An agent in a process of its own: it can be stopped, whatever it does.
+"""Host of a Python agent in a process of its own, which can be stopped whatever it does.
 
-Its parent is a guardian (`flagfall.agents.process.supervisor`), which ends it with all that it started. What
-else keeps it apart, `flagfall.agents.process.isolation` tells.
+Its parent is a supervisor (`flagfall.agents.process.supervisor`), which ends it with all that it started. Its
+isolation is described in `flagfall.agents.process.isolation`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class ProcessHost:
     """Runs a Python agent in a process.
 
     Args:
-        spec: `module:Name` or `file.py:Name`, see `flagfall.agents.registry`.
+        spec: the name of a sample, `module:Name` or `file.py:Name`, see `flagfall.agents.spec`.
         name: for tables and records.
-        isolation: how the process is kept apart.
+        isolation: the isolation of the process.
 
     Raises:
-        UsageError: a sandbox is asked for, and there can be none here, or it could not read the agent.
+        UsageError: a sandbox is asked for that cannot be made here, or could not read the agent.
     """
 
     kind: HostKind = "process"
@@ -44,9 +44,14 @@ class ProcessHost:
             check_sandbox_for([*self._shown, *isolation.readable])
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.match.AgentHost`."""
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
+
+        Args:
+            seat: the seat to play.
+            briefing: what the agent may know.
+        """
         await play_in_subprocess(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
 
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")
-"""The program that plays a Python agent; `--check SPEC` only loads one."""
+"""The program that plays a Python agent; with `--check SPEC` it only loads one."""

@@ -1,9 +1,9 @@
-"""Control groups of an agent's own, where this program may make some (cgroup v2).
+"""Control groups (cgroup v2) for the processes of an agent, where this program may create them.
 
-A group catches every process at once, whatever it forked or became: one write kills all of it, and the
-kernel counts its CPU time together. Where the controllers are delegated, all of its memory has a limit,
-and all of its processes. Where nothing is writable, agents do without: the guardian finds their processes
-one by one.
+A group holds every process of an agent, whatever it forked or became: one write kills them all, and the
+kernel counts their CPU time together. Where the controllers are delegated, the kernel limits their memory and
+their number. Where nothing is writable, agents have no group: the supervisor finds their processes one by
+one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ _numbers: Final = itertools.count()
 
 
 def make_group(limits: Limits) -> Path | None:
-    """A new group with these limits, or `None` where there can be none; `rmdir` removes an empty one."""
+    """Create a group with limits; `rmdir` removes an empty one.
+
+    Args:
+        limits: of memory and processes; the others are not enforced by groups.
+
+    Returns:
+        The folder of the group, or `None` if none can be created here.
+    """
     parent = _parent(os.getpid())
     if parent is None:
         return None
@@ -45,21 +52,31 @@ def make_group(limits: Limits) -> Path | None:
 
 
 def has_controller(group: Path | None, name: str) -> bool:
-    """Return whether a group has a controller, so that the kernel enforces its limit; no group has none."""
+    """Return true if a group has a controller, so that the kernel enforces its limit.
+
+    Args:
+        group: its folder; `None` for no group.
+        name: of the controller, such as `memory`.
+    """
     return group is not None and (group / f"{name}.max").exists()
 
 
 def controllers(pid: int) -> frozenset[str]:
-    """Return whether a group has a controller, so that the kernel enforces that limit."""
+    """Return the controllers of the groups that a process can create.
+
+    Args:
+        pid: of the process.
+    """
     parent = _parent(pid)
     return frozenset() if parent is None else frozenset(_controllers(parent).split())
 
 
 @cache
 def _parent(pid: int) -> Path | None:
-    """Where this process can make groups and move others into them.
+    """Return the group in which this process can create groups and move others into them.
 
-    Groups that have controllers for their children hold no processes themselves, so beside ours comes first.
+    Groups that have controllers for their children hold no processes themselves, so the parent of this
+    process's group is preferred.
     """
     try:
         mounts = Path("/proc/self/mounts").read_text().splitlines()
@@ -93,7 +110,11 @@ def _controllers(group: Path) -> str:
 
 
 def usage_clock(group: Path) -> NowNs:
-    """The CPU time that all processes of a group have used, gone ones too; in whole microseconds."""
+    """Return a clock of the CPU time of all processes of a group, ended ones too; in whole microseconds.
+
+    Args:
+        group: its folder.
+    """
     last = 0
 
     def used() -> int:

@@ -22,7 +22,7 @@ NOT_AT_ALL: Final = "advisory"
 
 
 def enforcement_of(kind: IsolationKind) -> Mapping[str, str]:
-    """Return who enforces each limit here, by the name of the limit.
+    """Return how each limit is enforced here, by the name of the limit.
 
     Args:
         kind: of isolation; with `none` there are no limits.
@@ -44,7 +44,11 @@ def enforcement_of(kind: IsolationKind) -> Mapping[str, str]:
 
 
 def advisory_line(isolation: Isolation) -> str:
-    """Return a line on the limits that were asked for and that this kernel does not enforce; else nothing."""
+    """Return a line on the limits that were asked for and that this kernel does not enforce; else nothing.
+
+    Args:
+        isolation: with the limits.
+    """
     usual, limits = Limits(), isolation.limits
     enforced = enforcement_of(isolation.kind)
     asked = [

@@ -1,10 +1,10 @@
-"""How far a process of an agent is kept apart: a frozen value, and what its environment is.
+"""Isolation of an agent's process from this machine, as a frozen value.
 
-| kind | what the agent has |
+| kind | the agent has |
 |---|---|
-| `none` | your environment, no limits; it is still killed with all that it started |
+| `none` | the environment of the host, no limits; it is still killed with all that it started |
 | `process` | an environment of a few variables, limits, a private temporary folder |
-| `sandbox` | all that, and by bubblewrap: no network, no rights, few system calls, only its code to read |
+| `sandbox` | the same, and by bubblewrap: no network, no rights, few system calls, only its code to read |
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PASSED: Final = frozenset(
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "CUDA_VISIBLE_DEVICES", "CUDA_HOME"),
     }
 )
-"""What programs need to be found and to run. Keys and tokens are not among them."""
+"""Variables that programs need to be found and to run. Keys and tokens are not among them."""
 
 _PASSED_ENDS: Final = ("_NUM_THREADS",)
 _PASSED_STARTS: Final = ("LC_",)
@@ -42,17 +42,17 @@ _PASSED_STARTS: Final = ("LC_",)
 
 @attrs.frozen
 class Isolation:
-    """How a process is kept apart.
+    """The isolation of a process.
 
     Attributes:
         kind: `none`, `process` or `sandbox`, see above.
-        limits: what it may have; by default `Limits()`, and none with `none`.
-        env: variables of your environment that it gets besides the usual ones.
-        readable: files and folders that it can read in a sandbox, besides its own code: whole paths.
+        limits: the limits of its resources; by default `Limits()`, and none with `none`.
+        env: variables of the host's environment that it gets besides the default ones.
+        readable: absolute paths of files and folders that it can read in a sandbox, besides its own code.
 
     Raises:
-        UsageError: an unknown kind; limits where there are none; a core that is not to be had; a variable
-            that is not set.
+        UsageError: the kind is unknown; limits are given with `none`; a core is not available; a variable is
+            not set.
     """
 
     kind: IsolationKind = "process"
@@ -70,13 +70,15 @@ class Isolation:
         if self.kind == "none" and self.limits != UNLIMITED:
             raise UsageError("isolation none has no limits: take process or sandbox, or leave the limits out")
         if self.limits.cores and (absent := set(self.limits.cores) - _cores()):
-            raise UsageError(f"limits: cores: {min(absent)} is none of the cores here: {sorted(_cores())}")
+            raise UsageError(
+                f"limits: cores: {min(absent)} is not a core of this machine; its cores: {sorted(_cores())}"
+            )
         for name in self.env:
             if name not in os.environ:
-                raise UsageError(f"the variable {name!r} is to be passed to an agent, and is not set")
+                raise UsageError(f"the environment variable {name!r}, to be passed to an agent, is not set")
 
     @classmethod
-    def told(
+    def from_options(
         cls,
         kind: IsolationKind | None,
         limits: str | None,
@@ -84,7 +86,7 @@ class Isolation:
         show: Sequence[str] | None = None,
         folder: Path | None = None,
     ) -> Isolation:
-        """Return an isolation from texts, of a command line or a plan; the rest is as by default.
+        """Return an isolation from the options of a command line or a plan; `None` is the default.
 
         Args:
             kind: `none`, `process` or `sandbox`.
@@ -94,18 +96,20 @@ class Isolation:
             folder: where relative paths begin; by default the working directory.
 
         Raises:
-            UsageError: something cannot be, or does not exist.
+            UsageError: an option is invalid, or a file does not exist.
         """
         if show and kind != "sandbox":
-            raise UsageError("show is for isolation sandbox: other agents can read all that you can")
+            raise UsageError(
+                "show is for isolation sandbox: with other isolation an agent can read all your files"
+            )
         kept = cls(kind or "process", env=tuple(env or ()), readable=shown_paths(show or (), folder))
         return kept if limits is None else attrs.evolve(kept, limits=Limits.parse(limits))
 
     def environment(self, folder: str) -> Mapping[str, str]:
-        """The variables of the agent.
+        """Return the environment variables of the agent.
 
         Args:
-            folder: its private temporary folder, and in a sandbox its home, too.
+            folder: its private temporary folder; in a sandbox also its home.
         """
         if self.kind == "none":
             return os.environ
@@ -114,8 +118,8 @@ class Isolation:
         return {**passed, **dict.fromkeys(named, folder)}
 
     def _passes(self, name: str) -> bool:
-        usual = name in _PASSED or name.startswith(_PASSED_STARTS) or name.endswith(_PASSED_ENDS)
-        return usual or name in self.env
+        default = name in _PASSED or name.startswith(_PASSED_STARTS) or name.endswith(_PASSED_ENDS)
+        return default or name in self.env
 
 
 def _cores() -> set[int]:

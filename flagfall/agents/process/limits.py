@@ -1,4 +1,4 @@
-"""What a process of an agent may have of the machine: a frozen `Limits`, and its text form."""
+"""Limits on the resources of an agent's process: a frozen value and its text form."""
 
 from __future__ import annotations
 
@@ -30,19 +30,26 @@ _SPELLINGS: Final = {unit.lower(): unit for unit in UNITS}
 
 
 def parse_size(text: str) -> int:
-    """Read a size such as `512MB` or `4GiB`; capitals do not matter.
+    """Return the bytes of a size such as `512MB` or `4GiB`; case is ignored.
+
+    Args:
+        text: a whole number and a unit of `UNITS`.
 
     Raises:
-        UsageError: it is no whole number with a unit out of `UNITS`.
+        UsageError: the text has another form.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None or match[2].lower() not in _SPELLINGS:
-        raise UsageError(f"{text!r} is no size: write a number and a unit, such as 512MB or 4GiB")
+        raise UsageError(f"{text!r} is not a size: write a number and a unit, such as 512MB or 4GiB")
     return int(match[1]) * UNITS[_SPELLINGS[match[2].lower()]]
 
 
 def format_size(size: int) -> str:
-    """Write a size in the largest unit that it is a whole number of."""
+    """Return the text of a size, in the largest unit of which it is a whole number.
+
+    Args:
+        size: in bytes.
+    """
     fitting = [unit for unit, scale in UNITS.items() if size and size % scale == 0]
     unit = max(fitting, key=lambda unit: UNITS[unit], default="B")
     return f"{size // UNITS[unit]}{unit}"
@@ -50,12 +57,12 @@ def format_size(size: int) -> str:
 
 def _parse_count(text: str) -> int:
     if _COUNT.fullmatch(text) is None or int(text) == 0:
-        raise UsageError(f"{text!r} is no count: write a whole number, at least 1")
+        raise UsageError(f"{text!r} is not a count: write a whole number, at least 1")
     return int(text)
 
 
 def _parse_cores(text: str) -> tuple[int, ...]:
-    """Read `0`, `0-3` or `0+2+4-5`."""
+    """Return the cores in a text such as `0`, `0-3` or `0+2+4-5`."""
     found: set[int] = set()
     for part in text.split("+"):
         numbers = _CORES.fullmatch(part)
@@ -78,11 +85,11 @@ def _limit(default: int | None = None) -> Any:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """What an agent in a process may have; `None` is no limit.
+    """Limits on the resources of an agent in a process; `None` is no limit.
 
     The text form is a list of words such as `memory=512MB processes=64 cpu=10m cores=0-1`, separated by
-    spaces or commas; `memory=none` takes a limit away, `none` alone all of them. What is not said is as by
-    default.
+    spaces or commas; `memory=none` removes a limit, `none` alone all of them. Limits that are not named keep
+    their defaults.
 
     Attributes:
         memory: bytes of memory. At once of each process, what it asked for and may write (`RLIMIT_DATA`;
@@ -97,7 +104,7 @@ class Limits:
         cores: the numbers of the processor cores on which it may run; `None` for all. It cannot change that.
 
     Raises:
-        UsageError: a value that cannot be.
+        UsageError: a value is invalid.
     """
 
     memory: int | None = _limit()
@@ -117,35 +124,38 @@ class Limits:
         return " ".join(self._words()) or "default"
 
     def _words(self) -> list[str]:
-        said = {
+        changed = {
             field.name: value
             for field in attrs.fields(Limits)
             if (value := getattr(self, field.name)) != field.default
         }
-        return [f"{n}={'none' if v is None else _FIELDS[n][1](v)}" for n, v in said.items()]
+        return [f"{n}={'none' if v is None else _FIELDS[n][1](v)}" for n, v in changed.items()]
 
     @classmethod
     def parse(cls, text: str) -> Limits:
-        """Read the text form; `Limits.parse(str(limits)) == limits`.
+        """Parse the text form; `Limits.parse(str(limits)) == limits`.
+
+        Args:
+            text: see above.
 
         Raises:
-            UsageError: names the word that is wrong, and the mend.
+            UsageError: a word is invalid; the message names it and the fix.
         """
         words = text.replace(",", " ").split()
         if words == ["none"]:
             return UNLIMITED
-        said: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for word in words if words != ["default"] else ():
             name, equals, value = word.partition("=")
             if name not in _FIELDS or not equals:
                 raise UsageError(f"limits: {word!r}{suggest(name, _FIELDS)}; write such as memory=512MB")
-            if name in said:
+            if name in values:
                 raise UsageError(f"limits: {name} is set a second time")
             try:
-                said[name] = None if value == "none" else _FIELDS[name][0](value)
+                values[name] = None if value == "none" else _FIELDS[name][0](value)
             except UsageError as error:
                 raise UsageError(f"limits: {name}: {error}") from None
-        return cls(**said)
+        return cls(**values)
 
 
 def _format_cores(cores: tuple[int, ...]) -> str:
@@ -164,7 +174,7 @@ _FIELDS: Final[Mapping[str, tuple[_Read, _Write]]] = {
     "disk": (parse_size, format_size),
     "cores": (_parse_cores, _format_cores),
 }
-"""How each field is read and written."""
+"""The parser and the formatter of each field."""
 
 UNLIMITED: Final = Limits(processes=None, files=None, disk=None)
-"""No limits at all."""
+"""Limits that allow everything."""

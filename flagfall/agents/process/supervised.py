@@ -1,4 +1,4 @@
-"""A process of an agent as its host has it: under a guardian, its standard error kept, ended for good."""
+"""The host's handle of an agent's process: started under a supervisor, read, ended for good."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from flagfall.timing import NowNs, process_cpu_clock
 from flagfall.timing.durations import S
 
 EXIT_GRACE_SECONDS: Final = 0.1
-"""How long a process that broke down has to end by itself, so that its exit code is its own."""
+"""Grace period of a process that broke down to end by itself, so that its exit code is its own."""
 
 STDERR_BYTES: Final = 8 * 1024
-"""How much of what an agent wrote to its standard error is kept, the newest."""
+"""How much of an agent's standard error is kept: its end."""
 
 FREE_STDERR_BYTES: Final = 1024**2
-"""So much is read as fast as it comes. Who writes more is read `READ_BYTES` every `STDERR_PAUSE_SECONDS`,
-some 13 MB a second: a flood would take the event loop for itself."""
+"""How much of an agent's standard error is read as fast as it comes. After that `READ_BYTES` are read every
+`STDERR_PAUSE_SECONDS`, some 13 MB a second, or a flood would occupy the event loop."""
 
 STDERR_PAUSE_SECONDS: Final = 0.005
 
 _REST_READS: Final = 16
-"""A pipe holds one of these, or sixteen where somebody made it as large as Linux allows."""
+"""Reads that empty a pipe: one by default, sixteen for a pipe as large as Linux allows."""
 
 _AGAIN_SECONDS: Final = 0.005
 
@@ -79,18 +79,20 @@ async def open_supervised(
     stdin: int = subprocess.PIPE,
     stdout: int = subprocess.PIPE,
 ) -> SupervisedProcess:
-    """Start a program under a guardian.
+    """Start a program under a supervisor.
 
     Args:
         command: the program and its arguments.
-        isolation: how it is kept apart.
-        shown: what it can read in a sandbox besides the system, this Python and `isolation.readable`.
+        isolation: the isolation of its process.
+        shown: files and folders that it can read in a sandbox besides the system, this Python and
+            `isolation.readable`.
         stdin: as for `subprocess.Popen`.
-        stdout: likewise.
+        stdout: as for `subprocess.Popen`.
 
     Raises:
         UsageError: a sandbox is asked for, and there can be none; or this is not Linux.
-        HostFault: no more processes, descriptors, memory or room for a folder: no agent pays for that.
+        HostFault: no more processes, descriptors, memory or room for a folder. No agent is disqualified for
+            that.
     """
     _need_linux()
     limits = isolation.limits
@@ -139,18 +141,18 @@ async def run_supervised(
     *,
     shown: Sequence[str] = (),
 ) -> None:
-    """Start a program, play with it, and see to it that it is gone afterwards.
+    """Start a program, play with it, and end it with all that it started.
 
     Args:
         command: as for `open_supervised`.
-        isolation: likewise.
-        seat: where it sits; gets what it wrote to its standard error.
-        play: is given the program, and its standard input and output as one pipe.
+        isolation: as for `open_supervised`.
+        seat: the seat of the agent; receives the end of its standard error.
+        play: plays the match; called with the process, and its standard input and output as one stream.
         shown: as for `open_supervised`.
 
     Raises:
         AgentFault: as `play` raised it, with the end of what the program wrote to its standard error.
-        HostFault: as `play` raised it, or the program could not be started.
+        HostFault: as `play` raised it; or the program could not be started.
         UsageError: a sandbox is asked for, and there can be none.
     """
     supervised = await open_supervised(command, isolation, shown=shown)
@@ -170,8 +172,8 @@ async def supervise(
 
     Args:
         supervised: the program.
-        seat: its seat; gets what the program wrote to its standard error.
-        play: is given a stack for what is to be closed before the program is ended.
+        seat: its seat; receives the end of its standard error.
+        play: plays the match; called with a stack for what is to be closed before the program is ended.
 
     Raises:
         AgentFault: as `play` raised it, with what the program wrote last.
@@ -239,24 +241,24 @@ def _remove(folder: str, group: Path | None) -> None:
         supervisor.remove_folder(folder)
     end = time.monotonic() + supervisor.KILL_SECONDS
     while group is not None and group.exists() and time.monotonic() < end:
-        with suppress(OSError):  # those who were killed are a moment in it
+        with suppress(OSError):  # killed processes stay in it for a moment
             group.rmdir()
             return
         time.sleep(_AGAIN_SECONDS)
 
 
 class SupervisedProcess:
-    """A program that runs under a guardian.
+    """A program that runs under a supervisor.
 
     Args:
-        process: the guardian; it ends when the program has ended, and as that did.
-        folder: the private folder; empty where it has none.
-        group: the control group, where it has one.
-        report: tells which process the guardian started.
-        shown: its own code, where a sandbox shows no more.
+        process: the supervisor; it ends when the program has ended, and with the same status.
+        folder: the private folder; empty if it has none.
+        group: the control group, if it has one.
+        report: reports which process the supervisor started.
+        shown: the files of its own code in a sandbox.
 
     Attributes:
-        process: as given.
+        process: as in the arguments.
     """
 
     def __init__(
@@ -275,7 +277,7 @@ class SupervisedProcess:
         self._tail = bytearray()
 
     def take_pipe(self) -> PipeStream:
-        """Its standard input and output as one pipe; the streams of `process` are given up for it."""
+        """Return its standard input and output as one stream; the streams of `process` are closed."""
         process = self.process
         assert isinstance(process.stdin, trio.lowlevel.FdStream)
         assert isinstance(process.stdout, trio.lowlevel.FdStream)
@@ -285,7 +287,7 @@ class SupervisedProcess:
         return pipe
 
     async def read_stderr(self) -> None:
-        """Read what it writes to its standard error, and keep the newest of it."""
+        """Read its standard error, and keep the end of it."""
         assert self.process.stderr is not None
         read = 0
         async for chunk in self.process.stderr:
@@ -295,12 +297,12 @@ class SupervisedProcess:
                 await trio.sleep(STDERR_PAUSE_SECONDS)
 
     async def follow(self) -> None:
-        """Kill the agent when its supervisor has ended before it: its limits would hold no more."""
+        """Kill the agent if its supervisor ends before it: its limits would not be enforced any more."""
         await self.process.wait()
         await self._end_agent()
 
     async def _end_agent(self) -> None:
-        if self._report.pid():  # it has outlived its supervisor, which must be the agent's doing
+        if self._report.pid():  # it has outlived its supervisor, so it must have killed it
             await trio.to_thread.run_sync(self._report.kill_agent)
 
     def _keep(self, chunk: bytes | bytearray) -> None:
@@ -308,22 +310,28 @@ class SupervisedProcess:
         del self._tail[:-STDERR_BYTES]
 
     def cpu_clock(self) -> NowNs:
-        """The CPU time of the program and of all that it started.
+        """Return a clock of the CPU time of the program and of all processes that it started.
 
-        Without a control group what ended between two looks is not in it.
+        Without a control group, processes that start and end between two readings are not counted.
         """
-        if self._group is not None and (self._group / "cgroup.procs").read_text():  # it could move there
+        if (
+            self._group is not None and (self._group / "cgroup.procs").read_text()
+        ):  # the agent could move there
             return usage_clock(self._group)
         return _family_clock(self.process.pid)
 
     async def wait_for_exit(self, seconds: float) -> bool:
-        """Wait for its end, no longer than that."""
+        """Wait for its end; return true if it has ended.
+
+        Args:
+            seconds: the longest time to wait.
+        """
         with trio.move_on_after(seconds):
             await self.process.wait()
         return self.process.returncode is not None
 
     async def end(self) -> None:
-        """See to it that it is gone, with all that it started and left; not to be cancelled."""
+        """End it with all that it started, and remove what it left; cannot be cancelled."""
         process = self.process
         with trio.CancelScope(shield=True):
             try:
@@ -341,7 +349,7 @@ class SupervisedProcess:
                     await process.stderr.aclose()
 
     async def _end_by_force(self) -> None:
-        """Do what is left where the supervisor could not do it: it was killed, or stopped for good."""
+        """Do what the supervisor should have done, if that was killed or stopped."""
         if self._group is not None and self._group.exists():
             with suppress(OSError):
                 (self._group / "cgroup.kill").write_text("1")
@@ -353,7 +361,7 @@ class SupervisedProcess:
             await trio.to_thread.run_sync(_remove, self._folder, self._group)
 
     def _take_rest(self, stderr: trio.abc.ReceiveStream) -> None:
-        """What is in the pipe when the process is gone, without waiting for those who may hold it open."""
+        """Read the rest of the pipe of an ended process, without waiting for others that hold it open."""
         assert isinstance(stderr, trio.lowlevel.FdStream)
         with suppress(OSError):  # BlockingIOError: there is no more
             for _ in range(_REST_READS):
@@ -363,18 +371,22 @@ class SupervisedProcess:
 
     @property
     def stderr_tail(self) -> str:
-        """The newest of what it wrote to its standard error."""
+        """The end of its standard error."""
         return self._tail.decode(errors="replace").strip()
 
     def with_stderr_tail(self, fault: AgentFault) -> AgentFault:
-        """Return the fault with the exit code and the end of the standard error of the process."""
+        """Return a fault with the exit code and the end of the standard error of the process.
+
+        Args:
+            fault: the fault of the agent.
+        """
         code = self.process.returncode
         ended = "" if code is None else f" (exit code {code})"
         lines = [fault.detail + ended, self.stderr_tail, self.hint(fault.detail)]
         return AgentFault(fault.reason, "\n".join(filter(None, lines)))
 
     def hint(self, detail: str = "") -> str:
-        """Return a line on what its sandbox should show, where it missed a file; else nothing.
+        """Return a line on what its sandbox should show, if a file was missing there; else nothing.
 
         Args:
             detail: the detail of the fault, besides what it wrote to its standard error.

@@ -1,18 +1,18 @@
-"""The parent of an agent's process: a program of its own, which sees to it that nothing of the agent is left.
+"""Supervisor of an agent's process: a program of its own, which ends the agent and removes what it left.
 
-    python -I -S guardian.py host=PID [folder=DIR] [...] -- COMMAND...
+    python -I -S supervisor.py host=PID [folder=DIR] [...] -- COMMAND...
 
-It starts the command with limits, and adopts whatever the command leaves behind (`PR_SET_CHILD_SUBREAPER`):
-a child that went into a session of its own, or whose parent died, is still among the guardian's descendants.
-When the command ends, when it takes more processes or more of the disk than it may, when the host asks
-(SIGTERM), or when the host itself is gone, however it went, all descendants are killed, the private folder
-is removed, and the guardian ends as the command did: with its exit code, or of the same signal.
+It starts the command with limits, and adopts its orphans (`PR_SET_CHILD_SUBREAPER`): a child that moved to
+another session, or whose parent died, is still among the supervisor's descendants. When the command ends,
+when it exceeds its limit of processes, memory or disk, when the host asks (SIGTERM), or when the host has
+ended for any reason, all descendants are killed, the private folder is removed, and the supervisor ends as
+the command did: with its exit code, or of the same signal.
 
-Why a program, and not what `subprocess` offers: `preexec_fn` runs Python between fork and exec in a process
-whose threads are gone and whose locks they may have held, and a parent-death signal counts from the *thread*
-that started a process, which in an event loop is one that soon ends. The guardian has a single thread, so
-here both are sound. The host is watched by a descriptor of its process instead. Only the standard library is
-imported, and little of it: this program starts in some 15 ms, and sleeps when nothing happens.
+It is a program because the alternatives of `subprocess` are unsafe in an event loop: `preexec_fn` runs
+Python between fork and exec in a process whose threads are gone and whose locks they may have held, and a
+parent-death signal refers to the *thread* that started a process, which soon ends. The supervisor has a
+single thread, so both are sound here. The host is watched by a descriptor of its process. Only the standard
+library is imported, and little of it: this program starts in some 15 ms, and sleeps when nothing happens.
 """
 
 # ruff: noqa: PTH100, PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 TERM_SECONDS: Final = 0.005
-"""Between asking a process to go and making it: a hard limit must be over within 20 ms."""
+"""The time from SIGTERM to SIGKILL: a match must be over within 20 ms of a hard limit."""
 
 KILL_SECONDS: Final = 5.0
-"""How long to go on killing: who is still there then waits in the system, for a disk perhaps."""
+"""How long to go on killing: a process that is left then waits in the system, for a disk perhaps."""
 
 GROUP_SECONDS: Final = 0.5
-"""How long to try to remove a control group: those who were killed are a moment in it."""
+"""How long to try to remove a control group: killed processes stay in it for a moment."""
 
 LOOK_SECONDS: Final = 0.1
-"""How often to look how many processes there are and what they wrote. A folder takes some microseconds a
-file, so the next look is never sooner than twenty times what the last one took."""
+"""The interval at which processes, memory and files are counted. A folder takes some microseconds a file, so
+the next look is never sooner than twenty times what the last one took."""
 
 COUNT_LOOKS: Final = 5
 """Counting an agent's processes takes some hundred microseconds, asking how many the whole machine has ten.
-So they are counted at every so many looks, and at once where the machine has many more than last time."""
+So they are counted at every fifth look, and at once if the machine has many more than last time."""
 
 ENTRY_BYTES: Final = 1024
-"""What a file or folder counts at least: also empty ones fill a disk, and take time to remove."""
+"""The least that a file or folder counts: also empty ones fill a disk, and take time to remove."""
 
 MEMORY_SECONDS: Final = 0.5
 """The longest time from the end of one look at memory to the next: an agent can make each look slow, by many
@@ -74,11 +74,15 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 _IGNORED_HERE: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 
-# What Linux tells of processes.
+# Processes, as Linux reports them.
 
 
 def threads_of(pid: int) -> list[str]:
-    """The folders of a process's threads; none where it is gone."""
+    """Return the `/proc` folders of a process's threads; none if it is gone.
+
+    Args:
+        pid: of the process.
+    """
     try:
         return [f"/proc/{pid}/task/{name}" for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
@@ -86,7 +90,11 @@ def threads_of(pid: int) -> list[str]:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below one, zombies too, as far as they stand still meanwhile."""
+    """Return the processes below one, zombies too; some may be missed that are started meanwhile.
+
+    Args:
+        pid: of the process above them.
+    """
     found: list[int] = []
     above = [pid]
     while above:
@@ -99,7 +107,11 @@ def descendants(pid: int) -> list[int]:
 
 
 def status_of(pid: int) -> tuple[str, str]:
-    """Return the state of a process, one letter, and its start time; `X` and nothing where it is gone."""
+    """Return the state of a process, one letter, and its start time; `X` and nothing if it is gone.
+
+    Args:
+        pid: of the process.
+    """
     try:
         with open(f"/proc/{pid}/stat") as file:
             words = file.read().rpartition(")")[2].split()
@@ -109,10 +121,10 @@ def status_of(pid: int) -> tuple[str, str]:
 
 
 def _size_of(folder: str) -> int:
-    """The bytes of the files in a folder, and in those below it; an empty file takes some, too.
+    """Return the bytes of the files in a folder and below; an empty file takes some, too.
 
     Raises:
-        OSError: it is deeper than can be looked into.
+        OSError: the folder is too deep to be read.
     """
     total = 0
     above = [folder]
@@ -142,11 +154,14 @@ def pause_after_look(took: float, *, counts_memory: bool) -> float:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder with all that is in it, however deep that is, and whatever permissions were taken away.
+    """Remove a folder with all that is in it, at any depth and with any permissions.
 
-    Folders come up to the top before they are emptied: no path grows longer than two names.
+    Folders are moved up to the top before they are emptied, so no path grows longer than two names.
+
+    Args:
+        folder: its path.
     """
-    for remove in (os.rmdir, os.unlink):  # it is empty nearly always; or something else is in its place
+    for remove in (os.rmdir, os.unlink):  # nearly always it is empty; or it was replaced by a file
         with suppress(OSError):
             remove(folder)
             return
@@ -184,44 +199,44 @@ def _prctl(option: int, value: int) -> None:
 
 
 class _Settings:
-    """What the host asked for.
+    """The settings on the command line, written by the host.
 
     Attributes:
-        host: its process.
+        host: the process of the host.
         folder: private to the agent; removed at the end.
         cgroup: a control group to put the agent in; removed at the end.
-        limits: pairs of a resource and what a process may have of it.
-        cores: where it may run; empty for anywhere.
-        processes: how many processes and threads there may be; 0 for any number.
-        disk: how many bytes there may be in the folder; 0 for any number.
-        owner: the user that the command becomes; 0 where it stays the same.
-        memory: how many bytes of memory all processes together may use; 0 for any number.
+        limits: pairs of a resource and its limit for each process.
+        cores: the processor cores on which it may run; empty for all.
+        processes: the limit of processes and threads; 0 for none.
+        disk: the limit of bytes in the folder; 0 for none.
+        owner: the user that the command becomes; 0 if it stays the same.
+        memory: the limit of bytes of memory of all processes together; 0 for none.
         memory_files: memory file systems of the agent's own that count as memory.
         filter: a filter of system calls, as `struct sock_filter` in hexadecimal digits; empty for none.
         report: a descriptor to write the pid and the start time of the command to; -1 for none.
     """
 
     def __init__(self, words: list[str]) -> None:
-        said = dict(word.split("=", 1) for word in words)
-        self.host = int(said["host"])
-        self.folder = said.get("folder", "")
-        self.cgroup = said.get("cgroup", "")
+        settings = dict(word.split("=", 1) for word in words)
+        self.host = int(settings["host"])
+        self.folder = settings.get("folder", "")
+        self.cgroup = settings.get("cgroup", "")
         self.limits = [
             (int(what), int(most))
-            for what, most in (pair.split(":") for pair in said.get("limits", "").split(",") if pair)
+            for what, most in (pair.split(":") for pair in settings.get("limits", "").split(",") if pair)
         ]
-        self.cores = [int(core) for core in said.get("cores", "").split(",") if core]
-        self.processes = int(said.get("processes", "0"))
-        self.disk = int(said.get("disk", "0"))
-        self.owner = int(said.get("owner", "0"))
-        self.memory = int(said.get("memory", "0"))
-        self.memory_files = [path for path in said.get("memory_files", "").split(":") if path]
-        self.filter = bytes.fromhex(said.get("filter", ""))
-        self.report = int(said.get("report", "-1"))
+        self.cores = [int(core) for core in settings.get("cores", "").split(",") if core]
+        self.processes = int(settings.get("processes", "0"))
+        self.disk = int(settings.get("disk", "0"))
+        self.owner = int(settings.get("owner", "0"))
+        self.memory = int(settings.get("memory", "0"))
+        self.memory_files = [path for path in settings.get("memory_files", "").split(":") if path]
+        self.filter = bytes.fromhex(settings.get("filter", ""))
+        self.report = int(settings.get("report", "-1"))
 
 
 def _load_bytes_used() -> Callable[[Sequence[int], int, Iterable[str]], int]:
-    """Load the function that counts memory: flagfall is no package here, and takes long to import."""
+    """Load the function that counts memory: flagfall is not a package here, and takes long to import."""
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     counts: Callable[[Sequence[int], int, Iterable[str]], int] = importlib.import_module(
         "memory_use"
@@ -230,10 +245,10 @@ def _load_bytes_used() -> Callable[[Sequence[int], int, Iterable[str]], int]:
 
 
 def _install_filter(program: bytes) -> None:
-    """Let the kernel decide by a filter on the system calls of this process, and of all that it starts.
+    """Install a filter of the system calls of this process, and of all that it starts.
 
     Raises:
-        OSError: the kernel does not take it.
+        OSError: the kernel rejects it.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     instructions = ctypes.create_string_buffer(program, len(program))
@@ -268,7 +283,7 @@ class _Supervisor:
         self._asked = False
         self._looks = self._counted_at = 0
         self._status: int | None = None
-        self._complaint = ""
+        self._exceeded = ""
         if settings.memory:
             self._bytes_used = _load_bytes_used()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -292,15 +307,15 @@ class _Supervisor:
         if number == signal.SIGTERM:
             self._asked = True
 
-    def guard(self) -> int:
-        """Until all is over; gives the status of the command."""
+    def run(self) -> int:
+        """Supervise the command until all of it has ended; return its wait status."""
         self._wait_for_the_end()
         if self._asked:
-            self._ask()
+            self._terminate()
         self._kill_all()
         _clean_up(self._settings)
-        if self._complaint:
-            self._say(self._complaint)
+        if self._exceeded:
+            self._report_end(self._exceeded)
         return signal.SIGKILL if self._status is None else self._status
 
     def _wait_for_the_end(self) -> None:
@@ -314,13 +329,13 @@ class _Supervisor:
                 return
             if looks:
                 began = time.monotonic()
-                self._complaint = self._too_much()
-                if self._complaint:
+                self._exceeded = self._exceeded_limit()
+                if self._exceeded:
                     return
                 seconds = pause_after_look(time.monotonic() - began, counts_memory=bool(settings.memory))
 
-    def _ask(self) -> None:
-        """Ask the command to go, and give it a moment."""
+    def _terminate(self) -> None:
+        """Ask the command to end, and give it a short grace period."""
         with suppress(OSError):
             os.killpg(self._agent, signal.SIGTERM)
         end = time.monotonic() + TERM_SECONDS
@@ -329,14 +344,14 @@ class _Supervisor:
             self._reap()
 
     def _sleep(self, seconds: float | None) -> bool:
-        """Until something happens; gives whether the host is gone."""
+        """Sleep until something happens; return true if the host is gone."""
         ready = self._poll.poll(None if seconds is None else max(1, int(seconds * 1000)))
         with suppress(BlockingIOError):
             while os.read(self._waking, 512):
                 pass
         return any(fd == self._host_fd for fd, _ in ready)
 
-    def _too_much(self) -> str:
+    def _exceeded_limit(self) -> str:
         settings = self._settings
         if settings.processes and self._should_count():
             count = sum(len(threads_of(pid)) for pid in descendants(os.getpid()))
@@ -366,7 +381,7 @@ class _Supervisor:
         return True
 
     def _reap(self) -> bool:
-        """Take note of who has ended; gives whether nobody is left."""
+        """Collect the processes that have ended; return true if none is left."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -378,7 +393,7 @@ class _Supervisor:
             return True
 
     def _kill_all(self) -> None:
-        """Kill until nobody is left. Orphans come to this process, so nobody can be missed for good."""
+        """Kill until no process is left. Orphans come to this process, so none can be missed for good."""
         end = time.monotonic() + KILL_SECONDS
         while time.monotonic() < end:
             if self._settings.cgroup:
@@ -392,7 +407,7 @@ class _Supervisor:
                 return
             self._sleep(0.001)
 
-    def _say(self, what: str) -> None:
+    def _report_end(self, what: str) -> None:
         poll = select.poll()
         poll.register(2, select.POLLOUT)
         if poll.poll(100):
@@ -400,8 +415,8 @@ class _Supervisor:
                 os.write(2, f"\nflagfall ended it: {what}\n".encode())
 
 
-def _become(settings: _Settings, command: list[str], guardian: int) -> None:
-    """The child's part: from the fork to the command. Never returns."""
+def _become(settings: _Settings, command: list[str], supervisor: int) -> None:
+    """Run the child's part, from the fork to the command. Never returns."""
     try:
         _prctl(_PR_SET_DUMPABLE, 1)
         os.setsid()
@@ -411,11 +426,11 @@ def _become(settings: _Settings, command: list[str], guardian: int) -> None:
         for number in (signal.SIGTERM, signal.SIGCHLD, *_IGNORED_HERE):
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != guardian:  # it died before it could be heard of
+        if os.getppid() != supervisor:  # it died before the signal was set
             return
         _confine(settings)
         os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the child must not become a second guardian
+    except BaseException as error:  # noqa: BLE001 - the child must never become a second supervisor
         with suppress(OSError):
             os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
     finally:
@@ -426,12 +441,12 @@ def _confine(settings: _Settings) -> None:
     """Put this process under its limits.
 
     Raises:
-        OSError: one of them cannot be set.
+        OSError: a limit cannot be set.
     """
     if settings.cgroup:
-        with suppress(OSError):  # it may not move there: then it is found and counted without
+        with suppress(OSError):  # it may not move there: then it is found and counted without a group
             _write(f"{settings.cgroup}/cgroup.procs", "0")
-    with suppress(OSError):  # where memory runs out, an agent goes before its host
+    with suppress(OSError):  # where memory runs out, the system kills an agent before its host
         _write("/proc/self/oom_score_adj", "1000")
     if settings.owner:
         for fd in range(3):  # or it could not open /dev/stderr
@@ -453,20 +468,24 @@ def _write(path: str, text: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Guard a command; gives its exit code, or ends of the signal that ended it."""
+    """Supervise a command; return its exit code, or end of the signal that ended it.
+
+    Args:
+        arguments: settings, `--`, and the command.
+    """
     at = arguments.index("--")
     settings = _Settings(arguments[:at])
     if os.getppid() != settings.host:  # it is gone already
         _clean_up(settings)
         return _FAILED
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    status = _Supervisor(settings, arguments[at + 1 :]).guard()
+    status = _Supervisor(settings, arguments[at + 1 :]).run()
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number not in {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-        time.sleep(1)  # pragma: no cover - a signal that ended the agent ends this, too
+        time.sleep(1)  # pragma: no cover - a signal that ended the agent also ends this process
     return os.waitstatus_to_exitcode(status)
 
 

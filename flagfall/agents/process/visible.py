@@ -61,7 +61,11 @@ def code_of_spec(spec: str) -> tuple[str, ...]:
 
 
 def code_of_command(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the files among the words of a command: the program, its script, its data."""
+    """Return the files among the words of a command: the program, its script, its data.
+
+    Args:
+        words: the command.
+    """
     return tuple(str(Path(word).absolute()) for word in words if Path(word).is_file())
 
 
@@ -119,13 +123,21 @@ def refuse_private(shown: Iterable[str], private: Path) -> None:
 
 
 def is_copied(path: str) -> bool:
-    """Return whether a file is copied for an agent of another user: a plain one that only its owner reads."""
+    """Return true for a plain file that only its owner can read: it is copied for an agent of another user.
+
+    Args:
+        path: of the file.
+    """
     mode = os.lstat(path).st_mode if os.path.lexists(path) else 0
     return stat.S_ISREG(mode) and not is_public(path)
 
 
 def is_public(path: str) -> bool:
-    """Return whether users other than the owner can read a file, or list and enter a folder."""
+    """Return true if users other than the owner can read a file, or list and enter a folder.
+
+    Args:
+        path: of the file or folder.
+    """
     mode = os.stat(path).st_mode  # noqa: PTH116 - it takes half the time
     wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
     return mode & wanted == wanted
@@ -151,15 +163,15 @@ def refuse_unreadable(shown: Iterable[str], user: int) -> None:
             )
 
 
-def show_hint(said: str, shown: Sequence[str]) -> str:
+def show_hint(output: str, shown: Sequence[str]) -> str:
     """Return one line on what to show, where an agent looked for a file that only its sandbox lacks.
 
     Args:
-        said: the end of what the agent wrote to its standard error.
+        output: the end of what the agent wrote to its standard error.
         shown: its own code.
     """
     for pattern in _HINTS:
-        for name in reversed(pattern.findall(said)):
+        for name in reversed(pattern.findall(output)):
             if found := _find_beside(name, shown):
                 return f"the sandbox shows only {' and '.join(shown)}: add --show {found}"
     return ""

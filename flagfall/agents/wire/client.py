@@ -138,7 +138,7 @@ class ServerAddress:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def context(self) -> ssl.SSLContext | None:
-        """How the connection is tls_stream; `None` for not at all.
+        """Return the TLS settings of the connection; `None` if it is not secured.
 
         Raises:
             UsageError: the certificates cannot be read.

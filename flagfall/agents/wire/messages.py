@@ -1,4 +1,4 @@
-"""The messages between a host and an agent at the other end of a wire: one protocol, two encodings.
+"""Messages of the agent protocol, between a host and an agent elsewhere: one protocol, two encodings.
 
     host                          agent
                                 <- join(token)      over a network only
@@ -11,14 +11,13 @@
     bye()                       ->     the agent closes, and ends
 
 The host asks again only when the last ask was answered or skipped, so an agent that is late finds the
-newest turn next, and a host never fills the pipe of an agent that does not read. `docs/protocol.md` is for
-who writes an agent.
+newest turn next, and a host never fills the pipe of an agent that does not read. `docs/protocol.md` describes
+the protocol for authors of agents.
 
-Messages are mappings with a `type`. They come as lines of JSON, up to and with `ready`; there the agent may
-choose MessagePack for the rest, in frames (`flagfall.kernel.channels.framing`). Our own agents in processes
-speak the same, and choose MessagePack. They had messages of their own before, arrays without names: a round
-trip with clock and journal took 31 µs then and takes 33 µs now, side by side, and hello and ready as JSON
-cost nothing that can be seen. A low price for one protocol, held by the tests and fuzzers of both.
+Messages are mappings with a `type`. They are lines of JSON, up to and with `ready`; there the agent may
+choose MessagePack for the rest, in frames (`flagfall.kernel.channels.framing`). Python agents in processes
+speak the same protocol, and choose MessagePack: a round trip with clock and journal takes 33 µs, and took
+31 µs with a protocol of arrays without names.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ from flagfall.timing.phases import Phase
 WIRE_VERSION: Final = 1
 
 MAX_DETAIL_CHARS: Final = 8 * 1024
-"""So much of what an agent says of its failure is kept, the last."""
+"""How much of an agent's own description of its failure is kept: its end."""
 
 Encoding: TypeAlias = Literal["json", "msgpack"]
 
@@ -73,7 +72,7 @@ _Text: TypeAlias = Annotated[str, Meta(max_length=1024)]
 
 
 class _Message(Struct, frozen=True, tag_field="type", tag=str.lower):
-    """What all messages are."""
+    """Base of all messages."""
 
 
 class Hello(_Message, frozen=True):
@@ -85,9 +84,9 @@ class Hello(_Message, frozen=True):
         seats: how many there are.
         seed: a seed of the agent's own, 0 to 2**63 - 1.
         time_control: text form.
-        spaces: what the first task shows and takes; `None` where that is not known yet.
-        resumed: the match has begun; the agent had come up before, on a line that was lost.
-        agent: what our own agent's end is to load, where it does not know.
+        spaces: observations and actions of the first task; `None` if they are not known yet.
+        resumed: the match has begun; the agent was ready before, on a connection that was lost.
+        agent: the text of the agent to load, for the agent's end of flagfall.
         match: over a network, an id of the match, for the `join` of an agent that comes back to it.
     """
 
@@ -106,13 +105,13 @@ class Ask(_Message, frozen=True):
     """A turn.
 
     Attributes:
-        number: see `flagfall.kernel.channels.envelope.Envelope`; likewise the next three.
-        phase: what is asked.
-        observation: what is shown.
-        reward: for an earlier action.
+        number: of the envelope, see `flagfall.kernel.channels.envelope.Envelope`.
+        phase: `act`, `init` or `result`.
+        observation: the observation.
+        reward: the reward for an earlier action.
         limit_ns: the time left for the answer in nanoseconds; `None` for no limit.
-        late: of a turn that was late or illegal, once.
-        spaces: where they are others than those that were told last.
+        late: the notice of a turn that was late or illegal, sent once.
+        spaces: observations and actions of the task, if they differ from those that were sent last.
     """
 
     number: int
@@ -125,7 +124,7 @@ class Ask(_Message, frozen=True):
 
     @property
     def envelope(self) -> Envelope:
-        """The same as the kernel has it."""
+        """The turn as an envelope of the kernel."""
         late = None if self.late is UNSET else self.late
         return Envelope(self.number, self.observation, self.reward, self.phase, late)
 
@@ -135,7 +134,7 @@ class Bye(_Message, frozen=True):
 
 
 class Refused(_Message, frozen=True):
-    """Whoever joined does not play, and why; the line is closed."""
+    """The agent that joined does not play, and why; the connection is closed."""
 
     reason: str
     detail: str = ""
@@ -146,12 +145,12 @@ class Joined(_Message, frozen=True):
 
 
 class Join(_Message, frozen=True):
-    """Over a network: who is there.
+    """Over a network: the first message of an agent.
 
     Attributes:
-        token: what the host asks for.
-        match: the id of the match that the agent comes back to, as `hello` had it; empty where it comes anew.
-            With either the host answers `joined`; where it is left out, it does not.
+        token: the token that the host asks for.
+        match: the id of the match to which the agent comes back, as in `hello`; empty if it comes anew. With
+            either the host answers `joined`; if it is left out, it does not.
     """
 
     token: _Text = ""
@@ -159,7 +158,7 @@ class Join(_Message, frozen=True):
 
 
 class Ready(_Message, frozen=True):
-    """The agent is up.
+    """The agent is ready.
 
     Attributes:
         wants: the phases that it wants to be asked in; `act` always.
@@ -180,14 +179,14 @@ class Failed(_Message, frozen=True):
 
 
 class Answer(_Message, frozen=True):
-    """The answer to the ask of that number."""
+    """The answer to the turn of that number."""
 
     number: int
     action: Any = None
 
 
 class Skip(_Message, frozen=True):
-    """The agent does not answer that ask; it wants the newest."""
+    """The agent does not answer the turn of that number; it wants the newest."""
 
     number: int
 
@@ -210,10 +209,14 @@ _TO_AGENT: Final[Mapping[Encoding, Callable[[bytes], Any]]] = {
 
 
 def encode(message: ToAgent | FromAgent, encoding: Encoding) -> bytes:
-    """The bytes of a message, without the end of a line or the head of a frame.
+    """Return the bytes of a message, without the end of a line or the head of a frame.
+
+    Args:
+        message: the message.
+        encoding: its encoding.
 
     Raises:
-        CodecError: an action or observation holds something that has no place in the encoding.
+        CodecError: an action or observation holds a value that cannot be encoded.
     """
     try:
         return _ENCODE[encoding](message)
@@ -224,27 +227,35 @@ def encode(message: ToAgent | FromAgent, encoding: Encoding) -> bytes:
 
 
 def decode_from_agent(data: bytes, encoding: Encoding) -> FromAgent:
-    """The message in these bytes.
+    """Return the message of an agent in some bytes.
+
+    Args:
+        data: the bytes of one message.
+        encoding: its encoding.
 
     Raises:
-        AgentFault: they are no message of an agent.
+        AgentFault: they are not a message of an agent.
     """
     try:
         message: FromAgent = _FROM_AGENT[encoding](data)
         if encoding == "json" and isinstance(message, Answer) and isinstance(message.action, dict | list):
             return Answer(message.number, restore_arrays(message.action))
     except CodecError as error:
-        raise AgentFault("garbage", f"no message: {error}; it begins {data[:40]!r}") from error
+        raise AgentFault("garbage", f"not a message: {error}; it begins {data[:40]!r}") from error
     if isinstance(message, Failed) and len(message.detail) > MAX_DETAIL_CHARS:
         return Failed(message.reason, message.detail[-MAX_DETAIL_CHARS:])
     return message
 
 
 def decode_to_agent(data: bytes, encoding: Encoding) -> ToAgent:
-    """The message in these bytes; for the agent's end.
+    """Return the message of a host in some bytes.
+
+    Args:
+        data: the bytes of one message.
+        encoding: its encoding.
 
     Raises:
-        CodecError: they are no message of a host.
+        CodecError: they are not a message of a host.
     """
     message: ToAgent = _TO_AGENT[encoding](data)
     if encoding == "json" and isinstance(message, Ask):

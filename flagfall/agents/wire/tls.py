@@ -1,4 +1,4 @@
-"""A stream of trio as the bytes that `FramedStream` wants: for TLS, which no descriptor alone can speak."""
+"""Byte streams over sockets of trio: TCP, and TLS, which cannot be spoken over a descriptor alone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ from flagfall.kernel.channels.pipes import READ_BYTES, ByteStream, TcpStream
 
 
 class TlsStream:
-    """ByteStream over TLS over a socket; closing it closes the socket, without a word."""
+    """Bytes over TLS over a socket; closing it closes the socket without a closing handshake.
+
+    Args:
+        stream: a connection after its handshake.
+    """
 
     def __init__(self, stream: trio.SSLStream[trio.SocketStream]) -> None:
         self._stream = stream
 
     async def write(self, data: bytes) -> None:
-        """Write all of it. If it is cancelled, part may be out: close it then.
+        """Write all of it. If it is cancelled, part may have been sent: close the stream then.
+
+        Args:
+            data: the bytes.
 
         Raises:
             trio.BrokenResourceError: the other end is gone.
@@ -30,7 +37,7 @@ class TlsStream:
             raise trio.BrokenResourceError("closed") from error
 
     async def read(self) -> bytes:
-        """What there is, up to `READ_BYTES`; nothing when the other end has closed."""
+        """Return the bytes that have come, up to `READ_BYTES`; nothing when the other end has closed."""
         try:
             return bytes(await self._stream.receive_some(READ_BYTES))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -42,22 +49,26 @@ class TlsStream:
 
 
 def tcp_stream(stream: trio.SocketStream) -> TcpStream:
-    """Return the connection as bytes; the stream is given up for it."""
+    """Return a byte stream over a TCP connection, which replaces the given stream.
+
+    Args:
+        stream: a connection.
+    """
     return TcpStream(socket.socket(fileno=stream.socket.detach()))
 
 
 async def tls_stream(
     stream: trio.SocketStream, context: SSLContext, server_hostname: str | None = None
 ) -> ByteStream:
-    """The bytes of a stream that speaks TLS from now on; the stream is given up for it.
+    """Perform the handshake of TLS; return a byte stream that replaces the given stream.
 
     Args:
         stream: a connection.
-        context: how it is tls_stream.
-        server_hostname: whom the other end must prove to be; `None` for the server's end.
+        context: the TLS settings.
+        server_hostname: the name that the other end must prove; `None` at the server's end.
 
     Raises:
-        trio.BrokenResourceError: the other end does not speak it, or proves to be somebody else.
+        trio.BrokenResourceError: the other end does not speak TLS, or does not prove its name.
     """
     server = server_hostname is None
     ours = trio.SocketStream(trio.socket.from_stdlib_socket(socket.socket(fileno=stream.socket.detach())))

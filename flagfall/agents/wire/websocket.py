@@ -1,6 +1,6 @@
-"""The wire in messages of WebSocket: texts are JSON, binary ones MessagePack. Either end.
+"""Message streams over WebSocket: texts are JSON, binary messages MessagePack. For either end.
 
-Rule 1: a message is taken whole and bounded: neither its length nor the number of its parts has no end.
+Rule 1: a message is received whole, and its length and the number of its parts are bounded.
 Rule 2: no compression: a small message cannot become a large one.
 Rule 3: pings are answered; at most `MAX_PINGS` pings and pongs are taken for each message.
 """
@@ -34,24 +34,25 @@ from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError
 from flagfall.kernel.channels.pipes import ByteStream
 
 MAX_PINGS: Final = 100
-"""So many control frames may come with one message: those who keep a line alive send one in some seconds."""
+"""The most control frames that may come with one message; to keep a connection alive, one in some seconds is
+enough."""
 
 MAX_PARTS: Final = 10_000
-"""So many pieces may one message come in; 4 MiB in pieces of a small network packet are 3000."""
+"""The most parts of one message; 4 MiB in parts of a small network packet are 3000."""
 
 FORBIDDEN: Final = 403
 
 _BROKEN: Final = frozenset({1002, 1003, 1007, 1009, 1010})
-"""With these codes an end says that the other one breaks the rules (RFC 6455, 7.4.1)."""
+"""Status codes of an end that reports a violation of the protocol (RFC 6455, 7.4.1)."""
 
 
 class WebSocketStream:
-    """Sends and receives payloads as messages; see `flagfall.kernel.channels.pipes.FramedStream`.
+    """Sends and receives messages; see `flagfall.kernel.channels.pipes.FramedStream`.
 
     Args:
-        pipe: the bytes, closed with it.
-        server: whether this is the end that was connected to.
-        max_bytes: the longest payload that is let in.
+        pipe: the bytes of the connection, closed with it.
+        server: this is the end that was connected to.
+        max_bytes: the longest message that is accepted.
     """
 
     def __init__(self, pipe: ByteStream, *, server: bool, max_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -64,59 +65,72 @@ class WebSocketStream:
     # Opening.
 
     async def accept(self, *, browsers: bool) -> None:
-        """Be connected to.
+        """Accept the connection, as its server.
 
         Args:
-            browsers: whether pages in a browser may connect; they say where they come from.
+            browsers: pages in a browser may connect; they send an `Origin`.
 
         Raises:
-            FrameError: whoever connects does not speak WebSocket, or may not.
+            FrameError: the client does not speak WebSocket, or is refused.
             trio.EndOfChannel: it closed.
         """
         event = await self._next_event()
         if not isinstance(event, Request):
-            raise FrameError("no request for a WebSocket")
+            raise FrameError("the first message is not a WebSocket request")
         if not browsers and any(name.lower() == b"origin" for name, _ in event.extra_headers):
-            await self._say(RejectConnection(status_code=FORBIDDEN))
+            await self._send_event(RejectConnection(status_code=FORBIDDEN))
             raise FrameError("a page in a browser may not connect where there is no token")
-        await self._say(AcceptConnection())
+        await self._send_event(AcceptConnection())
 
     async def connect(self, host: str, target: str = "/") -> None:
-        """Connect.
+        """Open the connection, as its client.
+
+        Args:
+            host: name and port of the server.
+            target: the path to request.
 
         Raises:
             FrameError: the other end does not speak WebSocket, or refuses.
             trio.EndOfChannel: it closed.
         """
-        await self._say(Request(host=host, target=target))
+        await self._send_event(Request(host=host, target=target))
         event = await self._next_event()
         if not isinstance(event, AcceptConnection):
             raise FrameError(f"the WebSocket was refused: {type(event).__name__}")
 
-    # MessageStream.
+    # Messages.
 
     def allow(self, max_bytes: int) -> None:
-        """From now on payloads may be so long."""
+        """Set the longest message that is accepted from now on.
+
+        Args:
+            max_bytes: its length.
+        """
         self._max_bytes = max_bytes
 
     def use_frames(self) -> None:
-        """From now on messages are binary, both ways."""
+        """Send and expect binary messages from now on."""
         self._binary = True
 
     async def send(self, payload: bytes) -> None:
-        """Send one. If it is cancelled, part of it may be out: close then.
+        """Send a message. If it is cancelled, part of it may have been sent: close the stream then.
+
+        Args:
+            payload: the message.
 
         Raises:
             trio.BrokenResourceError: the other end is gone.
         """
-        await self._say(BytesMessage(data=payload) if self._binary else TextMessage(data=payload.decode()))
+        await self._send_event(
+            BytesMessage(data=payload) if self._binary else TextMessage(data=payload.decode())
+        )
 
     async def receive(self) -> bytes:
-        """The next one. If it is cancelled, part of it may have been taken: close then.
+        """Return the next message. If it is cancelled, part of it may have been taken: close the stream then.
 
         Raises:
             trio.EndOfChannel: the other end closed.
-            FrameError: it is too long, of the wrong kind, or no message of WebSocket.
+            FrameError: it is too long, of the wrong kind, or not a message of WebSocket.
         """
         whole = bytearray()
         parts = pings = 0
@@ -125,17 +139,19 @@ class WebSocketStream:
             if isinstance(event, CloseConnection):
                 await self._agree_to_close(event)
                 if event.code in _BROKEN:
-                    raise FrameError(f"no WebSocket: {event.reason or event.code}")
+                    raise FrameError(
+                        f"the other end reports a violation of WebSocket: {event.reason or event.code}"
+                    )
                 raise trio.EndOfChannel
             if isinstance(event, Ping | Pong):
                 pings += 1
                 if isinstance(event, Ping):
-                    await self._say(event.response())
+                    await self._send_event(event.response())
             elif isinstance(event, Message):
                 parts += 1
                 whole += self._data_of(event)
             if pings > MAX_PINGS or parts > MAX_PARTS:
-                raise FrameError("a flood of pings or pongs, or of pieces of one message")
+                raise FrameError("a flood of pings or pongs, or of parts of one message")
             if len(whole) > self._max_bytes:
                 raise FrameError(f"a message of {len(whole)} bytes and more; {self._max_bytes} is the limit")
             if isinstance(event, Message) and event.message_finished:
@@ -144,7 +160,7 @@ class WebSocketStream:
     async def _agree_to_close(self, event: CloseConnection) -> None:
         if self._connection.state is ConnectionState.REMOTE_CLOSING:
             with suppress(trio.BrokenResourceError):
-                await self._say(event.response())
+                await self._send_event(event.response())
 
     def _data_of(self, event: Message[Any]) -> bytes:
         if self._binary != isinstance(event, BytesMessage):
@@ -152,12 +168,12 @@ class WebSocketStream:
         return bytes(event.data) if isinstance(event, BytesMessage) else str(event.data).encode()
 
     def close(self) -> None:
-        """Close the bytes."""
+        """Close the connection."""
         self._pipe.close()
 
     # Events.
 
-    async def _say(self, event: Event) -> None:
+    async def _send_event(self, event: Event) -> None:
         try:
             data = self._connection.send(event)
         except ProtocolError as error:  # closing already
@@ -172,6 +188,6 @@ class WebSocketStream:
             try:
                 self._connection.receive_data(data)
                 self._events.extend(self._connection.events())
-            except (ProtocolError, ValueError) as error:  # the latter for headers that are no ASCII
-                raise FrameError(f"no WebSocket: {error}") from error
+            except (ProtocolError, ValueError) as error:  # the latter for headers that are not ASCII
+                raise FrameError(f"not WebSocket: {error}") from error
         return self._events.popleft()

@@ -1,8 +1,8 @@
-"""The agent's end of a wire: loads an agent, and plays it in the kind of loop that it is written for.
+"""The agent's end of the agent protocol: loads an agent, and plays it in the loop that it is written for.
 
-`python -m flagfall.agents` speaks the wire (`flagfall.agents.wire.messages`) over its standard input and
-output. What the agent prints goes to the standard error instead. `--check SPEC` only loads the agent, and
-says whether it could.
+`python -m flagfall.agents` speaks the protocol (`flagfall.agents.wire.messages`) over its standard input and
+output. What the agent prints goes to the standard error instead. `--check SPEC` only loads the agent; the
+exit code says if it could.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ hide_frames(__file__)
 _METHODS: Final = ("start", "init", "act", "reply", "result", "close", "run")
 
 Readable = Callable[[int], Any]
-"""Waits until a descriptor can be read, in the manner of the loop that runs."""
+"""Waits until a descriptor can be read, by the event loop that runs."""
 
 
 class TurnTimes:
@@ -69,16 +69,28 @@ class TurnTimes:
         self._took = self._made = (-NEVER_NS, 0)
 
     def take(self, number: int) -> None:
-        """Note that the agent has this turn from now on."""
+        """Note that the agent takes a turn now.
+
+        Args:
+            number: of the turn.
+        """
         self._took = (number, self.now())
 
     def make(self, number: int) -> None:
-        """Note that its answer goes out now. An answer to a turn that it does not have is none."""
+        """Note that its answer is sent now; an answer to a turn that it does not have is ignored.
+
+        Args:
+            number: of the turn.
+        """
         if number == self._took[0] != self._made[0]:
             self._made = (number, self.now())
 
     def of(self, number: int) -> tuple[int | None, int | None]:
-        """Return both for a turn, each `None` if it has not come to that."""
+        """Return both times of a turn, each `None` if it has not happened yet.
+
+        Args:
+            number: of the turn.
+        """
         took, made = self._took, self._made
         return (took[1] if took[0] == number else None, made[1] if made[0] == number else None)
 
@@ -89,13 +101,13 @@ def serve(
     """Play one match over a pair of descriptors; returns when it is over.
 
     Args:
-        read_fd: where the host speaks.
-        write_fd: where it listens; blocking.
-        load: gives the agent for the text that the host sends.
-        times: gets the time of each turn and answer, where the host lives by the same clock.
+        read_fd: the descriptor to read messages from.
+        write_fd: the descriptor to write messages to; blocking.
+        load: returns the agent for the text that the host sends.
+        times: takes the time of each turn and answer, if the host lives by the same clock.
 
     Returns:
-        What the host was told where the agent broke down.
+        The failure that was reported to the host, if the agent broke down.
     """
     link = _Link(read_fd, write_fd, times=times)
     try:
@@ -112,10 +124,10 @@ def serve(
             _now(_serve(link, hello, agent))
     except _HostGone:
         pass
-    except BaseException as error:  # noqa: BLE001 - whatever stops the agent is told, and ends here
+    except BaseException as error:  # noqa: BLE001 - whatever stops the agent is reported to the host
         failed = Failed("not started" if not link.ready else "crashed", _report(error))
         with suppress(_HostGone):
-            link.tell(failed)
+            link.send(failed)
         return failed
     return None
 
@@ -125,7 +137,7 @@ async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
     played = adapt(agent, seat.timer)
     briefing = Briefing(hello.seat, hello.seats, hello.seed, hello.time_control, lambda: hello.spaces)
     await resolve(played.start(briefing))
-    link.tell_ready(played.wants)
+    link.send_ready(played.wants)
     try:
         await play_seat(played, seat)
     except trio.EndOfChannel:
@@ -135,11 +147,11 @@ async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
 
 
 class _HostGone(Exception):
-    """The host closed its end without a word."""
+    """The host closed its end without `bye`."""
 
 
 class _Link:
-    """Messages over descriptors, for whatever loop waits: lines of JSON, then frames of MessagePack."""
+    """Messages over descriptors, for any event loop: lines of JSON, then frames of MessagePack."""
 
     def __init__(
         self, read_fd: int, write_fd: int, wait: Readable | None = None, times: TurnTimes | None = None
@@ -152,14 +164,14 @@ class _Link:
         self._framer = Framer()
 
     def with_wait(self, wait: Readable) -> _Link:
-        """The same link in a loop: waiting goes through it."""
+        """Return the same link, which waits in an event loop."""
         self._wait = wait
         return self
 
     async def receive_hello(self) -> Hello:
         message = await self.receive()
         if not isinstance(message, Hello):
-            raise UsageError(f"the host did not say hello, but {message}")
+            raise UsageError(f"expected hello from the host, got {message}")
         return message
 
     async def receive(self) -> ToAgent:
@@ -175,13 +187,13 @@ class _Link:
         if self._wait is not None:
             await self._wait(self.fds[0])
         data = b""
-        with suppress(ConnectionError):  # a socket that was closed while something was under way
+        with suppress(ConnectionError):  # a socket that was closed while data was on its way
             data = os.read(self.fds[0], READ_BYTES)
         if not data:
             raise _HostGone
         return data
 
-    def tell(self, message: FromAgent) -> None:
+    def send(self, message: FromAgent) -> None:
         if self.ready:
             data = frame(encode(message, "msgpack"))
             if self.times is not None and isinstance(message, Answer):
@@ -190,8 +202,8 @@ class _Link:
         else:
             self._write(encode(message, "json") + b"\n")
 
-    def tell_ready(self, wants: Iterable[Any]) -> None:
-        self.tell(Ready(tuple(sorted(wants)), "msgpack"))
+    def send_ready(self, wants: Iterable[Any]) -> None:
+        self.send(Ready(tuple(sorted(wants)), "msgpack"))
         self._framer.feed(self._lines.take_rest())
         self.ready = True
 
@@ -205,7 +217,7 @@ class _Link:
 
 
 class _WireSeat:
-    """What `flagfall.kernel.seat.Seat` is in the event loop, at this end of the wire."""
+    """The seat of an agent at this end of the protocol, as `flagfall.kernel.seat.Seat` in the event loop."""
 
     def __init__(self, link: _Link) -> None:
         self.timer = ElapsedTimer(time.perf_counter_ns)
@@ -225,7 +237,7 @@ class _WireSeat:
 
     async def turn(self) -> Envelope:
         if self._taken is not None:
-            self._link.tell(Skip(self._taken.number))
+            self._link.send(Skip(self._taken.number))
             self._taken = None
         message = await self._link.receive()
         if isinstance(message, Bye):
@@ -246,7 +258,7 @@ class _WireSeat:
         if self._taken is not None and number == self._taken.number:
             self._taken = None
             self._answered = number
-        self._link.tell(Answer(number, action))
+        self._link.send(Answer(number, action))
 
 
 def _asyncio_link(link: _Link) -> _Link:
@@ -268,7 +280,7 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 def _loop_of(agent: Any) -> str:
-    """Which event loop an agent is written for: its attribute `loop`, else trio if anything is async."""
+    """Return the event loop that an agent is written for: its attribute `loop`, else trio if it is async."""
     loop = getattr(agent, "loop", None)
     if loop in {"asyncio", "trio"}:
         return str(loop)
@@ -277,7 +289,7 @@ def _loop_of(agent: Any) -> str:
 
 
 def _now(coroutine: Any) -> Any:
-    """Run a coroutine that never waits."""
+    """Run a coroutine that never waits, and return its value."""
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -293,7 +305,11 @@ def _report(error: BaseException) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """What the module does as a program; gives its exit code."""
+    """Run the program; return its exit code.
+
+    Args:
+        arguments: `--check SPEC`, or none to play a match.
+    """
     if arguments[:1] == ["--check"]:
         try:
             load_agent(arguments[1])
@@ -305,9 +321,9 @@ def main(arguments: list[str]) -> int:
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """Descriptors of the standard input and output, for the wire alone.
+    """Return descriptors of the standard input and output for the protocol alone.
 
-    What reads from the standard input gets nothing from now on, what is printed goes to the standard error.
+    From now on reading the standard input gives nothing, and what is printed goes to the standard error.
     """
     read_fd, write_fd = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""The messages of a remote learner, as round 1 has them: decimal texts and single characters.
+"""Messages of a learner of round 1: decimal texts and single characters.
 
 In bit mode a token is the character `0` or `1`, in byte mode the character of its code.
 """
@@ -16,10 +16,10 @@ import attrs
 from flagfall.errors import HostFault
 
 HELLO: Final = b"hello"
-"""What a learner says first."""
+"""The first message of a learner."""
 
 MAX_SHOWN_CHARS: Final = 40
-"""So much of a bad message is shown to its author."""
+"""How much of an invalid message is shown to its author."""
 
 _MAX_BYTE: Final = 255
 _BITS: Final = "01"
@@ -27,17 +27,17 @@ _BITS: Final = "01"
 
 @attrs.frozen
 class BadReply:
-    """Stands for a reply that is no byte; no task takes it as an action.
+    """A reply that is not a byte; no task takes it as an action.
 
     Attributes:
-        what: what is wrong with it, and how it began.
+        what: the fault, and the beginning of the reply.
     """
 
     what: str
 
 
 def read_reply(frames: list[bytes], *, bits: bool = False) -> int | BadReply:
-    """The byte or bit that a message means: one frame of one character, its code 0 to 255, in UTF-8.
+    """Return the byte or bit of a message: one frame of one character in UTF-8, its code 0 to 255.
 
     Args:
         frames: of the message.
@@ -48,17 +48,21 @@ def read_reply(frames: list[bytes], *, bits: bool = False) -> int | BadReply:
     try:
         text = frames[0].decode()
     except UnicodeDecodeError:
-        return BadReply(f"no UTF-8: {shown(frames[0])}")
+        return BadReply(f"not UTF-8: {shown(frames[0])}")
     if len(text) != 1:
         return BadReply(f"{len(text)} characters: {shown(frames[0])}")
     code = ord(text)
     if bits:
-        return _BITS.index(text) if text in _BITS else BadReply(f"no bit: {shown(frames[0])}")
+        return _BITS.index(text) if text in _BITS else BadReply(f"not a bit: {shown(frames[0])}")
     return code if code <= _MAX_BYTE else BadReply(f"code {code}: {shown(frames[0])}")
 
 
 def reward_text(reward: Any) -> bytes:
-    """A reward as decimal text: whole ones without a point, truth values as `1` and `0`."""
+    """Return a reward as decimal text: whole numbers without a point, truth values as `1` and `0`.
+
+    Args:
+        reward: the reward.
+    """
     if not isinstance(reward, int):
         reward = float(reward)
         if not reward.is_integer():
@@ -67,14 +71,14 @@ def reward_text(reward: Any) -> bytes:
 
 
 def token_text(observation: Any, *, bits: bool = False) -> bytes:
-    """A byte as the character of that code, in UTF-8; a bit as `0` or `1`.
+    """Return a byte as the character of that code, in UTF-8; a bit as `0` or `1`.
 
     Args:
-        observation: what the task shows.
+        observation: the observation of the task.
         bits: it is bit mode.
 
     Raises:
-        HostFault: it is no byte, or no bit. No agent pays for that.
+        HostFault: it is not a byte, or not a bit. No agent is disqualified for that.
     """
     with suppress(TypeError):
         code = operator.index(observation)
@@ -82,11 +86,17 @@ def token_text(observation: Any, *, bits: bool = False) -> bytes:
             return _BITS[code].encode()
         if not bits and 0 <= code <= _MAX_BYTE:
             return chr(code).encode()
-    raise HostFault(f"a remote learner hears bytes; give it byte tasks, this one shows {shown(observation)}")
+    raise HostFault(
+        f"a learner over ZeroMQ takes bytes: give it byte tasks; this one shows {shown(observation)}"
+    )
 
 
 def shown(what: Any) -> str:
-    """How something begins, bounded in length."""
+    """Return the beginning of a value as text, bounded in length.
+
+    Args:
+        what: the value.
+    """
     if isinstance(what, bytes) and len(what) > MAX_SHOWN_CHARS:
         return f"{what[:MAX_SHOWN_CHARS]!r}..."
     return repr(what)[: 4 * MAX_SHOWN_CHARS]

@@ -1,10 +1,10 @@
 """Connections of remote learners: the ZeroMQ handshake, `hello`, and messages, without waiting or with it.
 
-Rule 1: a connection belongs to a learner when it has said `hello`, after the token where one is asked for.
+Rule 1: a connection belongs to a learner when it has sent `hello`, after the token if one is asked for.
     Until then it is one of many (`flagfall.agents.connections.handshakes`): a greeting alone takes no
     learner's place.
-Rule 2: a learner that connects again says `hello` again. A client library that connects again by itself, for
-    a program that goes on as if nothing had happened, does not, and is not let in.
+Rule 2: a learner that connects again sends `hello` again. A client library that connects again by itself, for
+    a program that does not notice, does not send it, and is not admitted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ would make the system throw away what is on its way to the learner."""
 
 
 class ConnectionLost(Exception):
-    """The learner is gone, or sends what is not a message; the text has the details."""
+    """The learner is gone, or sent something that is not a message; the text has the details."""
 
 
 class Disconnected(ConnectionLost):
@@ -77,10 +77,10 @@ class LearnerConnection:
         return not self._sending
 
     async def receive(self) -> list[bytes]:
-        """The next message, as its frames. If it is cancelled, nothing was taken.
+        """Return the next message, as its frames. If it is cancelled, nothing was taken.
 
         Raises:
-            ConnectionLost: there will be none.
+            ConnectionLost: the learner is gone.
         """
         while (frames := self._next_message()) is None:
             await self._send(self._peer.take_output())
@@ -97,7 +97,7 @@ class LearnerConnection:
         commands of the protocol, which a learner may send without end.
 
         Raises:
-            ConnectionLost: there will be none.
+            ConnectionLost: the learner is gone.
         """
         if (frames := self._next_message()) is not None:
             return frames
@@ -117,6 +117,9 @@ class LearnerConnection:
 
     async def send(self, *frames: bytes) -> None:
         """Send messages of one frame each, together.
+
+        Args:
+            frames: a frame for each message.
 
         Raises:
             ConnectionLost: the learner is gone.

@@ -51,7 +51,7 @@ def check_agent(
     from flagfall.cli.runs.preflight import check_now
     from flagfall.playing import DEFAULT_TIME_CONTROL
     from flagfall.terminal_text import sanitize_terminal
-    from flagfall.testing.agent_report import Examinee, examine
+    from flagfall.testing.agent_report import AgentUnderTest, report_agent
     from flagfall.timing import TimeControl
 
     scheme = AgentSpec.parse(spec).scheme
@@ -63,23 +63,23 @@ def check_agent(
     host_agent(spec, host, "agent", kept)  # report invalid options before anything is played
     if host == "process" and scheme != "cmd":
         check_now([spec], kept)
-    examinee = Examinee(
+    tested = AgentUnderTest(
         lambda name: host_agent(spec, host, name, kept),
         task or ("micro1", "micro4"),
         TimeControl.parse(time_control or DEFAULT_TIME_CONTROL),
     )
-    marks = list(examine(examinee))
-    passed = all(mark.passed is not False for mark in marks)
+    grades = list(report_agent(tested))
+    passed = all(grade.passed is not False for grade in grades)
     if json:
-        found = [{"question": mark.question, "found": mark.found, "passed": mark.passed} for mark in marks]
+        found = [{"question": grade.check, "found": grade.found, "passed": grade.passed} for grade in grades]
         print_json({"agent": spec, "passed": passed, "marks": found})
         return 0 if passed else _FAILED
     rows = table("check", "result", "passed")
-    for mark in marks:
-        first, *_ = sanitize_terminal(mark.found).splitlines()
-        rows.add_row(mark.question, first, {True: "yes", False: "NO", None: ""}[mark.passed])
+    for grade in grades:
+        first, *_ = sanitize_terminal(grade.found).splitlines()
+        rows.add_row(grade.check, first, {True: "yes", False: "NO", None: ""}[grade.passed])
     print_table(rows)
-    for mark in marks:
-        if "\n" in mark.found:
-            print(f"{mark.question}: {sanitize_terminal(mark.found)}")
+    for grade in grades:
+        if "\n" in grade.found:
+            print(f"{grade.check}: {sanitize_terminal(grade.found)}")
     return 0 if passed else _FAILED

@@ -35,7 +35,7 @@ def ctl(
     """
     from flagfall.cli.console.output import number, print_json, print_table, table
     from flagfall.terminal_text import sanitize_terminal
-    from flagfall.tournament.run.control_client import ask_run
+    from flagfall.tournament.run.control_client import send_command
 
     if (command in _NEEDS) != (value is not None):
         raise UsageError(
@@ -48,7 +48,7 @@ def ctl(
         request["match"] = value
     elif command == "jobs":
         request["jobs"] = _count(value or "")
-    state = ask_run(folder, request)
+    state = send_command(folder, request)
     if json:
         print_json(state)
         return

@@ -132,7 +132,7 @@ def run(
         config=config,
         options=TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes),
         learner_command=learner_cmd,
-        join_policy=_joining(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
+        join_policy=_join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
         scheduler=scheduler,
         steps=steps,
         seed=seed,
@@ -177,7 +177,7 @@ def _print_advisory(isolation: Isolation) -> None:
         print(f"flagfall: {line}", file=sys.stderr, flush=True)
 
 
-def _joining(
+def _join_policy(
     token_file: Path | None, certificate: Path | None, key: Path | None, *, reconnect: bool
 ) -> JoinPolicy | None:
     """Return the conditions for connecting agents; `None` if no option sets one."""

@@ -15,7 +15,7 @@ from flagfall.errors import FlagfallError, HostFault, UsageError
 if TYPE_CHECKING:
     import trio
 
-    from flagfall.tournament.plan.model import Plan
+    from flagfall.tournament.model import TournamentPlan
 
 _Flag = Parameter(negative="", show_default=False)
 
@@ -87,8 +87,8 @@ def tournament(
             resume=resume,
             base=Path() if plan in PLANS else Path(plan).parent,
             stop=stop,
-            begun=screen.begin,
-            noticed=screen.note,
+            on_begin=screen.begin,
+            on_record=screen.show_record,
             warn=screen.say,
         )
 
@@ -108,7 +108,7 @@ def tournament(
     return code
 
 
-def _check_agents(plan: Plan, *private: Path) -> None:
+def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     """Import the Python agents of a plan, each in a process.
 
     Args:
@@ -133,7 +133,7 @@ def _check_agents(plan: Plan, *private: Path) -> None:
         check_now(specs, kinds[kind])
 
 
-def _print_results(plan: Plan, folder: Path, again: str) -> None:
+def _print_results(plan: TournamentPlan, folder: Path, again: str) -> None:
     from flagfall.cli.tournaments.standings import print_standings
     from flagfall.tournament.exports import agent_rows, export
     from flagfall.tournament.standings import standings

@@ -9,11 +9,11 @@ from typing import Final
 from cyclopts import App
 
 _COMMANDS: Final = {
-    "train": ("train:train", "Train and validate an agent on one game, and print how it did."),
-    "contest": ("contest:contest", "Every agent on every game: ranks and points."),
+    "train": ("train:train", "Train and validate an agent on one game, and print its statistics."),
+    "contest": ("contest:contest", "Play every agent on every game, with ranks and points."),
     "serve": ("serve:serve", "Let clients of the original connect and play."),
     "play-on": ("play_on:play_on", "Play at a server of the original."),
-    "results": ("results:results", "Print the figures of a recorded track."),
+    "results": ("results:results", "Print the statistics of a recorded track."),
 }
 
 gvgai = App(

@@ -13,18 +13,18 @@ from cyclopts import Parameter
 from flagfall.cli.gvgai.options import Agents, Flag, Journal, PlayOptions, Seed
 
 if TYPE_CHECKING:
-    from flagfall.errors import HostFault
-    from flagfall.gvgai.contest import Contest
-    from flagfall.gvgai.contest_runner import Fixture
-    from flagfall.gvgai.play_track import PlayedTrack
+    from flagfall.gvgai.track_statistics import TrackStatistics
+    from flagfall.tournament.records import MatchRecord, MatchSpec
+    from flagfall.tournament.run.contest import TrackEngine
+    from flagfall.tournament.scoring import PointsRow, TaskRanking
 
-_USUAL = PlayOptions()
+_DEFAULTS = PlayOptions()
 
 
 def contest(
     *games: str,
     agent: Agents,
-    options: PlayOptions = _USUAL,
+    options: PlayOptions = _DEFAULTS,
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
@@ -34,96 +34,140 @@ def contest(
 ) -> int:
     """Play every agent on every game; rank them by wins, then score, then ticks, with points across games.
 
-    An agent that is disqualified gets no points for that game, and the contest goes on.
+    An agent that is disqualified gets no points for that game, and the contest continues.
 
     Args:
-        games: Files, or names of games that come with flagfall.
+        games: Files, or names of games that flagfall ships.
         agent: Who plays; see `flagfall gvgai train --help`.
-        options: What the tracks may be told.
-        seed: Everything random derives from it; all agents face the same seed on a game.
+        options: Settings of the tracks.
+        seed: Seed of all random choices; all agents face the same seed on a game.
         journal: Record each match in this file, numbered.
-        results: Leave ranks, points and all figures in this file, as JSON.
+        results: Write ranks, points and all statistics to this file, as JSON.
         original_output: Print the lines of the original's server for each match, instead of tables.
         json: Print them as one JSON object instead of tables.
-        quiet: Do not tell how far it is.
+        quiet: Do not report progress.
     """
     import trio
 
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
     from flagfall.cli.gvgai.options import check_files, check_output, print_now, write_json
-    from flagfall.gvgai.contest import Contest
-    from flagfall.gvgai.contest_runner import fixtures, play_series
     from flagfall.gvgai.original_output import OriginalOutput
+    from flagfall.tournament.formats.schedule import schedule
+    from flagfall.tournament.run.contest import MemoryStore, TrackEngine, contest_plan
+    from flagfall.tournament.run.runner import Run
+    from flagfall.tournament.scoring import rank_tasks, total_points
 
     times, rules = options.read(options.think)
-    isolation = options.kept_apart()
+    isolation = options.read_isolation()
     check_output(original=original_output, json=json)
     check_files(journal, results)
-    planned = fixtures(games, agent, rules, seed, journal, options.sprites)
+    plan = contest_plan(
+        games,
+        agent,
+        times,
+        rules,
+        seed=seed,
+        sprites=options.sprites,
+        clock=options.clock,
+        host=options.host,
+        isolation=isolation,
+    )
     check_players(agent, isolation)
-    names = list(dict.fromkeys(fixture.name for fixture in planned))
-    standing = Contest(names)
-    matches: list[dict[str, Any]] = []
-    faults: list[HostFault] = []
 
-    def tell(fixture: Fixture, played: PlayedTrack | HostFault) -> None:
-        where = {"game": fixture.setup.game, "agent": fixture.name, "seed": fixture.seed}
-        if isinstance(played, Exception):
-            faults.append(played)
-            matches.append({**where, "fault": str(played)})
-        else:
-            matches.append({**where, **played.figures.as_data()})
-        if not quiet:
-            print(_line(fixture, played, len(planned)), file=sys.stderr, flush=True)
+    def printed(spec: MatchSpec) -> list[OriginalOutput]:
+        if not original_output:
+            return []
+        return [OriginalOutput(spec.task, rules, print_now, games.index(spec.task))]
 
-    def printed(fixture: Fixture) -> list[OriginalOutput]:
-        game = fixture.setup.game
-        return [OriginalOutput(game, rules, print_now, games.index(game))] if original_output else []
+    engine = TrackEngine(plan, times, isolation=isolation, journal=journal, sinks=printed)
+    order = schedule(plan)
+    report = _Report({spec.id: spec for spec in order.walk({})}, engine, quiet=quiet)
+    run = Run(plan, MemoryStore(), engine, 1, report, fault_attempts=1, skip_failed=True)
 
     async def play(stop: trio.Event) -> None:
-        await play_series(
-            planned,
-            times,
-            standing,
-            host=options.host,
-            isolation=isolation,
-            sinks=printed,
-            stop=stop,
-            tell=tell,
-        )
+        engine.stop = stop
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run.stop_when, stop)
+            await run.play()
+            nursery.cancel_scope.cancel()
 
     code = run_until_interrupted(play, virtual=options.clock == "virtual")
-    data = {**standing.as_data(), "matches": matches}
+    rankings = rank_tasks(plan, list(order.played(run.records)))
+    totals = total_points([entrant.name for entrant in plan.agents], rankings)
+    data = {**_data(rankings, totals), "matches": report.matches}
     if results is not None:
         write_json(results, data)
     if json:
         print_json(data)
     elif not original_output:
-        _print(standing)
-    if faults:
-        raise faults[0]
+        _print(rankings, totals)
+    for fault in engine.faults.values():
+        raise fault
     return code
 
 
-def _line(fixture: Fixture, played: PlayedTrack | HostFault, count: int) -> str:
-    """One match in a line."""
-    what = f"[{fixture.number + 1}/{count}] {fixture.setup.game}, {fixture.name}: "
-    if isinstance(played, Exception):
-        return f"{what}void: {played}"
-    figures = played.figures
-    if figures.disqualified:
-        return f"{what}disqualified: {figures.disqualified}{_reason(figures.detail)}"
-    games = figures.of("validation")
-    training = figures.sums("training")
+class _Report:
+    """Progress of a contest, and the data of its matches for the results file.
+
+    Args:
+        specs: the schedule, by match id.
+        engine: has what was played.
+        quiet: do not print progress.
+    """
+
+    def __init__(self, specs: dict[str, MatchSpec], engine: TrackEngine, *, quiet: bool) -> None:
+        self.matches: list[dict[str, Any]] = []
+        self._specs = specs
+        self._engine = engine
+        self._quiet = quiet
+
+    def __call__(self, record: MatchRecord) -> None:
+        """Report a match."""
+        spec = self._specs[record.id]
+        place = {"game": spec.task, "agent": spec.entrants[0], "seed": spec.seed}
+        fault, played = self._engine.faults.get(spec.id), self._engine.played.get(spec.id)
+        if fault is not None:
+            self.matches.append({**place, "fault": str(fault)})
+            line = f"void: {fault}"
+        elif played is not None:
+            self.matches.append({**place, **played.statistics.as_data()})
+            line = _line(played.statistics)
+        else:  # the contest was stopped before the match began
+            return
+        if not self._quiet:
+            number = 1 + list(self._specs).index(spec.id)
+            match = f"[{number}/{len(self._specs)}] {spec.task}, {spec.entrants[0]}"
+            print(f"{match}: {line}", file=sys.stderr, flush=True)
+
+
+def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> dict[str, Any]:
+    """Return ranks and points for the results file."""
+    import attrs
+
+    return {
+        "standings": [attrs.asdict(row) for row in totals],
+        "rankings": [
+            {"game": ranking.task, "placings": [attrs.asdict(placing) for placing in ranking.placings]}
+            for ranking in rankings
+        ],
+    }
+
+
+def _line(statistics: TrackStatistics) -> str:
+    """Return the line of progress for a match."""
+    if statistics.disqualified:
+        return f"disqualified: {statistics.disqualified}{_reason(statistics.detail)}"
+    games = statistics.of("validation")
+    training = statistics.sums("training")
     return (
-        f"{what}{sum(game.won for game in games)} of {len(games)} won in validation"
+        f"{sum(game.won for game in games)} of {len(games)} won in validation"
         f" after {training.games if training else 0} games of training"
     )
 
 
 def _reason(detail: str) -> str:
-    """Return the line of a detail that says most: the first one, and of a traceback the last one."""
+    """Return the most informative line of a detail: the first one, but the last one of a traceback."""
     from flagfall.terminal_text import sanitize_terminal
 
     lines = sanitize_terminal(detail).strip().splitlines()
@@ -132,15 +176,14 @@ def _reason(detail: str) -> str:
     return f": {lines[-1 if lines[0].startswith('Traceback') else 0]}"
 
 
-def _print(standing: Contest) -> None:
+def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> None:
     """Print the ranks on each game, and across games."""
     from flagfall.cli.console.output import number, print_table, table
     from flagfall.terminal_text import sanitize_terminal
 
-    rankings = standing.rankings
     for ranking in rankings:
         rows = table(
-            "place", "agent", numbers=("points", "wins", "games", "score", "ticks", "out"), title=ranking.game
+            "place", "agent", numbers=("points", "wins", "games", "score", "ticks", "out"), title=ranking.task
         )
         for placing in ranking.placings:
             counts = (placing.points, placing.wins, placing.games, placing.score, placing.ticks)
@@ -152,7 +195,7 @@ def _print(standing: Contest) -> None:
             )
         print_table(rows)
     rows = table("place", "agent", numbers=("points", "wins", "out", "places"), title="all games")
-    for one in standing.standings:
-        sums = map(number, (one.points, one.wins, one.disqualified))
-        rows.add_row(str(one.place), sanitize_terminal(one.agent), *sums, " ".join(map(str, one.places)))
+    for row in totals:
+        sums = map(number, (row.points, row.wins, row.disqualified))
+        rows.add_row(str(row.place), sanitize_terminal(row.agent), *sums, " ".join(map(str, row.places)))
     print_table(rows)

@@ -1,4 +1,4 @@
-"""How the commands of `flagfall gvgai` run: until they are done, or until somebody wants them to end."""
+"""Execution of the commands of `flagfall gvgai`, to their end or until they are interrupted."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> None:
-    """Check that there are such agents: those of the user's own are imported, each in a process.
+    """Check that agents exist: those of the user's own code are imported, each in a process.
 
     Args:
-        agents: what names them.
-        isolation: how the processes are kept apart; the default isolation if left out.
+        agents: texts that name them.
+        isolation: isolation of the processes; by default the default one.
 
     Raises:
-        UsageError: one is missing or cannot be imported.
+        UsageError: an agent is missing or cannot be imported.
     """
     own = []
     for agent in agents:
-        agent_label(agent)  # a program's command is looked at for it
+        agent_label(agent)  # also checks the command of a program
         if agent not in PLAYERS and AgentSpec.parse(agent).scheme in {"python", "sample"}:
             own.append(agent)
     if own:
@@ -55,16 +55,16 @@ def run_until_interrupted(
     say: Callable[[str], None] = _say,
     stopping: str = STOPPING,
 ) -> int:
-    """Run in an event loop of its own.
+    """Run a function in an event loop of its own.
 
     Args:
-        play: is given an event that the first Ctrl-C sets; a second one cancels it.
-        virtual: on the virtual clock.
-        say: tells the user something.
-        stopping: what is told after the first Ctrl-C.
+        play: takes an event that the first Ctrl-C sets; a second one cancels it.
+        virtual: use the virtual clock.
+        say: prints a message for the user.
+        stopping: message after the first Ctrl-C.
 
     Returns:
-        An exit code: 0, or 128 and the number of the signal.
+        An exit code: 0, or 128 plus the number of the signal.
     """
     number = 0
 
@@ -76,13 +76,13 @@ def run_until_interrupted(
                     await play(interrupts.stop)
                 finally:
                     number = interrupts.number
-        except* KeyboardInterrupt:  # out of an agent that blocked the event loop
+        except* KeyboardInterrupt:  # raised in an agent that blocked the event loop
             number = number or signal.SIGINT
 
     try:
         trio.run(main, clock=VirtualClock() if virtual else None)
     except BaseExceptionGroup as group:
-        # One error in the groups of the nurseries around it is that error.
+        # A single error within the groups of the nurseries is raised by itself.
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]

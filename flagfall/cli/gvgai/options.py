@@ -1,4 +1,4 @@
-"""Options that several commands of `flagfall gvgai` share, and how tracks are shown."""
+"""Options that several commands of `flagfall gvgai` share, and tables of a track."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = [
     "TrackOptions",
     "check_files",
     "check_output",
-    "print_figures",
     "print_now",
+    "print_statistics",
     "write_json",
 ]
 
@@ -31,27 +31,27 @@ from flagfall.timing.durations import parse_duration
 if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.play_track import TrackTimes
-    from flagfall.gvgai.track_statistics import TrackFigures
+    from flagfall.gvgai.track_statistics import TrackStatistics
     from flagfall.tasks.vgdl.learning_track import TrackRules
 
 Rules = Literal["gvgai-document", "gvgai-2017"]
 
 _CURVE_ROWS = 10
-"""A training curve is shown in no more rows."""
+"""Most rows of a training curve."""
 
 
 @Parameter(name="*")
 @dataclass
 class TrackOptions:
-    """What a track may be told.
+    """Settings of a track.
 
     Attributes:
         rules: `gvgai-document`: the competition's document. `gvgai-2017`: the program published for it.
-        training: Time for training, such as `30s`; by default the rules': 10m, or 5m.
-        games: Train on so many games at most.
-        rounds: Validate so often; by default 1, or 10.
+        training: Time for training, such as `30s`; by default that of the rules: 10m, or 5m.
+        games: Most games of training.
+        rounds: Rounds of validation; by default 1, or 10.
         time_control: Such as `"gvgai-document act=80ms/1s"`; its `total` is the time for training.
-        sprites: A folder of PNG files for the pictures that clients ask for; a game's `img=` names them.
+        sprites: Folder of PNG files for the pictures that clients request; a game's `img=` names them.
     """
 
     rules: Rules = "gvgai-document"
@@ -62,13 +62,13 @@ class TrackOptions:
     sprites: Path | None = None
 
     def read(self, think: str | None = None) -> tuple[TrackTimes, TrackRules]:
-        """The times and the rules that were meant.
+        """Return the time settings and the rules.
 
         Args:
-            think: what each act takes on the virtual clock.
+            think: time that each action takes on the virtual clock.
 
         Raises:
-            UsageError: something cannot be.
+            UsageError: an option is invalid.
         """
         from flagfall.gvgai.play_track import TrackTimes
         from flagfall.tasks.vgdl.learning_track import TrackRules
@@ -82,16 +82,16 @@ class TrackOptions:
 @Parameter(name="*")
 @dataclass
 class PlayOptions(TrackOptions):
-    """What else may be told where agents of ours play the track.
+    """Settings of agents that run here.
 
     Attributes:
-        clock: `virtual`: only thinking takes time, and each act thinks for `--think`.
-        think: On the virtual clock, what each act takes, such as `10ms`.
+        clock: `virtual`: only thinking takes time, and each action thinks for `--think`.
+        think: Time that each action takes on the virtual clock, such as `10ms`.
         host: Where agents run; by default the samples in the event loop, others in processes.
-        isolation: How agents in processes are kept apart: `process`, `sandbox` or `none`, as for
+        isolation: Isolation of agents in processes: `process`, `sandbox` or `none`, as for
             `flagfall run`; by default `process`, and `none` for `program:COMMAND`.
-        limits: What each of them may have, such as `memory=512MB processes=64`.
-        pass_env: Variables of the environment that they get besides the usual ones.
+        limits: Limits of each of them, such as `memory=512MB processes=64`.
+        pass_env: Environment variables that they get besides the default ones.
     """
 
     clock: Literal["wall", "virtual"] = "wall"
@@ -101,11 +101,11 @@ class PlayOptions(TrackOptions):
     limits: str | None = None
     pass_env: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None
 
-    def kept_apart(self) -> Isolation | None:
-        """Return how agents in processes are kept apart; `None` where the options leave that open.
+    def read_isolation(self) -> Isolation | None:
+        """Return the isolation of agents in processes, or `None` if no option sets it.
 
         Raises:
-            UsageError: something cannot be, or there are no processes.
+            UsageError: an option is invalid, or no agent runs in a process.
         """
         from flagfall.agents.process.isolation import Isolation
 
@@ -113,8 +113,8 @@ class PlayOptions(TrackOptions):
             return None
         if self.clock == "virtual" or self.host in {"task", "thread"}:
             raise UsageError(
-                "--isolation, --limits and --pass-env are for agents in processes: leave --host and --clock"
-                " out"
+                "--isolation, --limits and --pass-env apply only to agents in processes: leave --host and"
+                " --clock out"
             )
         return Isolation.from_options(self.isolation, self.limits, self.pass_env)
 
@@ -135,17 +135,25 @@ Agents = Annotated[list[str], Parameter(name=["--agent", "-a"], consume_multiple
 
 
 def check_output(*, original: bool, json: bool) -> None:
-    """Check that one of two forms of output was asked for at most.
+    """Check that at most one form of output is requested.
+
+    Args:
+        original: lines of the original server.
+        json: JSON.
 
     Raises:
-        UsageError: both were.
+        UsageError: both are.
     """
     if original and json:
-        raise UsageError("--original-output and --json both say what is printed: leave one of them out")
+        raise UsageError("--original-output and --json both set the output: leave one of them out")
 
 
 def print_now(line: str) -> None:
-    """Print a line of the original's output at once; the match goes on where its reader does not."""
+    """Print a line of the original's output at once; the match continues if its reader has ended.
+
+    Args:
+        line: without a line feed.
+    """
     from flagfall.cli import discard_output
 
     try:
@@ -154,50 +162,63 @@ def print_now(line: str) -> None:
         discard_output()
 
 
-def print_figures(figures: TrackFigures) -> None:
-    """Print a track: by level, by phase, and the curve of the training."""
+def print_statistics(statistics: TrackStatistics) -> None:
+    """Print the statistics of a track: by level, by phase, and the training curve.
+
+    Args:
+        statistics: of the track.
+    """
     from flagfall.cli.console.output import duration, number, print_table, table
     from flagfall.terminal_text import sanitize_terminal
 
     levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
-    for row in figures.levels:
+    for row in statistics.levels:
         values = (row.games, row.wins, row.losses, row.mean_score, row.best, row.mean_ticks)
         levels.add_row(row.phase, str(row.level), *map(number, values))
     print_table(levels)
     phases = table("phase", numbers=("games", "wins", "turns", "late", "illegal", "time", "thinking"))
-    for row in figures.phases:
+    for row in statistics.phases:
         counts = map(number, (row.games, row.wins, row.turns, row.late, row.illegal))
         phases.add_row(row.phase, *counts, duration(row.elapsed_ns), duration(row.think_ns))
     print_table(phases)
     curve = table("training until", numbers=("games", "wins", "mean score", "mean ticks"))
-    for row in figures.curve_in(_CURVE_ROWS):
+    for row in statistics.curve_in(_CURVE_ROWS):
         shown = map(number, (row.games, row.wins, row.mean_score, row.mean_ticks))
         curve.add_row(duration(row.until_ns), *shown)
     print_table(curve)
-    if figures.disqualified:
-        print(f"disqualified: {figures.disqualified}: {sanitize_terminal(figures.detail).strip()}")
+    if statistics.disqualified:
+        print(f"disqualified: {statistics.disqualified}: {sanitize_terminal(statistics.detail).strip()}")
 
 
-_BEGINNINGS = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
-"""Of the files that `--results` of these commands leaves."""
+_RESULTS_PREFIXES = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
+"""First bytes of the files that `--results` of these commands writes."""
 
 
 def check_files(journal: Path | None, results: Path | None) -> None:
-    """See whether figures can be left there, before anything is played for them.
+    """Check before a match that its results can be written.
+
+    Args:
+        journal: file for the journal.
+        results: file for the statistics.
 
     Raises:
-        UsageError: they cannot, or something else would be lost.
+        UsageError: they cannot be written, or another file would be overwritten.
     """
     from flagfall.cli.runs.results_file import check_results
 
     if results is not None:
         if results == journal:
             raise UsageError(f"--results {results}: the journal has this name already")
-        check_results(results, _BEGINNINGS)
+        check_results(results, _RESULTS_PREFIXES)
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Leave a value in a file, as JSON."""
+    """Write a value to a file as JSON.
+
+    Args:
+        path: the file.
+        value: plain data.
+    """
     from flagfall.cli.console.files import replacing
 
     with replacing(path) as file:

@@ -27,10 +27,10 @@ def play_on(
         server: `HOST:PORT`, such as `localhost:8080`.
         agent: Who plays: `random`, `q-learning`, `file.py:Name` or `package.module:Name`; it runs in this
             process.
-        time_control: The limits that the agent keeps to; that server leaves them to its clients. `total` is
-            the time for training.
-        wait: How many seconds to try to connect.
-        seed: For the agent.
+        time_control: Limits that the client enforces, because that server does not. `total` is the time for
+            training.
+        wait: Timeout of connecting, in seconds.
+        seed: Seed of the agent.
         json: Print one JSON object instead of lines.
     """
     import attrs
@@ -40,17 +40,17 @@ def play_on(
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.errors import UsageError
-    from flagfall.gvgai.client import VisitReport, visit
+    from flagfall.gvgai.client import ClientReport, play_remote
     from flagfall.gvgai.sample_players import PLAYERS
     from flagfall.terminal_text import sanitize_terminal
     from flagfall.timing import TimeControl
 
     host, colon, port = server.rpartition(":")
     if not colon or not host or not port.isdecimal():
-        raise UsageError(f"{server!r} is no place: write HOST:PORT, such as localhost:8080")
+        raise UsageError(f"{server!r} is not an address: write HOST:PORT, such as localhost:8080")
     control = TimeControl.parse(time_control)
     player = PLAYERS[agent] if agent in PLAYERS else load_agent(agent)
-    reports: list[VisitReport] = []
+    reports: list[ClientReport] = []
 
     async def play(stop: trio.Event) -> None:
         async with trio.open_nursery() as nursery:
@@ -60,9 +60,9 @@ def play_on(
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(leave)
-            report = VisitReport()
+            report = ClientReport()
             reports.append(report)
-            await visit(player, host, int(port), control, seed=seed, wait_seconds=wait, report=report)
+            await play_remote(player, host, int(port), control, seed=seed, wait_seconds=wait, report=report)
             nursery.cancel_scope.cancel()
 
     code = run_until_interrupted(play)
@@ -77,5 +77,5 @@ def play_on(
             if report.fault:
                 print(f"the agent {sanitize_terminal(report.fault).strip()}")
             elif not report.finished:
-                print("the server left, or we did, before it said FINISH")
+                print("the connection ended before the server sent FINISH")
     return code

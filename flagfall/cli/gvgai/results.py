@@ -11,7 +11,7 @@ from flagfall.cli.gvgai.options import Flag
 
 
 def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
-    """Print the figures of a recorded track: wins, scores, ticks, times, and the curve of the training.
+    """Print the statistics of a recorded track: wins, scores, ticks, times, and the training curve.
 
     Args:
         file: A journal.
@@ -19,7 +19,7 @@ def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
     """
     from flagfall.cli.console.files import reading
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.gvgai.options import print_figures
+    from flagfall.cli.gvgai.options import print_statistics
     from flagfall.gvgai.track_statistics import TrackSink
     from flagfall.recording.journal.writer import read_journal
 
@@ -28,6 +28,6 @@ def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
         for event in read_journal(file):
             sink(event)
     if json:
-        print_json(sink.figures.as_data())
+        print_json(sink.statistics.as_data())
     else:
-        print_figures(sink.figures)
+        print_statistics(sink.statistics)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from flagfall.cli.gvgai.options import Flag, Journal, Seed, TrackOptions
 
 if TYPE_CHECKING:
-    from flagfall.gvgai.server import Session
+    from flagfall.gvgai.server import TrackSession
 
-_USUAL = TrackOptions()
+_DEFAULTS = TrackOptions()
 
 
 def serve(
@@ -23,7 +23,7 @@ def serve(
     port: int = 8080,
     address: str = "127.0.0.1",
     agents: int = 1,
-    options: TrackOptions = _USUAL,
+    options: TrackOptions = _DEFAULTS,
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
@@ -32,23 +32,22 @@ def serve(
 ) -> int:
     """Let clients of the original, in Java, Python or anything else, connect and play a game.
 
-    Each client has a match and a clock of its own, and several may play at once. The server keeps the
-    clock: a late action is not played, and a client that breaks the protocol is out.
+    Each client has a match and a clock of its own, and several may play at the same time. The server keeps
+    the clock: a late action is not played, and a client that violates the protocol is disqualified.
 
     Args:
-        game: A file, or the name of a game that comes with flagfall.
-        game_id: The game's number in the original, instead of `--game`; `0` is aliens.
-        games_dir: For `--game-id`: the folder that holds `examples/gridphysics`, or the games themselves.
-        port: Where clients connect, and what the original listens at.
-        address: The address to listen at; `0.0.0.0` lets in whoever can reach this machine.
-        agents: End when so many have played; 0 goes on until Ctrl-C.
-        options: What the track may be told.
-        seed: Everything random derives from it; the second client's match has a seed of its own.
-        journal: Record each match in this file, numbered where there are several.
-        results: Leave all figures in this file, as JSON.
-        original_output: Print the lines of the original's server instead of tables; those of several clients
-            stand together client by client.
-        json: Print the figures as one JSON object instead of tables.
+        game: A file, or the name of a game that flagfall ships.
+        game_id: Number of the game in the original, instead of `--game`; `0` is aliens.
+        games_dir: For `--game-id`: folder with `examples/gridphysics`, or with the games themselves.
+        port: Port for clients; by default that of the original.
+        address: Address to listen on; with `0.0.0.0` any client that reaches this machine can connect.
+        agents: Number of clients after which the server ends; 0: only Ctrl-C ends it.
+        options: Settings of the track.
+        seed: Seed of all random choices; each further client's match has a seed of its own.
+        journal: Record each match in this file, numbered if there are several.
+        results: Write all statistics to this file, as JSON.
+        original_output: Print the lines of the original's server instead of tables, client by client.
+        json: Print the statistics as one JSON object instead of tables.
     """
     from functools import partial
 
@@ -56,7 +55,7 @@ def serve(
 
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_figures, print_now, write_json
+    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
     from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
@@ -81,7 +80,7 @@ def serve(
         seed=seed,
         journal=journal,
         sinks=printed,
-        tell=_tell,
+        on_change=_report,
     )
 
     async def play(stop: trio.Event) -> None:
@@ -98,7 +97,7 @@ def serve(
     elif not original_output:
         for session in server.sessions:
             print(f"{session.name}, seed {session.seed}")
-            print_figures(session.sink.figures)
+            print_statistics(session.sink.statistics)
     for session in server.sessions:
         if session.fault is not None:
             raise session.fault
@@ -121,23 +120,23 @@ def _game(game: str | None, number: int | None, folder: Path) -> str:
     raise UsageError("name the game with --game FILE or with --game-id NUMBER")
 
 
-def _data(session: Session) -> dict[str, object]:
+def _data(session: TrackSession) -> dict[str, object]:
     journal = None if session.journal is None else str(session.journal)
     return {
         "client": session.number,
         "seed": session.seed,
         "journal": journal,
-    } | session.sink.figures.as_data()
+    } | session.sink.statistics.as_data()
 
 
-def _tell(session: Session) -> None:
+def _report(session: TrackSession) -> None:
     if session.fault is not None:
         _say(f"{session.name}: void: {session.fault}")
     elif session.result is None:
         _say(f"{session.name} has connected")
     else:
-        fell = session.result.seats[0].disqualified
-        _say(f"{session.name} is through" if fell is None else f"{session.name} is out: {fell}")
+        reason = session.result.seats[0].disqualified
+        _say(f"{session.name} {'has finished' if reason is None else f'is disqualified: {reason}'}")
 
 
 def _say(text: str) -> None:

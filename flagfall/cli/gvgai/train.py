@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from flagfall.cli.gvgai.options import Flag, Journal, PlayOptions, Seed
 
-_USUAL = PlayOptions()
+_DEFAULTS = PlayOptions()
 
 
 def train(
@@ -19,39 +19,39 @@ def train(
     /,
     *,
     agent: Annotated[str, Parameter(name=["--agent", "-a"])],
-    options: PlayOptions = _USUAL,
+    options: PlayOptions = _DEFAULTS,
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
     original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
 ) -> int:
-    """Train an agent on levels 0, 1, 2 of a game, validate it on 3 and 4, and print how it did.
+    """Train an agent on levels 0, 1, 2 of a game, validate it on 3 and 4, and print its statistics.
 
     Args:
         game: A file (`games/zelda.txt`, with `games/zelda_lvl0.txt` to `_lvl4.txt` beside it), or the name of
-            a game that comes with flagfall.
+            a game that flagfall ships.
         agent: Who plays: `random`, `q-learning`, `file.py:Name`, `package.module:Name`, or
             `gvgai:COMMAND` for a client of the original that connects to port 8080, `program:COMMAND` for
             one over its standard input and output.
-        options: What the track may be told.
-        seed: Everything random derives from it.
+        options: Settings of the track.
+        seed: Seed of all random choices.
         journal: Record the match in this file; `.zst` at its end compresses it.
-        results: Leave all figures in this file, as JSON.
+        results: Write all statistics to this file, as JSON.
         original_output: Print the lines of the original's server instead of tables.
-        json: Print the figures as one JSON object instead of tables.
+        json: Print the statistics as one JSON object instead of tables.
     """
     import trio
 
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_figures, print_now, write_json
+    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.play_track import PlayedTrack, play_track
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 
     times, rules = options.read(options.think)
-    isolation = options.kept_apart()
+    isolation = options.read_isolation()
     check_output(original=original_output, json=json)
     check_files(journal, results)
     check_players([agent], isolation)
@@ -76,11 +76,11 @@ def train(
 
     code = run_until_interrupted(play, virtual=options.clock == "virtual")
     for track in played:
-        figures = track.figures
+        statistics = track.statistics
         if results is not None:
-            write_json(results, figures.as_data())
+            write_json(results, statistics.as_data())
         if json:
-            print_json(figures.as_data())
+            print_json(statistics.as_data())
         elif not original_output:
-            print_figures(figures)
+            print_statistics(statistics)
     return code

@@ -1,4 +1,4 @@
-"""What is on the terminal while a tournament is played."""
+"""Progress display of a running tournament."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from flagfall.tournament.records import MatchRecord
     from flagfall.tournament.run.runner import Run
 
-REFRESHES: Final = 4
-"""A second; the matches are played in other processes."""
+REFRESHES_PER_SECOND: Final = 4
+"""Refresh rate of the display; the matches are played in other processes."""
 
 LINE_SECONDS: Final = 10.0
-"""How often a line tells how far it is, where there is no terminal to draw on."""
+"""Interval of progress lines if the standard error is not a terminal."""
 
 RUNNING_ROWS: Final = 8
 AGENT_ROWS: Final = 12
@@ -37,50 +37,66 @@ _BAR_CHARS: Final = 40
 
 
 class TournamentScreen:
-    """How far a tournament is: live on a terminal, else a line now and then; all on the standard error.
+    """Progress of a tournament on the standard error: live on a terminal, otherwise as occasional lines.
 
     Args:
-        quiet: only what goes wrong.
+        quiet: show only problems.
     """
 
     def __init__(self, *, quiet: bool) -> None:
         self._console = Console(stderr=True, highlight=False, markup=False)
         self._quiet = quiet
         self._run: Run | None = None
-        self._began = self._told = time.monotonic()
+        self._began = self._reported = time.monotonic()
         self._before = 0
         self._points: Counter[str] = Counter()
         self._matches: Counter[str] = Counter()
         self._late: Counter[str] = Counter()
-        self._fell: Counter[str] = Counter()
+        self._disqualified: Counter[str] = Counter()
 
     def begin(self, run: Run) -> None:
-        """The run begins, with what was played before."""
+        """Start with the records of earlier runs.
+
+        Args:
+            run: the run that begins.
+        """
         self._run = run
         self._before = len(run.records)
         self._began = time.monotonic()
         for record in run.records.values():
             self._add(record)
 
-    def note(self, record: MatchRecord) -> None:
-        """A record was stored."""
+    def show_record(self, record: MatchRecord) -> None:
+        """Show a stored record.
+
+        Args:
+            record: of an attempt, void or not.
+        """
         if record.status == "void":
             self.say(f"{record.id} is void: {sanitize_terminal(record.why)}")
         else:
             self._add(record)
-        if not self._console.is_terminal and not self._quiet and time.monotonic() > self._told + LINE_SECONDS:
-            self._told = time.monotonic()
-            self.say(self._how_far())
+        if (
+            not self._console.is_terminal
+            and not self._quiet
+            and time.monotonic() > self._reported + LINE_SECONDS
+        ):
+            self._reported = time.monotonic()
+            self.say(self._progress())
 
     def _add(self, record: MatchRecord) -> None:
         for seat in record.seats:
             self._matches[seat.agent] += 1
             self._points[seat.agent] += seat.score  # type: ignore[assignment]  # a counter of any numbers
             self._late[seat.agent] += seat.late
-            self._fell[seat.agent] += seat.fell is not None
+            self._disqualified[seat.agent] += seat.fell is not None
 
     def say(self, text: str) -> None:
-        """Tell something in a line."""
+        """Print a line of text.
+
+        Args:
+            text: without a line feed.
+        """
         with suppress(OSError):  # the terminal was closed
             if self._console.is_terminal:
                 self._console.print(f"flagfall: {text}", soft_wrap=True)
@@ -89,21 +105,21 @@ class TournamentScreen:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Draw on the terminal while the context lasts, if there is one; nothing of it stays."""
+        """Show the live display while the context lasts, if there is a terminal; it is removed at the end."""
         if self._quiet or not self._console.is_terminal:
             yield
             return
         with Live(
             get_renderable=lambda: self,
             console=self._console,
-            refresh_per_second=REFRESHES,
+            refresh_per_second=REFRESHES_PER_SECOND,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         ):
             yield
 
-    def _how_far(self) -> str:
+    def _progress(self) -> str:
         assert self._run is not None
         run = self._run
         played = len(run.records)
@@ -122,7 +138,7 @@ class TournamentScreen:
             return Group(Text("measuring this machine's timer"))
         line = Table.grid(padding=(0, 1))
         bar = ProgressBar(total=self._run.total or 1, completed=len(self._run.records), width=_BAR_CHARS)
-        line.add_row(bar, Text(self._how_far()))
+        line.add_row(bar, Text(self._progress()))
         return Group(line, self._running(self._run), self._agents())
 
     def _running(self, run: Run) -> Table:
@@ -137,10 +153,10 @@ class TournamentScreen:
         return rows
 
     def _agents(self) -> Table:
-        rows = table("agent", numbers=("matches", "mean score", "late", "fell"))
+        rows = table("agent", numbers=("matches", "mean score", "late", "out"))
         means = {name: self._points[name] / matches for name, matches in list(self._matches.items())}
         for name in sorted(means, key=lambda name: -means[name])[:AGENT_ROWS]:
-            counts = (self._late[name], self._fell[name])
+            counts = (self._late[name], self._disqualified[name])
             rows.add_row(
                 sanitize_terminal(name),
                 number(self._matches[name]),

@@ -1,4 +1,4 @@
-"""`flagfall results DIR`: what became of a tournament."""
+"""`flagfall results DIR`: the standings or the matches of a tournament."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flagfall.cli.console.output import print_json, print_table, table
 from flagfall.cli.tournaments.standings import print_standings
 from flagfall.errors import HostFault, UsageError
 from flagfall.terminal_text import sanitize_terminal
-from flagfall.tournament.exports import FORMATS, agent_rows, export, match_rows
+from flagfall.tournament.exports import FILE_FORMATS, agent_rows, export, match_rows
 from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from flagfall.tournament.exports import Row
+    from flagfall.tournament.exports import ExportRow
     from flagfall.tournament.records import MatchRecord
 
 
@@ -29,23 +29,24 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
 
     Args:
         folder: of the tournament.
-        output: the file.
-        form: `table`, or one of `flagfall.tournament.exports.FORMATS`; by default what the file's name says.
+        output: file to write; `None` prints.
+        form: `table`, or one of `flagfall.tournament.exports.FILE_FORMATS`; by default the extension of
+            `output`.
         matches: a row for each seat of each match.
 
     Raises:
-        UsageError: there is no tournament, or it cannot be shown so.
+        UsageError: the folder holds no tournament, or the format is not supported.
         HostFault: the file cannot be written.
     """
     if form == "table" and output is not None:
-        raise UsageError(f"{output}: a table is for the screen; into a file take csv, json or parquet")
-    form = form or _form_of(output)
+        raise UsageError(f"{output}: a table can only be printed; for a file use csv, json or parquet")
+    form = form or _format_of(output)
     if form == "parquet" and output is None:
-        raise UsageError("Parquet is no text: name a file with --output")
+        raise UsageError("Parquet is a binary format: name a file with --output")
     with closing(Store(folder)) as store:
         stored = store.plan()
         if stored is None:
-            raise UsageError(f"{folder}: no tournament has begun there")
+            raise UsageError(f"{folder}: the tournament has not begun")
         records = list(store.records())
         if matches:
             _show_rows(match_rows(records), output, form)
@@ -56,23 +57,25 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
     stands = standings(plan, played)
     if form == "table":
         print_standings(stands)
-        _tell_voids(records)
+        _print_voids(records)
     elif form == "json" and output is None:
         print_json(stands.as_data())
     else:
         _show_rows(agent_rows(stands), output, form)
 
 
-def _form_of(output: Path | None) -> str:
+def _format_of(output: Path | None) -> str:
     if output is None:
         return "table"
     form = output.suffix.removeprefix(".")
-    if form not in FORMATS:
-        raise UsageError(f"{output}: end it in {', '.join(f'.{name}' for name in FORMATS)}")
+    if form not in FILE_FORMATS:
+        raise UsageError(
+            f"{output}: unknown extension; use one of {', '.join(f'.{name}' for name in FILE_FORMATS)}"
+        )
     return form
 
 
-def _show_rows(rows: Sequence[Row], output: Path | None, form: str) -> None:
+def _show_rows(rows: Sequence[ExportRow], output: Path | None, form: str) -> None:
     if form == "table":
         shown = table(*(rows[0] if rows else ()))
         for row in rows:
@@ -89,8 +92,8 @@ def _show_rows(rows: Sequence[Row], output: Path | None, form: str) -> None:
         raise HostFault(f"{output} cannot be written: {error.strerror or error}") from error
 
 
-def _tell_voids(records: Sequence[MatchRecord]) -> None:
-    """Say what the host did to the matches."""
+def _print_voids(records: Sequence[MatchRecord]) -> None:
+    """Print how faults and stalls of the host affected the matches."""
     voids = [record for record in records if record.status == "void"]
     marked = [record for record in records if record.status == "played" and record.why]
     if voids:

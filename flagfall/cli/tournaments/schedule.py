@@ -1,4 +1,4 @@
-"""`flagfall tournament --dry-run`: what would be played, and how long that may take."""
+"""`flagfall tournament --dry-run`: the schedule, and an estimate of its duration."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from flagfall.tournament.plan.model import Plan, TaskEntry
+    from flagfall.tournament.model import PlannedTask, TournamentPlan
     from flagfall.tournament.records import MatchRecord, MatchSpec
 
 START_NS: Final = 400_000_000
-"""What an agent's process takes to come up, and go, on a machine of 2020 with a processor to spare."""
+"""Time to start and end the process of an agent, on a machine of 2020 with an idle processor."""
 
 
 SHOWN: Final = 1000
-"""Matches of a schedule that are printed: laying out a table of more takes minutes."""
+"""Most matches that are printed; the layout of a longer table takes minutes."""
 
 
-def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
-    """Print the matches that are known beforehand, and an estimate of the time that those take that are left.
+def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None:
+    """Print the matches that are known beforehand, and an estimate of the time for those not yet played.
 
     Args:
         plan: of the tournament.
-        folder: of the tournament; what was played there already is taken into account.
-        jobs: how many at a time; by default the plan's, or what the machine carries.
+        folder: of the tournament; matches already played there are taken into account.
+        jobs: matches at the same time; by default the plan's, or as many as there are processors for.
     """
     from flagfall.tournament.formats.schedule import schedule
     from flagfall.tournament.run.engine import jobs_on
@@ -46,18 +46,18 @@ def print_schedule(plan: Plan, folder: Path, jobs: int | None) -> None:
     print_table(rows)
     if len(known) > SHOWN:
         print(f"and {number(len(known) - SHOWN)} more")
-    told = f"{number(len(known))} matches"
+    summary = f"{number(len(known))} matches"
     if order.total is None or order.total > len(known):
         most = "" if order.total is None else f", {number(order.total)} at most"
-        told += f" are known so far{most}; the others depend on results"
-    print(told)
+        summary += f" are known so far{most}; the others depend on results"
+    print(summary)
     used = jobs or plan.jobs or jobs_on(plan)
     left = [spec for spec in known if spec.id not in records]
-    print(f"{used} at a time; {_estimate(plan, left, known, records, used)}")
+    print(f"{used} at the same time; {_estimate(plan, left, known, records, used)}")
 
 
-def _played(plan: Plan, folder: Path) -> dict[str, MatchRecord]:
-    """The records of a tournament that was begun with this plan, if one was."""
+def _played(plan: TournamentPlan, folder: Path) -> dict[str, MatchRecord]:
+    """Return the records of a tournament begun with this plan; none if there is no such tournament."""
     from flagfall.tournament.plan.fingerprint import changes, plan_facts
     from flagfall.tournament.store import Store, holds_tournament
 
@@ -74,17 +74,17 @@ def _played(plan: Plan, folder: Path) -> dict[str, MatchRecord]:
 
 
 def _estimate(
-    plan: Plan,
+    plan: TournamentPlan,
     left: Sequence[MatchSpec],
     known: Iterable[MatchSpec],
     records: Mapping[str, MatchRecord],
     jobs: int,
 ) -> str:
     if not left:
-        return "nothing of it is left to play"
+        return "no match is left to play"
     if plan.clock == "virtual":
         return (
-            "on the virtual clock waiting takes no time: some milliseconds a match, and what agents compute"
+            "on the virtual clock waiting takes no time: some milliseconds a match, and the agents' own time"
         )
     times: dict[str, list[int]] = {}
     for spec in known:
@@ -92,17 +92,17 @@ def _estimate(
             times.setdefault(spec.task, []).append(records[spec.id].elapsed_ns)
     if all(spec.task in times for spec in left):
         total = sum(sum(times[spec.task]) / len(times[spec.task]) + START_NS for spec in left)
-        return f"about {duration(total / jobs)} for those that are left, going by those that were played"
+        return f"about {duration(total / jobs)} for the remaining matches, estimated from those played"
     least = sum(START_NS * len(spec.entrants) for spec in left) / jobs
     longest = [_longest_ns(plan.task(spec.task)) for spec in left]
     if any(one is None for one in longest):
-        return f"{duration(least)} at least; how long a match may take, the plan does not bound"
+        return f"{duration(least)} at least; the plan does not limit the duration of a match"
     most = sum(one for one in longest if one is not None) / jobs
-    return f"from {duration(least)} to {duration(most)}, where every agent takes all of its time"
+    return f"from {duration(least)} to {duration(most)}, if every agent takes all of its time"
 
 
-def _longest_ns(task: TaskEntry) -> int | None:
-    """What the turns of a match may take at most; `None` where nothing bounds that."""
+def _longest_ns(task: PlannedTask) -> int | None:
+    """Return the longest time that the turns of a match may take, or `None` if it is not limited."""
     control = task.control
     turn_ns = control.act_hard if control.late == "nil" else control.act
     if task.tick_ns is not None:

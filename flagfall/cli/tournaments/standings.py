@@ -1,4 +1,4 @@
-"""The tables of a tournament."""
+"""Tables of a tournament's standings."""
 
 from __future__ import annotations
 
@@ -48,12 +48,16 @@ _COLUMNS: Final[dict[str, Callable[[AgentRow], str]]] = {
 
 
 def print_standings(shown: Standings) -> None:
-    """Print who stands where, the same without time losses where there were any, and each task."""
+    """Print the standings, also without time losses if there were any, and a table of the tasks.
+
+    Args:
+        shown: standings of a tournament.
+    """
     print_table(_agents("Standings" if shown.over else "Standings so far", shown.rows))
     if shown.timeless:
-        print_table(_agents("Without matches in which the clock put somebody out", shown.timeless))
+        print_table(_agents("Without matches in which the clock disqualified an agent", shown.timeless))
     rows = table(
-        "task", "agent", numbers=("matches", "score", "reward", "solved", "played", "fell"), title="Tasks"
+        "task", "agent", numbers=("matches", "score", "reward", "solved", "played", "out"), title="Tasks"
     )
     for row in shown.tasks:
         counts = map(number, (row.solved, row.tasks, row.fell))
@@ -75,8 +79,8 @@ def print_standings(shown: Standings) -> None:
 
 
 def _agents(title: str, agents: Sequence[AgentRow]) -> Any:
-    """Without the columns that are empty for all."""
-    columns = {name: [tell(row) for row in agents] for name, tell in _COLUMNS.items()}
+    """Return a table without columns that are empty for all agents."""
+    columns = {name: [text(row) for row in agents] for name, text in _COLUMNS.items()}
     kept = {name: cells for name, cells in columns.items() if any(cells)}
     rows = table("place", "agent", numbers=tuple(kept), title=title)
     for place, row in enumerate(agents):

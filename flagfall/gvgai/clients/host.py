@@ -1,10 +1,10 @@
-"""Host of a GVGAI client that is started here and connects to a port, as the public clients do.
+"""Host of a GVGAI client that is started here and connects to a port, like the public clients.
 
 | the client | verdict |
 |---|---|
-| ends before it connects, or has not connected in time | `not started` |
-| connects a second time | the connection is refused, and the first one goes on |
-| says nothing, ends, sends what is no reply | as for any client: `late`, `gone`, `garbage` |
+| ends before it connects, or does not connect in time | `not connected` |
+| connects a second time | the connection is refused, and the first one continues |
+| sends nothing, ends, or sends invalid lines | as for any client: `late`, `gone`, `garbage` |
 """
 
 from __future__ import annotations
@@ -45,41 +45,41 @@ if TYPE_CHECKING:
     from flagfall.tasks.vgdl.learning_track import Track
 
 CONNECT_SECONDS: Final = 10.0
-"""The least time that a client has to connect; a Java virtual machine on a busy host takes some seconds."""
+"""Least time that a client has to connect; a Java virtual machine on a busy host needs some seconds."""
 
 ANSWER_SECONDS: Final = 1.0
-"""The part of `start` that is kept for the first answer, so that a client that does not connect and one that
-does not answer get different verdicts."""
+"""Part of `start` reserved for the first answer, so that a client that does not connect and one that does not
+answer get different verdicts."""
 
 END_SECONDS: Final = 0.5
-"""The time that a client has to end by itself when its connection is closed."""
+"""Grace period of a client to end by itself when its connection is closed."""
 
-LOOK_AGAIN_SECONDS: Final = 0.01
-"""The time between two searches for the owner of a connection; each reads all descriptors of the client."""
+OWNER_SEARCH_PAUSE_SECONDS: Final = 0.01
+"""Time between searches for the owner of a connection; each reads all descriptors of the client."""
 
-LOOKS: Final = 5
-"""Searches before a connection is turned away: the processes and descriptors change meanwhile."""
+OWNER_SEARCHES: Final = 5
+"""Searches before a connection is refused, since processes and descriptors change in the meantime."""
 
 _SHOWN: Final = ("hosts", "nsswitch.conf", "java-*")
 """Files of `/etc` that clients need in a sandbox: the address of `localhost`, and the settings of Java."""
 
 
-_MADE_UP: Final = (("/", "dev"), ("/", "proc"), ("/", "sys"))
+_VIRTUAL_FOLDERS: Final = (("/", "dev"), ("/", "proc"), ("/", "sys"))
 
 
 class ClientHost:
-    """Starts a client that connects, and plays its seat.
+    """Host that starts a client, and seats it when it connects.
 
     Args:
-        command: the client with its arguments; split as a shell would, without running one. It connects to
-            port 8080 of `localhost`; `{port}` stands for the port, for a client that takes one.
-        track: the plan that is played.
-        name: for tables and records.
-        isolation: how its process is kept apart. In a sandbox it can read the files and folders that its
-            command names.
+        command: client with its arguments; split as by a shell, without running one. It connects to port 8080
+            of `localhost`; `{port}` stands for the port, for a client that takes it as an argument.
+        track: schedule of the levels.
+        name: name in tables and records.
+        isolation: isolation of its process. In a sandbox it can read the files and folders that its command
+            names.
 
     Raises:
-        UsageError: there is no such program; a sandbox is asked for, and there can be none here.
+        UsageError: there is no such program, or sandboxes are not supported on this machine.
     """
 
     kind: HostKind = "process"
@@ -97,21 +97,21 @@ class ClientHost:
         self._network: ClientNetwork | None = None
 
     async def prepare(self) -> None:
-        """Find a network for the client. It may wait for a port: so before the match and its clock begin.
+        """Find a network for the client, before the match and its clock begin; this may wait for a port.
 
         Raises:
-            HostFault: there is none.
+            HostFault: there is no network for it.
         """
         takes_port = any(PORT_PLACEHOLDER in word for word in self._words)
         self._network = await open_network(self._isolation, any_port=takes_port)
 
     def close(self) -> None:
-        """Close the network, if the match was void before the client had its seat."""
+        """Close the network if the match was void before the client was seated."""
         if self._network is not None:
             self._network.close()
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.match.AgentHost`. `prepare` comes first."""
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`. `prepare` is called first."""
         network = self._network
         if network is None:
             raise HostFault("the host of a GVGAI client was not prepared for its match")
@@ -146,7 +146,9 @@ class ClientHost:
             raise HostFault(
                 f"{fault}: {supervised.stderr_tail}" if supervised.stderr_tail else str(fault)
             ) from fault
-        host = ConnectedHost(await _Arrival(seat, network, supervised).wait(listener), self._track, self.name)
+        host = ConnectedHost(
+            await _ConnectionWaiter(seat, network, supervised).wait(listener), self._track, self.name
+        )
         stack.callback(host.close)
         network.close()
         if seat.budget.control.clock == "cpu":
@@ -155,13 +157,13 @@ class ClientHost:
         await supervised.wait_for_exit(END_SECONDS)
 
 
-class _Arrival:
+class _ConnectionWaiter:
     """Waits for the connection of a client.
 
     Args:
-        seat: the client's.
-        network: where it is to connect.
-        supervised: its process.
+        seat: seat of the client.
+        network: network in which it connects.
+        supervised: process of the client.
     """
 
     def __init__(self, seat: Seat, network: ClientNetwork, supervised: SupervisedProcess) -> None:
@@ -170,7 +172,7 @@ class _Arrival:
         self._network = network
         self._supervised = supervised
         self._connection: socket.socket | None = None
-        self._turned_away = 0
+        self._refused = 0
 
     async def wait(self, listener: socket.socket) -> socket.socket:
         """Return the connection.
@@ -192,10 +194,10 @@ class _Arrival:
             return self._connection
         where = f"port {self._network.port}"
         if self._supervised.process.returncode is not None:
-            raise AgentFault("not started", f"the client ended before it connected to {where}")
-        others = f"; connections of other programs: {self._turned_away}" if self._turned_away else ""
+            raise AgentFault("not connected", f"the client ended before it connected to {where}")
+        others = f"; connections of other programs: {self._refused}" if self._refused else ""
         raise AgentFault(
-            "not started", f"the client did not connect to {where} in {self._seconds:g} s{others}"
+            "not connected", f"the client did not connect to {where} in {self._seconds:g} s{others}"
         )
 
     async def _accept(self, listener: socket.socket, scope: trio.CancelScope) -> None:
@@ -203,27 +205,27 @@ class _Arrival:
             await trio.lowlevel.wait_readable(listener)
             try:
                 connection, _ = listener.accept()
-            except OSError:  # it was closed again while it waited, or there is no descriptor for it
-                await trio.sleep(LOOK_AGAIN_SECONDS)
+            except OSError:  # it was already closed, or no descriptor is left
+                await trio.sleep(OWNER_SEARCH_PAUSE_SECONDS)
                 continue
-            if await self._counts(connection):
+            if await self._is_from_client(connection):
                 connection.setblocking(False)
                 self._connection = connection
                 scope.cancel()
                 return
-            self._turned_away += 1
+            self._refused += 1
             connection.close()
 
-    async def _counts(self, connection: socket.socket) -> bool:
-        """Return whether the client made the connection; in a network of its own no other process can."""
+    async def _is_from_client(self, connection: socket.socket) -> bool:
+        """Return whether the client made the connection; in its own network no other process can."""
         if self._network.kind != "shared":
             return True
         try:
-            for _ in range(LOOKS):
+            for _ in range(OWNER_SEARCHES):
                 processes = supervisor.descendants(self._supervised.process.pid)
                 if await trio.to_thread.run_sync(is_made_by, connection, processes):
                     return True
-                await trio.sleep(LOOK_AGAIN_SECONDS)
+                await trio.sleep(OWNER_SEARCH_PAUSE_SECONDS)
         except trio.Cancelled:
             connection.close()
             raise
@@ -257,12 +259,14 @@ def _system_places() -> list[str]:
 def _named_places(words: Iterable[str]) -> list[str]:
     """Return the files and folders that a command names, also in a class path (`build:lib/gson.jar`).
 
-    The working directory is not among them, nor what it lies in: results and other agents may be there. What
-    the system makes up (`/dev`, `/proc`, `/sys`) is another in the sandbox.
+    The working directory and its parents are left out, because results and other agents may be there, and so
+    are `/dev`, `/proc` and `/sys`, of which the sandbox has its own.
     """
     here = Path.cwd()
     places = [Path(part).absolute() for word in words for part in word.split(os.pathsep) if part]
     found = [place for place in places if place.is_file() or place.is_dir()]
     return [
-        str(place) for place in found if not here.is_relative_to(place) and place.parts[:2] not in _MADE_UP
+        str(place)
+        for place in found
+        if not here.is_relative_to(place) and place.parts[:2] not in _VIRTUAL_FOLDERS
     ]

@@ -4,22 +4,21 @@
 
 NETWORK is one of:
 
-- `own`: move to a network namespace with nothing in it but a loopback interface, and listen there;
-- `here`: listen in the network that this program is in, such as that of a sandbox;
-- `shared`: the host listens itself;
-- `probe`: find out whether `own` works on this machine (exit code 0 or 1).
+- `own`: enter a network namespace that has only a loopback interface, and listen there;
+- `here`: listen in the network of this program, such as that of a sandbox;
+- `shared`: the host listens;
+- `probe`: test whether `own` works on this machine (exit code 0 or 1).
 
-The listening socket goes to the host over the standard input, which is a Unix socket. A socket stays in the
-namespace in which it was made, so the host accepts the client's connection without being there, and no byte
-of a match passes through a relay. A client can then have the port 8080 as a constant while others that
-do the same play beside it.
+The listening socket is sent to the host over the standard input, which is a Unix socket. A socket stays in
+the namespace in which it was made, so the host accepts the client's connection without entering it, and no
+relay is needed. Several clients that have the port 8080 as a constant can therefore play at the same time.
 
-The system bounds the descriptors that all processes of a user have on their way through sockets, by the limit
-of open files of the one that sends one more. So the client's limit, FILES, begins when the socket is sent:
-an agent that fills sockets with as many descriptors as it may have would keep all clients from playing.
+The system bounds the descriptors that all processes of a user have in flight through sockets by the limit of
+open files of the process that sends another one. The client's limit, FILES, therefore applies only after the
+socket is sent: otherwise an agent that fills sockets with descriptors could keep all clients from playing.
 
 Only the standard library is imported, and little of it. The client's standard output becomes its standard
-error: it is text for people, and the host keeps the end of it.
+error: it is text for people, and the host keeps the tail of it.
 """
 
 from __future__ import annotations
@@ -42,20 +41,20 @@ _SIOCGIFFLAGS: Final = 0x8913
 _SIOCSIFFLAGS: Final = 0x8914
 _IFF_UP: Final = 1
 _INTERFACE_FLAGS: Final = "16sH14x"
-"""The part of `struct ifreq` that holds the name and the flags of an interface."""
+"""Part of `struct ifreq` with the name and the flags of an interface."""
 
 _LOOPBACK: Final = "127.0.0.1"
 _BACKLOG: Final = 1
-"""One client connects, once; the socket is closed when it has."""
+"""One client connects, once; then the socket is closed."""
 
 _NOT_STARTED: Final = 127
 
 
 def main(arguments: list[str]) -> int:
-    """Prepare the network and become the client; returns an exit code only where that fails.
+    """Prepare the network and become the client; return an exit code only if that fails.
 
     Args:
-        arguments: see the top of this file.
+        arguments: see the head of this module.
     """
     network, port = arguments[:2]
     if network == "probe":
@@ -80,13 +79,13 @@ def main(arguments: list[str]) -> int:
                 host.sendall(str(error).encode())
                 return _NOT_STARTED
     files = min([hard, *map(int, arguments[2:words])])
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files) if words > 2 else (soft, hard))  # noqa: PLR2004 - FILES is there
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files) if words > 2 else (soft, hard))  # noqa: PLR2004 - FILES is given
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
     try:
-        os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
+        os.execvp(command[0], command)  # noqa: S606 - without a shell
     except OSError as error:
         with suppress(OSError):
             os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
@@ -94,7 +93,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _move_to_own_network() -> None:
-    """Enter a new network namespace, in a user namespace of its own where this needs one.
+    """Enter a new network namespace, and a new user namespace if that is required.
 
     Raises:
         OSError: the system does not allow it.

@@ -1,10 +1,10 @@
 """Network of a GVGAI client that is started here: the address of its server, and the check of its connection.
 
-The public clients have the port 8080 as a constant. Where this machine allows it, each client gets a network
+The public clients have the port 8080 as a constant. If this machine supports it, each client gets a network
 namespace of its own, in which that port is always free and no other process can connect
-(`flagfall.gvgai.clients.launcher`). Elsewhere, and with isolation `none`, clients share the machine's
-network: one at a time waits there for its connection, and a connection counts only if a process of the
-client made it.
+(`flagfall.gvgai.clients.launcher`). Otherwise, and with isolation `none`, clients share the machine's
+network: only one of them at a time waits for its connection there, and a connection is accepted only from a
+process of the client.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
 
 PORT: Final = 8080
-"""The port that the public clients connect to."""
+"""Port that the public clients connect to."""
 
 PORT_PLACEHOLDER: Final = "{port}"
 """Stands for the port in the command of a client that takes one."""
 
 PORT_WAIT_SECONDS: Final = 60.0
-"""The longest wait for a shared port that is taken. It is free again when a client has connected."""
+"""Longest wait for a shared port that is in use. It is free again when a client has connected."""
 
 LISTEN_SECONDS: Final = 10.0
-"""The longest time before the launcher listens; it needs some 20 ms, and the client waits for it."""
+"""Longest time until the launcher listens; it needs about 20 ms."""
 
-MAX_SAID_BYTES: Final = 1024
-"""The longest reason of a launcher that is read; those of the system have some tens of bytes."""
+MAX_REASON_BYTES: Final = 1024
+"""Longest error message of a launcher that is read; those of the system have some tens of bytes."""
 
 _TRY_AGAIN_SECONDS: Final = 0.05
 _PROBE_SECONDS: Final = 10.0
@@ -68,9 +68,9 @@ class ClientNetwork:
     """Network of one client.
 
     Attributes:
-        kind: as `flagfall.gvgai.clients.launcher` has it.
-        port: where the client is to connect.
-        listener: the listening socket; where the launcher makes it, `None` until it is here.
+        kind: see `flagfall.gvgai.clients.launcher`.
+        port: port that the client connects to.
+        listener: listening socket; `None` until the launcher has sent it, if the launcher makes it.
     """
 
     kind: _Kind
@@ -81,8 +81,8 @@ class ClientNetwork:
         """Return the command that starts the client in this network.
 
         Args:
-            words: the client's own command; the port replaces `PORT_PLACEHOLDER` in it.
-            files: the limit of the client's open files, which the launcher sets; `None` leaves it.
+            words: command of the client; the port replaces `PORT_PLACEHOLDER` in it.
+            files: limit of the client's open files, which the launcher sets; `None` keeps the present one.
         """
         port = str(self.port)
         settings = [self.kind, port, *([] if files is None else [str(files)])]
@@ -96,16 +96,16 @@ class ClientNetwork:
             link: the host's end of the launcher's standard input.
 
         Raises:
-            HostFault: the launcher could not make one; no client pays for that.
+            HostFault: the launcher could not make one, which is not the fault of the client.
         """
         if self.listener is None:
-            said = b"it did not listen in time"
+            reason = b"it did not listen in time"
             descriptors: list[int] = []
             with trio.move_on_after(LISTEN_SECONDS):
                 await trio.lowlevel.wait_readable(link)
-                said, descriptors, _, _ = socket.recv_fds(link, MAX_SAID_BYTES, 1)
+                reason, descriptors, _, _ = socket.recv_fds(link, MAX_REASON_BYTES, 1)
             if not descriptors:
-                why = said.decode(errors="replace") or "it ended before it listened"
+                why = reason.decode(errors="replace") or "it ended before it listened"
                 raise HostFault(f"the launcher of a GVGAI client has no network: {why}")
             self.listener = socket.socket(fileno=descriptors[0])
             self.listener.setblocking(False)
@@ -118,14 +118,14 @@ class ClientNetwork:
 
 
 async def open_network(isolation: Isolation, *, any_port: bool) -> ClientNetwork:
-    """Find a network for a client; waits while another client holds the port of a shared one.
+    """Find a network for a client; wait while another client holds the port of a shared one.
 
     Args:
-        isolation: how the client is kept apart.
-        any_port: the client takes its port from its command, so in a shared network any free one will do.
+        isolation: isolation of the client.
+        any_port: the client takes its port from its command, so in a shared network any free port is used.
 
     Raises:
-        HostFault: the port was taken for `PORT_WAIT_SECONDS`, or there are no sockets.
+        HostFault: the port was in use for `PORT_WAIT_SECONDS`, or there are no sockets left.
     """
     if isolation.kind == "sandbox":
         return ClientNetwork("here", PORT)
@@ -147,10 +147,10 @@ async def open_network(isolation: Isolation, *, any_port: bool) -> ClientNetwork
 
 
 def _shared_network(port: int) -> ClientNetwork:
-    """Listen in the machine's network; that only one socket can do so at a port keeps clients apart.
+    """Listen in the machine's network; only one socket can listen on a port, which separates the clients.
 
     Raises:
-        OSError: the port is taken, or there are no sockets.
+        OSError: the port is in use, or there are no sockets left.
     """
     listener = socket.socket()
     try:
@@ -166,21 +166,21 @@ def _shared_network(port: int) -> ClientNetwork:
 
 @cache
 def own_networks_work() -> bool:
-    """Return whether a program started here can have a network namespace of its own; tries it once."""
+    """Return whether a program started here can have a network namespace of its own; tried only once."""
     with suppress(OSError, subprocess.TimeoutExpired):
-        tried = subprocess.run(  # noqa: S603 - our own program
+        probe = subprocess.run(  # noqa: S603 - our own program
             [sys.executable, "-I", "-S", launcher.__file__, "probe", str(PORT)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_SECONDS,
             check=False,
         )
-        return tried.returncode == 0
+        return probe.returncode == 0
     return False
 
 
 def is_made_by(connection: socket.socket, processes: Iterable[int]) -> bool:
-    """Return whether one of these processes holds the other end of an IPv4 connection on this machine.
+    """Return whether one of some processes holds the other end of an IPv4 connection on this machine.
 
     Args:
         connection: an accepted connection.
@@ -197,7 +197,7 @@ def _inodes(connection: socket.socket) -> list[str]:
     """
     try:
         far, near = connection.getpeername()[1], connection.getsockname()[1]
-    except OSError:  # it is gone already
+    except OSError:  # it is already closed
         return []
     found = []
     for table in ("tcp", "tcp6"):
@@ -211,7 +211,7 @@ def _inodes(connection: socket.socket) -> list[str]:
 
 
 def _sockets_of(pid: int) -> set[str]:
-    """Return what the descriptors of a process lead to; nothing where it is gone or cannot be looked at."""
+    """Return the targets of a process's descriptors; nothing if it has ended or cannot be read."""
     found = set()
     folder = f"/proc/{pid}/fd"
     with suppress(OSError):

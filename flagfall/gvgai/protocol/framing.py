@@ -1,18 +1,17 @@
-"""The lines of the learning track's protocol, `id#payload`, as pure code: bytes in, answers out.
+"""Lines of the learning track's protocol, `id#payload`, for both ends, without I/O: bytes in, messages out.
 
-Both ends are here. The server numbers its messages 0, 1, 2, ...; a reply carries the number of the message
-that it answers. What a server makes of whatever else comes:
+The server numbers its messages 0, 1, 2, ...; a reply carries the number of the message that it answers. The
+server handles other input as follows:
 
-| what comes | what becomes of it |
+| input | effect |
 |---|---|
-| a blank line, one without a second field, or whose first is no whole number | dropped |
-| a reply to an earlier message (*stale*) | dropped |
-| a reply to a message that has not been sent (*future*) | dropped |
-| more than `MAX_DROPPED` of those while one answer is waited for | `LineError` |
-| a line longer than `MAX_REPLY_BYTES` | `LineError` |
-| half a line, and the end of the stream | never an answer; the caller sees the end of the stream |
+| a blank line, one without a second field, or whose first field is not a whole number (*malformed*) |
+dropped | | a reply to an earlier message (*stale*) | dropped | | a reply to a message that has not been
+sent (*future*) | dropped | | more than `MAX_DROPPED` of these before an answer | `LineError` | | a line
+longer than `MAX_REPLY_BYTES` | `LineError` | | an incomplete line at the end of the stream | not an answer;
+the caller sees the end of the stream |
 
-The kind of observation that a client wants is taken from every line that can be read, dropped or not.
+The kind of observation that a client requests is taken from every well-formed line, dropped or not.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ __all__ = [
     "MAX_DROPPED",
     "MAX_MESSAGE_BYTES",
     "MAX_REPLY_BYTES",
-    "Asker",
+    "ClientProtocol",
     "Drop",
     "Message",
-    "Replier",
+    "ServerProtocol",
 ]
 
 import re
@@ -36,35 +35,35 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from flagfall.kernel.channels.lines import LineError, LineReader
 
 MAX_REPLY_BYTES: Final = 4 * 1024
-"""The longest reply that is read; those of the original's clients have some forty bytes."""
+"""Longest reply that is read; those of the original's clients have about forty bytes."""
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
-"""The longest message that a client reads: states have up to 100 kB, and a picture adds some hundred."""
+"""Longest message that a client reads: states have up to 100 kB, and a picture adds some hundred more."""
 
 MAX_DROPPED: Final = 1_000
-"""So many lines may answer nothing while one answer is waited for; the original's clients send one."""
+"""Most lines that may answer nothing before an answer; the original's clients send one."""
 
 JSON: Final = "JSON"
 KINDS: Final = frozenset({JSON, "IMAGE", "BOTH"})
-"""What a client may want to see."""
+"""Kinds of observation that a client may request."""
 
 Drop: TypeAlias = Literal["malformed", "stale", "future"]
-"""Why a line was dropped."""
+"""Reason that a line was dropped."""
 
 _NUMBER: Final = re.compile(rb"\s*[+-]?\d{1,18}\s*", re.ASCII)
 
 
-class Asker:
-    """The server's end: numbers messages, and finds the answer to the last one among what comes back.
+class ServerProtocol:
+    """Server's end: numbers messages, and finds the answer to the last one in the input.
 
-        stream.send(asker.ask("START"))
-        while (answer := asker.next_answer()) is None:
-            asker.feed(stream.receive())
+        stream.send(protocol.ask("START"))
+        while (answer := protocol.next_answer()) is None:
+            protocol.feed(stream.receive())
 
     Attributes:
-        number: of the message sent last; -1 before the first.
-        wants: the kind of observation that the client asked for last.
-        dropped: how many lines answered nothing, by why.
+        number: number of the last message; -1 before the first.
+        wants: kind of observation that the client requested last.
+        dropped: count of lines that answered nothing, by reason.
     """
 
     def __init__(self) -> None:
@@ -72,42 +71,50 @@ class Asker:
         self.wants = JSON
         self.dropped: Counter[Drop] = Counter()
         self._reader = LineReader(MAX_REPLY_BYTES)
-        self._patience = MAX_DROPPED
+        self._droppable = MAX_DROPPED
 
     @property
     def half_line(self) -> bool:
-        """Whether input is held that is no whole line."""
+        """Return whether the input ends with an incomplete line."""
         return self._reader.buffered_bytes > 0
 
     def ask(self, payload: str) -> bytes:
-        """The next message, as bytes."""
+        """Return the next message as bytes.
+
+        Args:
+            payload: text without line feeds.
+        """
         self.number += 1
-        self._patience = MAX_DROPPED
+        self._droppable = MAX_DROPPED
         return b"%d#%s\n" % (self.number, payload.encode())
 
     def feed(self, data: bytes) -> None:
-        """Add input, cut anyhow."""
+        """Add input.
+
+        Args:
+            data: any part of the stream.
+        """
         self._reader.feed(data)
 
     def next_answer(self) -> str | None:
-        """The answer to the last message, or `None` while it is not there.
+        """Return the answer to the last message, or `None` if it is not complete yet.
 
         Raises:
-            LineError: a line is too long, or too many were no answer.
+            LineError: a line is too long, or too many lines were dropped.
         """
         while (line := self._reader.next_line()) is not None:
             drop = self._take(line)
             if not isinstance(drop, _Answer):
                 self.dropped[drop] += 1
-                self._patience -= 1
-                if self._patience < 0:
+                self._droppable -= 1
+                if self._droppable < 0:
                     raise LineError(f"more than {MAX_DROPPED} lines that answer nothing")
             else:
                 return drop.text
         return None
 
     def _take(self, line: bytes) -> _Answer | Drop:
-        # As in the original, empty fields at the end of a line are none.
+        # As in the original, empty fields at the end of a line do not count.
         fields = line.rstrip(b"#").split(b"#")
         if len(fields) < 2 or not _NUMBER.fullmatch(fields[0]):  # noqa: PLR2004 - a number and an answer
             return "malformed"
@@ -124,10 +131,10 @@ class _Answer(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What a server says.
+    """A message of a server.
 
     Attributes:
-        number: of the message; its answer must carry it.
+        number: of the message; its answer carries it.
         payload: `START`, `FINISH`, or a state as JSON.
     """
 
@@ -135,31 +142,41 @@ class Message(NamedTuple):
     payload: bytes
 
 
-class Replier:
-    """The client's end: takes messages, and numbers replies."""
+class ClientProtocol:
+    """Client's end: parses messages, and numbers replies."""
 
     def __init__(self) -> None:
         self._reader = LineReader(MAX_MESSAGE_BYTES)
 
     def feed(self, data: bytes) -> None:
-        """Add input, cut anyhow."""
+        """Add input.
+
+        Args:
+            data: any part of the stream.
+        """
         self._reader.feed(data)
 
     def next_message(self) -> Message | None:
-        """The next message, or `None` while it is not there.
+        """Return the next message, or `None` if it is not complete yet.
 
         Raises:
-            LineError: the server says what is no message.
+            LineError: the line is not a message.
         """
         line = self._reader.next_line()
         if line is None:
             return None
         number, found, payload = line.partition(b"#")
         if not found or not _NUMBER.fullmatch(number):
-            raise LineError(f"no message of a server: {line[:40]!r}")
+            raise LineError(f"not a message of a server: {line[:40]!r}")
         return Message(int(number), payload)
 
     @staticmethod
     def reply(number: int, answer: str, kind: str = JSON) -> bytes:
-        """The answer to the message of that number, with the kind of observation wanted next."""
+        """Return a reply as bytes.
+
+        Args:
+            number: of the message that it answers.
+            answer: text of the answer.
+            kind: kind of observation requested next.
+        """
         return f"{number}#{answer}#{kind}\n".encode()

@@ -1,4 +1,4 @@
-"""What the words of the learning track's protocol mean to us. Pure."""
+"""Keywords of the learning track's protocol and their meaning."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ INIT_FAILED: Final = "INIT_FAILED"
 END_OVERSPENT: Final = "END_OVERSPENT"
 
 END_WORDS: Final = frozenset({"END_TRAINING", "END_VALIDATION"})
-"""Either ends the round, in these letters only; the original's clients say the first at any time."""
+"""Keywords that end a round, case-sensitive; the original's clients send the first one in any phase."""
 
 MAX_WORD_CHARS: Final = 40
-"""So much is kept of a word that means nothing."""
+"""Characters kept of an unknown word."""
 
 _PREFIX: Final = "ACTION_"
 _ACTIONS: Final[Mapping[str, str]] = MappingProxyType({f"{_PREFIX}{name}": name for name in ACTIONS})
@@ -45,14 +45,17 @@ _NO_LEVEL: Final = "-1"
 
 
 class Overspent(FlagfallError):
-    """The client says itself that it took too long over the result of a game: it is disqualified."""
+    """The client reports that it took too long for the result of a game, and is disqualified."""
 
 
 def read_action(word: str) -> str:
-    """The action that an answer to `ACT` means.
+    """Return the action that an answer to `ACT` stands for.
 
-    `ACTION_...` counts in any case. `ABORT` and `END_OVERSPENT`, in these letters only, abort the level like
-    `ACTION_ESCAPE`. Anything else is given back, cut short: no task takes it, so NIL is played.
+    `ACTION_...` is case-insensitive. `ABORT` and `END_OVERSPENT`, case-sensitive, abort the level like
+    `ACTION_ESCAPE`. Any other word is returned, shortened: it is illegal in every task, so NIL is played.
+
+    Args:
+        word: the answer.
     """
     if word in _ABORTS:
         return ESCAPE
@@ -60,25 +63,36 @@ def read_action(word: str) -> str:
 
 
 def read_choice(word: str) -> int | str:
-    """What an answer to `END` or `ABORT` means to the track: a level, `END_OF_ROUND`, or nothing much.
+    """Return the choice of an answer to `END` or `ABORT`: a level, `END_OF_ROUND`, or the shortened word.
+
+    Args:
+        word: the answer.
 
     Raises:
-        Overspent: see there; the word counts in any case.
+        Overspent: the word is `END_OVERSPENT`, in any case.
     """
     if word.upper() == END_OVERSPENT:
-        raise Overspent("it said END_OVERSPENT at the end of a level")
+        raise Overspent("it answered END_OVERSPENT at the end of a level")
     if word in END_WORDS:
         return END_OF_ROUND
     return int(word) if word in _LEVELS else word[:MAX_WORD_CHARS]
 
 
 def action_word(action: object) -> str:
-    """What one of our agents did, as the protocol writes it; what is no action is `ACTION_NIL`."""
+    """Return an action of one of our agents as a keyword; an invalid one becomes `ACTION_NIL`.
+
+    Args:
+        action: any value.
+    """
     name = str(action).removeprefix(_PREFIX)
     return f"{_PREFIX}{name if name in ACTIONS else NIL}"
 
 
 def choice_word(answer: object) -> str:
-    """What one of our agents answered to a result, in the protocol's words; `-1` where it chooses nothing."""
+    """Return the choice of one of our agents as a keyword; `-1` if it chooses nothing.
+
+    Args:
+        answer: its answer to a result, any value.
+    """
     word = str(answer)
     return word if word in _LEVELS or word in END_WORDS else _NO_LEVEL

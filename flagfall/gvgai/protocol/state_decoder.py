@@ -1,8 +1,8 @@
-"""States as they arrive from a server of the original: JSON to what our own agents see. Pure."""
+"""Decoder of states of the original server: JSON to the observations of our agents."""
 
 from __future__ import annotations
 
-__all__ = ["Arrived", "WireState", "decode_state", "read_state"]
+__all__ = ["StateMessage", "WireState", "decode_state", "read_state"]
 
 from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
@@ -32,7 +32,7 @@ _Lists = list[list[_Sprite]]
 
 
 class WireState(Struct, rename="camel"):
-    """The fields of section 3 of the protocol, with what stands for those that are left out."""
+    """Fields of a state, with the defaults of those that the server leaves out."""
 
     phase: Literal["INIT", "ACT", "END", "ABORT"]
     is_validation: bool = False
@@ -64,16 +64,16 @@ class WireState(Struct, rename="camel"):
 
 
 decode_state: Final[Callable[[bytes], WireState]] = msgspec.json.Decoder(WireState).decode
-"""The fields of a message; raises `msgspec.DecodeError` where they are none."""
+"""Decoder of the fields of a state; raises `msgspec.DecodeError` for any other input."""
 
 
-class Arrived(NamedTuple):
+class StateMessage(NamedTuple):
     """A message with a state.
 
     Attributes:
         phase: `INIT`, `ACT`, `END` or `ABORT`.
-        state: what the agent is shown.
-        is_validation: said truly in `INIT` only.
+        state: observation of the agent.
+        is_validation: the level is validated; set only in `INIT`.
     """
 
     phase: str
@@ -81,44 +81,47 @@ class Arrived(NamedTuple):
     is_validation: bool
 
 
-def read_state(payload: bytes) -> Arrived:
-    """The state in a message.
+def read_state(payload: bytes) -> StateMessage:
+    """Return the state in a message.
+
+    Args:
+        payload: of the message.
 
     Raises:
-        LineError: there is none.
+        LineError: it is not a state.
     """
     try:
-        came = decode_state(payload)
+        fields = decode_state(payload)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise LineError(f"no state of a server: {error}: {payload[:40]!r}") from error
+        raise LineError(f"not a state of a server: {error}: {payload[:40]!r}") from error
     state = StateObservation(
-        game_score=came.game_score,
-        game_tick=came.game_tick,
-        game_winner=came.game_winner,
-        is_game_over=came.is_game_over,
-        world_dimension=came.world_dimension,
-        block_size=came.block_size,
-        no_of_players=came.no_of_players,
-        avatar_speed=came.avatar_speed,
-        avatar_orientation=came.avatar_orientation,
-        avatar_position=came.avatar_position,
-        avatar_last_action=came.avatar_last_action.removeprefix(_ACTION),
-        avatar_type=came.avatar_type,
-        avatar_health_points=came.avatar_health_points,
-        avatar_max_health_points=came.avatar_max_health_points,
-        avatar_limit_health_points=came.avatar_limit_health_points,
-        is_avatar_alive=came.is_avatar_alive,
-        available_actions=tuple([action.removeprefix(_ACTION) for action in came.available_actions]),
-        avatar_resources=came.avatar_resources,
-        observation_grid=_grid(came.observation_grid),
-        npc_positions=_rows(came.npc_positions),
-        immovable_positions=_rows(came.immovable_positions),
-        movable_positions=_rows(came.movable_positions),
-        resources_positions=_rows(came.resources_positions),
-        portals_positions=_rows(came.portals_positions),
-        from_avatar_sprites_positions=_rows(came.from_avatar_sprites_positions),
+        game_score=fields.game_score,
+        game_tick=fields.game_tick,
+        game_winner=fields.game_winner,
+        is_game_over=fields.is_game_over,
+        world_dimension=fields.world_dimension,
+        block_size=fields.block_size,
+        no_of_players=fields.no_of_players,
+        avatar_speed=fields.avatar_speed,
+        avatar_orientation=fields.avatar_orientation,
+        avatar_position=fields.avatar_position,
+        avatar_last_action=fields.avatar_last_action.removeprefix(_ACTION),
+        avatar_type=fields.avatar_type,
+        avatar_health_points=fields.avatar_health_points,
+        avatar_max_health_points=fields.avatar_max_health_points,
+        avatar_limit_health_points=fields.avatar_limit_health_points,
+        is_avatar_alive=fields.is_avatar_alive,
+        available_actions=tuple([action.removeprefix(_ACTION) for action in fields.available_actions]),
+        avatar_resources=fields.avatar_resources,
+        observation_grid=_grid(fields.observation_grid),
+        npc_positions=_rows(fields.npc_positions),
+        immovable_positions=_rows(fields.immovable_positions),
+        movable_positions=_rows(fields.movable_positions),
+        resources_positions=_rows(fields.resources_positions),
+        portals_positions=_rows(fields.portals_positions),
+        from_avatar_sprites_positions=_rows(fields.from_avatar_sprites_positions),
     )
-    return Arrived(came.phase, state, came.is_validation)
+    return StateMessage(fields.phase, state, fields.is_validation)
 
 
 def _cell(sprites: list[_Sprite]) -> Cell:

@@ -1,4 +1,4 @@
-"""States as the wire has them: all of it as JSON, the picture alone, or both."""
+"""Encoder of states for clients: the state as JSON, its picture alone, or both."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SIGNED: Final = tuple(str(byte - 256 if byte > 127 else byte) for byte in range(256))  # noqa: PLR2004 - the largest
-"""Bytes as Java has them."""
+"""Bytes as signed numbers, as in Java."""
 
-_NOTHING: Final = (
+_ABSENT: Final = (
     '"blockSize":0,"noOfPlayers":0,"avatarSpeed":0.0,"avatarType":0,"avatarHealthPoints":0,'
     '"avatarMaxHealthPoints":0,"avatarLimitHealthPoints":0,"isAvatarAlive":false,'
 )
@@ -29,7 +29,7 @@ _NO_LISTS: Final = '"observationGridNum":0,"observationGridMaxRow":0,"observatio
     f',"{name}PositionsNum":0,"{name}PositionsMaxRow":0'
     for name in ("NPC", "immovable", "movable", "resources", "portals", "fromAvatarSprites")
 )
-"""What a state without its JSON still says, being of a type that cannot be left out."""
+"""Fields of a state without its JSON that have primitive types and are therefore never left out."""
 
 _OVER: Final[Mapping[str, Any]] = MappingProxyType(
     {
@@ -39,14 +39,14 @@ _OVER: Final[Mapping[str, Any]] = MappingProxyType(
         "available_actions": (),
     }
 )
-"""What the last state of every level says."""
+"""Values of the last state of every level."""
 
 
 class StateLines:
-    """Writes the states of one session.
+    """Encoder of the states of one session.
 
     Args:
-        picture: gives what is to be seen now, `[height, width, 3]`, or `None` where there is nothing to see.
+        picture: returns the current picture, `[height, width, 3]`, or `None` if there is none.
     """
 
     def __init__(self, picture: Callable[[], NDArray[Any] | None]) -> None:
@@ -55,17 +55,24 @@ class StateLines:
         self._levels = 0
 
     def init(self, state: StateObservation, *, is_validation: bool) -> str:
-        """A level begins: tick 0 in the first of a session, -1 in the others."""
+        """Return the state at the beginning of a level.
+
+        Its tick is 0 in the first level of a session, and -1 in the others.
+
+        Args:
+            state: observation of the agent.
+            is_validation: the level is validated.
+        """
         tick = 0 if self._levels == 0 else -1
         self._levels += 1
         return self._writer.write(state, "INIT", tick=tick, is_validation=is_validation)
 
     def act(self, state: StateObservation, kind: str) -> str:
-        """A tick is about to be played.
+        """Return the state before a tick.
 
         Args:
-            state: what is to be told.
-            kind: what the client wants, `JSON`, `IMAGE` or `BOTH`.
+            state: observation of the agent.
+            kind: kind of observation that the client requests: `JSON`, `IMAGE` or `BOTH`.
         """
         if kind == JSON:
             return self._writer.write(state, "ACT")
@@ -74,22 +81,25 @@ class StateLines:
         return self._writer.write(state, "ACT", image=image) if kind == "BOTH" else _image_alone(state, image)
 
     def end(self, state: StateObservation, last_tick: int) -> str:
-        """A level is over; one that nobody has won or lost was aborted, by its player or by the clock.
+        """Return the state at the end of a level; a level without a winner or loser was aborted.
 
         Args:
-            state: what was seen last; where the clock ended the level, of a game that could go on.
-            last_tick: the last that was played.
+            state: last observation; the game is not over in it if the clock ended the level.
+            last_tick: number of the last tick.
         """
         over = msgspec.structs.replace(state, game_tick=last_tick, **_OVER)
         return self._writer.write(over, "END" if state.is_game_over else "ABORT")
 
 
 def png_array(picture: NDArray[Any]) -> str:
-    """Return a picture as the file that the original sends: the bytes of a PNG, signed, as a JSON array.
+    """Return a picture as the original sends it: the bytes of a PNG, signed, as a JSON array.
 
-    As there, the file has four channels. All pixels are opaque.
+    As in the original the PNG has four channels. All pixels are opaque.
+
+    Args:
+        picture: `[height, width, 3]`.
     """
-    from PIL import Image  # noqa: PLC0415 - few clients want pictures
+    from PIL import Image  # noqa: PLC0415 - few clients request pictures
 
     file = BytesIO()
     Image.fromarray(picture).convert("RGBA").save(file, "PNG", compress_level=1)
@@ -103,5 +113,5 @@ def _image_alone(state: StateObservation, image: str) -> str:
     return (
         f'{{{shown}"isValidation":false,"gameScore":{java_double(state.game_score)},'
         f'"gameTick":{state.game_tick},"gameWinner":"{state.game_winner}","isGameOver":{over},'
-        f'{_NOTHING}"phase":"ACT","availableActions":[{actions}],{_NO_LISTS}}}'
+        f'{_ABSENT}"phase":"ACT","availableActions":[{actions}],{_NO_LISTS}}}'
     )

@@ -1,4 +1,4 @@
-"""How a journal stands in its file: an event or many turns a line, and a seal after every batch. Pure.
+"""File format of journals: an event or many turns a line, and a seal after each batch of lines. Pure.
 
     {"event":"match","at_ns":0,"schema":3, ...}
     {"event":"turns","turn":0,"at_ns":[2031,1977,...],"observation":[97,...],"reward":[0,...],"action":[32,...],
@@ -10,17 +10,17 @@
     {"event":"seal","lines":7,"sha256":"<all 64 digits>"}
 
 A line `turns` holds up to 256 plain turns (`flagfall.events.TurnsPlayed`): `turn` is the number of the first,
-and each other field is a column. The first time is counted from the beginning of the match, every other
-one from the time before it. A turn has 20 bytes there in place of 100, and is written in a third of the time.
+and each other field is a column. The first time is counted from the start of the match, each other one from
+the time before it. A turn takes 20 bytes there instead of 100, and is written in a third of the time.
 
-A seal says how many lines stand between it and the seal before, and the SHA-256 of all bytes of the file
-before its own line, seals included: its first 16 digits, and in the last line of the file all of them.
-So a changed byte breaks every seal after it, and a file without the long seal was not written to its end.
+A seal has the number of lines between it and the previous seal, and the SHA-256 of all bytes of the file
+before its own line, seals included: the first 16 digits, and all of them in the last line of the file. So a
+changed byte breaks every seal after it, and a file without the long seal is incomplete.
 
 A batch ends with the line that makes it `BATCH_EVENTS` or `BATCH_BYTES` long.
 
-Fields that this program does not know are ignored, so a field that changes no meaning can be added
-without a new schema; a newer schema is refused.
+Unknown fields are ignored, so a field that changes no meaning can be added without a new schema. A newer
+schema is refused.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 BATCH_EVENTS: Final = 256
-"""A batch ends with the line that makes it so many events: a broken seal names less than twice as many."""
+"""A batch ends with the line that reaches this number of events; it has less than twice as many."""
 
 BATCH_BYTES: Final = 64 * 1024
-"""A batch ends with the line that makes it this long, so that large observations do not pile up."""
+"""A batch ends with the line that reaches this length, which bounds the memory for large observations."""
 
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 """The longest line: ten of the largest arrays (4 MiB, `kernel.channels.arrays`), each 5.6 MB in base64."""
@@ -82,7 +82,7 @@ MAX_LINE_TURNS: Final = 256
 """Turns in one line, as many as a match holds back (`flagfall.kernel.dispatcher.HELD_TURNS`)."""
 
 SHORT_DIGITS: Final = 16
-"""Digits of the hash in a seal that is not the last: enough against accidents, half the length of a turn."""
+"""Digits of the hash in all seals but the last: enough to detect accidents, half the length of a turn."""
 
 SEAL_PREFIX: Final = b'{"event":"seal",'
 
@@ -141,38 +141,49 @@ _decode_old: Callable[[bytes], Any] = json_decoder(_OldEvent)
 _decode_schema: Callable[[bytes], Any] = json_decoder(_Schema)
 
 encode: Final[Callable[[Any], bytes]] = _encoder.encode
-"""A value as JSON; raises `CodecError`, another `ValueError` or `TypeError` for what has no form there."""
+"""Encode a value as JSON; raises `CodecError`, another `ValueError` or `TypeError` if it has no JSON form."""
 
 
 def seal_line(lines: int, digits: str) -> bytes:
-    """The seal of a batch of so many lines."""
+    """Return the line of a seal.
+
+    Args:
+        lines: the number of lines that it seals.
+        digits: hexadecimal digits of the hash.
+    """
     return f'{{"event":"seal","lines":{lines},"sha256":"{digits}"}}\n'.encode()
 
 
 class Sealer:
-    """Makes the seals of one journal, batch after batch."""
+    """The seals of one journal, batch by batch."""
 
     def __init__(self) -> None:
         self._hash = sha256()
 
-    def seal(self, lines: bytes, events: int, *, last: bool = False) -> bytes:
-        """The seal of the next batch, which is so many lines."""
-        update(self._hash, lines)
+    def seal(self, text: bytes, lines: int, *, last: bool = False) -> bytes:
+        """Return the seal of the next batch.
+
+        Args:
+            text: the lines of the batch.
+            lines: the number of these lines.
+            last: the batch is the last one of the journal.
+        """
+        update(self._hash, text)
         digits = self._hash.hexdigest()
-        seal = seal_line(events, digits if last else digits[:SHORT_DIGITS])
+        seal = seal_line(lines, digits if last else digits[:SHORT_DIGITS])
         self._hash.update(seal)
         return seal
 
 
 def decode_events(line: bytes, schema: int = SCHEMA) -> Sequence[Event]:
-    """Return the event or the turns in a line, in today's words; a long observation comes as its `Digest`.
+    """Return the event or the turns in a line, as of the newest schema; a `Digest` for a long observation.
 
     Args:
         line: the line.
-        schema: the schema of the journal that it stands in.
+        schema: the schema of its journal.
 
     Raises:
-        CodecError: there is none.
+        CodecError: the line is not an event.
     """
     found: Any = _decode(line) if schema >= _FIRST_WITH_DISQUALIFIED else _renewed(_decode_old(line))
     return _expanded(found) if isinstance(found, TurnsPlayed) else [_with_arrays(found)]
@@ -193,7 +204,7 @@ def _renewed(event: _OldEvent) -> _AnyEvent:
 def _expanded(turns: TurnsPlayed) -> Sequence[Event]:
     columns = (turns.observation, turns.reward, turns.action, turns.spent_ns)
     if not len(turns) or any(len(column) != len(turns) for column in columns):
-        raise CodecError("the columns of these turns are not of one length")
+        raise CodecError("the columns of these turns differ in length")
     if len(turns) > MAX_LINE_TURNS:
         raise CodecError(f"{len(turns)} turns in one line; {MAX_LINE_TURNS} are the most")
     return turns.events()
@@ -212,15 +223,22 @@ def _with_arrays(event: Event) -> Event:
 
 
 def schema_of(line: bytes) -> int:
-    """The schema number in a first line.
+    """Return the schema number of a journal.
+
+    Args:
+        line: the first line.
 
     Raises:
-        CodecError: there is none.
+        CodecError: the line has no schema number.
     """
     number: int = _decode_schema(line).schema
     return number
 
 
 def writable(text: str) -> str:
-    """A text with halves of surrogate pairs spelled out: an agent's words may hold them, and UTF-8 cannot."""
+    """Return a text with lone surrogates escaped, since UTF-8 cannot encode them.
+
+    Args:
+        text: a text from an agent.
+    """
     return text.encode("utf-8", "backslashreplace").decode()

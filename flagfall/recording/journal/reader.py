@@ -1,4 +1,4 @@
-"""Reading a journal: batch by batch, in constant memory, with its seals checked."""
+"""Reader of journals: batch by batch, in constant memory, with checked seals."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
 _MAX_BATCH_BYTES: Final = 16 * BATCH_BYTES
-"""Before its last line no batch is longer: even the 64 turns that schema 1 took together, with the longest
-whole numbers that Python reads (4300 digits), stay below it."""
+"""The longest batch before its last line. Even 64 turns of schema 1 with the longest whole numbers that
+Python reads (4300 digits) are shorter."""
 
 
 class JournalError(UsageError):
-    """A journal cannot be read, or is not what was written.
+    """A journal cannot be read, or was changed after it was written.
 
     Attributes:
         path: the file.
-        line: the line that it shows at, from 1.
-        turn: the last turn before that place; `None` where there is none.
+        line: the number of the line where that shows, from 1.
+        turn: the last turn before that line; `None` if there is none.
         what: what is wrong.
     """
 
@@ -55,18 +55,18 @@ class JournalError(UsageError):
 
 
 class JournalTruncated(JournalError):
-    """A journal has no end: its writer was killed, or writes it still. What stands in it is sound."""
+    """A journal has no end, because its writer was killed or is still writing; the lines it has are valid."""
 
 
 @attrs.frozen
 class Batch:
-    """Some lines of a journal, and what their seal says of them.
+    """Lines of a journal up to a seal, and the state of that seal.
 
     Attributes:
-        line: the number in the file of the first of them, from 1.
-        lines: an event or many turns each, with the line's end.
-        state: `sealed`; `last` (the seal of the whole); `damaged` (the seal is wrong or missing); `torn`
-            (the file ends in the middle of it). Nothing comes after the last three.
+        line: the number of the first line in the file, from 1.
+        lines: the lines with their newlines, each an event or many turns.
+        state: `sealed`; `last` for the final seal; `damaged` if the seal is wrong or missing; `torn` if the
+            file ends within the batch. A batch of the last three states is the last one.
         what: for `damaged` and `torn`: what is wrong.
     """
 
@@ -77,10 +77,13 @@ class Batch:
 
 
 def batches(path: Path) -> Generator[Batch]:
-    """The batches of a journal; the last one is not `sealed`.
+    """Yield the batches of a journal; the last one has another state than `sealed`.
+
+    Args:
+        path: the file.
 
     Raises:
-        JournalError: the file cannot be read at all.
+        JournalError: the file cannot be read.
     """
     try:
         with open_lines(path, MAX_LINE_BYTES) as lines:
@@ -107,7 +110,7 @@ def _split(lines: Iterator[bytes]) -> Iterator[Batch]:
                 digest.update(event)
             batch = _sealed(number, held, line, digest.hexdigest())
             if batch.state == "last" and next(lines, None) is not None:
-                batch = attrs.evolve(batch, state="damaged", what="something stands after the last seal")
+                batch = attrs.evolve(batch, state="damaged", what="there is data after the last seal")
             yield batch
             if batch.state != "sealed":
                 return
@@ -125,39 +128,46 @@ def _sealed(number: int, held: list[bytes], line: bytes, digits: str) -> Batch:
         return Batch(number, tuple(held), "sealed")
     if line == seal_line(len(held), digits):
         return Batch(number, tuple(held), "last")
-    what = f"the seal in line {number + len(held)} does not fit what it seals"
+    what = f"the seal in line {number + len(held)} does not match the lines it seals"
     return Batch(number, tuple(held), "damaged", what)
 
 
 def check_schema(path: Path, line: bytes) -> int:
-    """Return the schema in the first line of a journal, and refuse one that cannot be read.
+    """Return the schema of a journal.
+
+    Args:
+        path: the file, for the message.
+        line: its first line.
 
     Raises:
-        JournalError: a newer flagfall wrote it, or nothing of the kind did.
+        JournalError: the schema is newer than `SCHEMA`, or the line is not the first one of a journal.
     """
     try:
         schema = schema_of(line)
     except CodecError as error:
-        raise JournalError(path, 1, None, f"this is no journal: {error}") from None
+        raise JournalError(path, 1, None, f"this is not a journal: {error}") from None
     if schema > SCHEMA:
         raise JournalError(
             path,
             1,
             None,
-            f"a newer flagfall wrote this journal: its schema is {schema}, and this one reads up to {SCHEMA}",
+            f"written by a newer flagfall: its schema is {schema}, and this version reads up to {SCHEMA}",
         )
     return schema
 
 
 def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
-    """The events of a journal, plain or compressed, in constant memory. Its seals are checked first.
+    """Yield the events of a journal, plain or compressed, in constant memory.
 
-    Events that are yielded are as they were written. Of a journal without an end (its writer was killed)
-    all that is readable is yielded, then `JournalTruncated` is raised.
+    The seal of a batch is checked before its events are yielded. For a journal without an end (its writer
+    was killed), all events that can be read are yielded before `JournalTruncated` is raised.
+
+    Args:
+        path: the file; compressed if its name ends in `.zst`.
 
     Raises:
-        JournalTruncated: the journal ends too early.
-        JournalError: it cannot be read, a newer flagfall wrote it, or it was changed after it was written.
+        JournalTruncated: the journal has no end.
+        JournalError: it cannot be read, was written by a newer flagfall, or was changed after it was written.
     """
     path = Path(path)
     turn: int | None = None
@@ -181,7 +191,7 @@ def _events(path: Path, batch: Batch, turn: int | None, schema: int) -> Iterator
         try:
             events = decode_events(text, schema)
         except CodecError as error:
-            raise JournalError(path, line, turn, f"no event: {error}") from None
+            raise JournalError(path, line, turn, f"not an event: {error}") from None
         for event in events:
             if (type(event) is MatchStarted) is not (line == 1):
                 raise JournalError(path, line, turn, "a match begins in line 1 and nowhere else")

@@ -1,1 +1,1 @@
-"""Formats of tournaments: from a plan and the records so far to the matches due."""
+"""Formats of tournaments: from a plan and the results so far to the matches due."""

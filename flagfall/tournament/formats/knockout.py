@@ -1,28 +1,73 @@
-"""Knockout: who loses an encounter is out.
+"""Knockout: the loser of an encounter is eliminated.
 
-The order of the plan is the seeding: the best two can meet in the last round only, the best four in the one
-before. Where the number is no power of two, the best have a bye in round 0. A drawn encounter is played again
-with other seeds; if it is drawn after all replays, the one who is seeded higher goes on. An encounter
-begins as soon as both of its agents are known.
+The order of the plan is the seeding: the two highest seeds can meet only in the last round, the four highest
+only in the one before. If the number of agents is not a power of two, the highest seeds have a bye in round
+0. A drawn encounter is replayed with other seeds; if all replays are drawn, the higher seed advances. An
+encounter begins as soon as both of its agents are known.
 """
 
 from __future__ import annotations
 
-__all__ = ["Bracket", "walk_knockout"]
+__all__ = ["Bracket", "Knockout"]
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Annotated, ClassVar, Final
 
+import attrs
+
+from flagfall.configfile.converter import Bounds
+from flagfall.configfile.problems import Problems
+from flagfall.tournament.formats.common_checks import check_pairs_on_every_task
 from flagfall.tournament.formats.encounters import Encounter
-from flagfall.tournament.plan.model import Knockout, Plan
-from flagfall.tournament.records import MatchRecord, MatchSpec
+from flagfall.tournament.model import MAX_REPEATS, PlannedTask, Points, Stop, TournamentPlan
+from flagfall.tournament.records import MatchSpec, Records
 
-NOBODY: Final = ""
-"""Who sits at a place of the bracket that no agent has."""
+EMPTY: Final = ""
+"""Occupant of a place of the bracket that has no agent."""
+
+
+@attrs.frozen(kw_only=True)
+class Knockout:
+    """The loser of an encounter is eliminated; the order of the agents in the plan is their seeding.
+
+    Attributes:
+        replays: how often a drawn encounter is replayed, with other seeds. If it is still drawn, the agent
+            that comes first in the plan advances.
+    """
+
+    kind: ClassVar[str] = "knockout"
+    exact_total: ClassVar[bool] = False
+    own_points: ClassVar[bool] = True
+
+    replays: Annotated[int, Bounds(0, MAX_REPEATS)] = 3
+
+    def check(
+        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
+    ) -> None:
+        """Report what does not fit encounters of two, and withdrawals; see `Format.check`."""
+        check_pairs_on_every_task(self.kind, names, tasks, stop, problems)
+        if stop.falls is not None:
+            problems.add(
+                ("stop", "falls"), "in a knockout a disqualified agent loses its encounter: leave it out"
+            )
+
+    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
+        """Yield the matches of all encounters whose agents are known; see `Format.schedule`."""
+        yield from Bracket(plan, records, self.replays).matches
+
+    def total(self, plan: TournamentPlan) -> int:
+        """Return the number of matches if every encounter takes all replays; see `Format.total`."""
+        sides = 2 * len(plan.tasks) * plan.repeats  # both sides of a game, or each of the two alone
+        return (len(plan.agents) - 1) * (1 + self.replays) * sides
+
+    def ranks(self, plan: TournamentPlan, records: Records) -> Points:
+        """Return how many rounds each agent survived; see `Format.ranks`."""
+        survived = Bracket(plan, records, self.replays).survived
+        return {name: (float(rounds), None) for name, rounds in survived.items()}
 
 
 def _places(size: int) -> list[int]:
-    """Seeds in the order of the bracket: for 4 it is 0, 3, 1, 2."""
+    """Return the seeds in the order of a bracket: for 4 places 0, 3, 1, 2."""
     places = [0]
     while len(places) < size:
         last = 2 * len(places) - 1
@@ -31,42 +76,42 @@ def _places(size: int) -> list[int]:
 
 
 class Bracket:
-    """A knockout tournament as far as it is known.
+    """Bracket of a knockout, as far as the records determine it.
 
     Args:
         plan: of the tournament.
-        records: what was played.
+        records: results so far.
+        replays: see `Knockout`.
 
     Attributes:
-        matches: of all encounters whose agents are known, round by round.
-        survived: how many rounds each agent got through, byes among them.
-        winner: who won it all; `None` while that is open.
+        matches: matches of all encounters whose agents are known, round by round.
+        survived: by agent, how many rounds it survived, including byes.
+        winner: winner of the last round; `None` while it is open.
     """
 
-    def __init__(self, plan: Plan, records: Mapping[str, MatchRecord]) -> None:
-        assert isinstance(plan.format, Knockout)
+    def __init__(self, plan: TournamentPlan, records: Records, replays: int) -> None:
         self._plan = plan
         self._records = records
-        self._replays = plan.format.replays
+        self._replays = replays
         names = [agent.name for agent in plan.agents]
         self._seed = {name: place for place, name in enumerate(names)}
         self.matches: list[MatchSpec] = []
         self.survived = dict.fromkeys(names, 0)
         size = 1 << (len(names) - 1).bit_length()
-        line: list[str | None] = [names[seed] if seed < len(names) else NOBODY for seed in _places(size)]
+        line: list[str | None] = [names[seed] if seed < len(names) else EMPTY for seed in _places(size)]
         for number in range(size.bit_length() - 1):
             pairs = zip(line[::2], line[1::2], strict=True)
-            line = [self._through(number, place, *pair) for place, pair in enumerate(pairs)]
+            line = [self._advancing(number, place, *pair) for place, pair in enumerate(pairs)]
         self.winner = line[0]
 
-    def _through(self, number: int, place: int, one: str | None, other: str | None) -> str | None:
-        """Who goes on from one place of the bracket; `None` while that is open."""
+    def _advancing(self, number: int, place: int, one: str | None, other: str | None) -> str | None:
+        """Return the agent that advances from a place of the bracket, or `None` while that is open."""
         if one is None or other is None:
             return None
-        through = self._winner(number, place, one, other) if one and other else one or other
-        if through:
-            self.survived[through] += 1
-        return through
+        advancing = self._winner(number, place, one, other) if one and other else one or other
+        if advancing:
+            self.survived[advancing] += 1
+        return advancing
 
     def _winner(self, number: int, place: int, one: str, other: str) -> str | None:
         for part in range(1 + self._replays):
@@ -78,8 +123,3 @@ class Bracket:
             if points[0] != points[1]:
                 return one if points[0] > points[1] else other
         return min(one, other, key=lambda name: self._seed[name])
-
-
-def walk_knockout(plan: Plan, records: Mapping[str, MatchRecord]) -> Iterator[MatchSpec]:
-    """The matches of all encounters that can be known."""
-    yield from Bracket(plan, records).matches

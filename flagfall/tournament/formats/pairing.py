@@ -1,7 +1,7 @@
-"""Who meets whom in a round: rounds of a round robin, and pairs under wishes.
+"""Pairing of agents: the rounds of a round robin, and the cheapest pairs under constraints.
 
-A perfect matching of a graph leaves nobody over. `can_pair` decides by Edmonds' blossom algorithm whether
-there is one (J. Edmonds, "Paths, trees, and flowers", 1965).
+A perfect matching of a graph pairs every vertex. `can_pair` decides by Edmonds' blossom algorithm whether one
+exists (J. Edmonds, "Paths, trees, and flowers", 1965).
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from typing import TypeAlias, TypeVar
 _T = TypeVar("_T")
 
 Graph: TypeAlias = Sequence[Iterable[int]]
-"""The neighbours of each vertex."""
+"""Neighbours of each vertex."""
 
 
 def circle_rounds(agents: Sequence[_T]) -> list[list[tuple[_T, _T]]]:
-    """The rounds of a round robin by the circle method: each pair once, everybody at most once a round.
+    """Return the rounds of a round robin by the circle method.
 
-    With an odd number, another one has no partner in each round. Who comes first in a pair alternates.
+    Each pair meets once, and each agent at most once a round. With an odd number, another agent is left out
+    in each round. The order within pairs alternates.
+
+    Args:
+        agents: at least two.
     """
     ring: list[_T | None] = [*agents, *([None] if len(agents) % 2 else [])]
     rounds = []
@@ -37,17 +41,16 @@ def circle_rounds(agents: Sequence[_T]) -> list[list[tuple[_T, _T]]]:
 
 
 def pair_up(
-    agents: Sequence[_T], allowed: Callable[[_T, _T], bool], wish: Callable[[_T, _T], float]
+    agents: Sequence[_T], allowed: Callable[[_T, _T], bool], cost: Callable[[_T, _T], float]
 ) -> list[tuple[_T, _T]] | None:
-    """Pairs of all agents; `None` where that cannot be.
+    """Return pairs of all agents, or `None` if there are none.
 
-    The first agent gets the partner that it would have by its wishes, of those who leave the others a
-    pairing; and so on.
+    The first agent gets its cheapest partner among those that leave the others a pairing, and so on.
 
     Args:
-        agents: the most important first.
-        allowed: whether two may meet.
-        wish: how bad a partner is; of equally good ones the first is taken.
+        agents: those that choose first come first.
+        allowed: returns whether two agents may meet.
+        cost: returns the cost of a partner; of equally cheap ones the first is taken.
     """
     graph = [
         [other for other, theirs in enumerate(agents) if other != me and allowed(mine, theirs)]
@@ -61,7 +64,7 @@ def pair_up(
     while left:
         first = next(iter(left))
         partners = [other for other in graph[first] if other in left]
-        partners.sort(key=lambda other: wish(agents[first], agents[other]))
+        partners.sort(key=lambda other: cost(agents[first], agents[other]))
         partner = next(partner for partner in partners if matching.settle(first, partner))
         pairs.append((agents[first], agents[partner]))
         del left[first], left[partner]
@@ -69,15 +72,19 @@ def pair_up(
 
 
 def can_pair(graph: Graph) -> bool:
-    """Whether the graph has a perfect matching."""
+    """Return whether a graph has a perfect matching.
+
+    Args:
+        graph: undirected: the neighbours of a vertex have it as their neighbour.
+    """
     return _Matching(graph).match_all()
 
 
 class _Matching:
-    """A matching that grows along augmenting paths; odd cycles on the way count as one vertex.
+    """Matching that grows along augmenting paths; odd cycles on the way are contracted to one vertex.
 
     Args:
-        graph: undirected: each neighbour has the other one, too.
+        graph: undirected: the neighbours of a vertex have it as their neighbour.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -86,7 +93,7 @@ class _Matching:
         self._settled = [False] * len(graph)
 
     def match_all(self) -> bool:
-        """Grow it as far as it goes; whether nobody is left over."""
+        """Grow the matching as far as possible, and return whether it is perfect."""
         for vertex in range(len(self._graph)):
             if self._mate[vertex] is None:
                 free = next((n for n in self._graph[vertex] if self._mate[n] is None), None)
@@ -95,9 +102,9 @@ class _Matching:
         return all(self._augment(vertex) for vertex in range(len(self._graph)))
 
     def settle(self, one: int, other: int) -> bool:
-        """Match two neighbours for good, if everybody else can be matched then; nothing changes otherwise.
+        """Match two neighbours for good if all others can still be matched; return whether that is so.
 
-        Everybody has to be matched before, and is after.
+        The matching is perfect before and after the call; it is unchanged if the result is false.
         """
         before = list(self._mate)
         alone, also_alone = self._mate[one], self._mate[other]
@@ -115,7 +122,7 @@ class _Matching:
         return False
 
     def _augment(self, root: int) -> bool:
-        """Match a free vertex, where that can be."""
+        """Match a free vertex along an augmenting path; return whether there is one."""
         if self._mate[root] is not None:
             return True
         size = len(self._graph)
@@ -145,7 +152,7 @@ class _Matching:
         return False
 
     def _contract(self, one: int, other: int, even: list[bool]) -> list[int]:
-        """An odd cycle closes between two vertices: all on it get one base; those that were not are even."""
+        """Contract the odd cycle that closes between two vertices; return those that become even by it."""
         base = self._common_base(one, other)
         inside: set[int] = set()
         self._mark(one, base, other, inside)
@@ -188,7 +195,7 @@ class _Matching:
             vertex = parent
 
     def _flip(self, end: int) -> None:
-        """Along the path to the root, what was matched is not, and the other way round."""
+        """Exchange matched and unmatched edges along the path to the root."""
         at: int | None = end
         while at is not None:
             before = self._parent[at]

@@ -1,8 +1,8 @@
-"""Agents that fall again and again are withdrawn, where the plan says so."""
+"""Withdrawal of agents that are disqualified again and again, for plans with `stop.falls`."""
 
 from __future__ import annotations
 
-__all__ = ["Falls"]
+__all__ = ["Withdrawals"]
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,25 +10,29 @@ from collections.abc import Iterable
 from flagfall.tournament.records import MatchRecord
 
 
-class Falls:
-    """How often everybody fell.
+class Withdrawals:
+    """Count of disqualifications by agent.
 
     Args:
-        most: with so many falls an agent is withdrawn; `None`: nobody is.
+        limit: number of disqualifications at which an agent is withdrawn; `None`: no agent is.
     """
 
-    def __init__(self, most: int | None) -> None:
-        self._most = most
-        self._falls: Counter[str] = Counter()
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._disqualified: Counter[str] = Counter()
 
     def add(self, records: Iterable[MatchRecord]) -> None:
-        """Matches were played."""
+        """Count the disqualifications in matches.
+
+        Args:
+            records: of matches that count.
+        """
         for record in records:
-            self._falls.update(seat.agent for seat in record.seats if seat.fell is not None)
+            self._disqualified.update(seat.agent for seat in record.seats if seat.fell is not None)
 
     @property
-    def gone(self) -> frozenset[str]:
-        """Who is withdrawn."""
-        if self._most is None:
+    def withdrawn(self) -> frozenset[str]:
+        """Names of the withdrawn agents."""
+        if self._limit is None:
             return frozenset()
-        return frozenset(agent for agent, falls in self._falls.items() if falls >= self._most)
+        return frozenset(agent for agent, count in self._disqualified.items() if count >= self._limit)

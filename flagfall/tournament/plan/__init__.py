@@ -1,1 +1,1 @@
-"""Plans of tournaments: from a file to a checked value."""
+"""Plan files: from TOML to a `flagfall.tournament.model.TournamentPlan`."""

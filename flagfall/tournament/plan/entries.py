@@ -1,8 +1,8 @@
-"""The agents and the tasks of a plan: tables to values, with everything checked that needs no import."""
+"""Agents and tasks of a plan: tables to values, with every check that needs no import."""
 
 from __future__ import annotations
 
-__all__ = ["names_said", "read_agents", "read_tasks"]
+__all__ = ["agent_names", "read_agents", "read_tasks"]
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,81 +26,89 @@ from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
 from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.timing import TimeControl
-from flagfall.tournament.plan.model import AgentEntry, TaskEntry
-from flagfall.tournament.plan.schema import SaidAgent, SaidPlan, SaidTask
+from flagfall.tournament.model import PlannedAgent, PlannedTask
+from flagfall.tournament.plan.schema import AgentTable, PlanTable, TaskTable
 
 MAX_NAME: Final = 80
-"""Characters of a name: it stands in every table."""
+"""Most characters of a name, which is a column of every table."""
 
 _SOURCES: Final = ("task", "each", "config", "track")
 _BYTE_OPTIONS: Final = ("words", "bit_mode", "scramble", "max_reward_per_task", "fixes")
 _TRACK_OPTIONS: Final = ("rules", "training", "games", "rounds")
-_PLAIN: Final = SaidTask()
+_PLAIN: Final = TaskTable()
 
 
-def read_agents(said: Any, usual: SaidPlan, folder: Path, mistakes: Problems) -> tuple[AgentEntry, ...]:
-    """All agents without mistakes.
+def read_agents(
+    tables: Any, defaults: PlanTable, folder: Path, problems: Problems
+) -> tuple[PlannedAgent, ...]:
+    """Return all valid agents.
 
     Args:
-        said: the tables.
-        usual: what the plan says for all.
-        folder: where relative paths begin.
-        mistakes: get the others.
+        tables: as written in the file.
+        defaults: settings of the plan that apply to all agents.
+        folder: folder in which relative paths start.
+        problems: collects the problems of the others.
     """
-    made: dict[str, AgentEntry] = {}
-    for number, table in enumerate(_tables(said, "agents", mistakes)):
-        agent = structure(table, SaidAgent, ("agents", number), mistakes)
+    made: dict[str, PlannedAgent] = {}
+    for number, table in enumerate(_check_tables(tables, "agents", problems)):
+        agent = structure(table, AgentTable, ("agents", number), problems)
         if agent is None:
             continue
         name = agent.name or agent_name(agent.spec)
         if name in made:
-            mistakes.add(("agents", number), f"there are two agents {name!r}: give one of them another name")
+            problems.add(("agents", number), f"there are two agents {name!r}: give one of them another name")
             continue
         try:
             _check_name(name)
-            made[name] = _agent(agent, name, usual, folder)
+            made[name] = _agent(agent, name, defaults, folder)
         except UsageError as error:
-            mistakes.add(("agents", number), str(error))
+            problems.add(("agents", number), str(error))
     return tuple(made.values())
 
 
-def names_said(said: Any) -> list[str]:
-    """The names of all agents, also of those with mistakes: who names them elsewhere makes none by it."""
-    tables = [table for table in said if isinstance(table, dict)] if isinstance(said, list) else []
-    names = (table.get("name") or agent_name(str(table.get("spec", ""))) for table in tables)
+def agent_names(tables: Any) -> list[str]:
+    """Return the names of all agents, including invalid ones, which other tables may refer to.
+
+    Args:
+        tables: as written in the file.
+    """
+    valid = [table for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
+    names = (table.get("name") or agent_name(str(table.get("spec", ""))) for table in valid)
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
-def _tables(said: Any, what: str, mistakes: Problems) -> list[Any]:
-    if isinstance(said, list) and said:
-        return said
-    mistakes.add((what,), f"name at least one, under a line [[{what}]]")
+def _check_tables(tables: Any, what: str, problems: Problems) -> list[Any]:
+    if isinstance(tables, list) and tables:
+        return tables
+    problems.add((what,), f"name at least one, under a line [[{what}]]")
     return []
 
 
 def _check_name(name: str) -> None:
     if len(name) > MAX_NAME or not name.isprintable() or name != name.strip():
-        raise UsageError(f"{name!r} is no name: write at most {MAX_NAME} characters that can be printed")
+        raise UsageError(f"{name!r} is not a valid name: write at most {MAX_NAME} printable characters")
 
 
-def _agent(said: SaidAgent, name: str, usual: SaidPlan, folder: Path) -> AgentEntry:
-    host = said.host or usual.host
-    kind = said.isolation or usual.isolation
-    limits = said.limits or usual.limits
-    passed = said.pass_env or usual.pass_env
-    show = said.show or (usual.show if kind == "sandbox" else None)
-    virtual = usual.clock == "virtual"
+def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path) -> PlannedAgent:
+    host = table.host or defaults.host
+    kind = table.isolation or defaults.isolation
+    limits = table.limits or defaults.limits
+    passed = table.pass_env or defaults.pass_env
+    show = table.show or (defaults.show if kind == "sandbox" else None)
+    virtual = defaults.clock == "virtual"
     if virtual and host not in {None, "task"}:
-        raise UsageError(f'{host!r} lives in real time: under clock = "virtual" leave host out')
+        raise UsageError(f'a {host} runs in real time: with clock = "virtual", leave host out')
     kept = Isolation.from_options(kind, limits, passed, show, folder)
     if kept != DEFAULT_ISOLATION and (virtual or host in {"task", "thread"}):
-        raise UsageError("isolation, limits and pass_env are for agents in processes: leave them or host out")
-    spec = AgentSpec.parse(said.spec)
+        raise UsageError(
+            "isolation, limits and pass_env apply only to agents in processes: leave them or host out"
+        )
+    spec = AgentSpec.parse(table.spec)
     if virtual and spec.scheme in STARTED_PROGRAMS:
-        raise UsageError(f'{said.spec!r} lives in real time: leave clock = "virtual" out')
+        raise UsageError(f'{table.spec!r} runs in real time: leave clock = "virtual" out')
     if spec.scheme in TRACK_CLIENTS and host not in {None, "process"}:
-        raise UsageError(f"{said.spec!r} is a process of its own: leave host = {host!r} out")
-    return AgentEntry(name=name, spec=_checked(spec, folder), host=host, isolation=kept)
+        raise UsageError(f"{table.spec!r} runs in its own process: leave host = {host!r} out")
+    return PlannedAgent(name=name, spec=_checked(spec, folder), host=host, isolation=kept)
 
 
 def _checked(spec: AgentSpec, folder: Path) -> str:
@@ -110,11 +118,11 @@ def _checked(spec: AgentSpec, folder: Path) -> str:
     elif spec.scheme == "sample":
         load_agent(spec)
     elif spec.scheme == "human":
-        raise UsageError(f"{spec.text!r}: a human plays one match at a time, with `flagfall run`")
+        raise UsageError(f"{spec.text!r}: a human can play only single matches, with `flagfall run`")
     elif spec.scheme in REMOTE:
         raise UsageError(
-            f"{spec.text!r} is one agent at one address, and matches are played side by side: let flagfall"
-            " start it, as cmd:PROGRAM"
+            f"{spec.text!r} is a single agent at one address, but matches are played in parallel: let"
+            " flagfall start it, as cmd:PROGRAM"
         )
     elif spec.is_file:
         path = folder / spec.target
@@ -126,144 +134,144 @@ def _checked(spec: AgentSpec, folder: Path) -> str:
 
 
 def read_tasks(
-    said: Any,
-    usual: SaidPlan,
+    tables: Any,
+    defaults: PlanTable,
     agents: Sequence[str],
     folder: Path,
-    mistakes: Problems,
+    problems: Problems,
     seats: Mapping[str, int] | None = None,
-) -> tuple[TaskEntry, ...]:
-    """Return all tasks without mistakes.
+) -> tuple[PlannedTask, ...]:
+    """Return all valid tasks.
 
     Args:
-        said: the tables.
-        usual: what the plan says for all.
-        agents: the names of all agents.
-        folder: where relative paths begin.
-        mistakes: get the others.
+        tables: as written in the file.
+        defaults: settings of the plan that apply to all tasks.
+        agents: names of all agents.
+        folder: folder in which relative paths start.
+        problems: collects the problems of the others.
         seats: see `flagfall.tournament.plan.parser.parse_plan`.
     """
-    made: dict[str, TaskEntry] = {}
-    for number, table in enumerate(_tables(said, "tasks", mistakes)):
-        task = structure(table, SaidTask, ("tasks", number), mistakes)
+    made: dict[str, PlannedTask] = {}
+    for number, table in enumerate(_check_tables(tables, "tasks", problems)):
+        task = structure(table, TaskTable, ("tasks", number), problems)
         if task is None:
             continue
         who = task.agents or tuple(agents)
         for agent in who:
             if agent not in agents and agents:
-                mistakes.unknown(("tasks", number, "agents"), "agent", agent, agents)
+                problems.unknown(("tasks", number, "agents"), "agent", agent, agents)
         if len(set(who)) < len(who):
-            mistakes.add(("tasks", number, "agents"), "somebody is named twice")
+            problems.add(("tasks", number, "agents"), "an agent is named twice")
         for one in _split(task):
             try:
-                entry = _task(one, usual, tuple(who), folder, seats)
+                entry = _task(one, defaults, tuple(who), folder, seats)
             except UsageError as error:
-                mistakes.add(("tasks", number), str(error))
+                problems.add(("tasks", number), str(error))
                 continue
             if entry.name in made:
-                mistakes.add(
+                problems.add(
                     ("tasks", number), f"there are two tasks {entry.name!r}: give one of them another name"
                 )
             made[entry.name] = entry
     return tuple(made.values())
 
 
-def _split(said: SaidTask) -> Iterator[SaidTask]:
-    """A task for each of `each`, and for each game of a track; any other is one."""
-    if said.each is not None and said.task is None:
-        for task in said.each:
-            name = task if said.name is None else f"{said.name} {task}"
-            yield attrs.evolve(said, each=None, task=(task,), name=name)
-    elif said.track is not None and len(said.track) > 1:
-        for game in said.track:
-            name = f"track {game}" if said.name is None else f"{said.name} {game}"
-            yield attrs.evolve(said, track=(game,), name=name)
+def _split(table: TaskTable) -> Iterator[TaskTable]:
+    """Yield a task for each entry of `each` and each game of a track; any other task as it is."""
+    if table.each is not None and table.task is None:
+        for task in table.each:
+            name = task if table.name is None else f"{table.name} {task}"
+            yield attrs.evolve(table, each=None, task=(task,), name=name)
+    elif table.track is not None and len(table.track) > 1:
+        for game in table.track:
+            name = f"track {game}" if table.name is None else f"{table.name} {game}"
+            yield attrs.evolve(table, track=(game,), name=name)
     else:
-        yield said
+        yield table
 
 
 def _task(
-    said: SaidTask,
-    usual: SaidPlan,
+    table: TaskTable,
+    defaults: PlanTable,
     agents: tuple[str, ...],
     folder: Path,
     stored_seats: Mapping[str, int] | None,
-) -> TaskEntry:
-    sources = [name for name in _SOURCES if getattr(said, name) is not None]
+) -> PlannedTask:
+    sources = [name for name in _SOURCES if getattr(table, name) is not None]
     if len(sources) != 1:
-        told = " and ".join(sources) or "nothing"
-        raise UsageError(f"it says {told}; write one of {', '.join(_SOURCES)}")
-    _refuse(said, "track" if said.track is not None else "task", sources[0])
-    if said.episodes is not None and (said.scheduler is not None or said.config is not None):
-        raise UsageError("episodes means a scheduler: leave episodes or scheduler (or config) out")
-    control = said.time_control or usual.time_control
-    name, tasks, scheduler, last = _name_and_tasks(said, folder, check=stored_seats is None)
+        found = f"{' and '.join(sources)} are given" if sources else "nothing to play is given"
+        raise UsageError(f"{found}: write exactly one of {', '.join(_SOURCES)}")
+    _refuse(table, "track" if table.track is not None else "task", sources[0])
+    if table.episodes is not None and (table.scheduler is not None or table.config is not None):
+        raise UsageError("episodes sets the scheduler: leave out either episodes or scheduler (or config)")
+    control = table.time_control or defaults.time_control
+    name, tasks, scheduler, last = _name_and_tasks(table, folder, check=stored_seats is None)
     _check_name(name)
     ids = tasks if isinstance(tasks, tuple) else None
     if stored_seats is not None:
         if name not in stored_seats:
-            raise UsageError(f"{name}: the run that was stored has no such task")
+            raise UsageError(f"{name}: the stored tournament has no such task")
         seats = stored_seats[name]
     else:
-        if said.track is None and is_endless(tasks, scheduler, said.steps):
-            raise UsageError(f"{name}: its scheduler goes on until it is stopped: say how many steps")
+        if table.track is None and is_endless(tasks, scheduler, table.steps):
+            raise UsageError(f"{name}: its scheduler has no end: set steps")
         seats = seats_of(ids) if ids is not None else 1
-    entry = TaskEntry(
+    entry = PlannedTask(
         name=name,
         tasks=tasks,
         scheduler=scheduler,
         seats=seats,
         agents=agents,
-        control=control or TimeControl.parse(said.rules if said.track else DEFAULT_TIME_CONTROL),
-        steps=said.steps,
-        tick_ns=said.tick,
-        score=said.score,
+        control=control or TimeControl.parse(table.rules if table.track else DEFAULT_TIME_CONTROL),
+        steps=table.steps,
+        tick_ns=table.tick,
+        score=table.score,
         last=last,
     )
-    if said.track is not None:  # its total is the time for training, which its rules have
+    if table.track is not None:  # its total is the time for training, which is part of the rules
         entry = attrs.evolve(entry, control=attrs.evolve(entry.control, total=None, grace=None))
     if len(agents) < entry.seats:
-        raise UsageError(f"{name} seats {entry.seats} agents, and {len(agents)} play it: name more")
+        raise UsageError(f"{name} seats {entry.seats} agents, but only {len(agents)} play it: name more")
     return entry
 
 
-def _refuse(said: SaidTask, kind: str, source: str) -> None:
-    """Options of another kind of task."""
+def _refuse(table: TaskTable, kind: str, source: str) -> None:
+    """Refuse options that do not apply to the kind of task."""
     others = {
         "track": (*_BYTE_OPTIONS, "scheduler", "episodes", "steps"),
         "task": _TRACK_OPTIONS,
     }[kind]
     for name in others:
-        if getattr(said, name) != getattr(_PLAIN, name):
-            raise UsageError(f"{name} means nothing together with {source}: leave it out")
-    if said.config is not None and said.scheduler is not None:
-        raise UsageError("config says which tasks come in which order: leave scheduler out")
+        if getattr(table, name) != getattr(_PLAIN, name):
+            raise UsageError(f"{name} does not apply to {source}: leave it out")
+    if table.config is not None and table.scheduler is not None:
+        raise UsageError("config sets the order of its tasks: leave scheduler out")
 
 
 def _name_and_tasks(
-    said: SaidTask, folder: Path, *, check: bool
+    table: TaskTable, folder: Path, *, check: bool
 ) -> tuple[str, tuple[str, ...] | TaskSetup, str | None, int | None]:
-    """The name, what is played, its scheduler, and how many instances count."""
-    if said.track is not None:
-        return _track(said, said.track[0], folder, check=check)
+    """Return the name, the tasks, their scheduler, and how many instances count."""
+    if table.track is not None:
+        return _track(table, table.track[0], folder, check=check)
     options = {
-        name: value for name in _BYTE_OPTIONS if (value := getattr(said, name)) != getattr(_PLAIN, name)
+        name: value for name in _BYTE_OPTIONS if (value := getattr(table, name)) != getattr(_PLAIN, name)
     }
-    if said.words is not None:
-        options["words"] = str((folder / said.words).resolve())
-    if said.config is not None:
+    if table.words is not None:
+        options["words"] = str((folder / table.words).resolve())
+    if table.config is not None:
         if options:
-            raise UsageError(f"config says {', '.join(options)} itself: leave it out here")
-        path = folder / said.config
-        config = load_config(path if path.suffix in {".json", ".toml"} else said.config)
-        return said.name or path.stem, config, None, None
-    ids = tuple(_placed(task, folder) for task in said.task or ())
-    name = said.name or (said.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
-    policy = said.scheduler if said.episodes is None else f"sequential:{said.episodes}"
+            raise UsageError(f"config sets {', '.join(options)} itself: leave it out here")
+        path = folder / table.config
+        config = load_config(path if path.suffix in {".json", ".toml"} else table.config)
+        return table.name or path.stem, config, None, None
+    ids = tuple(_placed(task, folder) for task in table.task or ())
+    name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
+    policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
     if options or any(task in COMMAI_CATALOG for task in ids):
         return (
             name,
-            config_of(ids, policy or default_scheduler_text(said.steps), options, name=name),
+            config_of(ids, policy or default_scheduler_text(table.steps), options, name=name),
             None,
             None,
         )
@@ -271,7 +279,7 @@ def _name_and_tasks(
 
 
 def _placed(task: str, folder: Path) -> str:
-    """The id of a task, where it names a file with an absolute path."""
+    """Return the id of a task, with an absolute path if it names a file."""
     if not task.startswith(VGDL):
         return task
     level = TaskId.parse(task)
@@ -280,13 +288,13 @@ def _placed(task: str, folder: Path) -> str:
     return str(attrs.evolve(level, game=str((folder / level.game).resolve())))
 
 
-def _track(said: SaidTask, game: str, folder: Path, *, check: bool) -> tuple[str, TaskSetup, None, int]:
-    training: int | None = said.training
-    if training is None and said.time_control is not None:
-        training = said.time_control.total
-    rules = TrackRules.named(said.rules, training_ns=training, games=said.games, rounds=said.rounds)
+def _track(table: TaskTable, game: str, folder: Path, *, check: bool) -> tuple[str, TaskSetup, None, int]:
+    training: int | None = table.training
+    if training is None and table.time_control is not None:
+        training = table.time_control.total
+    rules = TrackRules.named(table.rules, training_ns=training, games=table.games, rounds=table.rounds)
     path = str((folder / game).resolve()) if game.endswith(".txt") else game
     setup = TrackSetup(path, rules)
     if check:
         setup.build().close()
-    return said.name or f"track {game}", setup, None, len(rules.validation) * rules.rounds
+    return table.name or f"track {game}", setup, None, len(rules.validation) * rules.rounds

@@ -1,4 +1,4 @@
-"""A plan as plain facts: what a run goes by. A run that goes on must go by the same."""
+"""Fingerprint of a plan: every setting that a resumed run must share with the interrupted one."""
 
 from __future__ import annotations
 
@@ -15,26 +15,30 @@ import attrs
 from flagfall.agents.process.isolation import Isolation
 from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
-from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.model import TournamentPlan
 
 _FREE: Final = frozenset({"text", "jobs", "output", "name"})
-"""What changes neither the schedule nor what becomes of a match."""
+"""Settings that affect neither the schedule nor the result of a match."""
 
 _TASKS: Final = "tasks."
 _SEATS: Final = ".seats"
 
 
-def plan_facts(plan: Plan) -> dict[str, str]:
-    """The plan, one fact a line: `agents.learner.spec`, `tasks.micro.steps` and so on, with their values."""
-    fields = [field.name for field in attrs.fields(Plan) if field.name not in _FREE]
-    return dict(fact for name in fields for fact in _facts(name, getattr(plan, name)))
+def plan_facts(plan: TournamentPlan) -> dict[str, str]:
+    """Return the settings of a plan as text, by path: `agents.learner.spec`, `tasks.micro.steps` and so on.
+
+    Args:
+        plan: of the tournament.
+    """
+    fields = [field for field in attrs.fields(TournamentPlan) if field.name not in _FREE]
+    return dict(fact for field in fields for fact in _field_facts(field.name, field, plan))
 
 
 def seats_in(facts: Mapping[str, str]) -> dict[str, int]:
-    """Return how many agents each task seats, by its name.
+    """Return the number of seats of each task, by its name.
 
     Args:
-        facts: of a plan. What is no number of seats in them is left out: they may come from a damaged file.
+        facts: of a plan. Invalid numbers of seats are left out: the facts may come from a damaged file.
     """
     seats = {}
     for place, fact in facts.items():
@@ -43,13 +47,20 @@ def seats_in(facts: Mapping[str, str]) -> dict[str, int]:
     return seats
 
 
+def _field_facts(place: str, field: attrs.Attribute[Any], owner: Any) -> Iterator[tuple[str, str]]:
+    value = getattr(owner, field.name)
+    # Plans stored by versions without this field lack its fact.
+    if not field.metadata.get("omit_default") or value != field.default:
+        yield from _facts(place, value)
+
+
 def _facts(place: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, TimeControl | Isolation | Path):
         yield place, str(value)
     elif attrs.has(type(value)) and not isinstance(value, TaskSetup):
         yield place, getattr(value, "name", type(value).__name__)
         for field in attrs.fields(type(value)):
-            yield from _facts(f"{place}.{field.name}", getattr(value, field.name))
+            yield from _field_facts(f"{place}.{field.name}", field, value)
     elif isinstance(value, tuple) and value and attrs.has(type(value[0])):
         yield place, " ".join(entry.name for entry in value)
         for entry in value:
@@ -61,9 +72,13 @@ def _facts(place: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """What has changed, one line each; empty where nothing has.
+    """Return the differences between two sets of facts, one line each.
 
-    Of an agent or a task that came or went, that is the change: what stands in its table is no other one.
+    For an agent or a task that was added or removed, that is the only line: its settings are not listed.
+
+    Args:
+        before: facts of the stored plan.
+        now: facts of the given plan.
     """
     nothing = "(nothing)"
     places = [place for place in dict.fromkeys([*before, *now]) if before.get(place) != now.get(place)]

@@ -1,14 +1,15 @@
-"""From a file in TOML to a `Plan`. Nothing is believed, and every mistake is told, with its line.
+"""Parser of plan files: TOML to a `TournamentPlan`.
 
-`docs/tournaments.md` tells what may stand in the file. Paths in it begin where the file lies, but for those
-of commands and of the folder for results, which begin in the working directory.
+Every value is validated; all problems are reported at once with their line. `docs/tournaments.md` describes
+the file. Relative paths start in the folder of the file, but those of commands and of the results folder
+start in the working directory.
 """
 
 from __future__ import annotations
 
 __all__ = ["PLANS", "load_plan", "parse_plan"]
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -19,42 +20,39 @@ from flagfall.configfile.files import read_text, read_toml
 from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tournament.formats.registry import FORMATS
 from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
-from flagfall.tournament.plan.entries import names_said, read_agents, read_tasks
-from flagfall.tournament.plan.model import (
-    AgentEntry,
-    Benchmark,
+from flagfall.tournament.model import (
     Format,
-    Gauntlet,
-    Knockout,
     Output,
-    Plan,
-    RoundRobin,
+    PlannedAgent,
+    PlannedTask,
     SprtRule,
     Stop,
-    Swiss,
-    TaskEntry,
+    TournamentPlan,
 )
-from flagfall.tournament.plan.schema import FORMATS, SaidPlan, SaidSprt, SaidStop
+from flagfall.tournament.plan.entries import agent_names, read_agents, read_tasks
+from flagfall.tournament.plan.schema import PlanTable, SprtTable, StopTable
+from flagfall.tournament.scoring import check_scoring
 
 PLANS: Final[Mapping[str, Path]] = MappingProxyType(
     {path.stem: path for path in sorted((Path(__file__).parent / "shipped").glob("*.toml"))}
 )
-"""The plans that come with flagfall, by name."""
+"""The plans that flagfall ships, by name."""
 
 _TABLES: Final = ("agents", "tasks", "format", "stop", "output")
 _PAIR: Final = 2
 
 
-def load_plan(source: str | Path, *, seed: int | None = None) -> Plan:
-    """The plan in a file.
+def load_plan(source: str | Path, *, seed: int | None = None) -> TournamentPlan:
+    """Return the plan in a file.
 
     Args:
-        source: a path that ends in `.toml`, or a name out of `PLANS`.
-        seed: in place of the one in the file.
+        source: a path that ends in `.toml`, or a name in `PLANS`.
+        seed: replaces the seed in the file.
 
     Raises:
-        UsageError: there is none, or something is wrong with it; the message has all that is.
+        UsageError: there is no such plan, or it is invalid; the message names every problem.
     """
     path = Path(source)
     if str(source) in PLANS:
@@ -75,174 +73,148 @@ def parse_plan(
     title: str = "tournament",
     seed: int | None = None,
     seats: Mapping[str, int] | None = None,
-) -> Plan:
+) -> TournamentPlan:
     """Return the plan in a text.
 
     Args:
         text: the whole file.
-        name: what to call it in messages.
-        folder: where relative paths in it begin.
-        title: the name of the tournament, where the text says none.
-        seed: in place of the one in the text.
-        seats: how many agents each task seats, by its name, for a plan that is shown and not played: no task
-            is made then, so nothing that the text names is imported.
+        name: name of the file in messages.
+        folder: folder in which relative paths start.
+        title: name of the tournament, if the text has none.
+        seed: replaces the seed in the text.
+        seats: number of seats by task name, for a plan that is shown and not played: then no task is built,
+            so nothing that the text names is imported.
 
     Raises:
-        UsageError: something is wrong with it; the message has all that is.
+        UsageError: the text is invalid; the message names every problem.
     """
     document = read_toml(text, name)
-    data, mistakes = document.data, document.problems
+    data, problems = document.data, document.problems
     tables = {key: data.pop(key) for key in _TABLES if key in data}
-    top = structure(data, SaidPlan, (), mistakes, also=_TABLES)
-    usual = top or SaidPlan()
-    agents = read_agents(tables.get("agents", []), usual, folder, mistakes)
-    names = names_said(tables.get("agents", []))
-    tasks = read_tasks(tables.get("tasks", []), usual, names, folder, mistakes, seats)
+    top = structure(data, PlanTable, (), problems, also=_TABLES)
+    defaults = top or PlanTable()
+    agents = read_agents(tables.get("agents", []), defaults, folder, problems)
+    names = agent_names(tables.get("agents", []))
+    tasks = read_tasks(tables.get("tasks", []), defaults, names, folder, problems, seats)
     if seats is None:
-        _check_track_clients(agents, tasks, mistakes)
-    form = _read_format(tables.get("format", "benchmark"), names, tasks, mistakes)
-    stop = _read_stop(tables.get("stop", {}), names, tasks, form, mistakes)
-    title = usual.name or title
+        _check_track_clients(agents, tasks, problems)
+    stop = _read_stop(tables.get("stop", {}), names, tasks, problems)
+    form = _read_format(tables.get("format", "benchmark"), names, tasks, stop, problems)
+    if form is not None:
+        check_scoring(defaults.scoring, form, problems)
+    title = defaults.name or title
     output = tables.get("output", {})
     if isinstance(output, dict):
         output = {"folder": f"{title}-results", **output}
-    made = structure(output, Output, ("output",), mistakes)
-    if usual.anchor is not None and usual.anchor not in names:
-        mistakes.unknown(("anchor",), "agent", usual.anchor, names)
-    if usual.seeds is not None and usual.repeats not in {None, len(usual.seeds)}:
-        mistakes.add(("repeats",), f"{usual.repeats} repeats and {len(usual.seeds)} seeds: leave one out")
-    if usual.seeds is not None and not 0 < len(set(usual.seeds)) == len(usual.seeds):
-        mistakes.add(("seeds",), "write one seed for each repeat, and each only once")
-    mistakes.raise_if_any()
+    made = structure(output, Output, ("output",), problems)
+    _check_top(defaults, names, problems)
+    problems.raise_if_any()
     assert made is not None
     assert form is not None
-    plan = Plan(
+    plan = TournamentPlan(
         name=title,
         agents=agents,
         tasks=tasks,
         format=form,
-        seed=usual.seed if seed is None else seed,
-        repeats=usual.repeats or len(usual.seeds or (0,)),
-        seeds=usual.seeds or (),
-        clock=usual.clock,
+        seed=defaults.seed if seed is None else seed,
+        repeats=defaults.repeats or len(defaults.seeds or (0,)),
+        seeds=defaults.seeds or (),
+        clock=defaults.clock,
         stop=stop,
-        anchor=usual.anchor,
-        jobs=usual.jobs,
+        anchor=defaults.anchor,
+        scoring=defaults.scoring,
+        jobs=defaults.jobs,
         output=made,
         text=text,
     )
     if (count := most_matches(plan)) > MAX_MATCHES:
-        mistakes.add(
+        problems.add(
             ("repeats",),
-            f"{count} matches are more than {MAX_MATCHES}: take fewer repeats, or set stop.matches",
+            f"{count} matches are more than {MAX_MATCHES}: use fewer repeats, or set stop.matches",
         )
-        mistakes.raise_if_any()
+        problems.raise_if_any()
     return plan
 
 
+def _check_top(top: PlanTable, names: Sequence[str], problems: Problems) -> None:
+    if top.anchor is not None and top.anchor not in names:
+        problems.unknown(("anchor",), "agent", top.anchor, names)
+    if top.seeds is None:
+        return
+    if top.repeats not in {None, len(top.seeds)}:
+        problems.add(("repeats",), f"{top.repeats} repeats and {len(top.seeds)} seeds: leave one out")
+    if not 0 < len(set(top.seeds)) == len(top.seeds):
+        problems.add(("seeds",), "write one seed for each repeat, and each only once")
+
+
 def _check_track_clients(
-    agents: tuple[AgentEntry, ...], tasks: tuple[TaskEntry, ...], mistakes: Problems
+    agents: Sequence[PlannedAgent], tasks: Sequence[PlannedTask], problems: Problems
 ) -> None:
-    """Note the tasks that a client of GVGAI's learning track is to play and cannot."""
+    """Report the tasks assigned to GVGAI clients that are not tracks."""
     clients = {agent.name for agent in agents if AgentSpec.parse(agent.spec).scheme in TRACK_CLIENTS}
     for task in tasks:
         for name in sorted(clients.intersection(task.agents)):
             if not isinstance(task.tasks, TrackSetup):
-                mistakes.add(
+                problems.add(
                     ("tasks",),
-                    f"{task.name}: {name} is a GVGAI client, which plays tracks only: say in `agents` who"
-                    " plays this task",
+                    f"{task.name}: {name} is a GVGAI client, which plays tracks only: list the"
+                    " agents that play this task in its `agents`",
                 )
 
 
 def _read_format(
-    said: Any, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Problems
+    value: Any,
+    names: Sequence[str],
+    tasks: Sequence[PlannedTask],
+    stop: Stop,
+    problems: Problems,
 ) -> Format | None:
-    """The format: its name, or a table with its name as `kind`."""
-    table = dict(said) if isinstance(said, dict) else {"kind": said}
+    """Return the format that a plan gives as a name, or as a table with its name as `kind`."""
+    table = dict(value) if isinstance(value, dict) else {"kind": value}
     if "kind" not in table:
-        mistakes.add(("format", "kind"), f"is missing; known: {', '.join(FORMATS)}")
+        problems.add(("format", "kind"), f"is missing; known: {', '.join(FORMATS)}")
         return None
     kind = table.pop("kind")
     if not isinstance(kind, str) or kind not in FORMATS:
-        mistakes.unknown(("format", "kind"), "format", kind, FORMATS)
+        problems.unknown(("format", "kind"), "format", kind, FORMATS)
         return None
-    form: Format | None = structure(table, FORMATS[kind], ("format",), mistakes, also=("kind",))
-    if form is None:
-        return None
-    if not isinstance(form, Benchmark) and len(names) < _PAIR:
-        mistakes.add(("agents",), f"a {kind} needs two agents at least; one alone can play a benchmark")
-    if isinstance(form, Gauntlet):
-        _check_champions(form.champions, names, mistakes)
-    if isinstance(form, Swiss) and form.rounds == 0:
-        mistakes.add(("format", "rounds"), "0 rounds: write a whole number, at least 1")
-    if isinstance(form, Swiss | Knockout):
-        _check_all_play(kind, names, tasks, mistakes)
+    form = structure(table, FORMATS[kind], ("format",), problems, also=("kind",))
+    if form is not None:
+        form.check(names, tasks, stop, problems)
     return form
 
 
-def _check_champions(champions: tuple[str, ...], names: list[str], mistakes: Problems) -> None:
-    for champion in champions:
-        if champion not in names:
-            mistakes.unknown(("format", "champions"), "agent", champion, names)
-    if len(set(champions)) < len(champions):
-        mistakes.add(("format", "champions"), "somebody is named twice")
-    if not champions or set(names) <= set(champions):
-        mistakes.add(("format", "champions"), "name some of the agents, and not all")
-
-
-def _check_all_play(kind: str, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Problems) -> None:
-    for task in tasks:
-        if task.seats > _PAIR:
-            mistakes.add(
-                ("tasks",), f"{task.name} seats {task.seats} agents; in a {kind} two meet: leave it out"
-            )
-        if set(task.agents) != set(names):
-            mistakes.add(("tasks",), f"{task.name}: in a {kind} every agent plays every task")
-
-
-def _read_stop(
-    said: Any,
-    names: list[str],
-    tasks: tuple[TaskEntry, ...],
-    form: Format | None,
-    mistakes: Problems,
-) -> Stop:
-    table = dict(said) if isinstance(said, dict) else said
+def _read_stop(value: Any, names: Sequence[str], tasks: Sequence[PlannedTask], problems: Problems) -> Stop:
+    table = dict(value) if isinstance(value, dict) else value
     test = table.pop("sprt", None) if isinstance(table, dict) else None
-    stop = structure(table, SaidStop, ("stop",), mistakes, also=("sprt",)) or SaidStop()
-    if isinstance(form, Swiss | Knockout) and stop.matches is not None:
-        mistakes.add(("stop", "matches"), "a part of its rounds ranks nobody: leave it out in this format")
-    if isinstance(form, Knockout) and stop.falls is not None:
-        mistakes.add(("stop", "falls"), "in a knockout, who falls is out anyway: leave it out")
-    rule = None if test is None else _read_sprt(test, names, tasks, mistakes)
-    if rule is not None and not isinstance(form, Benchmark | RoundRobin):
-        mistakes.add(("stop", "sprt"), "a test needs two agents who meet again and again: take a round-robin")
+    stop = structure(table, StopTable, ("stop",), problems, also=("sprt",)) or StopTable()
+    rule = None if test is None else _read_sprt(test, names, tasks, problems)
     if rule is not None and stop.falls is not None:
-        mistakes.add(("stop", "falls"), "a test needs both agents to its end: leave one of the two out")
+        problems.add(("stop", "falls"), "a test needs both agents to its end: leave one of the two out")
     return Stop(matches=stop.matches, sprt=rule, falls=stop.falls)
 
 
 def _read_sprt(
-    said: Any, names: list[str], tasks: tuple[TaskEntry, ...], mistakes: Problems
+    value: Any, names: Sequence[str], tasks: Sequence[PlannedTask], problems: Problems
 ) -> SprtRule | None:
     place = ("stop", "sprt")
-    test = structure(said, SaidSprt, place, mistakes)
+    test = structure(value, SprtTable, place, problems)
     if test is None:
         return None
     agents = test.agents or tuple(names)
     if sorted(agents) != sorted(names) or len(names) != _PAIR:
-        mistakes.add(
-            (*place, "agents"), f"a test is between two agents, who are all of the plan: {', '.join(names)}"
+        problems.add(
+            (*place, "agents"),
+            f"a test is between two agents, which must be all agents of the plan: {', '.join(names)}",
         )
         return None
     for task in tasks:
         if task.seats > _PAIR or len(task.agents) != _PAIR:
-            mistakes.add(("tasks",), f"{task.name}: in a test, both agents play every task, and nobody else")
+            problems.add(("tasks",), f"{task.name}: in a test, exactly its two agents play every task")
     if test.elo0 >= test.elo1:
-        mistakes.add(place, f"elo0 ({test.elo0:g}) has to be below elo1 ({test.elo1:g})")
-    for name, chance in (("alpha", test.alpha), ("beta", test.beta)):
-        if not 0.0 < chance < 0.5:  # noqa: PLR2004 - a coin is right more often
-            mistakes.add((*place, name), f"{chance:g} is no error rate: write a number between 0 and 0.5")
+        problems.add(place, f"elo0 ({test.elo0:g}) has to be below elo1 ({test.elo1:g})")
+    for name, rate in (("alpha", test.alpha), ("beta", test.beta)):
+        if not 0.0 < rate < 0.5:  # noqa: PLR2004 - a coin has an error rate of a half
+            problems.add((*place, name), f"{rate:g} is not an error rate: write a number between 0 and 0.5")
     first, second = agents
     return SprtRule(agents=(first, second), elo0=test.elo0, elo1=test.elo1, alpha=test.alpha, beta=test.beta)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["FORMATS", "SaidAgent", "SaidPlan", "SaidSprt", "SaidStop", "SaidTask"]
+__all__ = ["AgentTable", "PlanTable", "SprtTable", "StopTable", "TaskTable"]
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Literal
 
 import attrs
 
@@ -17,14 +15,7 @@ from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.seeding import MAX_SEED
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
-from flagfall.tournament.plan.model import (
-    MAX_REPEATS,
-    Benchmark,
-    Gauntlet,
-    Knockout,
-    RoundRobin,
-    Swiss,
-)
+from flagfall.tournament.model import MAX_REPEATS, Scoring
 
 
 def _positive_duration(text: str) -> int:
@@ -39,21 +30,10 @@ Repeats = Annotated[int, Bounds(1, MAX_REPEATS)]
 Duration = Annotated[int, Parsed(_positive_duration)]
 Control = Annotated[TimeControl, Parsed(TimeControl.parse)]
 
-FORMATS: Final[Mapping[str, type[Any]]] = MappingProxyType(
-    {
-        "benchmark": Benchmark,
-        "round-robin": RoundRobin,
-        "gauntlet": Gauntlet,
-        "swiss": Swiss,
-        "knockout": Knockout,
-    }
-)
-"""What `format` may be, and what else may stand in its table: the fields of that class."""
-
 
 @attrs.frozen(kw_only=True)
-class SaidAgent:
-    """A table of `agents`; what is not said is as the plan says it for all."""
+class AgentTable:
+    """A table of `agents`; missing settings are those of the plan."""
 
     spec: str
     name: str | None = None
@@ -65,8 +45,8 @@ class SaidAgent:
 
 
 @attrs.frozen(kw_only=True)
-class SaidTask:
-    """A table of `tasks`. One of `task`, `each`, `config`, `track` says what is played."""
+class TaskTable:
+    """A table of `tasks`; exactly one of `task`, `each`, `config`, `track` is required."""
 
     name: str | None = None
     task: Texts | None = None
@@ -92,7 +72,7 @@ class SaidTask:
 
 
 @attrs.frozen(kw_only=True)
-class SaidSprt:
+class SprtTable:
     """The table `stop.sprt`."""
 
     agents: Texts | None = None
@@ -103,16 +83,16 @@ class SaidSprt:
 
 
 @attrs.frozen(kw_only=True)
-class SaidStop:
-    """The table `stop`, without the tables in it."""
+class StopTable:
+    """The table `stop`, without its inner tables."""
 
     matches: Count | None = None
     falls: Count | None = None
 
 
 @attrs.frozen(kw_only=True)
-class SaidPlan:
-    """The top of a plan, without the tables in it."""
+class PlanTable:
+    """The top level of a plan, without its tables."""
 
     name: str | None = None
     seed: Seed = 0
@@ -126,4 +106,5 @@ class SaidPlan:
     pass_env: Texts | None = None
     show: Texts | None = None
     anchor: str | None = None
+    scoring: Scoring = "ratings"
     jobs: Count | None = None

@@ -1,4 +1,4 @@
-"""`run_tournament`: a plan is played in a folder, to its end or as far as it comes."""
+"""`run_tournament`: plays a plan in a folder."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import trio
 from flagfall.agents.process.enforcement import advisory_line
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
-from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.control_socket import serve_control
 from flagfall.tournament.run.engine import Engine
 from flagfall.tournament.run.local_engine import LocalEngine
 from flagfall.tournament.run.runner import Engines, Run
-from flagfall.tournament.run.timer_lag import HostLag, measure_lag, tight_limits
+from flagfall.tournament.run.timer_lag import TimerLatency, measure_latency, warn_tight_limits
 from flagfall.tournament.store import Lock, Store
 
 
 def _ignore(_what: object) -> None:
-    """For who does not want to know."""
+    """Do nothing: the default of callbacks."""
 
 
 async def run_tournament(
-    plan: Plan,
+    plan: TournamentPlan,
     out: Path | None = None,
     *,
     jobs: int | None = None,
@@ -36,30 +36,31 @@ async def run_tournament(
     resume: bool = False,
     base: Path = Path(),
     stop: trio.Event | None = None,
-    begun: Callable[[Run], None] = _ignore,
-    noticed: Callable[[MatchRecord], None] = _ignore,
+    on_begin: Callable[[Run], None] = _ignore,
+    on_record: Callable[[MatchRecord], None] = _ignore,
     warn: Callable[[str], None] = _ignore,
 ) -> dict[str, MatchRecord]:
     """Play a tournament.
 
     Args:
         plan: of the tournament.
-        out: its folder; by default the plan's. It is made where there is none.
-        jobs: how many matches at a time; by default what the plan says, or what there are processors for.
+        out: its folder; by default the plan's. A missing folder is made.
+        jobs: number of matches at the same time; by default the plan's, or as many as there are processors
+            for.
         engine: `local`, or `ray`: on the cluster that `ray.init` finds.
-        resume: go on with what is in the folder, if anything is.
-        base: where paths in the plan's text begin, for who reads it again.
-        stop: set it to begin no more matches, and end when those that are being played are over.
-        begun: is given the run when it begins, to look at and to steer.
-        noticed: is given each record when it is stored, void ones too.
-        warn: is told what is questionable, in a line.
+        resume: continue the tournament in the folder, if there is one.
+        base: folder in which relative paths in the plan's text start, stored for later readers.
+        stop: setting it begins no further matches, and ends the run when those being played are over.
+        on_begin: called with the run when it begins, to observe and control it.
+        on_record: called with each record when it is stored, including void attempts.
+        warn: called with each warning, a line of text.
 
     Returns:
         The records of matches that count, by id.
 
     Raises:
-        UsageError: it cannot be played as asked; or the folder holds a tournament and `resume` is not
-            asked for, or one of another plan, or another runner is in it.
+        UsageError: it cannot be played with these arguments; or the folder holds a tournament and `resume` is
+            false, or a tournament of another plan, or it is in use by another runner.
         HostFault: see `Run.play`.
 
     If it is cancelled, matches that are being played are lost; `resume` plays them again.
@@ -69,12 +70,12 @@ async def run_tournament(
     with open_tournament(plan, folder, resume=resume, base=base) as store:
         players = _engine(engine, plan, folder)
         try:
-            chosen = jobs or plan.jobs or players.usual_jobs
+            chosen = jobs or plan.jobs or players.default_jobs
             if plan.clock == "wall":
-                for line in _doubts(plan, await measure_lag(), chosen, players):
+                for line in _warnings(plan, await measure_latency(), chosen, players):
                     warn(line)
-            run = Run(plan, store, players, chosen, noticed)
-            begun(run)
+            run = Run(plan, store, players, chosen, on_record)
+            on_begin(run)
             await _play(run, folder, stop, warn)
         finally:
             with trio.CancelScope(shield=True):
@@ -82,15 +83,15 @@ async def run_tournament(
         return run.records
 
 
-def refuse_showing(plan: Plan, *private: Path) -> None:
-    """Refuse agents in sandboxes that would see records or the plan of their own tournament.
+def refuse_showing(plan: TournamentPlan, *private: Path) -> None:
+    """Refuse sandboxed agents that could read records or the plan of their own tournament.
 
     Args:
         plan: of the tournament.
-        private: its folder, and the file of the plan where it has one.
+        private: its folder, and the plan file if there is one.
 
     Raises:
-        UsageError: an agent would see one of them.
+        UsageError: an agent could read one of them.
     """
     for agent in plan.agents:
         if agent.isolation.kind == "sandbox":
@@ -99,8 +100,16 @@ def refuse_showing(plan: Plan, *private: Path) -> None:
 
 
 @contextmanager
-def open_tournament(plan: Plan, folder: Path, *, resume: bool, base: Path = Path()) -> Iterator[Store]:
-    """The store of a tournament, held by nobody else while the context lasts; it is made where there is none.
+def open_tournament(
+    plan: TournamentPlan, folder: Path, *, resume: bool, base: Path = Path()
+) -> Iterator[Store]:
+    """Open the store of a tournament, locked while the context lasts; a missing one is made.
+
+    Args:
+        plan: of the tournament.
+        folder: of the tournament.
+        resume: continue the tournament in the folder, if there is one.
+        base: see `run_tournament`.
 
     Raises:
         UsageError: as for `run_tournament`.
@@ -112,36 +121,36 @@ def open_tournament(plan: Plan, folder: Path, *, resume: bool, base: Path = Path
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
     with closing(lock), closing(Store(folder, "make", durable=plan.clock == "wall")) as store:
-        _take_up(store, plan, base, resume=resume)
-        store.make_room()
+        _begin_or_resume(store, plan, base, resume=resume)
+        store.prepare_journals()
         try:
             yield store
         finally:
             store.clean_up()
 
 
-def _take_up(store: Store, plan: Plan, base: Path, *, resume: bool) -> None:
+def _begin_or_resume(store: Store, plan: TournamentPlan, base: Path, *, resume: bool) -> None:
     if store.plan() is None:
         store.begin(plan, base)
     elif resume:
-        store.go_on(plan)
+        store.check_unchanged(plan)
     else:
         raise UsageError(
-            f"{store.folder} holds a tournament already: add --resume to go on with it, or take another --out"
+            f"{store.folder} already holds a tournament: add --resume to continue it, or choose another --out"
         )
 
 
-def _doubts(plan: Plan, lag: HostLag, jobs: int, engine: Engine) -> Iterator[str]:
-    yield from tight_limits(plan, lag)
+def _warnings(plan: TournamentPlan, latency: TimerLatency, jobs: int, engine: Engine) -> Iterator[str]:
+    yield from warn_tight_limits(plan, latency)
     yield from dict.fromkeys(filter(None, (advisory_line(agent.isolation) for agent in plan.agents)))
-    if jobs > engine.usual_jobs:
+    if jobs > engine.default_jobs:
         yield (
-            f"{jobs} matches at a time are more than there are processors for:"
-            f" with {engine.usual_jobs} every agent has its own"
+            f"{jobs} matches at the same time are more than there are processors for:"
+            f" with {engine.default_jobs}, every agent has a processor of its own"
         )
 
 
-def _engine(name: Engines, plan: Plan, folder: Path) -> Engine:
+def _engine(name: Engines, plan: TournamentPlan, folder: Path) -> Engine:
     if name == "ray":
         from flagfall.tournament.run.ray_engine import RayEngine  # noqa: PLC0415 - an extra
 
@@ -154,16 +163,11 @@ async def _play(run: Run, folder: Path, stop: trio.Event | None, warn: Callable[
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_control, run, folder, warn)
         if stop is not None:
-            nursery.start_soon(_stop_when, stop, run)
+            nursery.start_soon(run.stop_when, stop)
         try:
             await run.play()
-        except FlagfallError as error:  # out of the nursery it would come in a group
+        except FlagfallError as error:  # the nursery would wrap it in a group
             fault = error
         nursery.cancel_scope.cancel()
     if fault is not None:
         raise fault
-
-
-async def _stop_when(stop: trio.Event, run: Run) -> None:
-    await stop.wait()
-    run.stop()

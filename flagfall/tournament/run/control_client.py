@@ -1,8 +1,8 @@
-"""Requests to a run from another process; `control` has the requests."""
+"""Client of a running tournament's control socket; see `control_socket` for the requests."""
 
 from __future__ import annotations
 
-__all__ = ["ask_run"]
+__all__ = ["send_command"]
 
 import os
 import socket
@@ -15,11 +15,10 @@ from typing import Any, Final
 import msgspec
 
 from flagfall.errors import UsageError
-from flagfall.terminal_text import one_line
+from flagfall.tournament.folder import CONTROL
 from flagfall.tournament.run.control_socket import (
-    CONTROL,
     MAX_ANSWER_BYTES,
-    PATIENCE_SECONDS,
+    REPLY_TIMEOUT_SECONDS,
     TOKEN_BYTES,
     UNREADABLE,
     Refusal,
@@ -29,61 +28,63 @@ from flagfall.tournament.run.control_socket import (
 from flagfall.tournament.run.runtime_folder import open_private_folder, read_small_file
 
 RETRY_SECONDS: Final = 0.02
-"""The time between two attempts to connect to a run that has more connections than it can hold."""
+"""Time between attempts to connect to a run whose queue of connections is full."""
 
 _MAX_PATH_BYTES: Final = 4096
 _ROOT: Final = 0
 
 
-def ask_run(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask the run in a folder; blocks until it has answered.
+def send_command(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Send a command to the run in a folder; block until it has answered.
 
     Args:
         folder: of the tournament.
-        request: the fields of a request without its token, such as `{"do": "jobs", "jobs": 4}`.
+        request: fields of a request without its token, such as `{"do": "jobs", "jobs": 4}`.
 
     Returns:
         The fields of a `RunState`.
 
     Raises:
-        UsageError: no run goes on there, or it refuses.
+        UsageError: no tournament runs in the folder, or it refuses the command.
     """
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}")
     try:
         place, owner = read_small_file(folder / CONTROL, _MAX_PATH_BYTES)
         if owner != os.geteuid() and os.geteuid() != _ROOT:
-            raise UsageError(f"the run in {folder} belongs to user {owner}: only that user may steer it")
+            raise UsageError(f"the run in {folder} belongs to user {owner}: only that user may control it")
         path = Path(os.fsdecode(place))
         with open_private_folder(path.parent, owner) as inside:
             token, _ = read_small_file(token_name(path.name), TOKEN_BYTES, folder=inside)
             near = f"/proc/self/fd/{inside}/{path.name}"
-            line = _ask(near, msgspec.json.encode({**request, "token": token.decode("ascii", "replace")}))
+            line = _exchange(
+                near, msgspec.json.encode({**request, "token": token.decode("ascii", "replace")})
+            )
     except (OSError, ValueError) as error:  # ValueError: the file does not hold a path
         why = error.strerror if isinstance(error, OSError) else None
         raise UsageError(f"no tournament is being played in {folder}: {why or error}") from error
     return _read_answer(line)
 
 
-def _ask(path: str, request: bytes) -> bytes:
+def _exchange(path: str, request: bytes) -> bytes:
     """Send a line, and return the line that comes back."""
-    with socket.socket(socket.AF_UNIX) as talk:
-        talk.settimeout(PATIENCE_SECONDS)
-        _connect(talk, path)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(REPLY_TIMEOUT_SECONDS)
+        _connect(connection, path)
         with suppress(BrokenPipeError):  # the run has refused, and its answer has the reason
-            talk.sendall(request + b"\n")
+            connection.sendall(request + b"\n")
         line = b""
-        while not line.endswith(b"\n") and len(line) < MAX_ANSWER_BYTES and (chunk := talk.recv(65536)):
+        while not line.endswith(b"\n") and len(line) < MAX_ANSWER_BYTES and (chunk := connection.recv(65536)):
             line += chunk
         return line
 
 
-def _connect(talk: socket.socket, path: str) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
+def _connect(connection: socket.socket, path: str) -> None:
+    end = time.monotonic() + REPLY_TIMEOUT_SECONDS
     while True:
         try:
-            talk.connect(path)
-        except BlockingIOError:  # the queue of connections that wait is full
+            connection.connect(path)
+        except BlockingIOError:  # the queue of waiting connections is full
             if time.monotonic() > end:
                 raise
             time.sleep(RETRY_SECONDS)
@@ -104,7 +105,7 @@ def _read_answer(line: bytes) -> dict[str, Any]:
     except UNREADABLE:
         try:
             error = msgspec.json.decode(line, type=Refusal).error
-        except UNREADABLE as odd:
-            raise UsageError(f"the run gave an answer that cannot be read: {odd}") from odd
-        raise UsageError(one_line(error)) from None
+        except UNREADABLE as malformed:
+            raise UsageError(f"the answer of the run cannot be read: {malformed}") from malformed
+        raise UsageError("".join(c if c.isprintable() else "?" for c in error)) from None
     return state

@@ -1,23 +1,22 @@
-"""Steering a run from outside: a Unix socket, a line of JSON each way.
+"""Control of a running tournament by other processes: a Unix socket, one line of JSON each way.
 
     {"do": "status", "token": "..."}
     {"do": "pause", "token": "..."}    {"do": "resume", "token": "..."}
     {"do": "cancel", "match": "r3-m2-g1", "token": "..."}
     {"do": "jobs", "jobs": 4, "token": "..."}
 
-The answer is the state of the run, or `{"error": ...}`; any other line gets an error, too, and changes
-nothing. The socket and the token lie in a private folder (`runtime_folder`), and a file in the folder of the
-tournament has their place. Only the user who started the run and root may ask, and no process of an agent
-(`peers`).
+The answer is the state of the run, or `{"error": ...}`; any other line is answered with an error and changes
+nothing. The socket and the token are in a private folder (`runtime_folder`), whose path is in a file in the
+tournament's folder. Requests are accepted from the user who started the run and from root, but not from
+processes of agents (`peers`).
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "CONTROL",
     "MAX_ANSWER_BYTES",
     "MAX_JOBS",
-    "PATIENCE_SECONDS",
+    "REPLY_TIMEOUT_SECONDS",
     "TOKEN_BYTES",
     "UNREADABLE",
     "Refusal",
@@ -42,44 +41,41 @@ import msgspec
 import trio
 
 from flagfall.errors import suggest
+from flagfall.tournament.folder import CONTROL
 from flagfall.tournament.run.peers import PeerRefused, adopting_orphans, check_peer
 from flagfall.tournament.run.runner import Run
 from flagfall.tournament.run.runtime_folder import make_runtime_folder, open_private_folder
 
-CONTROL: Final = "control"
-"""The file in the tournament's folder that has the path of the socket; only while a run goes on."""
-
 MAX_LINE_BYTES: Final = 4096
-"""The longest request; the longest sensible one names a match, and has 200."""
+"""Longest request; the longest valid one names a match and has about 200 bytes."""
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""The longest answer: 4096 matches with all of their agents."""
+"""Longest answer: 4096 matches with all of their agents."""
 
 MAX_JOBS: Final = 4096
 MAX_NAME_CHARS: Final = 200
-"""Characters that are sent of the name of an agent, a task or a match."""
+"""Characters sent of the name of an agent, a task or a match."""
 
-PATIENCE_SECONDS: Final = 10.0
-"""How long either end waits for the other."""
+REPLY_TIMEOUT_SECONDS: Final = 10.0
+"""Timeout of both ends."""
 
-MAX_CONVERSATIONS: Final = 16
-"""Requests at a time. One more ends the oldest, so a client that sends nothing locks no other out."""
+MAX_CONNECTIONS: Final = 16
+"""Requests served at the same time. Another one ends the oldest, so idle clients cannot block others."""
 
 MAX_DRAINED_BYTES: Final = 4 * 1024 * 1024
-"""Bytes that are thrown away after the answer, so that a client that is still sending gets to read it."""
+"""Bytes discarded after the answer, so that a client that is still sending can read it."""
 
 BACKLOG: Final = 128
-"""Connections that wait to be accepted; a client whose connection is not among them tries again."""
+"""Connections waiting to be accepted; a client that finds the queue full tries again."""
 
 REFUSED_PAUSE_SECONDS: Final = 0.01
-"""The pause after a refused connection: a process that connects again and again takes little of the loop."""
+"""Pause after a refused connection, so that a process that keeps connecting takes little time of the loop."""
 
 FULL_PAUSE_SECONDS: Final = 0.1
-"""The pause after a connection could not be accepted, since no descriptors were left."""
+"""Pause after a connection could not be accepted for lack of descriptors."""
 
 TOKEN_BYTES: Final = 64
-"""The number of hexadecimal digits of a token."""
-
+"""Hexadecimal digits of a token."""
 
 UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 """Errors of msgspec for bytes that are not a value of the type: malformed, nested too deeply, not UTF-8."""
@@ -90,7 +86,7 @@ class _Request(msgspec.Struct, tag_field="do", forbid_unknown_fields=True):
 
 
 class _Status(_Request, tag="status"):
-    """Ask for the state."""
+    """Request the state."""
 
 
 class _Pause(_Request, tag="pause"):
@@ -102,13 +98,13 @@ class _Resume(_Request, tag="resume"):
 
 
 class _Cancel(_Request, tag="cancel", kw_only=True):
-    """End a match at once; it is played again when nothing else is left."""
+    """End a match at once; it is played again when no other match is left."""
 
     match: Annotated[str, msgspec.Meta(max_length=MAX_NAME_CHARS)]
 
 
 class _Jobs(_Request, tag="jobs", kw_only=True):
-    """Play `jobs` matches at a time."""
+    """Play `jobs` matches at the same time."""
 
     jobs: Annotated[int, msgspec.Meta(ge=1, le=MAX_JOBS)]
 
@@ -147,7 +143,7 @@ class Refusal(msgspec.Struct):
     error: str
 
 
-def _state_of(run: Run) -> RunState:
+def _run_status(run: Run) -> RunState:
     return RunState(
         name=_cut(run.plan.name),
         played=len(run.records),
@@ -174,11 +170,11 @@ def _cut(text: str) -> str:
 
 
 class _Control:
-    """The serving end.
+    """Server of control requests.
 
     Args:
-        run: is steered.
-        token: a request has to have it.
+        run: the run to control.
+        token: required in every request.
     """
 
     def __init__(self, run: Run, token: str) -> None:
@@ -187,7 +183,11 @@ class _Control:
         self._open: dict[trio.CancelScope, None] = {}  # the oldest first
 
     async def serve(self, listener: trio.socket.SocketType) -> None:
-        """Accept connections until it is cancelled."""
+        """Accept connections until cancelled.
+
+        Args:
+            listener: a listening socket.
+        """
         async with trio.open_nursery() as nursery:
             while True:
                 try:
@@ -202,38 +202,38 @@ class _Control:
                     connection.close()
                     await trio.sleep(REFUSED_PAUSE_SECONDS)
                     continue
-                if len(self._open) >= MAX_CONVERSATIONS:
+                if len(self._open) >= MAX_CONNECTIONS:
                     oldest = next(iter(self._open))
                     del self._open[oldest]
                     oldest.cancel()
                 scope = trio.CancelScope()
                 self._open[scope] = None
-                nursery.start_soon(self._converse, trio.SocketStream(connection), scope)
+                nursery.start_soon(self._serve_one, trio.SocketStream(connection), scope)
 
-    async def _converse(self, stream: trio.SocketStream, scope: trio.CancelScope) -> None:
+    async def _serve_one(self, stream: trio.SocketStream, scope: trio.CancelScope) -> None:
         async with stream:
             with scope, suppress(trio.BrokenResourceError):
-                answer = await self._hear(stream)
-                with trio.move_on_after(PATIENCE_SECONDS):
+                answer = await self._receive(stream)
+                with trio.move_on_after(REPLY_TIMEOUT_SECONDS):
                     await stream.send_all(msgspec.json.encode(answer) + b"\n")
                     await stream.send_eof()
                     await _drain(stream)
             if scope.cancelled_caught and scope not in self._open:
-                _send_at_once(stream.socket, "too many requests at a time: ask again")
+                _send_at_once(stream.socket, "too many requests at the same time: try again")
             self._open.pop(scope, None)
 
-    async def _hear(self, stream: trio.SocketStream) -> RunState | Refusal:
+    async def _receive(self, stream: trio.SocketStream) -> RunState | Refusal:
         line = b""
-        with trio.move_on_after(PATIENCE_SECONDS):
+        with trio.move_on_after(REPLY_TIMEOUT_SECONDS):
             while b"\n" not in line:
                 if len(line) > MAX_LINE_BYTES:
-                    return Refusal(f"a request has {MAX_LINE_BYTES} bytes at most")
+                    return Refusal(f"the request is longer than {MAX_LINE_BYTES} bytes")
                 chunk = await stream.receive_some(MAX_LINE_BYTES)
                 if not chunk:
-                    return Refusal("a request is a whole line: end it with a line feed")
+                    return Refusal("the request is incomplete: end it with a line feed")
                 line += chunk
             return self._answer(line.partition(b"\n")[0])
-        return Refusal(f"no request came within {PATIENCE_SECONDS:g} s")
+        return Refusal(f"no request arrived within {REPLY_TIMEOUT_SECONDS:g} s")
 
     def _answer(self, line: bytes) -> RunState | Refusal:
         try:
@@ -255,29 +255,29 @@ class _Control:
                 return Refusal(f"no match {name!r} is being played{suggest(name, run.running)}")
             case _Cancel():
                 run.running[request.match].scope.cancel()
-        return _state_of(run)
+        return _run_status(run)
 
 
 def _send_at_once(connection: trio.socket.SocketType, error: str) -> None:
-    """Send a refusal as far as it fits into the connection's buffer; nothing waits for it."""
+    """Send a refusal without waiting, as far as it fits into the connection's buffer."""
     with suppress(OSError):
         os.write(connection.fileno(), msgspec.json.encode(Refusal(error)) + b"\n")
 
 
 async def _drain(stream: trio.SocketStream) -> None:
-    """Read what a client is still sending: a connection with unread bytes would be reset."""
+    """Read the rest of what a client sends: closing a connection with unread bytes would reset it."""
     drained = 0
     while drained < MAX_DRAINED_BYTES and (chunk := await stream.receive_some()):
         drained += len(chunk)
 
 
 async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> None:
-    """Answer requests until it is cancelled; the socket is removed then.
+    """Answer requests until cancelled; then remove the socket.
 
     Args:
-        run: is steered.
+        run: the run to control.
         folder: of the tournament.
-        warn: is given a line where there can be no socket; the run goes on without.
+        warn: called with a line of text if no socket can be made; the run continues without one.
     """
     token = secrets.token_hex(TOKEN_BYTES // 2)
     with adopting_orphans():
@@ -290,10 +290,10 @@ async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> 
 
 @asynccontextmanager
 async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.SocketType]:
-    """Open a listening socket with its token beside it; the lock of the folder keeps other runs away.
+    """Open a listening socket with its token beside it; the lock of the folder excludes other runs.
 
     Raises:
-        OSError: there can be none.
+        OSError: the socket cannot be made.
     """
     place = make_runtime_folder()
     socket_name, pointer = _socket_name(folder), folder / CONTROL
@@ -303,7 +303,7 @@ async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.Sock
         near = Path(f"/proc/self/fd/{inside}")
         with trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             try:
-                _remove(near / socket_name, near / token_file)  # of a run that was killed
+                _remove(near / socket_name, near / token_file)  # left by a run that was killed
                 _write_private(token_file, token.encode(), inside)
                 await listener.bind(str(near / socket_name))
                 listener.listen(BACKLOG)
@@ -319,7 +319,11 @@ def _socket_name(folder: Path) -> str:
 
 
 def token_name(socket_name: str) -> str:
-    """Return the name of the file with the token of a socket, in the same folder."""
+    """Return the name of the file with the token of a socket, in the same folder.
+
+    Args:
+        socket_name: name of the socket.
+    """
     return f"{socket_name.removesuffix('.sock')}.token"
 
 

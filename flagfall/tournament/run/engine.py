@@ -1,55 +1,85 @@
-"""What a runner asks of an engine: something that plays matches somewhere, several at a time."""
+"""Contract between the runner and an engine, which plays matches somewhere, several at a time."""
 
 from __future__ import annotations
 
-__all__ = ["Engine", "WorkerLost", "jobs_on"]
+__all__ = ["Attempt", "Engine", "WorkerLost", "jobs_on", "void_record"]
 
 import os
 from typing import Protocol
 
+import attrs
+
 from flagfall.errors import HostFault
-from flagfall.tournament.plan.model import Plan
-from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.match import Attempt
+from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.records import MatchRecord, MatchSpec
 
 
 class WorkerLost(HostFault):
-    """Who played a match is gone: its process was killed, or its machine."""
+    """The worker that played a match is gone: its process was killed, or its machine failed."""
+
+
+@attrs.frozen
+class Attempt:
+    """An attempt to play a match.
+
+    Attributes:
+        spec: the match.
+        number: one-based.
+        counts: the attempt counts even if a stall of the host affects it, because earlier attempts were void.
+            The `why` of its record mentions the stall.
+    """
+
+    spec: MatchSpec
+    number: int = 1
+    counts: bool = False
 
 
 class Engine(Protocol):
     """Plays the matches of one tournament.
 
     Attributes:
-        usual_jobs: how many matches at a time it has processors for.
+        default_jobs: number of matches at the same time for which it has processors.
     """
 
-    usual_jobs: int
+    default_jobs: int
 
     async def play(self, attempt: Attempt) -> MatchRecord:
-        """Play one match. Several may be played at a time; the journal lies in the tournament's folder then.
+        """Play one match; several calls may run at the same time. The journal is in the tournament's folder.
 
-        Cancelling it ends the match, with the processes of its agents.
+        Cancelling the call ends the match and the processes of its agents.
+
+        Args:
+            attempt: what to play.
 
         Raises:
-            WorkerLost: who played it is gone; it may be played again.
-            UsageError: it cannot be played as the plan has it.
+            WorkerLost: the worker that played it is gone; the match can be played again.
+            UsageError: the match cannot be played as planned.
         """
 
     async def aclose(self) -> None:
-        """Let the workers go; not while a match is played."""
+        """Stop the workers; not to be called while a match is played."""
 
 
-def jobs_on(plan: Plan, cores: int | None = None) -> int:
-    """How many matches so many processors carry at a time.
+def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
+    """Return how many matches a number of processors can play at the same time.
 
-    Under the wall clock no more agents than processors, so that none waits for another's; under the virtual
-    clock as many matches as processors.
+    Under the wall clock each agent gets a processor of its own; under the virtual clock each match does.
 
     Args:
         plan: of the tournament.
-        cores: the processors; by default those of this machine that this process may use.
+        cores: number of processors; by default those of this machine that this process may use.
     """
     cores = len(os.sched_getaffinity(0)) if cores is None else cores
     seats = 1 if plan.clock == "virtual" else max(task.seats for task in plan.tasks)
     return max(1, cores // seats)
+
+
+def void_record(spec: MatchSpec, attempt: int, why: str) -> MatchRecord:
+    """Return the record of a void attempt, which counts for nothing.
+
+    Args:
+        spec: the match.
+        attempt: one-based number of the attempt.
+        why: reason that it is void.
+    """
+    return MatchRecord(id=spec.id, attempt=attempt, status="void", why=why, reason="void")

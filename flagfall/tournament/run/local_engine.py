@@ -1,4 +1,4 @@
-"""Matches on this machine: worker processes that live as long as the run does."""
+"""Engine for this machine: worker processes that live as long as the run does."""
 
 from __future__ import annotations
 
@@ -20,33 +20,32 @@ import trio
 from flagfall.agents.process.supervisor import descendants
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.pipes import FramedStream, PipeStream
-from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.engine import WorkerLost, jobs_on
-from flagfall.tournament.run.match import Attempt
+from flagfall.tournament.run.engine import Attempt, WorkerLost, jobs_on
 from flagfall.tournament.run.peers import has_ended
 from flagfall.tournament.run.worker import MAX_MESSAGE_BYTES
 
-LAST_WORDS_BYTES: Final = 2_000
-"""So much is told of what a worker wrote to its standard error before it was lost."""
+STDERR_TAIL_BYTES: Final = 2_000
+"""Most bytes of a lost worker's standard error that a message shows."""
 
 MAX_STDERR_BYTES: Final = 1024 * 1024
-"""What a worker wrote there is thrown away between matches when it is longer."""
+"""A worker's standard error that is longer than this is discarded between matches."""
 
 CLOSE_SECONDS: Final = 5.0
-"""How long an idle worker may take to end."""
+"""Grace period for an idle worker to end."""
 
 
 class LocalEngine:
-    """Starts a worker when a match comes and none is idle; see `flagfall.tournament.run.engine.Engine`.
+    """Engine that starts a worker for a match if none is idle; see `flagfall.tournament.run.engine.Engine`.
 
     Args:
         plan: of the tournament.
         folder: of the tournament.
     """
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
-        self.usual_jobs = jobs_on(plan)
+    def __init__(self, plan: TournamentPlan, folder: Path) -> None:
+        self.default_jobs = jobs_on(plan)
         self._start = pickle.dumps((plan, str(folder.absolute())))
         self._idle: list[_Worker] = []
 
@@ -67,7 +66,7 @@ class LocalEngine:
         return answer
 
     async def aclose(self) -> None:
-        """Let the workers go."""
+        """Stop the workers; see `Engine`."""
         while self._idle:
             await self._idle.pop().close()
 
@@ -76,24 +75,24 @@ class _Worker:
     """A worker process.
 
     Attributes:
-        fresh: it has not been sent anything.
+        fresh: no message has been sent to it.
     """
 
     def __init__(self) -> None:
         self.fresh = True
         self._stderr = tempfile.TemporaryFile(mode="a+b", buffering=0)  # noqa: SIM115 - closed with the worker
         try:
-            # From the thread of the loop: the worker ends with the thread that started it.
+            # Started by the loop's thread, since the worker ends with the thread that started it.
             process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-m", "flagfall.tournament.run.worker", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
-                process_group=0,  # Ctrl-C at the terminal is the runner's
+                process_group=0,  # Ctrl-C at the terminal is for the runner alone
             )
         except OSError as error:
             self._stderr.close()
-            raise HostFault(f"no process for a worker: {error}") from error
+            raise HostFault(f"a worker process cannot be started: {error}") from error
         assert process.stdin is not None
         assert process.stdout is not None
         pipe = PipeStream(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
@@ -104,7 +103,11 @@ class _Worker:
         self._pipe.use_frames()
 
     async def send(self, payload: bytes) -> None:
-        """Send a message."""
+        """Send a message.
+
+        Args:
+            payload: a pickle.
+        """
         self.fresh = False
         try:
             await self._pipe.send(payload)
@@ -112,10 +115,13 @@ class _Worker:
             raise await self._lost() from None
 
     async def ask(self, payload: bytes) -> Any:
-        """Send a message, and give the answer.
+        """Send a message and return the answer.
+
+        Args:
+            payload: a pickle.
 
         Raises:
-            WorkerLost: the process ended.
+            WorkerLost: the process has ended.
         """
         if self._stderr.tell() > MAX_STDERR_BYTES:
             self._stderr.truncate(0)
@@ -128,25 +134,25 @@ class _Worker:
     async def _lost(self) -> WorkerLost:
         await self._end()
         self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, self._stderr.tell() - LAST_WORDS_BYTES))
-        said = self._stderr.read().decode(errors="replace").strip()
-        return WorkerLost(f"a worker was lost ({self._process.returncode}){f': {said}' if said else ''}")
+        self._stderr.seek(max(0, self._stderr.tell() - STDERR_TAIL_BYTES))
+        tail = self._stderr.read().decode(errors="replace").strip()
+        return WorkerLost(f"a worker was lost ({self._process.returncode}){f': {tail}' if tail else ''}")
 
     async def _end(self) -> None:
         with trio.CancelScope(shield=True):
-            family = _open_family(self._process.pid)
+            family = _open_descendants(self._process.pid)
             self._process.kill()
             await trio.to_thread.run_sync(self._process.wait)
             self._pipe.close()
-            await trio.to_thread.run_sync(_bury, family)
+            await trio.to_thread.run_sync(_wait_for_end, family)
 
     async def kill(self) -> None:
-        """End it at once; its agents end with it."""
+        """Kill the worker; its agents end with it."""
         await self._end()
         self._stderr.close()
 
     async def close(self) -> None:
-        """Let it end; it is idle."""
+        """Wait for an idle worker to end; kill it after a grace period."""
         self._pipe.close()
         with trio.CancelScope(shield=True):
             try:
@@ -157,8 +163,8 @@ class _Worker:
         self._stderr.close()
 
 
-def _open_family(worker: int) -> list[int]:
-    """Descriptors of the processes below a worker."""
+def _open_descendants(worker: int) -> list[int]:
+    """Return process descriptors of a worker's descendants."""
     family = []
     for pid in descendants(worker):
         with suppress(ProcessLookupError):
@@ -166,11 +172,11 @@ def _open_family(worker: int) -> list[int]:
     return family
 
 
-def _bury(family: list[int]) -> None:
-    """Wait for the end of a killed worker's processes, and close their descriptors.
+def _wait_for_end(family: list[int]) -> None:
+    """Wait for the end of a killed worker's descendants, and close their descriptors.
 
-    Supervisors end by themselves, with all that they started, and this process may have adopted them. What is
-    left after `CLOSE_SECONDS` has lost its supervisor, and is killed.
+    Supervisors end by themselves together with everything that they started; this process may have adopted
+    them. A process left after `CLOSE_SECONDS` has lost its supervisor and is killed.
     """
     end = time.monotonic() + CLOSE_SECONDS
     for descriptor in family:
@@ -178,6 +184,6 @@ def _bury(family: list[int]) -> None:
             with suppress(OSError):
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                 has_ended(descriptor, CLOSE_SECONDS)
-        with suppress(ChildProcessError):  # it is not ours
+        with suppress(ChildProcessError):  # it may not be a child of this process
             os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOHANG)
         os.close(descriptor)

@@ -1,14 +1,14 @@
-"""One match of a tournament, played in an event loop of its own: what every engine does in its workers."""
+"""Playing one match of a tournament in an event loop of its own, as every engine's workers do."""
 
 from __future__ import annotations
 
-__all__ = ["JOURNALS", "RUNNING", "Attempt", "play_attempt"]
+__all__ = ["play_attempt"]
 
 import os
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import trio
@@ -22,50 +22,30 @@ from flagfall.kernel.roles import SchedulerRole
 from flagfall.playing import play
 from flagfall.tasks.building import TaskSetup
 from flagfall.timing import VirtualClock
-from flagfall.tournament.plan.model import AgentEntry, Plan, TaskEntry
-from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.run.match_observer import MatchWatch, void_record
-
-JOURNALS: Final = "journals"
-"""The folder of complete journals, in that of the tournament; each appears there in one piece."""
-
-RUNNING: Final = "running"
-"""The folder of those that are being written. What lies there when a run begins is of no use."""
+from flagfall.tournament.folder import JOURNALS, RUNNING
+from flagfall.tournament.model import PlannedAgent, PlannedTask, TournamentPlan
+from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.run.engine import Attempt, void_record
+from flagfall.tournament.run.match_observer import MatchObserver
 
 
-@attrs.frozen
-class Attempt:
-    """A match, to be played for the first or another time.
-
-    Attributes:
-        spec: what is to be played.
-        number: from 1.
-        counts: it counts though a stall of the host touches it: there were enough attempts. The record says
-            so in `why`.
-    """
-
-    spec: MatchSpec
-    number: int = 1
-    counts: bool = False
-
-
-def play_attempt(plan: Plan, attempt: Attempt, folder: Path) -> MatchRecord:
-    """Play one match; blocks until it is over.
+def play_attempt(plan: TournamentPlan, attempt: Attempt, folder: Path) -> MatchRecord:
+    """Play one match; block until it is over.
 
     Args:
         plan: of the tournament.
         attempt: what to play.
-        folder: gets the journal; has the folders `RUNNING` and `JOURNALS`.
+        folder: of the tournament, with the folders `RUNNING` and `JOURNALS`.
 
     Returns:
-        What became of it; void where a fault or a stall of the host touched it.
+        The record; void if a fault or a stall of the host affected the match.
 
     Raises:
-        UsageError: it cannot be played as the plan has it.
+        UsageError: the match cannot be played as planned.
     """
     spec = attempt.spec
     entry = plan.task(spec.task)
-    watch = MatchWatch(len(spec.entrants), entry.control)
+    observer = MatchObserver(len(spec.entrants), entry.control)
     virtual = plan.clock == "virtual"
     file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
     agents = [plan.agent(name) for name in spec.entrants]
@@ -81,14 +61,14 @@ def play_attempt(plan: Plan, attempt: Attempt, folder: Path) -> MatchRecord:
         steps=entry.steps,
         tick_ns=entry.tick_ns,
         journal=file,
-        sinks=[watch],
+        sinks=[observer],
     )
     try:
         result: MatchResult = trio.run(main, clock=VirtualClock() if virtual else None)
-        record = watch.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
-        if watch.touched:
+        record = observer.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
+        if observer.stalled:
             record = attrs.evolve(
-                record, status="played" if attempt.counts else "void", why=f"stall: {watch.touched}"
+                record, status="played" if attempt.counts else "void", why=f"stall: {observer.stalled}"
             )
         if file is None:
             return record
@@ -102,14 +82,14 @@ def play_attempt(plan: Plan, attempt: Attempt, folder: Path) -> MatchRecord:
             file.unlink(missing_ok=True)
 
 
-def _host(agent: AgentEntry, *, virtual: bool) -> AgentHost:
+def _host(agent: PlannedAgent, *, virtual: bool) -> AgentHost:
     kind = agent.host or ("task" if virtual else "process")
     return host_agent(agent.spec, kind, agent.name, agent.isolation)
 
 
 @attrs.frozen
 class _BuiltSetup:
-    """Setup of tasks that were built already: who plays them has to know them."""
+    """Setup of tasks that are already built: the host of their agent needs them before the match begins."""
 
     tasks: SchedulerRole
     setup: TaskSetup
@@ -121,13 +101,13 @@ class _BuiltSetup:
         return self.setup.header()
 
 
-async def _play_track_client(entry: TaskEntry, agent: AgentEntry, **options: Any) -> MatchResult:
-    """Play a track with a client of GVGAI's learning track; a track has one seat."""
+async def _play_track_client(entry: PlannedTask, agent: PlannedAgent, **options: Any) -> MatchResult:
+    """Play a track, which has one seat, with a client of GVGAI's learning track."""
     from flagfall.gvgai.clients.host import ready  # noqa: PLC0415 - few plans have such clients
     from flagfall.gvgai.play_track import control_for, host_track_client  # noqa: PLC0415
     from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415
 
-    assert isinstance(entry.tasks, TrackSetup)  # the plan was checked
+    assert isinstance(entry.tasks, TrackSetup)  # checked by the parser of the plan
     track = entry.tasks.build()
     host = host_track_client(agent.spec, track, agent.name, agent.isolation)
     control = control_for(host, entry.control)
@@ -140,13 +120,14 @@ def _suffix() -> str:
 
 
 def _keep(file: Path, folder: Path, record: MatchRecord, *, lasting: bool) -> str:
-    """Put a complete journal in its place; gives its path in the folder.
+    """Move a complete journal to its final place, and return its path relative to the tournament's folder.
 
     Args:
-        file: where it is now.
+        file: the journal as it was written.
         folder: of the tournament.
-        record: what became of the match.
-        lasting: see to it that it outlives a power cut; not needed where the match can be played again.
+        record: of the match.
+        lasting: flush it to disk, so that it survives a power failure; not needed if the match can be
+            replayed with the same result.
     """
     void = "" if record.status == "played" else f".void{record.attempt}"
     place = f"{JOURNALS}/{record.id}{void}{_suffix()}"

@@ -1,55 +1,90 @@
-"""What a worker sees of a match: the events, and from them the record."""
+"""Observer of a match: a sink that builds the match's record from its events."""
 
 from __future__ import annotations
 
-__all__ = ["MatchWatch", "void_record"]
+__all__ = ["MatchObserver"]
 
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from flagfall.events import Event, SeatDisqualified, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
-from flagfall.kernel.outcomes import MatchResult
+import attrs
+
+from flagfall.events import MAX_WHOLE, Event, SeatDisqualified, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
+from flagfall.kernel.outcomes import MatchResult, SeatStats
+from flagfall.tasks.vgdl.learning_track import TRAINING
 from flagfall.timing import Budget, TimeControl
 from flagfall.timing.durations import format_duration
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, SeatRecord, seat_scores
-from flagfall.tournament.stats.time_histogram import ThinkTimes
+from flagfall.tournament.stats.time_histogram import TimeHistogram
 
 NEAR_NS: Final = 5_000_000
-"""A stall that ended so long before a turn began, or began so long after, coincides with it: a machine that
-passed over this program has passed over the agent as well, sooner or later by a few of its time slices."""
+"""A stall that ends at most this long before a turn begins, or begins at most this long after it ends,
+coincides with it: a machine that did not schedule this program did not schedule the agent either, give or
+take a few time slices."""
 
 KEPT: Final = 64
-"""So many late turns and stalls are remembered, to find those that coincide: they come close together."""
+"""Most late turns and stalls that are kept to find those that coincide, which follow each other closely."""
+
+_COUNTERS: Final = frozenset(field.name for field in attrs.fields(SeatStats)).intersection(
+    field.name for field in attrs.fields(SeatRecord)
+)
+"""Counters of the kernel's statistics of a seat, which a `SeatRecord` has under the same names."""
 
 _LATE: Final = frozenset({"late", "overrun", "disqualified"})
 
 
-class MatchWatch:
-    """A sink for one match; it is a `flagfall.kernel.roles.BatchSink`.
+@attrs.frozen
+class _Instance:
+    """A task instance that has ended; its score and ticks come from its metrics, if it reports any."""
+
+    solved: bool
+    score: float
+    ticks: int
+    training: bool
+
+    @classmethod
+    def of(cls, event: TaskEnded) -> _Instance:
+        score, ticks = event.metrics.get("score", 0.0), event.metrics.get("ticks", 0)
+        return cls(
+            solved=event.result is True,
+            score=float(score)
+            if isinstance(score, int | float) and -MAX_WHOLE <= score <= MAX_WHOLE
+            else 0.0,
+            ticks=ticks if isinstance(ticks, int) and 0 <= ticks <= MAX_WHOLE else 0,
+            training=event.metrics.get("phase") == TRAINING,
+        )
+
+
+class MatchObserver:
+    """Sink for one match; it also takes batches of plain turns.
 
     Args:
-        seats: how many there are.
-        control: the time control of every one.
+        seats: number of seats.
+        control: time control of every seat.
 
     Attributes:
-        touched: which late turn or fall coincided with a stall of the host; empty where none did.
-        stalls: of the host so far.
+        stalled: the first late turn or time loss that coincided with a stall of the host; empty if none did.
+        stalls: number of stalls of the host so far.
     """
 
     def __init__(self, seats: int, control: TimeControl) -> None:
-        self.touched = ""
+        self.stalled = ""
         self.stalls = 0
-        self._think = [ThinkTimes() for _ in range(seats)]
+        self._think = [TimeHistogram() for _ in range(seats)]
         self._budgets = [Budget(control) for _ in range(seats)]
         self._over_ns = [0] * seats
         self._seen_ns = [0] * seats
-        self._results: list[bool | None] = []
+        self._instances: list[_Instance] = []
         self._lates: deque[tuple[int, int, str]] = deque(maxlen=KEPT)
         self._stalls: deque[tuple[int, int]] = deque(maxlen=KEPT)
 
     def __call__(self, event: Event) -> None:
-        """Take an event."""
+        """Take an event.
+
+        Args:
+            event: any event of the match.
+        """
         if isinstance(event, TurnPlayed):
             self._take_turn(event)
         elif isinstance(event, StallSeen):
@@ -59,10 +94,14 @@ class MatchWatch:
                 began_ns = self._seen_ns[event.seat]
                 self._take_late(began_ns, event.at_ns, f"seat {event.seat} fell (late)")
         elif isinstance(event, TaskEnded) and event.ended != "cut":
-            self._results.append(event.result)
+            self._instances.append(_Instance.of(event))
 
     def write_batch(self, turns: TurnsPlayed) -> None:
-        """Take plain turns: those of the only seat, which was on time."""
+        """Take plain turns, those of a single seat that was on time.
+
+        Args:
+            turns: a batch of them.
+        """
         for spent_ns in turns.spent_ns:
             self._charge(0, spent_ns)
         self._seen_ns[0] = turns.at_ns[0] + sum(turns.at_ns[1:])
@@ -90,7 +129,7 @@ class MatchWatch:
             self._compare(began_ns, ended_ns, what, stall_began_ns, stall_ended_ns)
 
     def _take_stall(self, stall: StallSeen) -> None:
-        if stall.seat is not None:  # an agent's doing; who waited for it was credited
+        if stall.seat is not None:  # caused by an agent; the other seats were credited
             return
         self.stalls += 1
         began_ns = stall.at_ns - stall.lost_ns
@@ -102,9 +141,9 @@ class MatchWatch:
         self, began_ns: int, ended_ns: int, what: str, stall_began_ns: int, stall_ended_ns: int
     ) -> None:
         together = stall_began_ns <= ended_ns + NEAR_NS and began_ns <= stall_ended_ns + NEAR_NS
-        if together and not self.touched:
+        if together and not self.stalled:
             lost = format_duration(stall_ended_ns - stall_began_ns)
-            self.touched = f"{what} while the host stalled for {lost}"
+            self.stalled = f"{what} while the host stalled for {lost}"
 
     def record(
         self,
@@ -115,17 +154,19 @@ class MatchWatch:
         measure: Literal["result", "reward"],
         last: int | None,
     ) -> MatchRecord:
-        """The record of the match, when it is over.
+        """Return the record of the match after its end.
 
         Args:
-            spec: what was played.
-            attempt: the how-manieth time.
-            result: what the kernel says of it.
-            measure: of its task, see `seat_scores`.
-            last: how many instances count, from the end; `None` for all.
+            spec: the match.
+            attempt: one-based number of the attempt.
+            result: result of the kernel.
+            measure: measure of the task, see `seat_scores`.
+            last: number of task instances that count, from the end; `None` for all.
         """
-        counted = self._results if last is None else self._results[-last:]
-        solved = sum(result is True for result in counted)
+        counted = self._instances
+        if last is not None:
+            counted = [instance for instance in counted if not instance.training][-last:]
+        solved = sum(instance.solved for instance in counted)
         rewards = [float(seat.stats.reward) for seat in result.seats]
         fell = [seat.disqualified for seat in result.seats]
         scores = seat_scores(measure, rewards, fell, solved=solved, tasks=len(counted))
@@ -139,6 +180,8 @@ class MatchWatch:
             turns=result.turns,
             elapsed_ns=result.elapsed_ns,
             stalls=self.stalls,
+            game_score=sum(instance.score for instance in counted),
+            ticks=sum(instance.ticks for instance in counted),
         )
 
     def _seats(
@@ -148,35 +191,14 @@ class MatchWatch:
             SeatRecord(
                 agent=agent,
                 score=score,
-                reward=float(report.stats.reward),
                 fell=report.disqualified,
-                turns=report.stats.turns,
-                late=report.stats.late,
-                illegal=report.stats.illegal,
-                absent=report.stats.absent,
-                dropped=report.stats.dropped,
-                skipped=report.stats.skipped,
-                think_ns=report.stats.think_ns,
                 think_p50_ns=think.quantile_ns(0.5),
                 think_p99_ns=think.quantile_ns(0.99),
-                think_max_ns=report.stats.think_max_ns,
                 over_ns=over_ns,
-                credit_ns=report.stats.credit_ns,
-                start_ns=report.stats.start_ns,
                 thinking=think.pairs(),
+                **{name: getattr(report.stats, name) for name in _COUNTERS},
             )
             for agent, score, report, think, over_ns in zip(
                 agents, scores, result.seats, self._think, self._over_ns, strict=True
             )
         )
-
-
-def void_record(spec: MatchSpec, attempt: int, why: str) -> MatchRecord:
-    """The record of a match that counts for nothing.
-
-    Args:
-        spec: what was to be played.
-        attempt: the how-manieth time.
-        why: what made it void.
-    """
-    return MatchRecord(id=spec.id, attempt=attempt, status="void", why=why, reason="void")

@@ -1,11 +1,11 @@
-"""Admission of a process to a Unix socket of this process: by its user, and by what started it.
+"""Admission of a process to a Unix socket of this process, by its user and its ancestors.
 
-Agents may run as the user who started the run, so the user alone says nothing. But all their processes are
-below this one in the tree of processes, and stay there: a supervisor, a worker and this process each adopt
-what is orphaned below them (`PR_SET_CHILD_SUBREAPER`), so neither a second fork nor a session of its own nor
-the death of a supervisor leads out of the tree.
+Agents may run as the user who started the run, so the user alone does not identify them. But all their
+processes are descendants of this one and stay so: a supervisor, a worker and this process each adopt orphaned
+descendants (`PR_SET_CHILD_SUBREAPER`), so neither a double fork nor a new session nor the death of a
+supervisor takes a process out of the tree.
 
-Limit: without a sandbox an agent can ask another program of the same user to connect for it (`at`, `ssh`, a
+Limit: without a sandbox an agent can make another program of the same user connect for it (`at`, `ssh`, a
 terminal multiplexer). Only isolation `sandbox`, which hides the socket, prevents that.
 """
 
@@ -27,7 +27,7 @@ import attrs
 from flagfall.errors import FlagfallError
 
 MAX_ANCESTORS: Final = 1000
-"""Processes between a peer and the first process of the system; a chain that is longer is refused."""
+"""Most processes between a peer and the first process of the system; a longer chain is refused."""
 
 _SO_PEERPIDFD: Final = 77
 """Linux 6.5 and later: a descriptor of the very process that connected, for `getsockopt`."""
@@ -39,11 +39,12 @@ _DESCRIPTOR: Final = struct.Struct("i")
 _ROOT: Final = 0
 
 _AGENT_HOSTS: Final = frozenset({"raylet"})
-"""Names of programs below which agents may run though this process has not started them: nodes of Ray."""
+"""Names of programs whose descendants may be agents although this process did not start them: nodes of
+Ray."""
 
 
 class PeerRefused(FlagfallError):
-    """The process at the other end may not talk to this one."""
+    """The connected process may not send requests."""
 
 
 class _Socket(Protocol):
@@ -51,46 +52,46 @@ class _Socket(Protocol):
 
 
 def check_peer(connection: _Socket) -> None:
-    """Refuse a process of another user, and a process below this one.
+    """Refuse a process of another user, and a descendant of this process.
 
     Args:
         connection: an accepted connection of a Unix socket.
 
     Raises:
-        PeerRefused: says why.
+        PeerRefused: the message gives the reason.
     """
     data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, user, _group = _CREDENTIALS.unpack(data)
     if user not in {os.geteuid(), _ROOT}:
-        raise PeerRefused("only the user who started the run may steer it")
+        raise PeerRefused("only the user who started the run may control it")
     try:
         handle = _open_peer(connection, pid)
         try:
             below = _is_below(pid, os.getpid())
-            # Alive until here, so its number was not that of another process meanwhile.
+            # Alive until here, so its id was not reused in the meantime.
             gone = has_ended(handle, 0)
         finally:
             os.close(handle)
     except OSError as error:
-        raise PeerRefused(f"the process that connected cannot be looked at: {error.strerror}") from error
+        raise PeerRefused(f"the process that connected cannot be inspected: {error.strerror}") from error
     if gone:
         raise PeerRefused("the process that connected has ended")
     if below:
-        raise PeerRefused("processes of agents may not steer the run")
+        raise PeerRefused("processes of agents may not control the run")
 
 
 def _open_peer(connection: _Socket, pid: int) -> int:
-    """Return a descriptor of the process that connected; it can be read when the process has ended."""
+    """Return a descriptor of the process that connected; it becomes readable when the process ends."""
     try:
         data = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD, _DESCRIPTOR.size)
-    except OSError:  # an older kernel, or a process that is gone: then the next line fails
+    except OSError:  # an older kernel, or the process has ended, and then the next line fails
         return os.pidfd_open(pid)
     descriptor: int = _DESCRIPTOR.unpack(data)[0]
     return descriptor
 
 
 def has_ended(process: int, seconds: float) -> bool:
-    """Wait for the end of a process; return whether it has come.
+    """Wait for a process to end; return whether it has.
 
     Args:
         process: descriptor of the process.
@@ -108,11 +109,11 @@ class _Process:
     started: int
 
 
-def _look_at(pid: int) -> _Process:
+def _read_process(pid: int) -> _Process:
     """Read a process's entry in `/proc`; see proc_pid_stat(5).
 
     Raises:
-        OSError: there is none.
+        OSError: there is no such process.
     """
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - three of these are read for each connection
         before, _, after = file.read().rpartition(b")")
@@ -121,33 +122,33 @@ def _look_at(pid: int) -> _Process:
 
 
 def _is_below(pid: int, top: int) -> bool:
-    """Return whether a process was started, however indirectly, by `top` or by another host of agents.
+    """Return whether a process is a descendant of `top` or of another program that hosts agents.
 
     Raises:
         OSError: the tree changed while it was read.
     """
     if pid == top:
         return False
-    process = _look_at(pid)
+    process = _read_process(pid)
     for _ in range(MAX_ANCESTORS):
         if process.name in _AGENT_HOSTS or process.parent == top:
             return True
         if process.parent == 0:
             return False
         try:
-            parent = _look_at(process.parent)
+            parent = _read_process(process.parent)
         except FileNotFoundError:
             if _is_hidden(process.parent):
                 return False
             raise
-        if parent.started > process.started:  # the parent ended, and its number went to a younger process
+        if parent.started > process.started:  # the parent ended, and its id was reused
             raise ProcessLookupError("its parent has ended")
         process = parent
     return True
 
 
 def _is_hidden(pid: int) -> bool:
-    """Return whether a process is there and only not shown, as those of other users are with `hidepid`."""
+    """Return whether a process exists but is not shown, like those of other users with `hidepid`."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -158,7 +159,11 @@ def _is_hidden(pid: int) -> bool:
 
 
 def set_subreaper(*, on: bool) -> bool:
-    """Set whether orphans below this process become its children; return what was set before."""
+    """Set whether orphaned descendants become children of this process; return the previous setting.
+
+    Args:
+        on: the new setting.
+    """
     libc = ctypes.CDLL(None)
     before = ctypes.c_int()
     libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
@@ -167,12 +172,12 @@ def set_subreaper(*, on: bool) -> bool:
 
 
 _adopting: Final[list[bool]] = []
-"""An entry for each context of `adopting_orphans`: what was set when it began."""
+"""Setting before each active context of `adopting_orphans`."""
 
 
 @contextmanager
 def adopting_orphans() -> Iterator[None]:
-    """Adopt orphans below this process while the context lasts, so that all that it started is found."""
+    """Adopt orphaned descendants while the context lasts, so that they can be recognised as such."""
     _adopting.append(set_subreaper(on=True))
     try:
         yield

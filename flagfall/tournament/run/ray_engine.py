@@ -1,8 +1,8 @@
-"""Matches on many machines: every match is a task of Ray, which places it where processors are free.
+"""Engine for many machines: every match is a task of Ray, which places it where processors are free.
 
-Ray starts worker processes where it needs them, and uses each again. Nothing is retried by Ray itself: if a
-worker or its machine is lost, the runner hears of it, and plays that match again. Journals come back with
-the records, so nothing is shared between machines but the program, and the files that the plan names.
+Ray starts worker processes as needed and reuses them. Ray itself retries nothing: if a worker or its machine
+is lost, the runner plays the match again. Journals are returned with the records, so machines share only the
+program and the files that the plan names.
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ import attrs
 import trio
 
 from flagfall.errors import UsageError
-from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.folder import JOURNALS, RUNNING
+from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.engine import WorkerLost, jobs_on
-from flagfall.tournament.run.match import JOURNALS, RUNNING, Attempt, play_attempt
+from flagfall.tournament.run.engine import Attempt, WorkerLost, jobs_on
+from flagfall.tournament.run.match import play_attempt
 
 
 class RayEngine:
-    """Plays on the cluster that `ray.init` finds; see `flagfall.tournament.run.engine.Engine`.
+    """Engine on the cluster that `ray.init` finds; see `flagfall.tournament.run.engine.Engine`.
 
-    That is the one at `RAY_ADDRESS`, or one that runs here, or a new one on this machine alone, which ends
-    with the engine. Under the wall clock a match takes as many processors of the cluster as it has seats.
+    The cluster is the one at `RAY_ADDRESS`, or one that runs on this machine, or a new one on this machine
+    alone that ends with the engine. Under the wall clock a match takes as many processors of the cluster as
+    it has seats.
 
     Args:
         plan: of the tournament.
@@ -39,7 +41,7 @@ class RayEngine:
         UsageError: Ray is not installed, or there is no cluster at the address.
     """
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
+    def __init__(self, plan: TournamentPlan, folder: Path) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             import ray  # noqa: PLC0415 - an extra
@@ -52,7 +54,7 @@ class RayEngine:
                 ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise UsageError(f"no Ray cluster: {error}") from error
-        self.usual_jobs = jobs_on(plan, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.default_jobs = jobs_on(plan, int(self._ray.cluster_resources().get("CPU", 1)))
         self._folder = folder
         self._seats = {task.name: 1 if plan.clock == "virtual" else task.seats for task in plan.tasks}
         self._plan = ray.put(plan)
@@ -76,13 +78,13 @@ class RayEngine:
         ready = trio.Event()
         token = trio.lowlevel.current_trio_token()
 
-        def tell(_future: Any) -> None:
+        def notify(_future: Any) -> None:
             try:
                 token.run_sync_soon(ready.set)
             except trio.RunFinishedError:
                 return
 
-        reference.future().add_done_callback(tell)
+        reference.future().add_done_callback(notify)
         await ready.wait()
 
     def _take(self, reference: Any) -> tuple[MatchRecord, bytes]:
@@ -114,13 +116,18 @@ class RayEngine:
         return record
 
     async def aclose(self) -> None:
-        """Leave the cluster, and end it where it is our own."""
+        """Leave the cluster, and stop it if this engine started it."""
         if self._own:
             await trio.to_thread.run_sync(partial(self._ray.shutdown))
 
 
-def play_on_ray(plan: Plan, attempt: Attempt) -> tuple[MatchRecord, bytes]:
-    """Play one match in a worker of Ray; gives the record, and the journal's bytes."""
+def play_on_ray(plan: TournamentPlan, attempt: Attempt) -> tuple[MatchRecord, bytes]:
+    """Play one match in a worker of Ray; return the record and the content of the journal.
+
+    Args:
+        plan: of the tournament.
+        attempt: what to play.
+    """
     with tempfile.TemporaryDirectory(prefix="flagfall-") as name:
         folder = Path(name)
         for inside in (JOURNALS, RUNNING):

@@ -1,13 +1,13 @@
-"""The runner: gives due matches to an engine, stores what becomes of them, and hears who wants to steer it.
+"""Runner of a tournament: passes due matches to an engine and stores their records.
 
 It decides nothing about the tournament. Which matches are due follows from the plan and the records
-(`flagfall.tournament.formats.schedule`), so a run that was interrupted, in whatever way, goes on as if it
-had not been: what was stored counts, everything else is played.
+(`flagfall.tournament.formats.schedule`), so a run that was interrupted in any way continues as if it had not
+been: stored matches count, all others are played.
 
-A match is void, and played again with the same seed, where its worker was lost, something that is no agent
-failed, or a stall of the host coincided with a late turn or a fall. Stalls may touch it `STALL_ATTEMPTS`
-times: the last attempt counts, and its record says why it might not. After `FAULT_ATTEMPTS` faults the run
-ends: something is wrong that another attempt does not mend.
+An attempt is void, and the match is played again with the same seed, if its worker was lost, something other
+than an agent failed, or a stall of the host coincided with a late turn or a time loss. After `STALL_ATTEMPTS`
+attempts affected by stalls the last one counts, and its record mentions the stall. After `FAULT_ATTEMPTS`
+faults the run ends, since another attempt would not help.
 """
 
 from __future__ import annotations
@@ -17,27 +17,48 @@ __all__ = ["FAULT_ATTEMPTS", "STALL_ATTEMPTS", "Engines", "Run", "RunningMatch"]
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import attrs
 import trio
 
 from flagfall.errors import FlagfallError, HostFault
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.plan.model import Plan
-from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.run.engine import Engine, WorkerLost
-from flagfall.tournament.run.match import Attempt
-from flagfall.tournament.run.match_observer import void_record
-from flagfall.tournament.store import Store
+from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.records import MatchRecord, MatchSpec, Records
+from flagfall.tournament.run.engine import Attempt, Engine, WorkerLost, void_record
 
 Engines: TypeAlias = Literal["local", "ray"]
 
 STALL_ATTEMPTS: Final = 3
-"""A machine that stalls three times in one match will again; the last time counts, with a mark."""
+"""A machine that stalls in three attempts at one match will stall again; the last one counts, with a
+remark."""
 
 FAULT_ATTEMPTS: Final = 5
-"""In one run. A worker may be lost by chance; five times the same match is no chance."""
+"""Faults of one match in one run. A worker may be lost by chance, but not five times on the same match."""
+
+
+class RecordStore(Protocol):
+    """Store of records; `flagfall.tournament.store.Store` is one."""
+
+    def records(self) -> Iterator[MatchRecord]:
+        """Yield all stored records, including void attempts."""
+        ...
+
+    def put(self, record: MatchRecord) -> None:
+        """Store the record of an attempt.
+
+        Args:
+            record: void or not.
+        """
+
+    def check(self, plan: TournamentPlan, records: Records) -> None:
+        """Check stored records against a plan.
+
+        Args:
+            plan: of the tournament.
+            records: of matches that count, by id.
+        """
 
 
 @attrs.frozen(eq=False)
@@ -45,10 +66,10 @@ class RunningMatch:
     """A match that is being played.
 
     Attributes:
-        spec: which one.
-        attempt: the how-manieth time.
-        since: when it began, on `time.monotonic`.
-        scope: cancel it to end the match; it is played again when nothing else is left.
+        spec: the match.
+        attempt: one-based number of the attempt.
+        since: time when it began, on `time.monotonic`.
+        scope: cancelling it ends the attempt; the match is played again when no other match is left.
     """
 
     spec: MatchSpec
@@ -58,35 +79,40 @@ class RunningMatch:
 
 
 class Run:
-    """A run of a tournament; `play` it once.
+    """A run of a tournament; `play` may be called once.
 
     Args:
         plan: of the tournament.
-        store: has what was played before.
+        store: has the records of earlier runs.
         engine: plays matches.
-        jobs: how many at a time.
-        noticed: is given each record when it is stored, void ones too.
+        jobs: number of matches at the same time.
+        on_record: called with each record when it is stored, including void attempts.
+        fault_attempts: faults of one match after which it is given up.
+        skip_failed: continue without a match that is given up, instead of ending the run.
 
     Raises:
-        DamagedStore: what the store has cannot be read, or does not fit the plan.
+        DamagedStore: the stored records cannot be read, or do not fit the plan.
 
     Attributes:
         plan: as given.
         records: of matches that count, by id; grows.
         running: the matches that are being played, by id.
-        voids: how many attempts were void in this run.
-        total: how many matches there are at most; `None` where that is not known.
+        voids: number of void attempts in this run.
+        total: largest number of matches; `None` if it is not known.
         paused: no match begins until `resume`.
         stopping: no match begins any more.
     """
 
     def __init__(
         self,
-        plan: Plan,
-        store: Store,
+        plan: TournamentPlan,
+        store: RecordStore,
         engine: Engine,
         jobs: int,
-        noticed: Callable[[MatchRecord], None] = lambda _record: None,
+        on_record: Callable[[MatchRecord], None] = lambda _record: None,
+        *,
+        fault_attempts: int = FAULT_ATTEMPTS,
+        skip_failed: bool = False,
     ) -> None:
         self.plan = plan
         self.records: dict[str, MatchRecord] = {}
@@ -96,7 +122,9 @@ class Run:
         self._store = store
         self._engine = engine
         self._jobs = jobs
-        self._noticed = noticed
+        self._on_record = on_record
+        self._fault_attempts = fault_attempts
+        self._skip_failed = skip_failed
         self._attempts: Counter[str] = Counter()
         for record in store.records():
             self._attempts[record.id] = max(self._attempts[record.id], record.attempt)
@@ -107,7 +135,7 @@ class Run:
         self.total = self._schedule.total
         self._due: Iterator[MatchSpec] = iter(())
         self._seen = -1
-        self._put_off: deque[MatchSpec] = deque()
+        self._postponed: deque[MatchSpec] = deque()
         self._set_aside: set[str] = set()
         self._changed = trio.Event()
         self._fault: FlagfallError | None = None
@@ -116,7 +144,7 @@ class Run:
 
     @property
     def jobs(self) -> int:
-        """How many matches are played at a time."""
+        """Number of matches played at the same time."""
         return self._jobs
 
     @jobs.setter
@@ -125,7 +153,7 @@ class Run:
         self._changed.set()
 
     def pause(self) -> None:
-        """Begin no match until `resume`; those that are being played go on."""
+        """Begin no match until `resume`; those that are being played continue."""
         self.paused = True
 
     def resume(self) -> None:
@@ -134,22 +162,31 @@ class Run:
         self._changed.set()
 
     def stop(self) -> None:
-        """Begin no match any more; `play` returns when those that are being played are over."""
+        """Begin no further match; `play` returns when those that are being played are over."""
         self.stopping = True
         self._changed.set()
 
+    async def stop_when(self, event: trio.Event) -> None:
+        """Call `stop` when an event is set.
+
+        Args:
+            event: to wait for.
+        """
+        await event.wait()
+        self.stop()
+
     def over(self) -> bool:
-        """Whether there is nothing left to play."""
+        """Return whether no match is left to play."""
         return self._schedule.over(self.records)
 
     # Playing.
 
     async def play(self) -> None:
-        """Play what is due, until nothing is or somebody stops it.
+        """Play due matches until none is left or `stop` is called.
 
         Raises:
-            HostFault: a match failed again and again, or the store cannot be written. What was stored stays.
-            UsageError: a match cannot be played as the plan has it.
+            HostFault: a match failed repeatedly, or the store cannot be written. Stored matches are kept.
+            UsageError: a match cannot be played as planned.
 
         If it is cancelled, matches that are being played are lost, and due again.
         """
@@ -172,7 +209,7 @@ class Run:
         return self.stopping or self.paused or len(self.running) >= self._jobs
 
     def _next(self) -> MatchSpec | None:
-        """The next match to begin; `None` where that depends on those being played, or all is over."""
+        """Return the next match to begin, or `None` if it depends on those being played or none is left."""
         test = self._schedule.sprt(self.records)
         if test is not None and test.decision is not None:
             return None
@@ -184,8 +221,8 @@ class Run:
                 break
             self._seen = len(self.records)
             self._due = self._schedule.due(self.records)
-        if self._put_off:
-            spec = self._put_off.popleft()
+        if self._postponed:
+            spec = self._postponed.popleft()
             self._set_aside.discard(spec.id)
             return spec
         return None
@@ -211,15 +248,18 @@ class Run:
                 self.records[spec.id] = record
             else:
                 self.voids += 1
-            self._noticed(record)
+            self._on_record(record)
             if record.status == "played" or self.stopping:
                 return
             if running.scope.cancel_called:
-                self._put_off.append(spec)
+                self._postponed.append(spec)
                 self._set_aside.add(spec.id)
                 return
             faults += not record.why.startswith("stall")
-            if faults >= FAULT_ATTEMPTS:
+            if faults >= self._fault_attempts:
+                if self._skip_failed:
+                    self._set_aside.add(spec.id)
+                    return
                 raise HostFault(f"match {spec.id} failed {faults} times; the last time: {record.why}")
             running = RunningMatch(spec, record.attempt + 1, time.monotonic())
             self.running[spec.id] = running
@@ -231,4 +271,4 @@ class Run:
                 return await self._engine.play(Attempt(spec, number, counts=number >= STALL_ATTEMPTS))
             except WorkerLost as lost:
                 return void_record(spec, number, f"lost: {lost}")
-        return void_record(spec, number, "cancelled: somebody asked for it")
+        return void_record(spec, number, "cancelled on request")

@@ -1,9 +1,9 @@
-"""The private folder for what a user's running programs share: control sockets and their tokens.
+"""Private folder for files that a user's running programs share: control sockets and their tokens.
 
-It is `$XDG_RUNTIME_DIR/flagfall`, or `flagfall-UID` in the folder for temporary files where there is no such
-variable. Agents in a sandbox see neither. Nothing in it is trusted before the folder itself has been checked:
-it belongs to the user, no one else may enter it, and it is reached through a descriptor, so that it cannot be
-exchanged after the check.
+It is `$XDG_RUNTIME_DIR/flagfall`, or without this variable `flagfall-UID` in the folder for temporary files.
+Sandboxed agents see neither. The folder is checked before anything in it is trusted: it belongs to the user,
+only that user may enter it, and it is accessed through a descriptor, so that it cannot be replaced after the
+check.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OTHERS: Final = 0o077
 
 
 def make_runtime_folder() -> Path:
-    """Return the runtime folder of this user; make it where there is none.
+    """Return the runtime folder of this user; make it if it is missing.
 
     Raises:
         OSError: it cannot be made.
@@ -33,7 +33,7 @@ def make_runtime_folder() -> Path:
     user = os.geteuid()
     place = os.environ.get("XDG_RUNTIME_DIR", "")
     path = Path(tempfile.gettempdir()).absolute() / f"flagfall-{user}"
-    with suppress(OSError):  # a variable that names nothing, or the folder of the user who called `sudo`
+    with suppress(OSError):  # the variable may name no folder, or that of the user who called `sudo`
         if Path(place).is_absolute() and Path(place).stat().st_uid == user:
             path = Path(place) / "flagfall"
     with suppress(FileExistsError):
@@ -43,14 +43,14 @@ def make_runtime_folder() -> Path:
 
 @contextmanager
 def open_private_folder(path: Path, owner: int) -> Iterator[int]:
-    """Open a folder that one user alone can enter; yield a descriptor of it.
+    """Open a folder that only one user can enter; yield its descriptor.
 
     Args:
         path: the folder.
-        owner: the user that it has to belong to.
+        owner: id of the required owner.
 
     Raises:
-        OSError: there is none, or it is a link, belongs to another user, or is open to others.
+        OSError: it is missing or a link, belongs to another user, or is open to others.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -67,11 +67,11 @@ def read_small_file(path: str | Path, most: int, *, folder: int | None = None) -
 
     Args:
         path: the file.
-        most: the bytes that are read at most.
-        folder: descriptor of the folder where a relative path begins.
+        most: most bytes that are read.
+        folder: descriptor of the folder in which a relative path starts.
 
     Raises:
-        OSError: it cannot be read, or is something else.
+        OSError: it cannot be read, or is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:

@@ -1,8 +1,8 @@
-"""How late this machine wakes who sleeps: no limit can be kept more exactly than that."""
+"""Timer latency of this machine: limits cannot be enforced more precisely than timers fire."""
 
 from __future__ import annotations
 
-__all__ = ["TIGHT", "HostLag", "measure_lag", "tight_limits"]
+__all__ = ["TIGHT", "TimerLatency", "measure_latency", "warn_tight_limits"]
 
 from collections.abc import Iterator
 from time import perf_counter_ns
@@ -12,23 +12,23 @@ import attrs
 import trio
 
 from flagfall.timing.durations import format_duration
-from flagfall.tournament.plan.model import Plan
+from flagfall.tournament.model import TournamentPlan
 
 TIGHT: Final = 5
-"""A limit below so many times the 99th percentile of the lag is too tight: one turn in a hundred would lose a
-fifth of its time to the machine."""
+"""A limit below this multiple of the 99th percentile of the latency is too tight: one turn in a hundred
+would lose a fifth of its time to the machine."""
 
 SLEEPS: Final = 200
 SLEEP_SECONDS: Final = 0.001
 
 
 @attrs.frozen
-class HostLag:
-    """How much later than asked a sleeping program runs.
+class TimerLatency:
+    """Distribution of the time between a timer's deadline and the program's running.
 
     Attributes:
-        p50_ns: half of the times it was no more.
-        p99_ns: 99 of 100 times it was no more.
+        p50_ns: median.
+        p99_ns: 99th percentile.
     """
 
     p50_ns: int
@@ -38,19 +38,24 @@ class HostLag:
         return f"p50 {_short(self.p50_ns)}, p99 {_short(self.p99_ns)}"
 
 
-async def measure_lag() -> HostLag:
-    """Sleep some hundred times for a millisecond in the running loop; takes half a second."""
+async def measure_latency() -> TimerLatency:
+    """Measure the latency by `SLEEPS` short sleeps in the running loop; takes half a second."""
     late_ns = []
     for _ in range(SLEEPS):
         began_ns = perf_counter_ns()
         await trio.sleep(SLEEP_SECONDS)
         late_ns.append(max(0, perf_counter_ns() - began_ns - int(SLEEP_SECONDS * 1e9)))
     late_ns.sort()
-    return HostLag(late_ns[SLEEPS // 2], late_ns[SLEEPS * 99 // 100])
+    return TimerLatency(late_ns[SLEEPS // 2], late_ns[SLEEPS * 99 // 100])
 
 
-def tight_limits(plan: Plan, lag: HostLag) -> Iterator[str]:
-    """What to tell of limits that are too tight for this machine, a line each."""
+def warn_tight_limits(plan: TournamentPlan, latency: TimerLatency) -> Iterator[str]:
+    """Yield a warning for each limit that is too tight for this machine.
+
+    Args:
+        plan: of the tournament.
+        latency: of this machine.
+    """
     for task in plan.tasks:
         limits = {
             "act": task.control.act,
@@ -59,10 +64,11 @@ def tight_limits(plan: Plan, lag: HostLag) -> Iterator[str]:
             "increment": task.control.increment,
         }
         for name, limit_ns in limits.items():
-            if limit_ns is not None and 0 < limit_ns < TIGHT * lag.p99_ns:
+            if limit_ns is not None and 0 < limit_ns < TIGHT * latency.p99_ns:
                 yield (
-                    f"task {task.name}: {name}={format_duration(limit_ns)} is less than {TIGHT} times what"
-                    f" this machine's timer lags ({lag}): who is late there may have the machine to thank"
+                    f"task {task.name}: {name}={format_duration(limit_ns)} is less than {TIGHT} times"
+                    f" this machine's timer latency ({latency}): late turns there may be caused"
+                    " by this machine, not by the agent"
                 )
 
 

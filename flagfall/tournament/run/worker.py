@@ -1,11 +1,11 @@
-"""A worker: a process that plays matches, one after another, as it is asked to.
+"""Worker process: plays the matches that it is sent, one after another.
 
     python -m flagfall.tournament.run.worker RUNNER
 
-It reads frames from its standard input, first the plan, then attempts, and answers each with a frame. All of
-them are pickles: both ends are this program, and the pipe is theirs alone. It ends when there is nothing more
-to read, and is killed when its runner ends in whatever way (`PR_SET_PDEATHSIG`; its agents then end, too,
-as their guardians see to). After each match it kills whatever processes are left of it.
+It reads frames from its standard input, first the plan and then attempts, and answers each attempt with a
+frame. All of them are pickles: both ends are this program, and no other has access to the pipe. The worker
+ends at the end of its input, and is killed when its runner ends in any way (`PR_SET_PDEATHSIG`; supervisors
+then end its agents). After each match it kills all processes that the match has left.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from flagfall.tournament.run.match import play_attempt
 from flagfall.tournament.run.peers import set_subreaper
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
-"""A plan may have tasks in it with all their worlds; a record has some kilobytes."""
+"""Longest message: a plan may contain tasks with all their worlds; a record has some kilobytes."""
 
 READ_BYTES: Final = 64 * 1024
 _PR_SET_PDEATHSIG: Final = 1
 _REAP_SECONDS: Final = 0.001
-"""The time between killing processes and checking that they are gone."""
+"""Time between killing processes and checking that they have ended."""
 
 
 def main(runner: int) -> int:
-    """Play what comes.
+    """Play the matches that arrive on standard input, and return an exit code.
 
     Args:
-        runner: the process that must not be outlived.
+        runner: id of the runner's process; the worker must not outlive it.
     """
-    for number in (signal.SIGINT, signal.SIGHUP):  # the runner decides what they mean
+    for number in (signal.SIGINT, signal.SIGHUP):  # the runner handles them
         signal.signal(number, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != runner:  # it was gone before it could be heard of
+    if os.getppid() != runner:  # it ended before the signal was requested
         return 1
     set_subreaper(on=True)
     read_fd, write_fd = take_standard_streams()
@@ -67,7 +67,7 @@ def main(runner: int) -> int:
 
 
 def _end_orphans() -> None:
-    """End the processes of a match that outlived their supervisor: those whose agent killed it."""
+    """End the processes of a match that outlived their supervisor, which an agent may have killed."""
     end = time.monotonic() + KILL_SECONDS
     while time.monotonic() < end:
         try:

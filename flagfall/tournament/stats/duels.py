@@ -1,7 +1,7 @@
-"""What records say of agents against each other: points of meetings, and duels of two.
+"""Pairwise results from records: points of meetings, and duels of two agents.
 
-Matches of one meeting share a seed and depend on each other; meetings do not. So a meeting is what intervals
-count.
+Matches of one meeting share a seed and depend on each other; meetings are independent. Intervals are
+therefore computed over meetings.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from typing import Final
 
 import attrs
 
-from flagfall.tournament.formats.encounters import better_of
-from flagfall.tournament.records import MatchRecord, MatchSpec
+from flagfall.tournament.records import MatchRecord, MatchSpec, compare_solo
 
 
 @attrs.frozen
 class Duel:
-    """One agent against another, once.
+    """One comparison of two agents.
 
     Attributes:
-        agents: the two.
-        score: of the first: 1, 0.5 or 0.
+        agents: names of the two.
+        score: of the first one: 1, 0.5 or 0.
     """
 
     agents: tuple[str, str]
@@ -33,13 +32,14 @@ class Duel:
 
 @attrs.frozen
 class MeetingResult:
-    """What became of a meeting, or of as much of it as was played.
+    """Result of a meeting, or of the part of it that was played.
 
     Attributes:
         task: its name.
-        points: by game, see `points_of`.
-        duels: of games for two seats, and of agents who played alone. Where both fell there is none.
-        tables: of games for more seats: the agents and their scores.
+        points: of each game, see `points_of`.
+        duels: from games for two seats, and from agents that played alone. If both agents were disqualified
+            there is none.
+        tables: score by agent of each game for more than two seats.
     """
 
     task: str
@@ -49,10 +49,10 @@ class MeetingResult:
 
 
 def meeting_results(played: Iterable[tuple[MatchSpec, MatchRecord]]) -> Iterator[MeetingResult]:
-    """What the records say, meeting by meeting.
+    """Yield the result of each meeting.
 
     Args:
-        played: in the order of the schedule.
+        played: matches with their records, in the order of the schedule.
     """
     for _, group in groupby(played, key=lambda pair: pair[0].meeting):
         pairs = list(group)
@@ -72,10 +72,10 @@ PAIR: Final = 2
 
 
 def points_of(records: Sequence[MatchRecord]) -> tuple[dict[str, float], ...]:
-    """What everybody has of the games of one meeting, from 0 to 1.
+    """Return the points of each agent, from 0 to 1, in each game of one meeting.
 
-    Of a game for several seats it is their scores. Agents who played alone count as one game: each has the
-    share of the others that it beat; nothing where there are no others.
+    In a game for several seats they are the scores. Agents that played alone count as one game, in which each
+    has the share of the others that it beat; a single agent has none.
 
     Args:
         records: of the matches of the meeting.
@@ -86,7 +86,7 @@ def points_of(records: Sequence[MatchRecord]) -> tuple[dict[str, float], ...]:
         return ()
     totals = {record.seats[0].agent: 0.0 for record in records}
     for first, second in combinations(records, 2):
-        for record, points in zip((first, second), better_of(first, second), strict=True):
+        for record, points in zip((first, second), compare_solo(first, second), strict=True):
             totals[record.seats[0].agent] += points
     return ({agent: total / (len(records) - 1) for agent, total in totals.items()},)
 
@@ -100,6 +100,6 @@ def _duels(records: Sequence[MatchRecord]) -> Iterator[Duel]:
 
 def _duels_alone(records: Sequence[MatchRecord]) -> Iterator[Duel]:
     for first, second in combinations(records, 2):
-        points = better_of(first, second)
+        points = compare_solo(first, second)
         if any(points):
             yield Duel((first.seats[0].agent, second.seats[0].agent), points[0])

@@ -5,14 +5,14 @@ Ratings are where the likelihood is greatest, found by Newton's method (R. A. Br
 analysis of incomplete block designs", 1952; D. R. Hunter, "MM algorithms for generalized Bradley-Terry
 models", 2004).
 
-*Who can be rated.* Agents with no chain of duels between them cannot be compared: each such group is rated by
-itself. The likelihood has a maximum only if in every split of a group into two, each side has scored against
-the other (L. R. Ford, 1957). Where it has none, because somebody is undefeated, each agent of the group gets
-one drawn duel against its mean as a weak prior.
+*Groups.* Agents with no chain of duels between them cannot be compared: each such group is rated
+separately. The likelihood has a maximum only if in every split of a group into two, each side has scored
+against the other (L. R. Ford, 1957). Without one, because an agent is undefeated, each agent of the group
+gets one drawn duel against its mean as a weak prior.
 
 *Intervals.* Duels of one meeting (same seed, swapped sides) depend on each other, so the variance is that of
 meetings: V = H^-1 (sum of g g') H^-1 with the information H and the score g of each meeting, the "sandwich"
-(P. J. Huber, 1967), times C / (C - 1) for C meetings. It needs many: below 30, and where there is a prior,
+(P. J. Huber, 1967), times C / (C - 1) for C meetings. It needs many meetings: below 30, and with a prior,
 the variance is at least H^-1, which takes all duels as independent and draws as if they varied as wins do.
 """
 
@@ -34,7 +34,7 @@ ENOUGH_MEETINGS: Final = 30
 _PRIOR_DUELS: Final = 1.0
 _STEPS: Final = 100
 _LONGEST_STEP: Final = 2.0
-"""Newton's method goes too far where the likelihood is flat; in units of log odds."""
+"""Bound of a step of Newton's method, which overshoots where the likelihood is flat; in units of log odds."""
 _CLOSE: Final = 1e-11
 
 
@@ -43,10 +43,10 @@ class RatedDuel:
     """One duel.
 
     Attributes:
-        first: an agent.
-        second: another one.
-        score: of the first: 1, 0.5 or 0.
-        meeting: the number of its meeting.
+        first: name of an agent.
+        second: name of its opponent.
+        score: of the first one: 1, 0.5 or 0.
+        meeting: number of its meeting.
     """
 
     first: str
@@ -57,11 +57,11 @@ class RatedDuel:
 
 @attrs.frozen
 class Ratings:
-    """What everybody is worth.
+    """Elo ratings.
 
     Attributes:
-        elo: by agent; who had no duel has none.
-        groups: agents who can be compared, the largest group first.
+        elo: by agent; agents without a duel have none.
+        groups: sets of agents that can be compared, the largest first.
         with_prior: agents of groups that needed a prior.
     """
 
@@ -71,12 +71,12 @@ class Ratings:
 
 
 def rate(duels: Sequence[RatedDuel], anchor: str | None = None, level: float = LEVEL) -> Ratings:
-    """Rate everybody who had a duel.
+    """Rate every agent that had a duel.
 
     Args:
-        duels: all of them.
-        anchor: whose Elo is 0; in groups without it, and where it is `None`, the mean is 0.
-        level: how often an interval should have the true value in it.
+        duels: all duels.
+        anchor: agent with an Elo of 0; in groups without it, and if it is `None`, the mean is 0.
+        level: confidence level of the intervals.
     """
     names = list(dict.fromkeys(name for duel in duels for name in (duel.first, duel.second)))
     group_of: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
@@ -96,7 +96,7 @@ def rate(duels: Sequence[RatedDuel], anchor: str | None = None, level: float = L
 
 
 class _Fit:
-    """One group.
+    """Fit of one group.
 
     Args:
         names: its agents.
@@ -115,7 +115,7 @@ class _Fit:
         self._climb()
 
     def _has_maximum(self) -> bool:
-        """Whether everybody can be reached from everybody by steps to whom one has scored against."""
+        """Return whether each agent reaches each other one by steps to an agent that it scored against."""
         size = len(self._names)
         reach = np.eye(size, dtype=bool)
         reach[self._first[self._scores > 0], self._second[self._scores > 0]] = True
@@ -140,7 +140,7 @@ class _Fit:
         return gradient
 
     def _information(self, expected: np.ndarray) -> np.ndarray:
-        """The information of the duels and the prior; the mean, which duels say nothing of, is held."""
+        """Return the information of duels and prior; the mean is fixed, since duels do not determine it."""
         size = len(self._names)
         weights = expected * (1.0 - expected)
         between = np.zeros((size, size))
@@ -160,7 +160,7 @@ class _Fit:
                 return
 
     def _variances(self, contrast: np.ndarray) -> np.ndarray:
-        """The variance of each contrast of strengths."""
+        """Return the variance of each contrast of strengths."""
         expected = self._expected()
         inverse = np.linalg.inv(self._information(expected))
         count = int(self._meetings.max()) + 1
@@ -175,7 +175,12 @@ class _Fit:
         return variances
 
     def intervals(self, anchor: str | None, level: float) -> dict[str, Interval]:
-        """Elo by agent."""
+        """Return the Elo of each agent.
+
+        Args:
+            anchor: see `rate`.
+            level: see `rate`.
+        """
         size = len(self._names)
         base = np.full(size, 1.0 / size)
         if anchor in self._names:
@@ -183,7 +188,7 @@ class _Fit:
             base[self._names.index(anchor)] = 1.0
         contrast = np.eye(size) - base
         values = contrast @ self._strengths * ELO_SCALE
-        variances = np.maximum(self._variances(contrast), 0.0)  # the anchor's own is rounded about 0
+        variances = np.maximum(self._variances(contrast), 0.0)  # rounding may make the anchor's own negative
         reach = NormalDist().inv_cdf((1 + level) / 2) * ELO_SCALE * np.sqrt(variances)
         return {
             name: Interval(float(value), float(value - wide), float(value + wide))

@@ -1,9 +1,8 @@
-"""Intervals of means by the bootstrap: what would the mean have been with other seeds?
+"""Confidence intervals of means by the bootstrap, over resampled seeds.
 
 B. Efron and R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13 (percentiles), chapter 8
 (groups that are drawn from separately). Deviations are widened by sqrt(m / (m - 1)) for a group of m
-values, because those drawn from m values vary less than the values do by just that; with few values it
-matters.
+values, because resampled values vary less by that factor; it matters with few values.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ import attrs
 import numpy as np
 
 LEVEL: Final = 0.95
-"""How often an interval should have the true value in it."""
+"""Default confidence level."""
 
 RESAMPLES: Final = 2000
 _AT_A_TIME: Final = 1_000_000
-"""Drawn numbers that are in memory at a time."""
+"""Most resampled values in memory at the same time."""
 
 
 @attrs.frozen
 class Interval:
-    """A value, and where the true one is likely to be.
+    """An estimate with its confidence interval.
 
     Attributes:
         value: the estimate.
-        low: the lower end; `None` where there is too little to tell.
-        high: the upper end; likewise.
+        low: lower end; `None` if there are too few values.
+        high: upper end; `None` if there are too few values.
     """
 
     value: float
@@ -44,14 +43,14 @@ class Interval:
 def bootstrap_mean(
     groups: Sequence[Sequence[float]], seed: int, resamples: int = RESAMPLES, level: float = LEVEL
 ) -> Interval:
-    """The mean of the means of some groups, with its interval.
+    """Return the mean of the means of some groups, with its interval.
 
     Args:
-        groups: of values that do not depend on each other; none is empty. With only one value in a group
-            nobody can tell how it varies, and there is no interval.
-        seed: of the drawing.
-        resamples: how often all is drawn anew; 0 for no interval.
-        level: how often the interval should have the true mean in it.
+        groups: independent values; no group is empty. A group with a single value has no known variation, so
+            there is no interval.
+        seed: of the resampling.
+        resamples: number of resamples; 0 for no interval.
+        level: confidence level.
     """
     arrays = [np.asarray(group, dtype=float) for group in groups]
     value = float(np.mean([array.mean() for array in arrays]))
@@ -64,7 +63,13 @@ def bootstrap_mean(
 
 
 def wilson(share: float, count: int, level: float = LEVEL) -> Interval:
-    """The interval of a share of `count` trials (E. B. Wilson, 1927), which has a width at 0 and 1, too."""
+    """Return the Wilson interval of a share (E. B. Wilson, 1927), which has a width even at 0 and 1.
+
+    Args:
+        share: successes, as a share of the trials.
+        count: number of trials.
+        level: confidence level.
+    """
     z = NormalDist().inv_cdf((1 + level) / 2)
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     reach = z * sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z * z / count)
@@ -72,7 +77,7 @@ def wilson(share: float, count: int, level: float = LEVEL) -> Interval:
 
 
 def _deviations(values: np.ndarray, generator: np.random.Generator, resamples: int) -> np.ndarray:
-    """How far the means of drawn values are from the mean."""
+    """Return the deviations of resampled means from the mean."""
     count = len(values)
     rows = max(1, _AT_A_TIME // count)
     means = [

@@ -1,6 +1,6 @@
 """Ratings of games for more than two seats, by openskill (`pip install 'flagfall[ratings]'`).
 
-The model is that of Plackett and Luce, as R. C. Weng and C.-J. Lin have it ("A Bayesian approximation
+The model is that of Plackett and Luce, as in R. C. Weng and C.-J. Lin ("A Bayesian approximation
 method for online ranking", 2011). Games are taken in the order of the schedule, so the order in which they
 ended does not matter.
 """
@@ -17,7 +17,7 @@ import attrs
 
 @attrs.frozen
 class Skill:
-    """What somebody is worth: 25 at the start, with a sigma of 25 / 3.
+    """Skill of an agent; it starts at 25 with a sigma of 25 / 3.
 
     Attributes:
         mu: the estimate.
@@ -29,13 +29,13 @@ class Skill:
 
 
 def rate_skills(tables: Iterable[Mapping[str, float]]) -> dict[str, Skill] | None:
-    """Rate everybody who sat at a table.
+    """Rate every agent of some games.
 
     Args:
         tables: the score of each agent, game by game; equal scores share a rank.
 
     Returns:
-        By agent; `None` where openskill is not installed.
+        By agent; `None` if openskill is not installed.
     """
     try:
         from openskill.models import PlackettLuce  # noqa: PLC0415 - an extra

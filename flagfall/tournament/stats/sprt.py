@@ -1,6 +1,8 @@
-"""A sequential test of two agents: is the first one stronger by `elo0` (H0) or by `elo1` (H1)?
+"""Sequential probability ratio test of two agents.
 
-After each meeting the logarithm of the generalized likelihood ratio (LLR) of the two hypotheses is looked at.
+It decides whether the first one is stronger by `elo0` (H0) or by `elo1` (H1).
+
+After each meeting the logarithm of the generalized likelihood ratio (LLR) of the two hypotheses is computed.
 Below `log(beta / (1 - alpha))` H0 is accepted, above `log((1 - beta) / alpha)` H1 (A. Wald, "Sequential
 Analysis", 1947). Outcomes are the points of a meeting: of one game 0, 1/2 or 1 (trinomial), of two games with
 one seed and swapped sides their mean, 0 to 1 in quarters (pentanomial). Games of one pair depend on each
@@ -26,28 +28,37 @@ ELO_SCALE: Final = 400.0 / math.log(10)
 """Elo for one unit of log odds."""
 
 UNSEEN: Final = 1e-3
-"""Counts of outcomes that were never seen: without them no other expectation would be possible."""
+"""Count assumed for outcomes that were never seen; with 0, no other expectation would be possible."""
 
 _HALVINGS: Final = 60
 
 
 def expected_score(elo: float) -> float:
-    """The expected score of who is stronger by so much."""
+    """Return the expected score of the stronger agent.
+
+    Args:
+        elo: its advantage.
+    """
     return 1.0 / (1.0 + math.exp(-elo / ELO_SCALE))
 
 
 def sprt_bounds(alpha: float, beta: float) -> tuple[float, float]:
-    """The LLR at which H0 and H1 are accepted."""
+    """Return the LLR at which H0 and H1 are accepted.
+
+    Args:
+        alpha: probability of accepting H1 if H0 is true.
+        beta: probability of accepting H0 if H1 is true.
+    """
     return math.log(beta / (1.0 - alpha)), math.log((1.0 - beta) / alpha)
 
 
 def log_likelihood_ratio(counts: Mapping[float, float], elo0: float, elo1: float) -> float:
-    """The LLR.
+    """Return the LLR.
 
     Args:
-        counts: how often each outcome was seen, 0 and 1 among them, for outcomes from 0 to 1.
-        elo0: the difference under H0.
-        elo1: the difference under H1.
+        counts: count of each outcome, from 0 to 1 and including both.
+        elo0: Elo difference under H0.
+        elo1: Elo difference under H1.
     """
     seen = {outcome: count or UNSEEN for outcome, count in counts.items()}
     n = sum(seen.values())
@@ -61,7 +72,7 @@ def log_likelihood_ratio(counts: Mapping[float, float], elo0: float, elo1: float
 
 
 def _tilt(shares: Mapping[float, float], score: float) -> float:
-    """The x of the head of this module, by halving: what it is a root of falls with x."""
+    """Return the x of the module's head by bisection: the function decreases with x."""
     low, high = -1.0 / (max(shares) - score), 1.0 / (score - min(shares))
     for _ in range(_HALVINGS):
         x = (low + high) / 2.0
@@ -72,14 +83,14 @@ def _tilt(shares: Mapping[float, float], score: float) -> float:
 
 @attrs.frozen
 class SprtState:
-    """How a test stands.
+    """State of a test.
 
     Attributes:
-        llr: the logarithm of the likelihood ratio.
+        llr: logarithm of the likelihood ratio.
         lower: at or below it H0 is accepted.
         upper: at or above it H1 is accepted.
-        counts: how often each outcome was seen.
-        decision: what was accepted; `None` while the test goes on.
+        counts: count of each outcome.
+        decision: the accepted hypothesis; `None` while the test continues.
     """
 
     llr: float
@@ -97,7 +108,15 @@ class SprtState:
 def sprt_state(
     counts: Mapping[float, int], *, elo0: float, elo1: float, alpha: float, beta: float
 ) -> SprtState:
-    """How a test with these outcomes stands."""
+    """Return the state of a test with some outcomes.
+
+    Args:
+        counts: count of each outcome.
+        elo0: see `SprtRule`.
+        elo1: see `SprtRule`.
+        alpha: see `SprtRule`.
+        beta: see `SprtRule`.
+    """
     lower, upper = sprt_bounds(alpha, beta)
     llr = log_likelihood_ratio(counts, elo0, elo1) if any(counts.values()) else 0.0
     return SprtState(llr, lower, upper, dict(counts))

@@ -1,12 +1,12 @@
-"""How long turns took, counted in buckets: counts of many matches add up, and give quantiles of all of them.
+"""Histogram of turn times: histograms of many matches can be added, and give quantiles over all of them.
 
-Bucket widths grow with the times, so a quantile is too great by 1/32 at most, and counts stay few: a thousand
-buckets reach from a nanosecond to an hour. The layout is that of high dynamic range histograms.
+Bucket widths grow with the times, so a quantile is at most 1/32 too large, and the buckets stay few: a
+thousand of them reach from a nanosecond to an hour. The layout is that of HdrHistogram.
 """
 
 from __future__ import annotations
 
-__all__ = ["MAX_BUCKET", "ThinkTimes"]
+__all__ = ["MAX_BUCKET", "TimeHistogram"]
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,17 +14,17 @@ from typing import Final
 
 _BITS: Final = 5
 _PARTS: Final = 1 << _BITS
-"""Buckets from a power of two to the next."""
+"""Buckets between two powers of two."""
 
 MAX_BUCKET: Final = 64 * _PARTS
-"""Above the bucket of the longest time that 64 bits hold."""
+"""Exceeds the bucket of the longest time that 64 bits hold."""
 
 
-class ThinkTimes:
-    """A count of durations.
+class TimeHistogram:
+    """Histogram of durations.
 
     Args:
-        pairs: of buckets and numbers, as `pairs` gives them.
+        pairs: buckets and counts, as `pairs` returns them.
     """
 
     def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
@@ -32,26 +32,34 @@ class ThinkTimes:
         self.update(pairs)
 
     def add(self, spent_ns: int) -> None:
-        """Count one turn; in nanoseconds, at least 0."""
+        """Count one turn.
+
+        Args:
+            spent_ns: its time in nanoseconds, at least 0.
+        """
         shift = max(0, spent_ns.bit_length() - _BITS - 1)
         self._counts[(shift << _BITS) + (spent_ns >> shift)] += 1
 
     def update(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Count what others have counted."""
+        """Add the counts of another histogram.
+
+        Args:
+            pairs: as `pairs` returns them.
+        """
         for bucket, number in pairs:
             self._counts[bucket] += number
 
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Buckets and numbers, the shortest times first."""
+        """Return buckets and counts, the shortest times first."""
         return tuple(sorted(self._counts.items()))
 
     @property
     def total(self) -> int:
-        """How many were counted."""
+        """Number of turns counted."""
         return self._counts.total()
 
     def quantile_ns(self, share: float) -> int:
-        """What this share of the turns took at most, too great by 1/32 at most; 0 where there are none.
+        """Return the time that a share of the turns did not exceed, at most 1/32 too large; 0 without turns.
 
         Args:
             share: from 0 to 1.
@@ -66,6 +74,6 @@ class ThinkTimes:
 
 
 def _longest_ns(bucket: int) -> int:
-    """The longest time in a bucket."""
+    """Return the longest time in a bucket."""
     shift = max(0, (bucket >> _BITS) - 1)
     return ((bucket - (shift << _BITS) + 1) << shift) - 1

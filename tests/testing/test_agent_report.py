@@ -1,4 +1,4 @@
-"""The examination finds what is wrong with an agent, and nothing where nothing is."""
+"""The report on an agent finds faults, and none in a sound agent."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Any
 
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.samples.basic import RandomAgent
-from flagfall.testing.agent_report import LONG_TURNS, Examinee, Mark, examine
+from flagfall.testing.agent_report import LONG_TURNS, AgentUnderTest, Grade, report_agent
 from flagfall.timing import TimeControl
 
 TASKS = ("micro1", "micro4")
 
 
-def marks(agent: Any, control: str = "start=10s act=1s/5s") -> dict[str, Mark]:
-    examinee = Examinee(lambda name: LoopHost(agent, name), TASKS, TimeControl.parse(control))
-    return {mark.question: mark for mark in examine(examinee)}
+def grades(agent: Any, control: str = "start=10s act=1s/5s") -> dict[str, Grade]:
+    tested = AgentUnderTest(lambda name: LoopHost(agent, name), TASKS, TimeControl.parse(control))
+    return {grade.check: grade for grade in report_agent(tested)}
 
 
-def failed(found: dict[str, Mark]) -> set[str]:
-    return {question for question, mark in found.items() if mark.passed is False}
+def failed(found: dict[str, Grade]) -> set[str]:
+    return {check for check, grade in found.items() if grade.passed is False}
 
 
 def test_a_good_agent_passes():
-    found = marks(RandomAgent)
+    found = grades(RandomAgent)
     assert failed(found) == set()
     assert found["lasts in a long game"].found == f"{LONG_TURNS} turns"
-    assert found["protocol errors"].found == "0 illegal actions, 0 replies that answer nothing"
+    assert found["protocol errors"].found == "0 illegal actions, 0 replies that answer no turn"
     assert set(found) == {
-        "comes up in",
+        "starts in",
         "answers in",
         "is late",
         "protocol errors",
         "lasts in a long game",
         "lasts over resets",
-        "plays alike with one seed",
-        "goes when it is told to",
+        "repeats a match with the same seed",
+        "ends when cancelled",
     }
 
 
@@ -43,9 +43,9 @@ def test_one_that_does_not_come_up_is_asked_nothing_else():
     def broken(_observation: int) -> int:
         raise ValueError("boom")
 
-    found = marks(broken)
-    assert list(found) == ["comes up"]
-    assert "ValueError: boom" in found["comes up"].found
+    found = grades(broken)
+    assert list(found) == ["starts"]
+    assert "ValueError: boom" in found["starts"].found
 
 
 def test_one_that_breaks_down_later_does_not_last():
@@ -59,7 +59,7 @@ def test_one_that_breaks_down_later_does_not_last():
                 raise ValueError("enough")
             return 32
 
-    assert failed(marks(Tires)) == {"lasts in a long game", "lasts over resets"}
+    assert failed(grades(Tires)) == {"lasts in a long game", "lasts over resets"}
 
 
 def test_one_that_breaks_the_rules_is_found():
@@ -70,13 +70,16 @@ def test_one_that_breaks_the_rules_is_found():
                 if turn.number == 7:
                     seat.reply(33)
 
-    found = marks(Says)
+    found = grades(Says)
     assert failed(found) == {"protocol errors"}
-    assert found["protocol errors"].found == "1 illegal actions, 1 replies that answer nothing"
+    assert (
+        found["protocol errors"].found
+        == "1 illegal actions (first: turn 5, seat 0), 1 replies that answer no turn"
+    )
 
 
 def test_one_that_draws_by_lot_of_its_own_does_not_repeat_itself():
     dice = random.SystemRandom()
-    found = marks(lambda _observation: dice.randrange(32, 127))
-    assert failed(found) == {"plays alike with one seed"}
-    assert found["plays alike with one seed"].found.startswith("differs from turn ")
+    found = grades(lambda _observation: dice.randrange(32, 127))
+    assert failed(found) == {"repeats a match with the same seed"}
+    assert found["repeats a match with the same seed"].found.startswith("differs from turn ")

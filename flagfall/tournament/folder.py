@@ -1,0 +1,26 @@
+"""Names of the files in a tournament's folder.
+
+tournament.db   SQLite database: the plan, and every match with its seats; one transaction a match
+plan.toml       the plan as it was read
+journals/       one file a match
+running/        journals being written
+lock            held by the runner
+control         address of the running tournament, for `flagfall ctl`
+"""
+
+from __future__ import annotations
+
+__all__ = ["CONTROL", "DATABASE", "JOURNALS", "LOCK", "PLAN", "RUNNING"]
+
+from typing import Final
+
+DATABASE: Final = "tournament.db"
+PLAN: Final = "plan.toml"
+LOCK: Final = "lock"
+CONTROL: Final = "control"
+
+JOURNALS: Final = "journals"
+"""Folder of complete journals; each appears there in one piece."""
+
+RUNNING: Final = "running"
+"""Folder of journals being written. Files left there by an earlier run are of no use."""

@@ -1,0 +1,100 @@
+"""Base of the formats whose meetings are known from the start: benchmark, round robin, gauntlet.
+
+All repeats play the same meetings, each with another seed. On a task with one seat all its agents meet at
+once: each plays it alone, with the same seed.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FixedRounds", "Meetings"]
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import ClassVar, TypeAlias
+
+from flagfall.tournament.formats.encounters import meeting_matches
+from flagfall.tournament.formats.withdrawals import Withdrawals
+from flagfall.tournament.model import PlannedTask, Points, TournamentPlan
+from flagfall.tournament.records import MatchSpec, Records
+
+Meetings: TypeAlias = Sequence[tuple[str, ...]]
+"""Agents of each meeting of a round."""
+
+
+class FixedRounds:
+    """A format that takes its rounds from `game_rounds`; a subclass adds `kind` and `check`."""
+
+    exact_total: ClassVar[bool] = True
+    own_points: ClassVar[bool] = False
+
+    def game_rounds(self, task: PlannedTask) -> Sequence[Meetings]:
+        """Return the meetings at a game for several seats, in the rounds of one repeat: all combinations.
+
+        Args:
+            task: a task with at least two seats.
+        """
+        return [list(combinations(task.agents, task.seats))]
+
+    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
+        """Yield the matches of all rounds that are determined: all rounds, unless agents can be withdrawn.
+
+        Args:
+            plan: of the tournament.
+            records: results so far.
+        """
+        rounds = {task.name: self._rounds(task) for task in plan.tasks}
+        rounds_per_repeat = max(map(len, rounds.values()))
+        withdrawals = Withdrawals(plan.stop.falls)
+        for number in range(plan.repeats * rounds_per_repeat):
+            repeat, index = divmod(number, rounds_per_repeat)
+            meetings = {name: of_task[index] for name, of_task in rounds.items() if index < len(of_task)}
+            specs = _round_matches(plan, meetings, number, repeat, withdrawals.withdrawn)
+            if plan.stop.falls is None:
+                yield from specs
+                continue
+            known = list(specs)
+            yield from known
+            if any(spec.id not in records for spec in known):
+                return
+            withdrawals.add(records[spec.id] for spec in known)
+
+    def total(self, plan: TournamentPlan) -> int:
+        """Return the number of matches if no agent is withdrawn.
+
+        Args:
+            plan: of the tournament.
+        """
+        meetings = (agents for task in plan.tasks for one in self._rounds(task) for agents in one)
+        # An agent alone is one match, and k agents at a game are k rotations.
+        return sum(map(len, meetings)) * plan.repeats
+
+    def ranks(self, plan: TournamentPlan, records: Records) -> Points:  # noqa: ARG002 - see `Format`
+        """Return nothing: the scoring of the plan ranks the agents.
+
+        Args:
+            plan: of the tournament.
+            records: results so far.
+        """
+        return {}
+
+    def _rounds(self, task: PlannedTask) -> Sequence[Meetings]:
+        return [[task.agents]] if task.seats == 1 else self.game_rounds(task)
+
+
+def _round_matches(
+    plan: TournamentPlan,
+    meetings: Mapping[str, Meetings],
+    number: int,
+    repeat: int,
+    withdrawn: frozenset[str],
+) -> Iterator[MatchSpec]:
+    count = 0
+    for task in plan.tasks:
+        for agents in meetings.get(task.name, ()):
+            name = f"r{number}-m{count}"
+            count += 1
+            alone = task.seats == 1
+            seed = plan.match_seed(repeat, task, *(() if alone else sorted(agents)))
+            if alone or withdrawn.isdisjoint(agents):
+                present = [agent for agent in agents if agent not in withdrawn]
+                yield from meeting_matches(name, task, present, seed, number)

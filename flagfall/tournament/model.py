@@ -1,0 +1,265 @@
+"""A tournament plan as a value. `flagfall.tournament.plan.parser` reads one from a file."""
+
+from __future__ import annotations
+
+__all__ = [
+    "MAX_REPEATS",
+    "Format",
+    "Output",
+    "PlannedAgent",
+    "PlannedTask",
+    "Points",
+    "Scoring",
+    "SprtRule",
+    "Stop",
+    "TournamentPlan",
+]
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
+
+import attrs
+
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+from flagfall.configfile.problems import Problems
+from flagfall.kernel.hosting import LocalHostKind
+from flagfall.kernel.seeding import derive_seed
+from flagfall.tasks.building import TaskSetup
+from flagfall.timing import TimeControl
+from flagfall.tournament.records import MatchSpec, Records
+
+MAX_REPEATS: Final = 100_000
+"""Most repeats, rounds and replays: standings walk through them all, which takes some seconds for this
+many."""
+
+OMIT_DEFAULT: Final[Mapping[str, Any]] = {"omit_default": True}
+"""Metadata of fields that stored plans of earlier versions do not have: at its default, such a field is
+left out of the plan's fingerprint, so that those tournaments can be resumed."""
+
+Points: TypeAlias = Mapping[str, tuple[float, float | None]]
+"""By agent: the points that rank it, and its Buchholz score in formats that have one."""
+
+Scoring: TypeAlias = Literal["ratings", "formula-one"]
+"""How agents are ranked where the format does not: by ratings, or by points for places on each task."""
+
+
+class Format(Protocol):
+    """A tournament format: a frozen attrs class whose fields are the settings of its table in a plan file.
+
+    Each is a module of `flagfall.tournament.formats` and a row of `formats.registry.FORMATS`.
+
+    Attributes:
+        kind: name in plan files.
+        exact_total: `total` is the number of matches, not just a bound on it.
+        own_points: `ranks` ranks the agents, not the scoring of the plan.
+    """
+
+    kind: ClassVar[str]
+    exact_total: ClassVar[bool]
+    own_points: ClassVar[bool]
+
+    def check(
+        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
+    ) -> None:
+        """Report everything in a plan that does not fit the format.
+
+        Args:
+            names: names of all agents.
+            tasks: tasks of the plan.
+            stop: early end of the tournament.
+            problems: collects the problems.
+        """
+
+    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
+        """Yield all matches that are determined by the records, played or not, in order.
+
+        Args:
+            plan: of the tournament.
+            records: results so far.
+        """
+        ...
+
+    def total(self, plan: TournamentPlan) -> int:
+        """Return the number of matches if no agent is withdrawn, or an upper bound; see `exact_total`.
+
+        Args:
+            plan: of the tournament.
+        """
+        ...
+
+    def ranks(self, plan: TournamentPlan, records: Records) -> Points:
+        """Return the points by which the format ranks agents; empty if it leaves ranking to the scoring.
+
+        Args:
+            plan: of the tournament.
+            records: results so far.
+        """
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class PlannedAgent:
+    """An agent of a plan.
+
+    Attributes:
+        name: name in records and tables.
+        spec: text that names the agent, as on the command line, with absolute paths.
+        host: where it runs; `None`: in a process, or in the event loop under the virtual clock.
+        isolation: isolation of its process.
+    """
+
+    name: str
+    spec: str
+    host: LocalHostKind | None = None
+    isolation: Isolation = DEFAULT_ISOLATION
+
+
+@attrs.frozen(kw_only=True)
+class PlannedTask:
+    """A task of a plan: what is played in one match, and how. `flagfall.playing.play` takes its fields.
+
+    Attributes:
+        name: name in records and tables.
+        tasks: ids of tasks, or a setup that builds them: a configuration, or a GVGAI track.
+        scheduler: text of a task scheduler; `None` for the default one, or if `tasks` includes one.
+        seats: number of agents of a match.
+        agents: names of the agents that play it.
+        control: time control of every seat.
+        steps: most turns of a match.
+        tick_ns: real-time pace; `None` for lock-step.
+        score: measure of a match with one seat, see `flagfall.tournament.records.seat_scores`.
+        last: number of task instances, from the end of a match, that count as solved or not; `None`: all. Of
+            a track validation counts, and training does not.
+        seed: root seed of its matches in place of the plan's; `None` for the plan's.
+    """
+
+    name: str
+    tasks: tuple[str, ...] | TaskSetup
+    scheduler: str | None = None
+    seats: int = 1
+    agents: tuple[str, ...]
+    control: TimeControl
+    steps: int | None = None
+    tick_ns: int | None = None
+    score: Literal["result", "reward"] = "result"
+    last: int | None = None
+    seed: int | None = attrs.field(default=None, metadata=OMIT_DEFAULT)
+
+
+@attrs.frozen(kw_only=True)
+class SprtRule:
+    """A sequential test of two agents that ends the tournament as soon as it has decided.
+
+    Attributes:
+        agents: the test is on the Elo of the first less the Elo of the second.
+        elo0: Elo difference under the hypothesis H0.
+        elo1: Elo difference under the hypothesis H1, above `elo0`.
+        alpha: probability of accepting H1 if H0 is true.
+        beta: probability of accepting H0 if H1 is true.
+    """
+
+    agents: tuple[str, str]
+    elo0: float = 0.0
+    elo1: float = 10.0
+    alpha: float = 0.05
+    beta: float = 0.05
+
+
+@attrs.frozen(kw_only=True)
+class Stop:
+    """Conditions that end a tournament before its schedule does.
+
+    Attributes:
+        matches: most matches that are played, from the beginning of the schedule.
+        sprt: sequential test.
+        falls: an agent that was disqualified in this many matches is withdrawn: it is not paired from the
+            next round on.
+    """
+
+    matches: int | None = None
+    sprt: SprtRule | None = None
+    falls: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Output:
+    """Files that a tournament writes.
+
+    Attributes:
+        folder: the tournament's folder.
+        journals: record a journal of each match.
+        tables: file formats in which the standings are also written.
+    """
+
+    folder: Path
+    journals: bool = True
+    tables: tuple[Literal["csv", "json", "parquet"], ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class TournamentPlan:
+    """A tournament.
+
+    Attributes:
+        name: title of its tables.
+        agents: in the order of the file.
+        tasks: what is played.
+        format: which agents meet.
+        seed: all random choices derive from it.
+        repeats: how often each meeting takes place on each task, each time with another seed.
+        seeds: root seeds of the repeats; empty if they derive from `seed`.
+        clock: `virtual`: waiting takes no time, and equal plans give equal results.
+        stop: early end.
+        anchor: agent with an Elo of 0; `None`: the mean of all agents is 0.
+        scoring: how agents are ranked.
+        jobs: matches played at the same time; `None` for as many as the machine has processors for.
+        output: files that it writes.
+        text: content of the plan file.
+    """
+
+    name: str
+    agents: tuple[PlannedAgent, ...]
+    tasks: tuple[PlannedTask, ...]
+    format: Format
+    seed: int = 0
+    repeats: int = 1
+    seeds: tuple[int, ...] = ()
+    clock: Literal["wall", "virtual"] = "wall"
+    stop: Stop = Stop()
+    anchor: str | None = None
+    scoring: Scoring = attrs.field(default="ratings", metadata=OMIT_DEFAULT)
+    jobs: int | None = None
+    output: Output
+    text: str = ""
+
+    def agent(self, name: str) -> PlannedAgent:
+        """Return the agent with a name.
+
+        Args:
+            name: of an agent of the plan.
+        """
+        return next(agent for agent in self.agents if agent.name == name)
+
+    def task(self, name: str) -> PlannedTask:
+        """Return the task with a name.
+
+        Args:
+            name: of a task of the plan.
+        """
+        return next(task for task in self.tasks if task.name == name)
+
+    def match_seed(self, repeat: int, task: PlannedTask, *meeting: str | int) -> int:
+        """Return the seed of a match.
+
+        Args:
+            repeat: zero-based number of the repeat.
+            task: task of the match.
+            meeting: identifies the meeting; empty if all agents get the same seed.
+        """
+        if task.seed is not None:
+            return derive_seed(task.seed, repeat, *meeting) if repeat or meeting else task.seed
+        if not self.seeds:
+            return derive_seed(self.seed, "match", task.name, repeat, *meeting)
+        root = self.seeds[repeat]
+        return derive_seed(root, *meeting) if meeting else root
