@@ -1,12 +1,12 @@
-"""Every fact a match can emit, as typed, frozen values; times are nanoseconds since the match began.
+"""Events of a match, as typed, frozen values; times are nanoseconds since the start of the match.
 
 They are msgspec structs rather than attrs classes because one of them is made on every turn: making and
-encoding one takes a fifth of the time (`python -m benchmarks kernel` shows what a journal costs).
+encoding one takes a fifth of the time (`python -m benchmarks kernel` shows the cost of a journal).
 A sink (`flagfall.kernel.sinks.Sink`) gets them in the order of this life cycle:
 
     MatchStarted  SeatReady*  ( TaskStarted  TurnPlayed*  TaskEnded )*  MatchEnded
 
-with ReplyDropped, SeatDisqualified and StallSeen wherever they happen.
+with ReplyDropped, SeatDisqualified and StallSeen at any point of it.
 """
 
 from __future__ import annotations
@@ -35,52 +35,52 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 SCHEMA = 3
-"""The version of a journal's records. A reader takes older ones, and refuses a newer one.
+"""Version of the records of a journal. Readers accept older versions, and refuse newer ones.
 
-1: an event a line. 2: plain turns stand together (`TurnsPlayed`). 3: a seat is `disqualified`; the event was
+1: one event per line. 2: plain turns share a line (`TurnsPlayed`). 3: a seat is `disqualified`; the event was
 `fell` before, and the verdict `fallen`.
 """
 
 ON_TIME: Final = "on time"
-"""The usual verdict. One object for all: a default is left out of a record only where it is this very one."""
+"""The default verdict; events share this object, as a default is left out of a record only if identical."""
 
 Verdict: TypeAlias = Literal["on time", "late", "overrun", "illegal", "disqualified", "absent"]
-"""What became of a turn.
+"""Result of a turn.
 
 - `on time`: the seat's own action was played.
-- `late`: the NIL action was played, because no answer was there in time.
+- `late`: the NIL action was played, because there was no answer in time.
 - `overrun`: the action that aborts the episode was played, because the answer took longer than `act_abort`.
 - `illegal`: the NIL action was played, because the answer is not in the action space.
-- `disqualified`: this turn put the seat out; the NIL action was played.
-- `absent`: the seat was out already; the NIL action was played.
+- `disqualified`: the seat was disqualified in this turn; the NIL action was played.
+- `absent`: the seat was disqualified before; the NIL action was played.
 """
 
 
 MAX_WHOLE: Final = 2**63 - 1
-"""The largest whole number in a record, other than in what tasks and agents say; the smallest is its like."""
+"""Largest absolute value of whole numbers in a record, except in values of tasks and agents."""
 
 Whole: TypeAlias = Annotated[int, Meta(ge=-MAX_WHOLE, le=MAX_WHOLE)]
-"""A count, a number of something, or nanoseconds; a reader of records refuses larger ones."""
+"""A count, an index or nanoseconds; readers of records refuse larger values."""
 
 Amount: TypeAlias = bool | Whole | float
-"""A number that may have a point."""
+"""A real number."""
 
 Reward: TypeAlias = Amount | dict[str, Amount]
-"""A reward, or one for each player."""
+"""A reward, or the rewards of all players by name."""
 
 
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
-    """A fact.
+    """Base class of events.
 
     Attributes:
-        at_ns: when it happened, in nanoseconds since the match began.
+        at_ns: time of the event in nanoseconds since the start of the match.
     """
 
     at_ns: Whole
 
 
 class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
-    """The match is set up; says all that is needed to execute it again.
+    """Start of a match, with everything that is needed to execute it again.
 
     Attributes:
         schema: the version of the records.
@@ -92,11 +92,11 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
         time_control: text form.
         clock: `wall` or `virtual`.
         tick_ns: the length of a tick at real-time pace; `None` at lock-step pace.
-        steps: after so many turns the match is cut; `None` for no limit.
+        steps: number of turns after which the match is cut; `None` for no limit.
         begun: wall time of the start (ISO 8601, UTC); `None` under the virtual clock, so that equal
             matches have equal journals.
-        config: the configuration of the tasks, as JSON text, where there was more to say than `tasks` and
-            `scheduler` can; `flagfall.playing.rebuild` reads it.
+        config: the configuration of the tasks as JSON text, if `tasks` and `scheduler` do not define them;
+            `flagfall.tasks.building.rebuild` reads it.
         rules: revisions of the rules of task families (`flagfall.tasks.rule_revisions`); a family that is
             missing was played by revision 1.
     """
@@ -117,11 +117,11 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
 
 
 class SeatReady(Event, frozen=True, tag="ready"):
-    """An agent has started, within its time.
+    """Successful start of an agent.
 
     Attributes:
         seat: the number of the seat.
-        spent_ns: how long it took.
+        spent_ns: duration of the start.
         host: where the agent runs: `task`, `thread`, `process` or `remote` (`flagfall.kernel.hosting`).
     """
 
@@ -131,12 +131,12 @@ class SeatReady(Event, frozen=True, tag="ready"):
 
 
 class TaskStarted(Event, frozen=True, tag="start"):
-    """A task begins.
+    """Start of a task.
 
     Attributes:
-        task: its id.
-        index: the how-manieth task of the match it is, from 0.
-        seed: what it was reset with.
+        task: the id of the task.
+        index: zero-based index of the task within the match.
+        seed: the seed of its reset.
     """
 
     task: str
@@ -145,19 +145,19 @@ class TaskStarted(Event, frozen=True, tag="start"):
 
 
 class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
-    """One exchange: what went out, what came back, and what the clock said of it.
+    """One exchange of a seat: observation, reward, action, and the verdict by the clock.
 
     Attributes:
         turn: the number of the turn in the match, from 0.
-        observation: what the seat was shown.
-        reward: the reward that came with it, for the action of an earlier turn.
+        observation: sent to the seat.
+        reward: sent with the observation, for the action of an earlier turn.
         action: the action that was played: the seat's own, or NIL.
-        spent_ns: what the seat was charged: the time it had the turn, less `credit_ns`.
+        spent_ns: time charged to the seat: the duration of its turn, less `credit_ns`.
         seat: the number of the seat.
         verdict: see `Verdict`.
-        credit_ns: time the host lost while the seat had the turn; not held against it.
-        answers: at real-time pace, the turn that the action answered, where that is an older one.
-        refused: for an illegal action: what it was, shortened (`flagfall.kernel.safe_values`).
+        credit_ns: time that the host lost during the turn; not charged to the seat.
+        answers: at real-time pace, the turn that the action answered, if it is an older one.
+        refused: the illegal action, shortened (`flagfall.kernel.safe_values`).
     """
 
     turn: Whole
@@ -173,15 +173,15 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
 
 
 class TurnsPlayed(Struct, frozen=True, tag_field="event", tag="turns"):
-    """Plain turns, one after another: columns in place of events.
+    """Consecutive plain turns, in columns instead of events.
 
-    A turn is plain where the only seat of a match at lock-step pace was on time, nothing was credited, and
+    A turn is plain if the only seat of a match at lock-step pace was on time, nothing was credited, and
     observation and action are whole numbers.
 
     Attributes:
-        turn: the number of the first; each other one has the next number.
-        at_ns: the time of the first as in an `Event`; of each other one, how long after the one before.
-        observation: as in `TurnPlayed`, as are `reward`, `action` and `spent_ns`. All have one length.
+        turn: the number of the first turn; the others follow it.
+        at_ns: the time of the first turn as in an `Event`; for each other turn the time since the one before.
+        observation: as in `TurnPlayed`, like `reward`, `action` and `spent_ns`. All columns have one length.
     """
 
     turn: Whole
@@ -195,17 +195,17 @@ class TurnsPlayed(Struct, frozen=True, tag_field="event", tag="turns"):
         return len(self.at_ns)
 
     def events(self) -> Sequence[TurnPlayed]:
-        """Each turn as an event; where columns differ in length, as far as the shortest goes."""
+        """Return each turn as an event; if the columns differ in length, as many as the shortest has."""
         columns = (self.observation, self.reward, self.action, self.spent_ns)
         return list(map(TurnPlayed, accumulate(self.at_ns), count(self.turn), *columns))
 
 
 class ReplyDropped(Event, frozen=True, tag="dropped"):
-    """A reply that answers no open turn. It is counted and never played.
+    """Reply that answers no open turn; it is counted and never played.
 
     Attributes:
         seat: the number of the seat.
-        turn: the turn that it answers, as the agent named it; -1 where it named none, or one beyond 2**53.
+        turn: the turn that the agent named; -1 if it named none, or one beyond 2**53.
         why: `stale` (its turn was judged already), `double` (its turn was answered already) or
             `unasked` (there was no such turn yet: the agent may name any number).
     """
@@ -216,13 +216,13 @@ class ReplyDropped(Event, frozen=True, tag="dropped"):
 
 
 class SeatDisqualified(Event, frozen=True, tag="disqualified"):
-    """A seat is out for the rest of the match.
+    """Disqualification of a seat for the rest of the match.
 
     Attributes:
         seat: the number of the seat.
-        reason: `late`, `crashed`, `gone`, `garbage` or `not started`; of an agent that was to connect also
-            `not connected`, or `silent` where a client connected and sent nothing.
-        detail: what to show the agent's author; bounded in length.
+        reason: `late`, `crashed`, `gone`, `garbage` or `not started`; for an agent that connects also
+            `not connected`, or `silent` if a client connected and sent nothing.
+        detail: information for the author of the agent; bounded in length.
     """
 
     seat: Whole
@@ -231,11 +231,11 @@ class SeatDisqualified(Event, frozen=True, tag="disqualified"):
 
 
 class StallSeen(Event, frozen=True, tag="stall"):
-    """The event loop could not run for a while.
+    """Time in which the event loop could not run.
 
     Attributes:
-        lost_ns: for how long.
-        seat: the seat whose agent held it up; `None` where it was no agent of this match.
+        lost_ns: its duration.
+        seat: the seat whose agent blocked the loop; `None` if it was no agent of this match.
     """
 
     lost_ns: Whole
@@ -243,17 +243,17 @@ class StallSeen(Event, frozen=True, tag="stall"):
 
 
 class TaskEnded(Event, frozen=True, tag="end"):
-    """A task is over.
+    """End of a task.
 
     Attributes:
-        task: its id.
-        index: the how-manieth task of the match it was.
-        result: `True`, `False`, or `None` where it judges nothing or was cut short.
-        reward: the sum of the rewards it paid.
+        task: the id of the task.
+        index: zero-based index of the task within the match.
+        result: `True`, `False`, or `None` if the task has no result or was cut short.
+        reward: the sum of its rewards.
         steps: the number of its steps.
         ended: `finished`, `truncated`, `time` or `cut`; see `flagfall.kernel.outcomes.Outcome`.
-        metrics: what the task told of itself.
-        answers: what each seat answered to the result, by seat number: a task scheduler may go by it.
+        metrics: the metrics of the task.
+        answers: the answers of the seats to the result, by seat number; a task scheduler may use them.
     """
 
     task: str
@@ -267,14 +267,14 @@ class TaskEnded(Event, frozen=True, tag="end"):
 
 
 class MatchEnded(Event, frozen=True, tag="over"):
-    """The last event.
+    """End of the match, its last event.
 
     Attributes:
         reason: `finished` (the scheduler had no more tasks), `steps` (the limit was reached),
-            `seats` (every seat is out), `stopped` (somebody asked for it) or `void` (a host fault).
-        turns: how many turns were played.
-        reward: a reward still owed when the match ended; the agents were told it at the end.
-        detail: for `void`: what failed.
+            `seats` (every seat is disqualified), `stopped` (on request) or `void` (a host fault).
+        turns: the number of turns played.
+        reward: a reward still owed at the end of the match, which the agents got then.
+        detail: for `void`, the failure.
     """
 
     reason: Literal["finished", "steps", "seats", "stopped", "void"]

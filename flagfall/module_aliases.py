@@ -1,4 +1,4 @@
-"""Import names of another program that lead to modules of our own while its files are loaded.
+"""Temporary module names, under which files of another program can import modules of flagfall.
 
 A file that was written for round 1 of the General AI Challenge says `from worlds.grid_world import
 GridWorld`. Inside `module_aliases` such names import, and nothing of them is left afterwards.
@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 ModuleTable: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""The names in each module, by the module's full name. Packages above a module need no row of their own."""
+"""The members of each module, by its full name. Packages above a module need no row of their own."""
 
 
 @contextmanager
@@ -25,9 +25,9 @@ def module_aliases(table: ModuleTable, *, first: bool) -> Iterator[None]:
     """Let the modules of a table be imported within the context.
 
     Args:
-        table: the modules and what is in them.
+        table: the modules and their members.
         first: they hide modules of the same name, also those that were imported before; otherwise they
-            are found only where there is no other module of that name. Packages above them are never
+            are found only if there is no other module of that name. Packages above them are never
             hidden: a `tasks` folder of the user's own stays importable beside `tasks.micro` of the table.
     """
     finder = _AliasFinder(table)

@@ -49,28 +49,29 @@ async def play(
     """Play one match in the running event loop.
 
     Args:
-        tasks: ids such as `micro1`, task objects, a task scheduler of one's own, or a configuration
+        tasks: ids such as `micro1`, task objects, a task scheduler, or a configuration
             (`flagfall.tasks.configs.load_config`).
-        agents: one agent for each seat (a single one needs no list): an object of any kind that
-            `flagfall.agents.agent` tells of, a text such as `random` or `bot.py:Bot`, or a host.
-        scheduler: the text of a policy, such as `consecutive:5` (`flagfall.tasks.scheduler_text`). By default
-            the tasks come once each, or round and round where `steps` says when to stop.
+        agents: one agent for each seat (a single one needs no list): an object of any kind described
+            in `flagfall.agents.agent`, a text such as `random` or `bot.py:Bot` (`flagfall.agents.spec`), or a
+            host.
+        scheduler: the text of a task scheduler, such as `consecutive:5` (`flagfall.tasks.scheduler_text`). By
+            default every task is played once, or all in rotation if `steps` ends the match.
         time_control: a `TimeControl` or its text, such as `act=40ms/1s`.
         host: where agents run. By default agents given as objects and the samples run in the event
             loop, and agents named by file or module in processes of their own.
-        isolation: how agents in processes are kept apart: `none`, `process`, `sandbox`, or with limits of
-            your own an `Isolation` (`flagfall.agents.process.isolation`).
+        isolation: the isolation of agents in processes: `none`, `process`, `sandbox`, or an `Isolation` with
+            other limits (`flagfall.agents.process.isolation`).
         seed: the root seed; everything random derives from it.
-        steps: the match ends after so many turns.
-        tick_ns: real-time pace: the world moves every so many nanoseconds, and takes each agent's newest
-            action. `None`: lock-step pace, the world waits for the agents, within their time.
-        journal: a file to record the match in; `.zst` at its end compresses it. Or a `Journal`, which
+        steps: the most turns of the match.
+        tick_ns: real-time pace: the environment moves at this interval in nanoseconds, and takes each agent's
+            newest action. `None`: lock-step pace, the environment waits for the agents, within their time.
+        journal: a file to record the match in, compressed if its name ends in `.zst`; or a `Journal`, which
             may keep long observations whole.
-        sinks: functions that get every event.
+        sinks: functions that are called with every event.
         stop: set it to end the match before its next turn.
 
     Raises:
-        UsageError: something that was asked for cannot be; nothing was played or written.
+        UsageError: an argument is invalid; nothing was played or written.
         HostFault: a task, a sink or the disk failed; what was recorded until then stays.
     """
     control = time_control if isinstance(time_control, TimeControl) else TimeControl.parse(time_control)

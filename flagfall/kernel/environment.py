@@ -104,7 +104,16 @@ class Environment:
         if tick_ns is not None:  # a tick comes after the limits of all seats
             self._referee.pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
         self._turns = AsyncReferee(self._referee)
-        self._seating = Seating(setup.hosts, setup.control, setup.seed, keeper, self._referee, self._void_for)
+        self._control_text = str(setup.control)
+        self._seating = Seating(
+            setup.hosts,
+            setup.control,
+            self._control_text,
+            setup.seed,
+            keeper,
+            self._referee,
+            self._void_for,
+        )
         # Around the wait for a scheduler.
         self._scheduling: trio.CancelScope | None = None
 
@@ -317,7 +326,7 @@ class Environment:
             "scheduler": header.pop("scheduler", type(setup.scheduler).__name__),
             "agents": [host.name for host in setup.hosts],
             "seed": setup.seed,
-            "time_control": str(setup.control),
+            "time_control": self._control_text,
             "clock": "virtual" if self._keeper.virtual else "wall",
             "tick_ns": setup.tick_ns,
             "steps": setup.steps,

@@ -29,6 +29,7 @@ class Seating:
     Args:
         hosts: one for each seat.
         control: the time control of every seat.
+        control_text: its text form.
         seed: the root seed of the match.
         keeper: the deadlines of the event loop, and what it has lost.
         referee: is told which seats must be disqualified.
@@ -42,13 +43,14 @@ class Seating:
         self,
         hosts: Sequence[AgentHost],
         control: TimeControl,
+        control_text: str,
         seed: int,
         keeper: Timekeeper,
         referee: Referee,
         void: Callable[[HostFault | UsageError], None],
     ) -> None:
         self._hosts = hosts
-        self._control_text = str(control)
+        self._control_text = control_text
         self._seed = seed
         self._ledger = keeper.ledger
         self._referee = referee

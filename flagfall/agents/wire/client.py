@@ -138,7 +138,7 @@ class ServerAddress:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def context(self) -> ssl.SSLContext | None:
-        """How the connection is tls_stream; `None` for not at all.
+        """Return the TLS settings of the connection; `None` if it is not secured.
 
         Raises:
             UsageError: the certificates cannot be read.
@@ -183,7 +183,7 @@ class _Relay:
     Args:
         server: the address of the host.
         agents_end: a socket to the agent.
-        context: the TLS settings of connections; `None` if they are not tls_stream.
+        context: the TLS settings of connections; `None` if they are not secured.
 
     Attributes:
         error: the reason why it ended early, if it did.
