@@ -83,7 +83,7 @@ def test_samples_are_short():
         ("fails", "crashed", "out of cheese: line 7"),
         ("half a line", "gone", "closed"),
         ("a long line", "garbage", "4194304 is the limit"),
-        ("frames unasked", "garbage", "no message"),
+        ("frames unasked", "garbage", "not a message"),
     ],
 )
 async def test_ways_to_break_the_rules(way: str, reason: str, said: str):

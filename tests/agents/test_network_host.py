@@ -25,6 +25,7 @@ from flagfall.agents.wire.client import ServerAddress, connect_and_play
 from flagfall.agents.wire.messages import Failed
 from flagfall.agents.wire.websocket import MAX_PINGS, WebSocketStream
 from flagfall.errors import HostFault, UsageError
+from flagfall.events import SeatReady
 from flagfall.kernel.channels.framing import FrameError
 from flagfall.kernel.channels.pipes import PipeStream
 from flagfall.timing import TimeControl
@@ -189,6 +190,7 @@ async def test_agents_of_every_kind_over_every_line(
     assert played.actions() == [0, 1, 2, 3, 4, 5]
     assert played.disqualified == []
     assert played.verdicts(0) == ["on time"] * 6
+    assert [event.host for event in played.events if isinstance(event, SeatReady)] == ["remote"]
 
 
 async def test_a_large_observation_goes_over_every_line(port: int):

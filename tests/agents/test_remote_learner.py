@@ -561,9 +561,9 @@ async def test_the_cpu_clock_counts_what_the_command_uses(learner: Learner):
 async def test_the_cpu_clock_needs_a_command(port: int):
     host = RemoteLearnerHost(port)
     control = "act=1s clock=cpu"
-    with pytest.raises(UsageError, match="give a command"):
+    with pytest.raises(UsageError, match="let flagfall start the agent"):
         host.check(TimeControl.parse(control))
-    with pytest.raises(UsageError, match="give a command"):
+    with pytest.raises(UsageError, match="let flagfall start the agent"):
         await played(Spelling(), host, control)
 
 

@@ -109,7 +109,7 @@ def test_what_is_not_said_has_a_usual_value_and_what_is_unknown_is_ignored():
     ],
 )
 def test_lines_that_are_no_message_are_the_agents_fault(line: bytes):
-    with pytest.raises(AgentFault, match=r"^garbage: no message") as caught:
+    with pytest.raises(AgentFault, match=r"^garbage: not a message") as caught:
         decode_from_agent(line, "json")
     assert len(caught.value.detail) < 400
 

@@ -186,7 +186,7 @@ def compile_filter(
         sandbox: deny what no agent in a sandbox needs.
         cores: deny changing the processor cores on which a process may run.
         shared_memory: deny memory that its process need not map, so that it counts nowhere: `memfd_create`,
-            and System V's shared memory, semaphores and messages. In a sandbox sockets keep the usual
+            and System V's shared memory, semaphores and messages. In a sandbox sockets keep the default
             size of their buffers.
         machine: as `platform.machine` names it; by default this one.
 

@@ -138,7 +138,7 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
     Args:
         join_policy: which agents may join.
         open_stream: opens a message stream over the bytes of a connection.
-        context: TLS settings; `None` for connections that are not tls_stream.
+        context: TLS settings; `None` for connections that are not secured.
         where: the address, for messages.
     """
 

@@ -183,7 +183,7 @@ class _Relay:
     Args:
         server: the address of the host.
         agents_end: a socket to the agent.
-        context: the TLS settings of connections; `None` if they are not tls_stream.
+        context: the TLS settings of connections; `None` if they are not secured.
 
     Attributes:
         error: the reason why it ended early, if it did.

@@ -139,9 +139,7 @@ class WebSocketStream:
             if isinstance(event, CloseConnection):
                 await self._agree_to_close(event)
                 if event.code in _BROKEN:
-                    raise FrameError(
-                        f"the other end reports a violation of WebSocket: {event.reason or event.code}"
-                    )
+                    raise FrameError(f"not WebSocket: {event.reason or event.code}")
                 raise trio.EndOfChannel
             if isinstance(event, Ping | Pong):
                 pings += 1
