@@ -155,7 +155,7 @@ steps = 5
         (
             '{kind="swiss", rounds=1000000000}',
             1,
-            "rounds: expected a whole number from 0 to 100000, got 1000000000",
+            "rounds: expected a whole number from 1 to 100000, got 1000000000",
         ),
         (
             '{kind="knockout", replays=1000000000}',
