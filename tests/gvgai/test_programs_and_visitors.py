@@ -476,7 +476,7 @@ def test_train_and_contest_on_the_command_line(tmp_path):
         (["train", "cinders", "-a", "random", "--clock", "virtual"], "only thinking takes time"),
         (["contest", "-a", "random"], "name at least one game"),
         (["serve", "--game", "cinders", "--agents", "-1"], "--agents -1"),
-        (["serve", "--game", "cinders", "--port", "99999"], "port 99999 cannot be"),
+        (["serve", "--game", "cinders", "--port", "99999"], "invalid port 99999"),
         (["serve", "--game", "cinders", "--results", "no/r.json"], "there is no folder no"),
         (["train", "cinders", "-a", "random", "--results", __file__], "it is not overwritten"),
         (
