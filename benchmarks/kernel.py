@@ -80,7 +80,7 @@ class OneTask:
 
 
 async def echo(observation: int) -> int:
-    """An agent that answers at once."""
+    """Answer at once."""
     return observation
 
 
@@ -92,7 +92,7 @@ def _echo_matches(count: int, turns: int, sinks: Callable[[int], list[Sink]]) ->
 
 
 async def _channels(pairs: int, turns: int) -> float:
-    """The same with what trio offers: memory channels, and a cancel scope a turn.
+    """Play the same turns over memory channels of trio, with a cancel scope for each.
 
     Its limit is never reached: after a reply that came too late, both ends would wait for each other.
     """

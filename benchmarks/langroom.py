@@ -18,9 +18,9 @@ from PIL import Image, ImageDraw, ImageFont
 from benchmarks.measure import Row, beside, show
 from flagfall.environments.embodied_env import EmbodiedLangRoom
 from flagfall.environments.langroom_env import LangRoomEnv, LangRoomVectorEnv
-from flagfall.tasks.langroom.log_image import Lately
+from flagfall.tasks.langroom.log_image import LogHistory
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import CORNERS, SIZE, Rules, word_at
+from flagfall.tasks.langroom.rules import CORNERS, SIZE, LangRoomRules, word_at
 from flagfall.tasks.langroom.task import LangRoom
 
 ROOMS = 256
@@ -31,12 +31,12 @@ class PlainRoom:
     """Room that draws its picture in every step."""
 
     def __init__(self, seed: int, *, log_image: bool = False) -> None:
-        self.rules = Rules()
+        self.rules = LangRoomRules()
         self.room = Room(self.rules, np.random.default_rng(seed))
         self.room.begin()
         textures = np.random.default_rng(0).random((7, self.rules.cell, self.rules.cell, 3))
         self.things, self.player, self.floor, self.wall = textures[:4], *textures[4:]
-        self.lately = Lately() if log_image else None
+        self.lately = LogHistory() if log_image else None
         self.font = ImageFont.load_default(self.rules.resolution // 7)
 
     def step(self, move: int, talk: int) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class PlainRoom:
             seen["log_image"] = self.log_image(seen["image"], self.lately)
         return seen
 
-    def log_image(self, image: np.ndarray, lately: Lately) -> np.ndarray:
+    def log_image(self, image: np.ndarray, lately: LogHistory) -> np.ndarray:
         """Return the view beside three panels, each with five lines of text.
 
         Args:

@@ -55,7 +55,7 @@ _HOMES = {
     "FlagfallError": "flagfall.errors",
     "HostFault": "flagfall.errors",
     "UsageError": "flagfall.errors",
-    "MatchResult": "flagfall.kernel.match",
+    "MatchResult": "flagfall.kernel.outcomes",
     "play": "flagfall.playing",
     "run": "flagfall.playing",
     "Outcome": "flagfall.tasks",

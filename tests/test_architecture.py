@@ -34,6 +34,9 @@ MAY_IMPORT = {
 
 PURE = [
     "terminal_text.py",
+    "kernel/outcomes.py",
+    "kernel/ports.py",
+    "kernel/referee.py",
     "kernel/requests.py",
     "kernel/roles.py",
     "kernel/script.py",

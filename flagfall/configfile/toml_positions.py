@@ -14,6 +14,13 @@ from typing import Any, Final
 
 from flagfall.configfile.problems import KeyPath
 
+_MAX_REREADS: Final = 50
+"""Most characters that are parsed, as a multiple of the text's length. Each line that could end a statement
+causes a parse from its start, so without a limit a list of a million brackets in quotes would take hours."""
+
+_SMALL: Final = 10_000
+"""Texts of fewer characters count as this many."""
+
 _CLOSERS: Final = ("]", '"""', "'''")
 """A statement of several lines can only end in a line with one of these."""
 
@@ -30,11 +37,15 @@ class TomlPositions:
         self._lengths: dict[KeyPath, int] = {}  # tables seen so far in each array of tables
         self._table: KeyPath = ()
         begun, pending = 1, ""
+        budget = _MAX_REREADS * max(len(text), _SMALL)
         for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
             continues = bool(pending)
             begun, pending = (begun, f"{pending}\n{line}") if continues else (number, line)
             if continues and not any(closer in line for closer in _CLOSERS):
                 continue  # saves a parse of everything pending for each line of a long list
+            budget -= len(pending)
+            if budget < 0:
+                return  # the lines of the rest stay unknown
             try:
                 parsed = tomllib.loads(pending)
             except tomllib.TOMLDecodeError:

@@ -1,11 +1,11 @@
-"""The tasks under other interfaces: Gymnasium, alone and in batches, and the dictionaries of `embodied`.
+"""Tasks under other interfaces: Gymnasium, PettingZoo, and the dictionaries of `embodied`.
 
-Gymnasium knows the ids once this package is imported, be it by
+Importing this package registers its ids with Gymnasium, either by
 
     import flagfall.environments
 
-or by `gymnasium.make("flagfall.environments:flagfall/LangRoom-v0")`. (Since its version 1.0 it looks no more
-for entry points of installed packages, so an import is the only way there is.)
+or by `gymnasium.make("flagfall.environments:flagfall/LangRoom-v0")`. (Since
+version 1.0 Gymnasium no longer loads entry points of installed packages, so an import is required.)
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _IDS: Final[dict[str, dict[str, Any]]] = {
     },
     "flagfall/VGDL-v0": {"entry_point": "flagfall.environments.vgdl_env:VgdlEnv"},
 }
-"""What is registered, by id: the arguments of `gymnasium.register`."""
+"""Arguments of `gymnasium.register`, by id."""
 
 
 def register_envs() -> None:
-    """Tell Gymnasium the ids that it does not know yet. The import of this package has done it."""
+    """Register the ids that Gymnasium does not know yet; importing this package calls it."""
     for env_id, entry in _IDS.items():
         if env_id not in gymnasium.registry:
             gymnasium.register(env_id, **entry)

@@ -1,4 +1,4 @@
-"""The byte tasks for Gymnasium: a byte in, a byte out.
+"""The byte tasks as Gymnasium environments.
 
 gymnasium.make("flagfall/CommAI-v0", task="micro5.18", render_mode="ansi")
 gymnasium.make("flagfall/CommAI-v0", config="challenge", max_episode_steps=100_000)
@@ -21,36 +21,36 @@ from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.configs import Config, load_config
-from flagfall.tasks.curriculum_task import StreamTask
+from flagfall.tasks.curriculum_task import CurriculumTask
 from flagfall.tasks.scheduler_text import parse_policy
 
 SHOWN_STEPS: Final = 80
-"""What `render` shows of the dialogue: a line on a terminal."""
+"""Number of steps that `render` shows: a line on a terminal."""
 
 _NOT_SHOWN: Final = "."
 _BIT_VALUES: Final = 2
 
 
 class CommAIEnv(TaskEnv):
-    """A teacher and a learner, who say one byte each in a step.
+    """A teacher and a learner that exchange one byte per step.
 
-    The observation is what the teacher says, the action what the learner answers: whole numbers from 0 to
-    255, of which 32, a space, is silence. The reward of an answer comes with the next byte. With
-    `reset(seed=s)` the learner meets what it would meet in `flagfall run --seed s`.
+    The observation is the byte of the teacher, the action the reply of the learner: whole numbers from 0 to
+    255, of which 32, a space, is silence. The reward of a reply comes with the next byte. `reset(seed=s)`
+    starts the same tasks as `flagfall run --seed s`.
 
-    An episode is one instance of a task, or the whole curriculum of a configuration, in which one task
-    follows another without a break, and which may have no end: then give `max_episode_steps` to
-    `gymnasium.make`. A configuration in bit mode makes it bits, 0 and 1.
+    An episode is one instance of a task, or the whole curriculum of a configuration, in which tasks follow
+    each other without a break. A curriculum may have no end: then pass `max_episode_steps` to
+    `gymnasium.make`. With a configuration in bit mode, observations and actions are bits, 0 and 1.
 
     Args:
         task: an id such as `micro1`, which is the default.
-        config: what `flagfall.tasks.configs.load_config` takes (`challenge`, a file of round 1, a TOML file),
-            or a `Config`, instead of a task.
-        render_mode: `ansi`: `render` gives the last steps of the dialogue in three lines, those of the
-            teacher, of the learner, and of the rewards (`+` and `-`).
+        config: a configuration instead of a task: a `Config`, or an argument of
+            `flagfall.tasks.configs.load_config` (`challenge`, a file of round 1, a TOML file).
+        render_mode: `ansi`: `render` returns the last steps of the dialogue in three lines: teacher, learner,
+            and rewards (`+` and `-`).
 
     Raises:
-        UsageError: there is no such task or configuration, both are given, or the task is not of bytes.
+        UsageError: there is no such task or configuration, both are given, or it is not a byte task.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium declares it so
@@ -63,13 +63,13 @@ class CommAIEnv(TaskEnv):
         render_mode: str | None = None,
     ) -> None:
         if task is not None and config is not None:
-            raise UsageError("give a task or a config, not both: a config says which tasks there are")
+            raise UsageError("give a task or a config, not both: a config names its tasks")
         build = _one_instance(task or "micro1") if config is None else _curriculum(config)
         super().__init__(Dialogue(str(config or task or "micro1"), build), render_mode)
 
 
-class Dialogue(StreamTask):
-    """A stream of byte or bit tasks that keeps the last that was said, to show it."""
+class Dialogue(CurriculumTask):
+    """A curriculum of byte or bit tasks that keeps the latest steps for rendering."""
 
     render_modes = ("ansi",)
 
@@ -91,32 +91,36 @@ class Dialogue(StreamTask):
         return result
 
     def render(self, mode: str = "ansi", *args: Any, **kwargs: Any) -> Any:
-        """What both said, a column a step; a reward stands below the answer that it is for."""
+        """Return the latest steps of the dialogue, one column each; a reward stands below its reply.
+
+        Args:
+            mode: `ansi`.
+            args: see `Task.render`.
+            kwargs: see `Task.render`.
+        """
         if mode != "ansi":
             return super().render(mode, *args, **kwargs)
-        teacher = [said for said, _, _ in self._steps_shown]
-        learner = [said for _, said, _ in self._steps_shown]
+        teacher = [byte for byte, _, _ in self._steps_shown]
+        learner = [byte for _, byte, _ in self._steps_shown]
         rewards = ["+" if paid > 0 else "-" if paid < 0 else " " for _, _, paid in self._steps_shown]
         if self._unanswered is not None:
             teacher.append(self._unanswered)
         lines = {"teacher": self._text(teacher), "learner": self._text(learner), "reward": "".join(rewards)}
-        return "\n".join(f"{who:<8}{said}".rstrip() for who, said in lines.items())
+        return "\n".join(f"{who:<8}{text}".rstrip() for who, text in lines.items())
 
-    def _text(self, said: list[int]) -> str:
+    def _text(self, units: list[int]) -> str:
         if getattr(self.action_space, "n", 0) == _BIT_VALUES:
-            return "".join(map(str, said))
-        return "".join(chr(byte) if chr(byte).isprintable() else _NOT_SHOWN for byte in said)
+            return "".join(map(str, units))
+        return "".join(chr(byte) if chr(byte).isprintable() else _NOT_SHOWN for byte in units)
 
 
 def _one_instance(task_id: str) -> Callable[[], SchedulerRole]:
     def build() -> SchedulerRole:
-        check_imports(task_id)  # an id in a journal may hold this one as an option
+        check_imports(task_id)  # an id in a journal may contain this one as an option
         task = make_task(task_id)
         if not isinstance(task, ByteTask):
             task.close()
-            raise UsageError(
-                f"{task_id} is no task of bytes; flagfall.environments.gymnasium_env.TaskEnv takes it"
-            )
+            raise UsageError(f"{task_id} is not a byte task; use flagfall.environments.gymnasium_env.TaskEnv")
         return parse_policy("sequential:1", [task])
 
     return build

@@ -1,4 +1,4 @@
-"""LangRoom as the public package `langroom` has it: one dictionary in, one dictionary out.
+"""LangRoom under the interface of the public package `langroom`: dictionaries in and out.
 
     room = EmbodiedLangRoom(seed=0)
     seen = room.step({"move": 0, "talk": 0, "reset": True})
@@ -18,21 +18,21 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.images import pictures
-from flagfall.tasks.langroom.log_image import Lately, beside_panels
+from flagfall.tasks.langroom.images import image_cache
+from flagfall.tasks.langroom.log_image import LogHistory, log_image
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import MOVES, Rules, read_action
+from flagfall.tasks.langroom.rules import MOVES, LangRoomRules, read_action
 
 
 @attrs.frozen
 class Space:
-    """What values there are.
+    """A space of values.
 
     Attributes:
-        dtype: their type.
+        dtype: the type of the values.
         shape: their shape.
-        low: the least.
-        high: what they stay below, where they are whole numbers or truth values; else the greatest.
+        low: the least value.
+        high: exclusive upper bound of whole numbers and booleans; inclusive bound of other values.
     """
 
     dtype: np.dtype[Any] = attrs.field(converter=np.dtype)
@@ -48,24 +48,29 @@ class Space:
         return bool((array >= self.low).all() and below.all())
 
     def sample(self, rng: np.random.Generator) -> Any:
-        """Any of them; for whole numbers and truth values only."""
+        """Draw a value; for whole numbers and booleans only.
+
+        Args:
+            rng: the source of the draw.
+        """
         return rng.integers(int(self.low), int(self.high), self.shape).astype(self.dtype)
 
 
 class EmbodiedLangRoom:
-    """One LangRoom; see `flagfall.tasks.langroom.rules` for what happens in it.
+    """One LangRoom; see `flagfall.tasks.langroom.rules` for its rules.
 
-    A step with `reset` set, and the one after the last of an episode, begins an episode. One generator serves
-    all of them.
+    A step with `reset` set, and the step after the last one of an episode, starts an episode. All episodes
+    use one generator.
 
     Args:
-        task: one of `flagfall.tasks.langroom.rules.TASKS`; this and the options as for `Rules`.
+        task: one of `flagfall.tasks.langroom.rules.TASKS`; see `LangRoomRules`.
         seed: for `numpy.random.default_rng`.
-        log_image: observations have a `log_image`, too: the view, and three panels of the last five words of
-            the room, those of the agent, and the rewards. It takes longer than all the rest.
+        log_image: add a `log_image` to observations: the view, and three panels with the last five words of
+            the room, words of the agent, and rewards. It takes more time than everything else.
+        options: the other options of `LangRoomRules`.
 
     Raises:
-        UsageError: an argument cannot be.
+        UsageError: an argument is invalid.
     """
 
     def __init__(
@@ -76,14 +81,14 @@ class EmbodiedLangRoom:
         log_image: bool = False,
         **options: Any,
     ) -> None:
-        self.rules = Rules.choose(task, **options)
-        self._pictures = pictures(self.rules)
+        self.rules = LangRoomRules.choose(task, **options)
+        self._images = image_cache(self.rules)
         self._room = Room(self.rules, np.random.default_rng(seed))
-        self._lately = Lately() if log_image else None
+        self._history = LogHistory() if log_image else None
 
     @cached_property
     def obs_space(self) -> dict[str, Space]:
-        """What an observation has."""
+        """The spaces of an observation, by key."""
         size = self.rules.resolution
         logged = {"log_image": Space(np.uint8, (size, 4 * size, 3), 0, 256)}
         return {
@@ -93,12 +98,12 @@ class EmbodiedLangRoom:
             "is_first": Space(bool, (), 0, 2),
             "is_last": Space(bool, (), 0, 2),
             "is_terminal": Space(bool, (), 0, 2),
-            **(logged if self._lately is not None else {}),
+            **(logged if self._history is not None else {}),
         }
 
     @cached_property
     def act_space(self) -> dict[str, Space]:
-        """What an action has."""
+        """The spaces of an action, by key."""
         return {
             "move": Space(np.int32, (), 0, len(MOVES)),
             "talk": Space(np.int32, (), 0, self.rules.vocab_size),
@@ -106,19 +111,19 @@ class EmbodiedLangRoom:
         }
 
     def step(self, action: Mapping[str, Any]) -> dict[str, Any]:
-        """Take a step.
+        """Play a step.
 
         Args:
             action: `move`, `talk` and `reset`; see `act_space`.
 
         Returns:
-            An observation; see `obs_space`. Its arrays are the caller's own.
+            an observation, see `obs_space`; its arrays are copies.
 
         Raises:
-            UsageError: the action is none; nothing has happened.
+            UsageError: the action is invalid; nothing was changed.
         """
         if not isinstance(action, Mapping):
-            raise UsageError(f"{action!r} is no action: it has {', '.join(self.act_space)}")
+            raise UsageError(f"{action!r} is not an action: it has {', '.join(self.act_space)}")
         if missing := self.act_space.keys() - action.keys():
             raise UsageError(
                 f"an action has {', '.join(self.act_space)}; {', '.join(sorted(missing))} is missing"
@@ -131,7 +136,7 @@ class EmbodiedLangRoom:
             room.begin()
         else:
             reward = room.step(move, talk)
-        image = self._pictures.seen(room.place, room.colors).copy()
+        image = self._images.get(room.place, room.colors).copy()
         seen = {
             "image": image,
             "text": np.uint32(room.word),
@@ -140,13 +145,13 @@ class EmbodiedLangRoom:
             "is_last": room.over,
             "is_terminal": False,
         }
-        if self._lately is not None:
+        if self._history is not None:
             if is_first:
-                self._lately.begin(room.word)
+                self._history.begin(room.word)
             else:
-                self._lately.add(room.word, talk, reward)
-            seen["log_image"] = beside_panels(image, self._lately)
+                self._history.add(room.word, talk, reward)
+            seen["log_image"] = log_image(image, self._history)
         return seen
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""

@@ -1,10 +1,10 @@
-"""Any task for one player as a Gymnasium environment.
+"""Tasks for one player as Gymnasium environments.
 
     env = TaskEnv(make_task("langroom"))
     observation, info = env.reset(seed=7)      # the episode that `task.reset(7)` begins
 
-A task of this package knows no Gymnasium but for its spaces; this is the other side of
-`flagfall.tasks.adapters`, which makes tasks of environments.
+Of Gymnasium, a task uses only the spaces; this module is the inverse of `flagfall.tasks.adapters`, which
+makes tasks of environments.
 """
 
 from __future__ import annotations
@@ -21,37 +21,36 @@ from flagfall.tasks.adapters.space_values import contains
 from flagfall.tasks.task import Task
 
 _RENDER_MODES: Final = {"rgb": "rgb_array"}
-"""What Gymnasium calls pictures that tasks call otherwise."""
+"""Gymnasium's names of render modes, where they differ from those of tasks."""
 
 _FRAMES_PER_SECOND: Final = 10
-"""How fast a film of it is pleasant to watch; a task has no time of its own."""
+"""Frame rate of videos; a task has no time of its own."""
 
 SEEDS: Final = 2**63
-"""Episodes without a seed of their own draw one below this."""
+"""Bound of the seeds that are drawn for episodes without a given seed."""
 
 
 class TaskEnv(gymnasium.Env[Any, Any]):
-    """One task; an episode of it is an episode here.
+    """One task as an environment; episodes correspond.
 
-    A reset with a seed begins the episode that `task.reset` begins with it; later resets without one draw
-    their seeds from a generator that began with it, so that a seed makes all episodes after it.
+    A reset with a seed starts the episode of `task.reset` with that seed; later resets without one draw their
+    seeds from a generator seeded with it, so a seed determines all episodes after it.
 
-    Observations are the caller's own. An action of the space that is not legal now (a mask forbids it) is
-    played as the task's NIL action, as in a match, and `info` says `illegal`.
+    Observations are copies. An action of the space that is illegal now (a mask forbids it) is replaced by the
+    task's NIL action, as in a match, and `info` has `illegal`.
 
     The last `info` of an episode has its `result` (`True`, `False` or `None`), its `metrics`, and
-    `is_success` where there is a result. Where the task shows nothing more when it is over, the last
-    observation is shown again.
+    `is_success` if there is a result. If the task has no observation at its end, the last one is repeated.
 
     Args:
         task: the task; the environment closes it.
-        render_mode: one of those that the task can render: `rgb_array` for its `rgb`, others by their name.
+        render_mode: one of the task's render modes; `rgb_array` for its `rgb`, others by their name.
 
     Raises:
-        UsageError: the task is for several players, or has no such picture.
+        UsageError: the task is for several players, or does not have this render mode.
 
     Attributes:
-        task: likewise.
+        task: the task.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
@@ -59,14 +58,14 @@ class TaskEnv(gymnasium.Env[Any, Any]):
     def __init__(self, task: Task, render_mode: str | None = None) -> None:
         if len(task.players) != 1:
             raise UsageError(
-                f"{task.id} seats {len(task.players)} players, and a Gymnasium environment is for one;"
-                " flagfall.environments.pettingzoo_env is for several"
+                f"{task.id} is for {len(task.players)} players, and a Gymnasium environment is for one;"
+                " use flagfall.environments.pettingzoo_env"
             )
         pictures = pictures_of(task, render_mode)
         self.metadata = {"render_fps": _FRAMES_PER_SECOND, **self.metadata, "render_modes": list(pictures)}
         self.task = task
         self.render_mode = render_mode
-        # Copies: whoever seeds the spaces of an environment seeds nobody else's.
+        # Copies, because seeding the spaces of one environment must not affect another one.
         self.action_space = deepcopy(task.action_space)
         self.observation_space = deepcopy(task.observation_space)
         self._picture = None if render_mode is None else pictures[render_mode]
@@ -75,7 +74,12 @@ class TaskEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; see `gymnasium.Env.reset`. There are no options."""
+        """Start an episode; see `gymnasium.Env.reset`.
+
+        Args:
+            seed: the seed of the episode; `None` to draw one.
+            options: not used.
+        """
         super().reset(seed=seed, options=options)
         if seed is None:
             seed = int(self.np_random.integers(SEEDS))
@@ -83,15 +87,18 @@ class TaskEnv(gymnasium.Env[Any, Any]):
         return deepcopy(self._shown), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take a step; see `gymnasium.Env.step`.
+        """Play a step; see `gymnasium.Env.step`.
+
+        Args:
+            action: an action of the space.
 
         Raises:
-            UsageError: it is no action of the task.
+            UsageError: the action does not lie in the space.
         """
         task = self.task
         legal = task.is_legal(action)
         if not legal and not contains(self.action_space, action):
-            raise UsageError(f"{action!r} is no action of {task.id}: it takes {self.action_space}")
+            raise UsageError(f"{action!r} is not an action of {task.id}: it takes {self.action_space}")
         result = task.step(action if legal else task.nil_action)
         info = dict(result.info) if legal else {**result.info, "illegal": True}
         if result.observation is not None:
@@ -101,7 +108,7 @@ class TaskEnv(gymnasium.Env[Any, Any]):
         return deepcopy(self._shown), float(result.reward), result.terminated, result.truncated, info
 
     def render(self) -> Any:
-        """The picture that `render_mode` says: an array, or a text."""
+        """Render the task in the mode `render_mode`: an array or a text."""
         return None if self._picture is None else self.task.render(self._picture)
 
     def close(self) -> None:
@@ -110,10 +117,14 @@ class TaskEnv(gymnasium.Env[Any, Any]):
 
 
 def pictures_of(task: Task, render_mode: str | None) -> dict[str, str]:
-    """What the task can render: its own names by Gymnasium's.
+    """Return the render modes of a task, by Gymnasium's names of them.
+
+    Args:
+        task: the task.
+        render_mode: the requested mode; `None` for none.
 
     Raises:
-        UsageError: it cannot render what is asked for.
+        UsageError: the task does not have the requested mode.
     """
     pictures = {_RENDER_MODES.get(mode, mode): mode for mode in task.render_modes}
     if render_mode is not None and render_mode not in pictures:
@@ -124,7 +135,11 @@ def pictures_of(task: Task, render_mode: str | None) -> dict[str, str]:
 
 
 def end_of(task: Task) -> dict[str, Any]:
-    """What there is to tell of an episode that is over."""
+    """Return the `info` of an episode that is over.
+
+    Args:
+        task: the task.
+    """
     result = task.result()
-    told = {"result": result, "metrics": task.metrics()}
-    return told if result is None else {**told, "is_success": result}
+    info = {"result": result, "metrics": task.metrics()}
+    return info if result is None else {**info, "is_success": result}

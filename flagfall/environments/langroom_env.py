@@ -1,4 +1,4 @@
-"""LangRoom for Gymnasium: one room, and many in a batch.
+"""LangRoom as Gymnasium environments: one room, and a batch of rooms.
 
 gymnasium.make("flagfall/LangRoom-v0", task="echo", view=3)
 gymnasium.make_vec("flagfall/LangRoom-v0", num_envs=256)
@@ -18,11 +18,11 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError, suggest
-from flagfall.tasks.langroom.batch import Rooms
-from flagfall.tasks.langroom.images import Picture, Pictures, pictures
-from flagfall.tasks.langroom.log_image import Lately, beside_panels, room_as_text
+from flagfall.tasks.langroom.batch import RoomBatch
+from flagfall.tasks.langroom.images import ImageCache, Picture, image_cache
+from flagfall.tasks.langroom.log_image import LogHistory, log_image, room_as_text
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, Rules, place_of, read_action
+from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, LangRoomRules, place_of, read_action
 from flagfall.tasks.langroom.task import action_space, observation_space, room_info
 
 Observation: TypeAlias = dict[str, Any]
@@ -30,7 +30,7 @@ Action: TypeAlias = dict[str, Any]
 Info: TypeAlias = dict[str, Any]
 
 _FRAME_PIXELS: Final = 240
-"""The picture for people is about so high, and four times as wide."""
+"""Approximate height of images for people; they are four times as wide."""
 
 _FRAMES_PER_SECOND: Final = 5
 
@@ -41,21 +41,22 @@ _WORD_NAMES: Final = np.array(WORDS, object)
 
 
 class LangRoomEnv(Env[Observation, Action]):
-    """One LangRoom; see `flagfall.tasks.langroom.rules` for what happens in it.
+    """One LangRoom; see `flagfall.tasks.langroom.rules` for its rules.
 
     An observation has `image`, uint8 (resolution, resolution, 3), and `text`, the index of the current word;
-    an action has `move` and `talk`. `info` has what the agent must find out itself: `player` (x, y), `colors`
-    (object to colour), `word`. An episode is truncated after `length` steps, and never terminated.
+    an action has `move` and `talk`. `info` has the hidden state: `player` (x, y), `colors` (object to
+    colour), `word`. An episode is truncated after `length` steps, and never terminated.
 
-    A reset with a seed makes the generator anew, as `numpy.random.default_rng(seed)`; without one it goes on.
+    A reset with a seed creates the generator `numpy.random.default_rng(seed)`; without one it continues.
 
     Args:
-        render_mode: `rgb_array`, for a picture of the view and of the last words and rewards; `ansi`, for the
+        render_mode: `rgb_array` for an image of the view and of the last words and rewards; `ansi` for the
             whole room in letters.
-        task: one of `flagfall.tasks.langroom.rules.TASKS`; this and the others as for `Rules`.
+        task: one of `flagfall.tasks.langroom.rules.TASKS`.
+        options: the other options of `LangRoomRules`.
 
     Raises:
-        UsageError: an argument cannot be.
+        UsageError: an argument is invalid.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium declares it so
@@ -64,43 +65,51 @@ class LangRoomEnv(Env[Observation, Action]):
     }
 
     def __init__(self, task: str = "answer-only", *, render_mode: str | None = None, **options: Any) -> None:
-        self.rules = Rules.choose(task, **options)
+        self.rules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
-        self._pictures = pictures(self.rules)
+        self._images = image_cache(self.rules)
         self.action_space = action_space(self.rules)
         self.observation_space = observation_space(self.rules)
         self._room = Room(self.rules, np.random.default_rng(0))
-        self._lately = Lately()
+        self._history = LogHistory()
         self._begun = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Begin an episode; see `gymnasium.Env.reset`. There are no options."""
+        """Start an episode; see `gymnasium.Env.reset`.
+
+        Args:
+            seed: see the class.
+            options: not used.
+        """
         super().reset(seed=seed, options=options)
         self._room.rng = self.np_random
         self._room.begin()
         self._begun = True
-        self._lately.begin(self._room.word)
+        self._history.begin(self._room.word)
         return self._observation(), room_info(self._room)
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
-        """Take a step; see `gymnasium.Env.step`.
+        """Play a step; see `gymnasium.Env.step`.
+
+        Args:
+            action: `move` and `talk`.
 
         Raises:
-            UsageError: there is no such move or word, or no episode is going on.
+            UsageError: there is no such move or word, or no episode is running.
         """
         room = self._room
         move, talk = read_action(action)
         reward = room.step(move, talk)
-        self._lately.add(room.word, talk, reward)
+        self._history.add(room.word, talk, reward)
         return self._observation(), reward, False, room.over, room_info(room)
 
     def render(self) -> Any:
-        """The picture, uint8 (height, 4 * height, 3), or the text, as `render_mode` says.
+        """Return the image, uint8 (height, 4 * height, 3), or the text, depending on `render_mode`.
 
         Raises:
-            UsageError: no episode has begun.
+            UsageError: no episode was started.
         """
         if not self._begun:
             raise UsageError(_NOT_BEGUN)
@@ -108,32 +117,32 @@ class LangRoomEnv(Env[Observation, Action]):
         if self.render_mode == "ansi":
             return room_as_text(room.player, room.colors, room.word)
         if self.render_mode == "rgb_array":
-            return beside_panels(_large(self.rules).seen(room.place, room.colors), self._lately)
+            return log_image(_large(self.rules).get(room.place, room.colors), self._history)
         return None
 
     def _observation(self) -> Observation:
         room = self._room
-        return {"image": self._pictures.seen(room.place, room.colors).copy(), "text": room.word}
+        return {"image": self._images.get(room.place, room.colors).copy(), "text": room.word}
 
 
 class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
-    """Many LangRooms in numpy; room by room the same as `LangRoomEnv` with the same seed.
+    """A batch of LangRooms in numpy; each room equals a `LangRoomEnv` with the same seed.
 
-    `reset(seed=7)` gives room i the seed 7 + i; a list gives each its own. A reset without a seed, and every
-    automatic one, goes on with the generators.
+    `reset(seed=7)` gives room i the seed 7 + i; a list gives each room its own seed. A reset without a seed,
+    and every automatic one, continues with the generators.
 
     Args:
-        num_envs: how many.
-        task: as for `LangRoomEnv`.
-        render_mode: `rgb_array`: `render` gives the view of each room.
-        autoreset_mode: what comes after the end of an episode (`gymnasium.vector.AutoresetMode`): the next
-            step is the reset, whatever the action (`NEXT_STEP`); the last step gives the first observation
-            of the next episode, and `final_obs` and `final_info` in `info` (`SAME_STEP`); or nothing, and
-            the rooms that have ended must be reset with `options={"reset_mask": mask}` (`DISABLED`).
-        options: as for `LangRoomEnv`.
+        num_envs: number of rooms.
+        task: see `LangRoomEnv`.
+        render_mode: `rgb_array`: `render` returns the view of each room.
+        autoreset_mode: what follows the end of an episode (`gymnasium.vector.AutoresetMode`): the next step
+            is the reset and ignores its action (`NEXT_STEP`); the last step returns the first observation of
+            the next episode, and `final_obs` and `final_info` in `info` (`SAME_STEP`); or nothing, and the
+            rooms that have ended must be reset with `options={"reset_mask": mask}` (`DISABLED`).
+        options: see `LangRoomEnv`.
 
     Raises:
-        UsageError: an argument cannot be.
+        UsageError: an argument is invalid.
     """
 
     metadata: dict[str, Any]
@@ -149,7 +158,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
     ) -> None:
         _check_count(num_envs)
         self.num_envs = num_envs
-        self.rules = Rules.choose(task, **options)
+        self.rules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, ["rgb_array"])
         self._autoreset = _checked_autoreset(autoreset_mode)
         self.metadata = {
@@ -157,7 +166,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             "render_fps": _FRAMES_PER_SECOND,
             "autoreset_mode": self._autoreset,
         }
-        self._rooms = Rooms(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
+        self._rooms = RoomBatch(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
         self.single_action_space = action_space(self.rules)
         self.single_observation_space = observation_space(self.rules)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -169,11 +178,11 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Begin an episode in every room, or in those of a mask.
+        """Start an episode in every room, or in those of a mask.
 
         Args:
-            seed: room i gets `seed + i`; or one for each room; or none.
-            options: may have `reset_mask`, bool (num_envs,): the rooms to be reset.
+            seed: a number, for the seed `seed + i` of room i; a list with a seed for each room; or `None`.
+            options: optionally `reset_mask`, bool (num_envs,): the rooms to reset.
 
         Raises:
             UsageError: the seeds or the mask do not fit the rooms.
@@ -198,10 +207,13 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
     def step(
         self, actions: Action
     ) -> tuple[Observation, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
-        """Take a step in every room; see `gymnasium.vector.VectorEnv.step`.
+        """Play a step in every room; see `gymnasium.vector.VectorEnv.step`.
+
+        Args:
+            actions: arrays `move` and `talk`, each (num_envs,).
 
         Raises:
-            UsageError: there is no such move or word, or no episode is going on; nothing has happened.
+            UsageError: there is no such move or word, or an episode is over; nothing was changed.
         """
         rooms = self._rooms
         if not self._begun.all():
@@ -209,7 +221,9 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         try:
             moves, talks = np.asarray(actions["move"]), np.asarray(actions["talk"])
         except (TypeError, LookupError):
-            raise UsageError(f"{actions!r} are no actions: give an array of moves and one of talks") from None
+            raise UsageError(
+                f"{actions!r} are not actions: give an array of moves and one of talks"
+            ) from None
         over = rooms.over
         beginning = over if self._autoreset is AutoresetMode.NEXT_STEP and over.any() else None
         rewards = rooms.step(moves, talks, beginning)
@@ -222,10 +236,10 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         return self._observation(), rewards, terminated, truncated, self._info(self._everywhere) | final
 
     def render(self) -> tuple[Picture, ...] | None:
-        """The view of each room, as in the last observation but larger.
+        """Return the view of each room, as in the last observation but larger.
 
         Raises:
-            UsageError: in some room no episode has begun.
+            UsageError: a room has no episode yet.
         """
         if self.render_mode is None:
             return None
@@ -234,7 +248,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         large = _large(self.rules)
         places = [place_of(x, y) for x, y in self._rooms.players.tolist()]
         return tuple(
-            large.seen(place, colors).copy()
+            large.get(place, colors).copy()
             for place, colors in zip(places, self._rooms.colors.tolist(), strict=True)
         )
 
@@ -245,12 +259,12 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         return {"image": images, "text": self._rooms.words.copy()}
 
     def _info(self, mask: NDArray[np.bool_]) -> Info:
-        """As Gymnasium puts together the infos of many: each with a mask of the rooms that it tells of."""
+        """Return the infos in Gymnasium's form for batches: each with a mask of the rooms it holds for."""
         rooms = self._rooms
-        told = mask.copy()
+        known = mask.copy()
         colors: Info = {}
         for number, name in enumerate(OBJECTS):
-            colors |= {name: _COLOR_NAMES[rooms.colors[:, number]], f"_{name}": told}
+            colors |= {name: _COLOR_NAMES[rooms.colors[:, number]], f"_{name}": known}
         player, word = rooms.players, _WORD_NAMES[rooms.words]
         if mask is not self._everywhere:
             player[~mask] = 0
@@ -258,15 +272,15 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
                 names[~mask] = None
         return {
             "player": player,
-            "_player": told,
+            "_player": known,
             "colors": colors,
-            "_colors": told,
+            "_colors": known,
             "word": word,
-            "_word": told,
+            "_word": known,
         }
 
     def _final(self, ended: NDArray[np.bool_]) -> Info:
-        """What the rooms that have ended showed last."""
+        """Return the final observations and infos of the rooms that have ended."""
         shown = self._observation()
         observations = np.full(self.num_envs, None, object)
         for room in np.flatnonzero(ended):
@@ -290,21 +304,21 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         return checked
 
 
-def _large(rules: Rules) -> Pictures:
-    """Pictures of the same view for people: cells of so many whole pixels that all together fill a frame."""
+def _large(rules: LangRoomRules) -> ImageCache:
+    """Return the images of the same view for people, with cells large enough to fill a frame."""
     cell = max(rules.cell, _FRAME_PIXELS // rules.cells)
-    return pictures(Rules(view=rules.view, resolution=cell * rules.cells))
+    return image_cache(LangRoomRules(view=rules.view, resolution=cell * rules.cells))
 
 
 def _check_count(rooms: Any) -> None:
     whole = isinstance(rooms, int | np.integer) and not isinstance(rooms, bool)
     if not whole or rooms < 1:
-        raise UsageError(f"num_envs={rooms!r}: a batch has at least 1 room")
+        raise UsageError(f"num_envs={rooms!r}: expected a whole number of at least 1")
 
 
 def _checked_mode(mode: str | None, known: Sequence[str]) -> str | None:
     if mode is not None and mode not in known:
-        raise UsageError(f"render_mode={mode!r}: there is no such mode{suggest(str(mode), known)}")
+        raise UsageError(f"render_mode={mode!r}: unknown mode{suggest(str(mode), known)}")
     return mode
 
 
@@ -313,6 +327,4 @@ def _checked_autoreset(mode: AutoresetMode | str) -> AutoresetMode:
         return AutoresetMode(mode)
     except ValueError:
         known = [known.value for known in AutoresetMode]
-        raise UsageError(
-            f"autoreset_mode={mode!r}: there is no such mode{suggest(str(mode), known)}"
-        ) from None
+        raise UsageError(f"autoreset_mode={mode!r}: unknown mode{suggest(str(mode), known)}") from None

@@ -1,4 +1,4 @@
-"""Any task for several players as a parallel PettingZoo environment; needs the extra `pettingzoo`."""
+"""Tasks for several players as parallel PettingZoo environments; requires the extra `pettingzoo`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pettingzoo import ParallelEnv
 
 from flagfall.environments.gymnasium_env import SEEDS, end_of, pictures_of
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.space_values import contains, lowest
+from flagfall.tasks.adapters.space_values import contains, default_action
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space
@@ -21,39 +21,36 @@ if TYPE_CHECKING:
     from flagfall.tasks.task import Task
 
 
-class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo has no types
-    """One task; its players are the agents, all of whom live until the episode is over.
+class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is not typed
+    """One task as an environment; its players are the agents, all of which live until the episode is over.
 
-    Where a task asks only some of its players, the others' actions are left out, they see again what they
-    saw last (before they have seen anything, the lowest of their space: zeros), and `info` says `asked` for
-    each. Seeds, actions that are not legal now, and the last `info` are as in
-    `flagfall.environments.gymnasium_env.TaskEnv`.
+    If a task asks only some of its players, the actions of the others are ignored and their last observation
+    is repeated (before the first one, the lowest value of their space: zeros); `info` has `asked` for each.
+    Seeds, illegal actions, and the last `info` are as in `flagfall.environments.gymnasium_env.TaskEnv`.
 
     Args:
         task: the task; the environment closes it.
         render_mode: as for `TaskEnv`.
 
     Raises:
-        UsageError: the task is for one player, or has no such picture.
+        UsageError: the task is for one player, or does not have this render mode.
 
     Attributes:
-        task: likewise.
+        task: the task.
     """
 
     metadata: dict[str, Any] = {"name": "flagfall", "render_modes": []}  # noqa: RUF012 - as PettingZoo has it
 
     def __init__(self, task: Task, render_mode: str | None = None) -> None:
         if len(task.players) == 1:
-            raise UsageError(
-                f"{task.id} is for one player: flagfall.environments.gymnasium_env.TaskEnv takes it"
-            )
+            raise UsageError(f"{task.id} is for one player: use flagfall.environments.gymnasium_env.TaskEnv")
         pictures = pictures_of(task, render_mode)
         self.metadata = {**self.metadata, "name": task.id, "render_modes": list(pictures)}
         self.task = task
         self.render_mode = render_mode
         self.possible_agents = list(task.players)
         self.agents: list[str] = []
-        # Copies: whoever seeds the spaces of an environment seeds nobody else's.
+        # Copies, because seeding the spaces of one environment must not affect another one.
         self.action_spaces = {player: deepcopy(task.action_space_of(player)) for player in task.players}
         self.observation_spaces = {
             player: deepcopy(task.observation_space_of(player)) for player in task.players
@@ -64,32 +61,48 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
         self._asked: set[str] = set()
 
     def observation_space(self, agent: str) -> Space[Any]:
-        """The space of this player's observations."""
+        """Return the observation space of a player.
+
+        Args:
+            agent: the player.
+        """
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Space[Any]:
-        """The space of this player's actions."""
+        """Return the action space of a player.
+
+        Args:
+            agent: the player.
+        """
         return self.action_spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Begin an episode; see `pettingzoo.ParallelEnv.reset`. There are no options."""
+        """Start an episode; see `pettingzoo.ParallelEnv.reset`.
+
+        Args:
+            seed: the seed of the episode; `None` to draw one.
+            options: not used.
+        """
         del options
         if seed is None:
             seed = int(self._random.integers(SEEDS))
         else:
             self._random = np.random.default_rng(seed)
         self.agents = list(self.possible_agents)
-        self._shown = {player: lowest(self.observation_spaces[player]) for player in self.agents}
+        self._shown = {player: default_action(self.observation_spaces[player]) for player in self.agents}
         self._see(self.task.reset(seed))
         return deepcopy(self._shown), self._infos({})
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-        """Take a step; see `pettingzoo.ParallelEnv.step`.
+        """Play a step; see `pettingzoo.ParallelEnv.step`.
+
+        Args:
+            actions: the action of every player that was asked; others are ignored.
 
         Raises:
-            UsageError: somebody who was asked says nothing, or what is no action.
+            UsageError: the action of a player that was asked is missing or does not lie in its space.
         """
         agents = list(self.agents)
         chosen, illegal = self._actions(actions)
@@ -111,18 +124,20 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
         )
 
     def _actions(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Those of the players that were asked, and whose are not legal now."""
+        """Return the actions of the players that were asked, and the players whose action is illegal now."""
         judge = getattr(self.task, "is_legal_for", lambda _player, action: self.task.is_legal(action))
         chosen, illegal = {}, []
         for player in self.possible_agents:
             if player not in self._asked:
                 continue
             if player not in actions:
-                raise UsageError(f"{self.task.id}: {player} was asked, and there is no action of it")
+                raise UsageError(f"{self.task.id}: {player} was asked, and its action is missing")
             action, space = actions[player], self.action_spaces[player]
             legal = judge(player, action)
             if not legal and not contains(space, action):
-                raise UsageError(f"{action!r} is no action of {player} in {self.task.id}: it takes {space}")
+                raise UsageError(
+                    f"{action!r} is not an action of {player} in {self.task.id}: it takes {space}"
+                )
             chosen[player] = action if legal else self.task.nil_action
             illegal += [] if legal else [player]
         return chosen, illegal
@@ -136,7 +151,7 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
         return {player: {"asked": player in self._asked, **ends} for player in self.possible_agents}
 
     def render(self) -> Any:
-        """The picture that `render_mode` says: an array, or a text."""
+        """Render the task in the mode `render_mode`: an array or a text."""
         return None if self._picture is None else self.task.render(self._picture)
 
     def close(self) -> None:

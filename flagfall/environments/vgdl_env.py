@@ -1,4 +1,4 @@
-"""VGDL games for Gymnasium.
+"""VGDL games as Gymnasium environments.
 
 gymnasium.make("flagfall/VGDL-v0", game="causeway", level=2, observation="image")
 gymnasium.make("flagfall/VGDL-v0", game="my/game.txt", render_mode="rgb_array")
@@ -18,23 +18,23 @@ from flagfall.tasks.vgdl.task_id import DEFAULT_BLOCK, TaskId
 class VgdlEnv(TaskEnv):
     """One level of one game; see `flagfall.tasks.vgdl.task.VgdlTask`.
 
-    An action is a number: nothing, left, right, up, down, use. The reward of a step is what it adds to the
+    An action is a number: nothing, left, right, up, down, use. The reward of a step is the change of the
     score. An episode is terminated when the game is over, after 2001 steps at the latest; its last `info` has
     `is_success` and `metrics`.
 
     Args:
-        game: the name of a game that comes with flagfall, or a file.
+        game: the name of a shipped game, or a file.
         level: a number, or a file.
         observation: `planes`, `image`, `text` or `state`.
-        block: pixels a cell in the game, of which the speed of things depends; `None` for the game's own.
-        pixels: pixels a cell in pictures.
+        block: size of a cell in the game, in pixels, on which speeds depend; `None` for the game's own.
+        pixels: size of a cell in images, in pixels.
         render_mode: `rgb_array` or `ansi`.
 
     Raises:
-        UsageError: there is no such game or level, it cannot be played, or an option cannot be.
+        UsageError: the game, the level or an option is unknown or invalid.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 20}  # noqa: RUF012 - as there
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 20}  # noqa: RUF012
 
     def __init__(
         self,

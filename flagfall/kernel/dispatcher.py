@@ -1,8 +1,8 @@
-"""What a match tells its sinks, in which order, and in which form.
+"""The dispatcher passes the events of a match to its sinks, in a deterministic order.
 
-Where several seats act at once, records of one turn come in seat order, whoever was first. An incident (a
-dropped reply, a fallen seat, a stall) is recorded when time has moved on, those of one moment in seat order.
-So the journal does not depend on the order in which the loop runs its tasks. With one seat there is
+Where several seats act at once, records of one turn come in seat order, whichever was first. An incident (a
+dropped reply, a disqualified seat, a stall) is recorded when time has moved on, those of one moment in seat
+order. So the journal does not depend on the order in which the loop runs its tasks. With one seat there is
 nothing to order; plain turns are held back then for sinks that take many at a time.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Incident: TypeAlias = ReplyDropped | SeatDisqualified | StallSeen
 
 HELD_TURNS: Final = 256
-"""So many plain turns are held back at most. To pass them on and to write them takes some 20 us, most of it
+"""At most this many plain turns are held back. To pass them on and to write them takes some 20 us, most of it
 for code that has grown cold; with 64 at a time it costs a turn 0.1 us more."""
 
 _FIELDS: Final = 5
@@ -34,7 +34,7 @@ HELD_VALUES: Final = HELD_TURNS * _FIELDS
 
 
 class EventDispatcher:
-    """Gives the events of one match to its sinks, in order.
+    """Passes the events of one match to its sinks, in order.
 
     Args:
         sinks: take every event.
@@ -47,9 +47,9 @@ class EventDispatcher:
         has_sinks: there are sinks.
         has_event_sinks: there are sinks that take every turn as an event, when it is played.
         held: the plain turns that are held back, five values each: time on the match's clock,
-            observation, reward, action, time spent. Whoever adds one calls `flush_held` when it is
+            observation, reward, action, time spent. The code that adds one calls `flush_held` when it is
             `HELD_VALUES` long. `None` where no turn is held back.
-        first_held: the number of the first of them; set by whoever adds it.
+        first_held: the number of the first of them; set by the code that adds it.
     """
 
     def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
@@ -70,7 +70,7 @@ class EventDispatcher:
         self._incidents: list[Incident] = []
 
     def dispatch(self, event: Event) -> None:
-        """Give an event to whoever looks; a failure of theirs goes to the environment."""
+        """Pass an event to every sink; a failure of a sink is reported to the environment."""
         if self.held:
             self.flush_held()
         self._give(self._sinks, event)
@@ -83,7 +83,7 @@ class EventDispatcher:
                 self.sink_failed(error)
 
     def flush_held(self) -> None:
-        """Give the turns that are held back to those who take many at a time."""
+        """Pass the turns that are held back to the sinks that take batches."""
         held = self.held
         if held:
             times = held[0::_FIELDS]
@@ -105,7 +105,7 @@ class EventDispatcher:
         """Record a turn of one seat; of several seats when the turn is complete.
 
         Args:
-            record: what to tell.
+            record: the event.
             held: it is among those that are held back.
         """
         if not self._solo:
@@ -118,13 +118,13 @@ class EventDispatcher:
             self.dispatch(record)
 
     def end_turn(self) -> None:
-        """The turn is complete."""
+        """Record the turn, which is complete, in seat order."""
         for number in sorted(self._turn):
             self.dispatch(self._turn[number])
         self._turn.clear()
 
     def forget_turn(self) -> None:
-        """The turn was withdrawn."""
+        """Drop the records of a turn that was withdrawn."""
         self._turn.clear()
 
     def flush(self, before_ns: int = NEVER_NS) -> None:

@@ -24,7 +24,7 @@ LocalHostKind: TypeAlias = Literal["task", "thread", "process"]
 
 @attrs.frozen
 class Briefing:
-    """What an agent may know before it plays.
+    """Information for an agent before it plays.
 
     Attributes:
         seat: the number of its seat.

@@ -14,19 +14,17 @@ Rule 2: what is played for a turn answers that turn; at real-time pace, the newe
 Rule 3: a seat that is disqualified stays so. NIL is played for it, and it is not asked again.
 Rule 4: an error in the world never reaches the agent whose reply completed the turn. It is handed over like a
     result, and raised for the environment.
-Rule 5: with several seats, records of one turn come in seat order; a dropped reply is recorded when time has
-    moved on (`flagfall.kernel.dispatcher`). So the journal does not depend on the order in which the loop
-    runs its tasks.
-Rule 6: a number belongs to one turn. A turn that is withdrawn keeps its number, so that an answer to it that
-    is still on its way cannot be taken for an answer to the next one.
+Rule 5: with several seats, records of one turn come in seat order (`flagfall.kernel.dispatcher`). So the
+    journal does not depend on the order in which the loop runs its tasks.
+Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is not one to the next turn.
 """
 
 from __future__ import annotations
 
-__all__ = ["Referee", "SeatPort"]
+__all__ = ["Referee"]
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from outcome import Error, Outcome, Value
 
@@ -40,53 +38,10 @@ from flagfall.kernel.task_rules import TaskRules
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
-    from flagfall.kernel.outcomes import SeatStats
+    from flagfall.kernel.ports import PacePort, SeatPort
     from flagfall.kernel.roles import TaskRole
     from flagfall.timing import NowNs
     from flagfall.timing.phases import Phase
-
-
-class SeatPort(Protocol):
-    """A seat, as the referee needs it; `flagfall.kernel.seat` has the one that agents sit on."""
-
-    number: int
-    stats: SeatStats
-    wants: frozenset[str]
-    disqualified: str | None
-    reason_detail: str
-    is_metered: bool
-
-    @property
-    def limit_ns(self) -> int:
-        """Return how long what was asked last may take before it is late."""
-
-    def post(self, envelope: Envelope, now_ns: int) -> None:
-        """Ask the agent."""
-
-    def charge(self, phase: Phase, spent_ns: int) -> None:
-        """Book the time that one phase took."""
-
-    def expire(self) -> None:
-        """End what is open, which was judged."""
-
-    def withdraw(self) -> None:
-        """End what is open, without a verdict."""
-
-    def is_untouched(self, now_ns: int, reason: str) -> bool:
-        """Return whether the seat is disqualified for something that came before the open turn."""
-
-    def disqualify(self, reason: str, detail: str) -> str:
-        """Close the seat for good; return the reason, which the seat may know better."""
-
-
-class PacePort(Protocol):
-    """The ticks of a match at real-time pace; `flagfall.kernel.pace` has those of a clock."""
-
-    def start_turn(self, now_ns: int) -> None:
-        """Set the tick that ends a turn."""
-
-    def stop(self) -> None:
-        """Stop ticking until the next turn starts."""
 
 
 class Referee:
@@ -102,50 +57,23 @@ class Referee:
         turns: the number of turns that are over, and so the number of the next one.
         stopped: why the match was ended early, if it was.
         play_until_ns: when the task's time is up.
-        result_until_ns: until when agents may think of its result, whatever the time control says; 0 for no
-            such time.
+        result_until_ns: until when agents may think of its result in any case; 0 for no such time.
         pace: the ticks, at real-time pace; `None` at lock-step pace.
         on_disqualified: called with the number of a seat that was disqualified, to stop its agent.
         on_result: called when a request is complete.
         find_blocker: returns the seat whose agent held up the event loop last, `None` for none.
     """
 
+    # More attributes than Python keeps fast without slots.
+    # fmt: off
     __slots__ = (
-        "_answers",
-        "_asked",
-        "_dispatcher",
-        "_first_turn",
-        "_held",
-        "_in_play",
-        "_is_first_turn",
-        "_is_paused",
-        "_is_recorded",
-        "_is_solo",
-        "_is_watched",
-        "_is_withdrawn",
-        "_missing",
-        "_notices",
-        "_now",
-        "_observation",
-        "_origin_ns",
-        "_pending",
-        "_phase",
-        "_phases",
-        "_result",
-        "_reward",
-        "_rules",
-        "_script",
-        "_seats",
-        "_steps",
-        "find_blocker",
-        "on_disqualified",
-        "on_result",
-        "pace",
-        "play_until_ns",
-        "result_until_ns",
-        "stopped",
-        "turns",
+        "_answers", "_asked", "_dispatcher", "_first_turn", "_held", "_in_play", "_is_first_turn",
+        "_is_paused", "_is_recorded", "_is_solo", "_is_watched", "_is_withdrawn", "_missing", "_notices",
+        "_now", "_observation", "_origin_ns", "_pending", "_phase", "_phases", "_result", "_reward",
+        "_rules", "_script", "_seats", "_steps", "find_blocker", "on_disqualified", "on_result", "pace",
+        "play_until_ns", "result_until_ns", "stopped", "turns",
     )
+    # fmt: on
 
     def __init__(
         self, dispatcher: EventDispatcher, now: NowNs, *, origin_ns: int, steps: int | None = None
@@ -321,14 +249,7 @@ class Referee:
     def deadline(
         self, seat: SeatPort, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
     ) -> None:
-        """Take note that the time of a seat's turn is over, and play NIL for it, or the action that aborts.
-
-        Args:
-            seat: the seat.
-            verdict: `late`, or `overrun` where the turn took longer than `act_abort`.
-            spent_ns: what the seat used of the turn.
-            credit_ns: what the host lost meanwhile.
-        """
+        """Play NIL for a seat whose time for a turn is over, or the action that aborts if it is `overrun`."""
         action = self._rules.abort if verdict == "overrun" else self._rules.nil
         late_by_ns = max(0, spent_ns - seat.limit_ns)
         seat.stats.late += 1
@@ -367,12 +288,7 @@ class Referee:
             self.stop("seats")
 
     def tick(self, now_ns: int, tick_at_ns: int) -> None:
-        """End a turn at real-time pace: the newest action that came before the tick is played, or NIL.
-
-        Args:
-            now_ns: the present time.
-            tick_at_ns: the time of the tick.
-        """
+        """End a turn at real-time pace: the newest action that came before the tick is played, or NIL."""
         for seat in list(self._asked):
             if seat.disqualified is not None or seat.number in self._answers:
                 continue
@@ -403,8 +319,6 @@ class Referee:
             self._is_withdrawn = False
             self.turns += 1
 
-    # What seats ask.
-
     @property
     def abortable(self) -> bool:
         """Return whether the episode can be aborted by an action."""
@@ -417,8 +331,6 @@ class Referee:
     def has_asked(self, number: int) -> bool:
         """Return whether there was an envelope of this number."""
         return -self._phases <= number <= self.turns
-
-    # Opening a turn.
 
     def _open_turn(self, observation: Any, reward: Any) -> None:
         if self.stopped is not None or not self._in_play:
@@ -478,8 +390,6 @@ class Referee:
     def _share_of(self, seat: SeatPort) -> tuple[Any, Any]:
         return self._rules.share_of(seat.number, self._observation, self._reward)
 
-    # Answers.
-
     def _is_waited_for(self, seat: SeatPort) -> bool:
         if not self._missing or (self._is_solo and self.pace is None):
             return bool(self._missing)  # the answer that lies there is that of an older turn
@@ -524,17 +434,8 @@ class Referee:
         """Decide what is played for a seat in this turn, book it and record it; the last seat ends the turn.
 
         It runs once for each seat and turn, on the path of every reply: plain statements cost less here than
-        the calls that would say the same.
-
-        Args:
-            seat: the seat.
-            action: what is played for it.
-            verdict: why that is.
-            now_ns: the present time.
-            spent_ns: what the seat is charged.
-            credit_ns: what the host lost while the seat had the turn.
-            answers: the older turn that the action answers, at real-time pace.
-            refused: for an illegal action, what it was.
+        the calls that would say the same. `answers` is the older turn that the action answers, at real-time
+        pace; `refused` what an illegal action was.
         """
         stats = seat.stats
         stats.turns += 1
@@ -565,8 +466,6 @@ class Referee:
         self._missing -= 1
         if self._missing == 0:
             self._end_turn()
-
-    # Completion.
 
     def _end_request(self) -> None:
         if self._phase == "act":

@@ -1,4 +1,4 @@
-"""What agents say, fit for the record, whatever it is: what is no legal action, and answers to results."""
+"""Bounded, JSON-safe representations of arbitrary agent values: illegal actions, and answers to results."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class _Brief(Repr):
 _brief = _Brief()
 
 
-def safe_repr(said: Any) -> str:
-    """What it was, in no more than `MAX_CHARS` characters."""
+def safe_repr(value: Any) -> str:
+    """Return a representation of at most `MAX_CHARS` characters; never runs code of the value."""
     try:
-        text = _brief.repr(said)
+        text = _brief.repr(value)
     except Exception:  # noqa: BLE001 - whole numbers with too many digits; names of types that are none
         text = "<unspeakable>"
     return text[:MAX_CHARS].encode("utf-8", "backslashreplace").decode()
 
 
 def to_recordable(answer: Any) -> Any:
-    """An answer as its record gives it back, so that whoever decides by it does so again in every rerun.
+    """Return an answer as its record gives it back, so that a scheduler decides alike in a replay.
 
     What JSON has no words for, and what is longer than `MAX_ANSWER_BYTES`, is `safe_repr` itself.
     """

@@ -48,7 +48,12 @@ class Spaces:
 
 
 def spaces_of(task: TaskRole, seat: int) -> Spaces:
-    """What a task says of the player on this seat; tasks need not have spaces."""
+    """Return the spaces and the NIL action of a player; tasks need not have spaces.
+
+    Args:
+        task: the task.
+        seat: index of the seat.
+    """
     players = task.players
     player = players[seat] if seat < len(players) else None
     return Spaces(_of(task, "observation_space", player), _of(task, "action_space", player), task.nil_action)
@@ -77,7 +82,11 @@ def has_arrays(described: Any) -> bool:
 
 
 def describe_space(space: Any) -> dict[str, Any]:
-    """The description of a Gymnasium space, see above."""
+    """Return a Gymnasium space in plain values, as the head of this module lists them.
+
+    Args:
+        space: of Gymnasium.
+    """
     for kind in type(space).__mro__:
         if kind.__name__ in _DESCRIBED:
             return _DESCRIBED[kind.__name__](space)

@@ -1,4 +1,4 @@
-"""Tracebacks for an agent's author: his own code comes first, not the frames that led to it."""
+"""Tracebacks for an agent's author: they begin with the author's own code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hide_frames(file: str) -> None:
 
 
 def agent_traceback(error: BaseException) -> str:
-    """The error as text, without the frames at the top that are ours or an event loop's.
+    """Return the error as text, without the frames at the top that are ours or an event loop's.
 
     What it was raised from, and the errors of a group, are cut alike. Where all frames are ours (an agent
     that could not even be called), none is left out.

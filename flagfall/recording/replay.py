@@ -135,7 +135,7 @@ class Rerun:
     # Times.
 
     def _check_time(self, event: Event) -> None:
-        """Times grow along what one actor did; records of several seats in one turn come in seat order."""
+        """Check that times grow for one actor, and that the seats of a turn come in order."""
         at_ns = event.at_ns
         if at_ns < 0:
             raise Different(f"{_name(event)} before the match began", "at least 0 ns", f"{at_ns} ns")
@@ -200,7 +200,7 @@ class Rerun:
         self._is_turn_skipped = False
 
     def _checked_action(self, event: TurnPlayed) -> Any:
-        """The action as the task took it, of what stands in the journal."""
+        """Return the action of a recorded turn as the task took it."""
         task, seat = self._playing(), event.seat
         if event.spent_ns < 0 or event.credit_ns < 0:
             raise Different("time that the turn took", "at least 0 ns", "less", seat)
@@ -341,7 +341,7 @@ class Rerun:
         self._request = self._script.throw(MatchCut)
 
     def _time_up(self, event: TaskEnded) -> None:
-        """The clock ended the task, in place of its next turn."""
+        """Check that the clock ended the task in place of its next turn."""
         task = self._playing()
         if self._played:
             self._step()
@@ -450,7 +450,7 @@ def _same(what: str, expected: Any, found: Any, seat: int | None = None) -> None
 
 
 def _forms(action: Any) -> Iterator[Any]:
-    """What an action may have been that stands so in JSON, which has neither tuples nor bytes."""
+    """Yield the actions that a JSON value may stand for: JSON has neither tuples nor bytes."""
     yield action
     if isinstance(action, list):
         yield tuple(action)
@@ -489,7 +489,7 @@ def _name(event: Event) -> str:
 
 
 def _described(request: Any) -> str:
-    """What the re-execution is about to do."""
+    """Describe the next request of the re-execution."""
     if type(request) is tuple or isinstance(request, RunTask):
         return "a turn"
     if isinstance(request, NextTask) and request.outcome is not None:

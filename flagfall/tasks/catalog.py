@@ -1,4 +1,4 @@
-"""Every task that can be asked for by name."""
+"""Registry of all tasks that can be made from a text."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {
     "langroom": LANGROOM_CATALOG,
     "vgdl": VGDL_CATALOG,
 }
-"""Tasks by id, family by family: `commai` is round 1, `original` what it was made from."""
+"""Tasks by id and family: `commai` is round 1, `original` are the tasks that round 1 was made from."""
 
 
 def _make_gymnasium(text: str) -> Task:
-    from flagfall.tasks.adapters.gymnasium import make_gymnasium_task  # noqa: PLC0415 - see there
+    from flagfall.tasks.adapters.gymnasium import make_gymnasium_task  # noqa: PLC0415 - it imports Gymnasium
 
     return make_gymnasium_task(text)
 
 
 def _make_pettingzoo(text: str) -> Task:
-    from flagfall.tasks.adapters.pettingzoo import make_pettingzoo_task  # noqa: PLC0415 - see there
+    from flagfall.tasks.adapters.pettingzoo import make_pettingzoo_task  # noqa: PLC0415 - it imports Gymnasium
 
     return make_pettingzoo_task(text)
 
@@ -43,29 +43,32 @@ WITH_OPTIONS: Final[Mapping[str, Callable[[str], Task]]] = {
     "pettingzoo": _make_pettingzoo,
     "vgdl": make_vgdl,
 }
-"""What makes a task of an id with options, such as `langroom:echo:view=3`, by what is before the colon."""
+"""Makers of tasks with options, such as `langroom:echo:view=3`, by the text before the first colon."""
 
 
 MAX_TASK_CHARS: Final = 10_000
-"""Characters of an id with its options: a map of 80 x 80 cells among them, and not one of 2000 x 2000."""
+"""Longest id with its options: enough for a map of 80 x 80 cells, too short for one of 2000 x 2000."""
 
 
 def task_ids() -> Iterator[tuple[str, str]]:
-    """Every (family, id), in the order of the curricula."""
+    """Yield every (family, id), in the order of the curricula."""
     for family, tasks in FAMILIES.items():
         for task_id in tasks:
             yield family, task_id
 
 
 def make_task(task_id: str) -> Task:
-    """A new task of that id.
+    """Make a new task.
+
+    Args:
+        task_id: an id of `FAMILIES`, or an id with options.
 
     Raises:
-        UsageError: there is none, and the message has the nearest ids; or its options cannot be.
+        UsageError: the id is unknown (the message has the nearest ids), or its options are invalid.
     """
     if len(task_id) > MAX_TASK_CHARS:
         raise UsageError(
-            f"task {task_id[:60]!r}...: {len(task_id)} characters; {MAX_TASK_CHARS} are the most"
+            f"task {task_id[:60]!r}...: {len(task_id)} characters; the limit is {MAX_TASK_CHARS}"
         )
     for tasks in FAMILIES.values():
         if task_id in tasks:

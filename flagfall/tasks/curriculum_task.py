@@ -1,8 +1,8 @@
-"""A whole match as one task: an episode is what a task scheduler makes of its tasks, from first to last."""
+"""A whole curriculum as one task: an episode runs a task scheduler from its first task to its last."""
 
 from __future__ import annotations
 
-__all__ = ["StreamTask"]
+__all__ = ["CurriculumTask"]
 
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from gymnasium.spaces import Space
 
 
-class StreamTask(Task):
-    """Task after task, as a match with this root seed has them; for one player.
+class CurriculumTask(Task):
+    """The tasks of a scheduler, one after another, as one task for one player.
 
-    In an episode with seed s the player meets what it would meet in `flagfall.play(..., seed=s)`: the same
-    tasks with the same seeds, and the same rewards. It is not told where a task ends. The episode is over
-    when there are no more tasks; with many schedulers there always are.
+    An episode with the seed s has the tasks, seeds and rewards of `flagfall.play(..., seed=s)`. The
+    boundaries between tasks are not visible to the player. The episode ends when the scheduler has no more
+    tasks, which many schedulers always have.
 
     Args:
-        id: what it is called.
-        build: gives a task scheduler with new tasks; called for each episode.
+        id: the id of this task.
+        build: makes a task scheduler with new tasks; called for each episode.
 
     Raises:
-        UsageError: a task is for several players, has other spaces than the first, or waits for real things
-            (in a step); or there is none at all.
+        UsageError: the scheduler has no task; or a task is for several players, has other spaces than the
+            first one, or waits for something outside of its steps.
 
     Attributes:
-        outcomes: how the tasks of this episode went.
+        outcomes: the outcomes of the tasks that have ended in this episode.
     """
 
     def __init__(self, id: str, build: Callable[[], SchedulerRole]) -> None:  # noqa: A002 - as everywhere
@@ -52,7 +52,7 @@ class StreamTask(Task):
         self.outcomes: list[Outcome] = []
 
     def _first_task(self) -> Task:
-        """A task to see the spaces of."""
+        """Return a task for its spaces only."""
         scheduler = self._build()
         try:
             scheduler.set_seed(0)
@@ -62,21 +62,25 @@ class StreamTask(Task):
         if task is None:
             raise UsageError(f"{self.id}: its scheduler has no task")
         if len(task.players) != 1:
-            raise UsageError(f"{self.id}: {task.id} seats {len(task.players)} players, and here is one")
-        return task  # type: ignore[no-any-return]  # whoever built the scheduler knows its tasks
+            raise UsageError(f"{self.id}: {task.id} is for {len(task.players)} players, expected one")
+        return task  # type: ignore[no-any-return]  # the schedulers of `build` have tasks of this class
 
     @property
     def action_space(self) -> Space[Any]:
-        """That of all tasks."""
+        """The action space of all tasks."""
         return self._action_space
 
     @property
     def observation_space(self) -> Space[Any]:
-        """That of all tasks."""
+        """The observation space of all tasks."""
         return self._observation_space
 
     def is_legal(self, action: Any) -> bool:
-        """Whether the task that is played takes it."""
+        """Return whether the current task accepts an action.
+
+        Args:
+            action: any object.
+        """
         return self._task.is_legal(action)
 
     def _reset(self, seed: int) -> Any:
@@ -93,15 +97,17 @@ class StreamTask(Task):
         return self._go_on()
 
     def _go_on(self) -> StepResult:
-        """Answer the script up to the next turn, or to the end."""
+        """Answer the requests of the match script up to the next turn, or to its end."""
         paid = 0
         while type(self._request) is not tuple:
             request = self._request
-            if isinstance(request, PhaseRequest):  # nobody here answers it
+            if isinstance(request, PhaseRequest):  # a phase without turns; the player has no part in it
                 paid += request.reward
                 self._request = self._script.send(None)
             elif not isinstance(request, NextTask):
-                raise UsageError(f"{self.id}: {self._task.id} waits for real things, which takes a match")
+                raise UsageError(
+                    f"{self.id}: {self._task.id} waits for something outside of its steps: play it in a match"
+                )
             elif self._choose(request.outcome):
                 self._request = self._script.send(self._task)
             else:
@@ -111,7 +117,7 @@ class StreamTask(Task):
         return StepResult(observation, paid + reward)
 
     def _choose(self, outcome: Outcome | None) -> bool:
-        """Take the next task, if there is one."""
+        """Report the last outcome and take the next task; return whether there is one."""
         assert self._scheduler is not None
         if outcome is not None:
             self.outcomes.append(outcome)
@@ -125,15 +131,15 @@ class StreamTask(Task):
         return True
 
     def reached_terminal_state(self) -> bool:
-        """Whether there are no more tasks."""
+        """Return whether the scheduler has no more tasks."""
         return self._over
 
     def result(self) -> bool | None:
-        """The result of the only task; of several there is none in common."""
+        """Return the result of the only task; `None` for several tasks, which have no result in common."""
         return self.outcomes[0].result if len(self.outcomes) == 1 else None
 
     def metrics(self) -> dict[str, Any]:
-        """Those of every task, and how many tasks were `played` and `solved`."""
+        """Return the metrics of every task, and the counts of tasks `played` and `solved`."""
         solved = sum(outcome.result is True for outcome in self.outcomes)
         return super().metrics() | {"played": len(self.outcomes), "solved": solved}
 

@@ -1,8 +1,8 @@
-"""Revisions of the rules of task families, so that a journal names those by which its match was played.
+"""Revisions of the rules of task families, recorded in journals.
 
-A journal's header has `REVISIONS` as they were when the match was played; a family that is missing there was
-played by revision 1. A task whose rules have changed has a method `follow_rules` with those as its argument,
-see `flagfall.kernel.roles.TaskRole.reset`.
+The header of a journal holds `REVISIONS` as they were when the match was played; a family that is missing
+there was played under revision 1. A task whose rules have changed has a method `follow_rules`, which takes
+the recorded revisions; see `flagfall.kernel.roles.TaskRole.reset`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,31 @@ if TYPE_CHECKING:
 ROUND1: Final = "round1"
 """The micro-tasks and mini-tasks of round 1 of the General AI Challenge.
 
-1: four quirks of the original repaired, and strings of mini-tasks that the original cannot draw. 2: the
-original, with the repairs as the option `fixes`.
+Revision 1 repaired four quirks of the original and drew strings for mini-tasks that the original cannot draw.
+Revision 2 follows the original, with the repairs as the option `fixes`.
 """
 
 REVISIONS: Final[Mapping[str, int]] = MappingProxyType({ROUND1: 2})
-"""The revisions in force, by family."""
+"""The current revisions, by family."""
 
 
 def is_first_revision(recorded: Mapping[str, int], family: str) -> bool:
-    """Return whether a match was played by the first rules of a family."""
+    """Return whether a match was played under revision 1 of a family.
+
+    Args:
+        recorded: the revisions in the journal, by family.
+        family: such as `ROUND1`.
+    """
     return recorded.get(family, 1) == 1
 
 
 def unknown_revision(recorded: Mapping[str, int], family: str) -> str | None:
-    """Return why rules that a match was played by are not known here; `None` where they are."""
+    """Return why the rules of a recorded match are unknown to this version; `None` if they are known.
+
+    Args:
+        recorded: the revisions in the journal, by family.
+        family: such as `ROUND1`.
+    """
     revision, known = recorded.get(family, 1), REVISIONS[family]
     if 1 <= revision <= known:
         return None

@@ -1,13 +1,13 @@
-"""Task schedulers by name, and the texts that describe them.
+"""Task schedulers by name, and the parser of texts that describe them.
 
-A text names a policy; after a colon come its arguments, separated by semicolons, each a value or
-`name=value`. A value without a name is the policy's first argument:
+A text is the name of a policy, optionally followed by a colon and arguments separated by semicolons, each a
+value or `name=value`. A value without a name is the first argument of the policy:
 
     random   sequential   sequential:1   incremental:3   consecutive:success_threshold=5
     dependencies:micro1>micro2,micro2>micro3;unlock_threshold=4
 
-In dependencies `a>b` means that `b` stays locked until `a` is solved; `a>b>c` is short for `a>b,b>c`.
-Spaces around words do not matter. The policies themselves are in `task_schedulers`.
+In dependencies, `a>b` means that `b` stays locked until `a` is solved; `a>b>c` is short for `a>b,b>c`.
+Spaces around words are ignored. The policies themselves are in `flagfall.tasks.schedulers`.
 """
 
 from __future__ import annotations
@@ -52,25 +52,25 @@ POLICIES: Final[Mapping[str, type[TaskScheduler]]] = MappingProxyType(
         "dependencies": DependenciesTaskScheduler,
     }
 )
-"""The task schedulers by the name they have in texts."""
+"""The task schedulers, by their name in texts."""
 
 
 MAX_DIGITS: Final = 9
-"""Most digits of a number of rounds or successes: no match has a billion of them."""
+"""Most digits of a number of rounds or successes; no match reaches a billion."""
 
 MAX_SHOWN_CHARS: Final = 200
-"""Characters of a text that a message shows."""
+"""Most characters of a text that are shown in a message."""
 
 
 def parse_policy(text: str, tasks: Iterable[Task]) -> TaskScheduler:
-    """The task scheduler that a text describes (the grammar stands at the top of this module).
+    """Make the task scheduler that a text describes, in the grammar of this module.
 
     Args:
         text: such as `consecutive:5`.
-        tasks: what it schedules.
+        tasks: the tasks to schedule.
 
     Raises:
-        UsageError: the text is no policy, or the policy refuses the tasks.
+        UsageError: the text is invalid, or the policy refuses the tasks.
     """
     name, colon, rest = text.partition(":")
     policy = POLICIES.get(name.strip())
@@ -89,7 +89,7 @@ def _shown(text: str) -> str:
 
 
 def _settings(policy: type[TaskScheduler], text: str, at: int) -> dict[str, Any]:
-    """The arguments in a text that begins at the given place of the whole."""
+    """Return the arguments in a text that starts at offset `at` of the whole text."""
     readers = _ARGUMENTS.get(policy)
     if readers is None:
         raise UsageError(f"at column {at + 1}: this policy takes no arguments, got {_shown(text)}")
@@ -134,14 +134,14 @@ def _pairs(text: str, at: int) -> list[tuple[str, str]]:
 
 
 def _split(text: str, separator: str, at: int) -> Iterator[tuple[str, int]]:
-    """The parts of a text without the spaces around them, each with the place it begins at."""
+    """Yield the stripped parts of a text, each with its offset."""
     for part in text.split(separator):
         yield part.strip(), at + len(part) - len(part.lstrip())
         at += len(part) + len(separator)
 
 
 _Reader: TypeAlias = Callable[[str, int], Any]
-"""Reads one argument from its text, which begins at the given place of the whole."""
+"""Parses one argument from its text and the offset of that in the whole text."""
 
 _ARGUMENTS: Final[Mapping[type[TaskScheduler], Mapping[str, _Reader]]] = {
     SequentialTaskScheduler: {"rounds": _number},
@@ -149,4 +149,4 @@ _ARGUMENTS: Final[Mapping[type[TaskScheduler], Mapping[str, _Reader]]] = {
     ConsecutiveTaskScheduler: {"success_threshold": _number},
     DependenciesTaskScheduler: {"tasks_dependencies": _pairs, "unlock_threshold": _number},
 }
-# The first argument of each may come without its name.
+# The first argument of each policy may be written without its name.

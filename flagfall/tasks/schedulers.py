@@ -1,6 +1,6 @@
 """The five task schedulers of round 1 of the General AI Challenge.
 
-Only the result `True` counts as a success; `False` and no result are failures alike.
+Only the result `True` counts as a success; `False` and `None` both count as failures.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ UNLOCK_THRESHOLD: Final = 10
 
 
 class TaskScheduler(TaskSampler):
-    """A list of tasks and a rule which comes next.
+    """A list of tasks, and a rule for which one comes next.
 
-    The same task may be listed several times. Everything random follows from `set_seed`.
+    A task may be listed several times. Everything random is determined by `set_seed`.
 
     Args:
         tasks: the tasks, in order; at least one.
@@ -60,43 +60,51 @@ class TaskScheduler(TaskSampler):
 
     @abstractmethod
     def _choose(self) -> Task | None:
-        """The next task; `None` when there are no more."""
+        """Return the next task; `None` if there are no more."""
 
     @property
     def length(self) -> float:
-        """`math.inf`: there is always a next task."""
+        """The number of tasks left: `math.inf`, there is always a next one."""
         return math.inf
 
     @property
     def last_sampled_task(self) -> Task | None:
-        """The task given last; `None` before the first."""
+        """The task returned last; `None` before the first."""
         return self._last
 
     @property
     def all_observation_spaces_equal(self) -> bool:
-        """Whether every task shows observations of one space."""
+        """Whether all tasks have the same observation space."""
         first = self.tasks[0].observation_space
         return all(task.observation_space == first for task in self.tasks)
 
     def next_task(self, force_advance_scene: bool = False) -> Task | None:  # noqa: ARG002 - there are no scenes
-        """The next task by the rule; `None` when there are no more."""
+        """Return the next task under the rule; `None` if there are no more.
+
+        Args:
+            force_advance_scene: not used.
+        """
         task = self._choose()
         if task is not None:
             self._last = task
         return task
 
     def set_seed(self, seed: int) -> None:
-        """Draw from this seed on."""
+        """Restart the generator of random choices.
+
+        Args:
+            seed: the new seed.
+        """
         self._seed = seed
         self._random = Random(seed)
 
     def reset(self) -> None:
-        """Forget all outcomes, and draw from the seed anew."""
+        """Forget all outcomes and restart the generator from the current seed."""
         self._last = None
         self._random = Random(self._seed)
 
     def close(self) -> None:
-        """Close every task, once even if it is listed twice or `close` is called twice."""
+        """Close every task exactly once, even if it is listed twice or `close` is called twice."""
         if self._closed:
             return
         self._closed = True
@@ -105,18 +113,18 @@ class TaskScheduler(TaskSampler):
 
 
 class RandomTaskScheduler(TaskScheduler):
-    """Any task of the list, each place as likely, whatever the outcomes."""
+    """Draws uniformly from the list, regardless of outcomes."""
 
     def _choose(self) -> Task:
         return self._random.choice(self.tasks)
 
 
 class SequentialTaskScheduler(TaskScheduler):
-    """One after the other, round and round, whatever the outcomes.
+    """Goes through the list in order and starts again, regardless of outcomes.
 
     Args:
         tasks: the tasks, in order; at least one.
-        rounds: over after so many rounds, at least 1; `None` for no end.
+        rounds: number of passes through the list, at least 1; `None` for no end.
     """
 
     def __init__(self, tasks: Iterable[Task], rounds: int | None = None) -> None:
@@ -125,11 +133,11 @@ class SequentialTaskScheduler(TaskScheduler):
 
     @property
     def length(self) -> float:
-        """The tasks left in all rounds; `math.inf` where there is no end."""
+        """The number of tasks left in all rounds; `math.inf` without an end."""
         return math.inf if self.rounds is None else self.rounds * len(self.tasks) - self._given
 
     def reset(self) -> None:
-        """Begin with the first task again."""
+        """Start again from the first task."""
         super().reset()
         self._given = 0
 
@@ -142,11 +150,11 @@ class SequentialTaskScheduler(TaskScheduler):
 
 
 class _ThresholdScheduler(TaskScheduler):
-    """Stays with a task until it has been solved often enough, then moves on.
+    """Repeats a task until it has been solved often enough, then moves on.
 
     Args:
         tasks: the tasks, in order; at least one.
-        success_threshold: successes to move on, at least 1.
+        success_threshold: number of successes to move on, at least 1.
     """
 
     def __init__(self, tasks: Iterable[Task], success_threshold: int = SUCCESS_THRESHOLD) -> None:
@@ -154,7 +162,7 @@ class _ThresholdScheduler(TaskScheduler):
         super().__init__(tasks)
 
     def reset(self) -> None:
-        """Begin with the first task again."""
+        """Start again from the first task."""
         super().reset()
         self._index = 0
         self._count = 0
@@ -166,7 +174,7 @@ class _ThresholdScheduler(TaskScheduler):
 
 
 class IncrementalTaskScheduler(_ThresholdScheduler):
-    """Moves on after `success_threshold` successes in all, round and round; failures cost nothing."""
+    """Moves on after `success_threshold` successes in total, cyclically; failures cost nothing."""
 
     def _choose(self) -> Task:
         self._advance()
@@ -174,16 +182,20 @@ class IncrementalTaskScheduler(_ThresholdScheduler):
         return self.tasks[self._index]
 
     def report(self, outcome: Outcome) -> None:
-        """Count a success."""
+        """Count a success.
+
+        Args:
+            outcome: the outcome of the last task.
+        """
         self._count += outcome.result is True
 
 
 class ConsecutiveTaskScheduler(_ThresholdScheduler):
-    """Moves on after `success_threshold` successes in a row; over when the last task is learned."""
+    """Moves on after `success_threshold` successes in a row; ends when the last task is learned."""
 
     @property
     def length(self) -> float:
-        """`math.inf` until every task is learned, then 0."""
+        """The number of tasks left: `math.inf` until every task is learned, then 0."""
         left = len(self.tasks) - self._index - (self._count >= self.success_threshold)
         return math.inf if left > 0 else 0
 
@@ -192,23 +204,27 @@ class ConsecutiveTaskScheduler(_ThresholdScheduler):
         return self.tasks[self._index] if self._index < len(self.tasks) else None
 
     def report(self, outcome: Outcome) -> None:
-        """Count a success; begin again after anything else."""
+        """Count a success; restart the count after anything else.
+
+        Args:
+            outcome: the outcome of the last task.
+        """
         self._count = self._count + 1 if outcome.result is True else 0
 
 
 class DependenciesTaskScheduler(TaskScheduler):
-    """Any available task, each as likely: tasks become available when those before them are solved.
+    """Draws uniformly from the available tasks; a task is available once all tasks it depends on are solved.
 
-    Solved tasks stay available. Successes are summed by task id, so two tasks of one id unlock together;
-    a task that is listed twice is no likelier than the others.
+    Solved tasks stay available. Successes are counted by task id, so two tasks with the same id unlock
+    together; listing a task twice does not make it more likely.
 
     Args:
         tasks: the tasks; at least one.
         tasks_dependencies: pairs of task ids; the second stays locked until the first is solved.
-        unlock_threshold: successes that solve a task, at least 1.
+        unlock_threshold: number of successes that solve a task, at least 1.
 
     Raises:
-        UsageError: there is no task, an id is unknown, or the pairs lock some task for ever.
+        UsageError: there is no task, an id is unknown, or the pairs form a cycle.
     """
 
     def __init__(
@@ -225,7 +241,7 @@ class DependenciesTaskScheduler(TaskScheduler):
         super().__init__(listed)
 
     def reset(self) -> None:
-        """Lock again what was unlocked."""
+        """Lock all tasks again that depend on others."""
         super().reset()
         self._successes: Counter[str] = Counter()
         self._solved: set[str] = set()
@@ -238,7 +254,11 @@ class DependenciesTaskScheduler(TaskScheduler):
         return self._random.choice(self._available)
 
     def report(self, outcome: Outcome) -> None:
-        """Add a success to the task's sum; unlock what waited for it."""
+        """Count a success of the task, and unlock the tasks that depend on it.
+
+        Args:
+            outcome: the outcome of the last task.
+        """
         if outcome.result is not True:
             return
         self._successes[outcome.task] += 1
@@ -258,7 +278,7 @@ def _at_least_one(name: str, value: int) -> int:
 
 
 def _requirements(ids: Iterable[str], pairs: Iterable[Sequence[str]]) -> Mapping[str, set[str]]:
-    """What must be solved before each task."""
+    """Return the ids of the tasks that must be solved before each task."""
     before: dict[str, set[str]] = {task_id: set() for task_id in ids}
     for number, pair in enumerate(pairs, start=1):
         if isinstance(pair, str) or len(pair) != 2:  # noqa: PLR2004 - a pair
@@ -274,7 +294,7 @@ def _requirements(ids: Iterable[str], pairs: Iterable[Sequence[str]]) -> Mapping
 
 
 def _refuse_cycles(before: Mapping[str, set[str]]) -> None:
-    """Unlock all that can ever be unlocked; what is left waits for itself."""
+    """Refuse tasks that can never be unlocked because they depend on themselves."""
     locked = dict(before)
     while free := [task_id for task_id, needs in locked.items() if not needs & locked.keys()]:
         for task_id in free:

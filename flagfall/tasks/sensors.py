@@ -1,4 +1,4 @@
-"""Sensors: what an observation of a task is made of, one named part each.
+"""Sensors: the named parts of a task's observation.
 
     class Compass(Sensor):
         def get_observation(self, env, task, **kwargs):
@@ -6,7 +6,7 @@
 
     task = WalkTask(env, [Compass("compass", Box(-np.pi, np.pi, ()))], {"goal": "north"}, max_steps=100)
 
-The same sensor may serve several tasks, and a task several sensors; the names follow AllenAct.
+Several tasks may share a sensor. The names follow AllenAct.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Sensor(ABC):
     """One part of an observation.
 
     Args:
-        uuid: its name, unique among the sensors of a task.
-        observation_space: where its values lie.
+        uuid: the name, unique among the sensors of a task.
+        observation_space: the space of its values.
     """
 
     def __init__(self, uuid: str, observation_space: Space[Any]) -> None:
@@ -38,47 +38,60 @@ class Sensor(ABC):
 
     @abstractmethod
     def get_observation(self, env: Any, task: Any, **kwargs: Any) -> Any:
-        """What is seen now, of the space.
+        """Return the current value, an element of the observation space.
 
         Args:
             env: the environment of the task.
-            task: the task that is played.
-            kwargs: whatever `Task.get_observations` was given.
+            task: the current task.
+            kwargs: those passed to `Task.get_observations`.
         """
 
 
 class SensorSuite:
-    """Several sensors as one: its observations are mappings by `uuid`.
+    """Several sensors as one; observations are mappings by `uuid`.
 
     Args:
-        sensors: in the order in which they are read.
+        sensors: the sensors, in the order in which they are read.
 
     Raises:
-        UsageError: two of them have the same `uuid`.
+        UsageError: two sensors have the same `uuid`.
 
     Attributes:
-        sensors: by `uuid`.
+        sensors: the sensors, by `uuid`.
     """
 
     def __init__(self, sensors: Sequence[Sensor]) -> None:
         by_uuid: dict[str, Sensor] = {}
         for sensor in sensors:
             if sensor.uuid in by_uuid:
-                raise UsageError(f"two sensors have the uuid {sensor.uuid!r}; each needs one of its own")
+                raise UsageError(f"two sensors have the uuid {sensor.uuid!r}; give each its own")
             by_uuid[sensor.uuid] = sensor
         self.sensors: Mapping[str, Sensor] = by_uuid
 
     @cached_property
     def observation_spaces(self) -> Space[Any]:
         """The `Dict` space of all sensors, by `uuid`."""
-        from gymnasium.spaces import Dict  # noqa: PLC0415 - a fifth of a second that byte tasks do not need
+        from gymnasium.spaces import Dict  # noqa: PLC0415 - takes 0.2 s, and byte tasks need none
 
         return Dict({uuid: sensor.observation_space for uuid, sensor in self.sensors.items()})
 
     def get(self, uuid: str) -> Sensor:
-        """The sensor of that name; `KeyError` where there is none."""
+        """Return a sensor.
+
+        Args:
+            uuid: its name.
+
+        Raises:
+            KeyError: there is no such sensor.
+        """
         return self.sensors[uuid]
 
     def get_observations(self, env: Any, task: Any, **kwargs: Any) -> dict[str, Any]:
-        """What every sensor sees now; `kwargs` go to each of them."""
+        """Return the current values of all sensors, by `uuid`.
+
+        Args:
+            env: the environment of the task.
+            task: the current task.
+            kwargs: passed to every sensor.
+        """
         return {uuid: sensor.get_observation(env, task, **kwargs) for uuid, sensor in self.sensors.items()}

@@ -1,14 +1,14 @@
-"""Task and TaskSampler: AllenAct's interface to any environment, as synchronous machines.
+"""Base classes of tasks and task samplers: AllenAct's interface, without an event loop.
 
-A task is a goal on an environment, and several may share one: "reach the flag" and "collect the coins" in
-one grid. It is one episode after another: `reset(seed)` begins one, `step(action)` moves it on. There is
+A task is a goal on an environment; several tasks may share one, such as "reach the flag" and "collect the
+coins" in one grid. It is played in episodes: `reset(seed)` starts one, `step(action)` advances it. A task has
 no event loop in it, so the same object serves the kernel, Gymnasium, plain loops, replay and tests.
 
-Names and meaning follow AllenAct's `Task` and `TaskSampler`. What differs, and why:
+Names and meaning follow AllenAct's `Task` and `TaskSampler`. The differences:
 
-- A step gives `terminated` and `truncated` apart, as Gymnasium does; `StepResult.done` is AllenAct's word.
-- `reset(seed)` is new: matches are repeated and verified from seeds. A task that AllenAct's samplers would
-  make anew for each episode needs no `_reset`: by default it shows what its sensors see.
+- A step returns `terminated` and `truncated` separately, as in Gymnasium; `StepResult.done` is AllenAct's.
+- `reset(seed)` is new, because matches are repeated and verified from seeds. A task that is made for a single
+  episode, as by AllenAct's samplers, needs no `_reset`: by default it returns the values of its sensors.
 - Rewards of several players are mappings by player, not lists.
 """
 
@@ -37,27 +37,27 @@ _NO_SENSORS: Final = SensorSuite(())
 
 
 class Task(ABC):
-    """A goal-directed episode with which agents interact by steps.
+    """A goal-directed episode that agents play in steps.
 
-    A subclass gives `action_space`, `_step` and `reached_terminal_state`, and either sensors or its own
-    `observation_space` and `_reset`; everything else has a default. The initializer need not be called.
+    A subclass defines `action_space`, `_step` and `reached_terminal_state`, and either sensors or its own
+    `observation_space` and `_reset`; everything else has a default. Calling the initializer is optional.
 
     Args:
-        env: the environment, which other tasks may share; `None` where the task is all there is.
-        sensors: what an observation is made of, see `flagfall.tasks.sensors`.
-        task_info: the goal, and whatever else tells this task from others on the environment.
-        max_steps: after this many steps an episode is over; `None` leaves what the class says.
+        env: the environment, which other tasks may share; `None` if the task needs none.
+        sensors: the parts of an observation, see `flagfall.tasks.sensors`.
+        task_info: the goal, and anything else that distinguishes the task from others on the environment.
+        max_steps: step limit of an episode; `None` for the value of the class.
 
     Attributes:
-        env: likewise.
+        env: the environment.
         sensor_suite: the sensors, as one.
-        task_info: likewise.
-        max_steps: likewise; `math.inf` for no limit.
-        id: the task's name in configurations, journals and tables.
-        players: who plays; more than one makes observations, rewards and actions mappings.
+        task_info: the goal and further facts, as passed.
+        max_steps: step limit of an episode; `math.inf` for no limit.
+        id: the name of the task in configurations, journals and tables.
+        players: names of the players; with more than one, observations, rewards and actions are mappings.
         continuous: see `flagfall.kernel.roles.TaskRole.continuous`.
-        nil_action: what is played for an agent that is late, wrong or absent.
-        render_modes: what `render` can give: `rgb`, `ansi`, or words of the task's own.
+        nil_action: the action that is played for an agent that is late, wrong or absent.
+        render_modes: the modes of `render`: `rgb`, `ansi`, or the task's own.
     """
 
     id: str
@@ -94,64 +94,83 @@ class Task(ABC):
 
     @property
     def observation_space(self) -> Space[Any]:
-        """The Gymnasium space of one player's observations; by default that of the sensors."""
+        """The Gymnasium space of one player's observations; by default the space of the sensors."""
         self._require_sensors("observation_space")
         return self.sensor_suite.observation_spaces
 
-    def action_space_of(self, player: str) -> Space[Any]:  # noqa: ARG002 - by default all are alike
-        """The space of this player's actions; a task where they differ also has `is_legal_for`."""
+    def action_space_of(self, player: str) -> Space[Any]:  # noqa: ARG002 - equal by default
+        """Return the action space of a player; a task where these differ also has `is_legal_for`.
+
+        Args:
+            player: one of `players`.
+        """
         return self.action_space
 
-    def observation_space_of(self, player: str) -> Space[Any]:  # noqa: ARG002 - likewise
-        """The space of this player's observations."""
+    def observation_space_of(self, player: str) -> Space[Any]:  # noqa: ARG002 - equal by default
+        """Return the observation space of a player.
+
+        Args:
+            player: one of `players`.
+        """
         return self.observation_space
 
     def get_observations(self, **kwargs: Any) -> dict[str, Any]:
-        """What the sensors see now, by their names."""
+        """Return the current values of the sensors, by their names.
+
+        Args:
+            kwargs: passed to every sensor.
+        """
         return self.sensor_suite.get_observations(self.env, self, **kwargs)
 
-    def _reset(self, seed: int) -> Any:  # noqa: ARG002 - a task that is made for one episode has it all
-        """Set up a new episode from this seed alone; returns the first observation.
+    def _reset(self, seed: int) -> Any:  # noqa: ARG002 - a task made for one episode is set up already
+        """Set up a new episode from this seed alone, and return the first observation.
 
-        By default nothing is set up, and the sensors say what is seen.
+        By default nothing is set up, and the observation comes from the sensors.
         """
         self._require_sensors("_reset")
         return self.get_observations()
 
     def _require_sensors(self, what: str) -> None:
         if not self.sensor_suite.sensors:
-            raise NotImplementedError(f"{type(self).__name__} has neither sensors nor `{what}` of its own")
+            raise NotImplementedError(f"{type(self).__name__} has neither sensors nor its own `{what}`")
 
     @abstractmethod
     def _step(self, action: Any) -> StepResult:
-        """Take one action that `is_legal` accepted; `step` counts it afterwards."""
+        """Play one action that `is_legal` accepted; `step` counts it afterwards."""
 
     @abstractmethod
     def reached_terminal_state(self) -> bool:
-        """Whether the episode reached an end of its own (the step limit is not one)."""
+        """Return whether the episode has reached a terminal state (the step limit is not one)."""
 
     def is_legal(self, action: Any) -> bool:
-        """Whether `action` lies in the action space; any object may be asked about."""
+        """Return whether an action may be played now.
+
+        Args:
+            action: any object.
+        """
         return bool(self.action_space.contains(action))
 
     @final
     def reset(self, seed: int) -> Any:
-        """Begin a new episode.
+        """Start a new episode.
 
         Args:
-            seed: everything random in the episode follows from it.
+            seed: determines everything random in the episode.
 
         Returns:
-            The first observation.
+            the first observation.
         """
         self._steps = 0
         self._earned = 0.0
         return self._reset(seed)
 
     def step(self, action: Any) -> StepResult:
-        """Take one action (one of each player asked), and count it. Subclasses implement `_step`.
+        """Play one action and count it; subclasses implement `_step`.
 
-        The episode is over where `_step` says so, in a terminal state, and when `max_steps` are used up.
+        The episode ends if `_step` says so, in a terminal state, and after `max_steps` steps.
+
+        Args:
+            action: a legal action; with several players, a mapping of those of the players who were asked.
         """
         result = self._step(action)
         self._steps += 1
@@ -164,49 +183,62 @@ class Task(ABC):
         return result._replace(terminated=terminated, truncated=truncated)
 
     def num_steps_taken(self) -> int:
-        """Steps taken in this episode so far."""
+        """Return the number of steps taken in this episode."""
         return self._steps
 
     def reached_max_steps(self) -> bool:
-        """Whether the episode has used up `max_steps`."""
+        """Return whether the episode has reached its step limit."""
         return self._steps >= self.max_steps
 
     def is_done(self) -> bool:
-        """Whether the episode is over, by an end of its own or by the step limit."""
+        """Return whether the episode is over, by a terminal state or by the step limit."""
         return self.reached_terminal_state() or self.reached_max_steps()
 
     @property
     def cumulative_reward(self) -> float:
-        """The rewards of this episode so far, summed over time, as a mean over the players."""
+        """The sum of the rewards of this episode so far, as a mean over the players."""
         return self._earned / len(self.players)
 
     def result(self) -> bool | None:
-        """`True` solved, `False` failed, `None` where the task does not judge."""
+        """Return `True` for solved, `False` for failed, `None` for a task that does not judge."""
         return None
 
     def metrics(self) -> dict[str, Any]:
-        """What is worth telling of the episode: its length and its reward, and its `task_info` if given."""
-        told = {"ep_length": self._steps, "reward": self.cumulative_reward}
-        return told if self.task_info is _NO_INFO else {**told, "task_info": dict(self.task_info)}
+        """Return metrics of the episode: length, reward and, if there is any, `task_info`."""
+        own = {"ep_length": self._steps, "reward": self.cumulative_reward}
+        return own if self.task_info is _NO_INFO else {**own, "task_info": dict(self.task_info)}
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> np.ndarray[Any, Any] | str:
-        """A picture of the state: an array of (height, width, 3) bytes for `rgb`, a text for `ansi`.
+        """Render the current state.
+
+        Args:
+            mode: one of `render_modes`.
+            args: for modes of the task's own.
+            kwargs: for modes of the task's own.
+
+        Returns:
+            an array uint8 (height, width, 3) for `rgb`, a text for `ansi`.
 
         Raises:
-            NotImplementedError: the task has no such picture; `render_modes` says which it has.
+            NotImplementedError: the task does not have this mode.
         """
-        raise NotImplementedError(f"task {self.id} has no picture {mode!r}; it has {list(self.render_modes)}")
+        raise NotImplementedError(
+            f"task {self.id} has no render mode {mode!r}; it has {list(self.render_modes)}"
+        )
 
-    def query_expert(self, **kwargs: Any) -> tuple[Any, bool]:  # noqa: ARG002 - experts may ask for more
-        """What an expert would do now, and whether it knows; by default nobody does.
+    def query_expert(self, **kwargs: Any) -> tuple[Any, bool]:  # noqa: ARG002 - for experts with parameters
+        """Return the action of an expert, and whether the expert knows one; by default it does not.
 
-        Even where the second value is `False`, an expert's first one lies in the action space (or is a
+        Even if the second value is `False`, the first value of an expert lies in the action space (or is a
         policy of the right shape), so that it can be masked.
+
+        Args:
+            kwargs: parameters of the expert.
         """
         return None, False
 
     def action_names(self) -> tuple[str, ...]:
-        """The names of the actions, by a class method `class_action_names` of the task.
+        """Return the names of the actions, from the class method `class_action_names`.
 
         Deprecated as in AllenAct: not every action space has names.
 
@@ -219,51 +251,59 @@ class Task(ABC):
             raise NotImplementedError(f"{type(self).__name__} defines no class_action_names")
         return tuple(named())
 
-    def close(self) -> None:  # noqa: B027 - most tasks hold nothing
-        """Release what the task holds; an environment that it shares is its sampler's to close."""
+    def close(self) -> None:  # noqa: B027 - most tasks hold no resources
+        """Release resources of the task; a shared environment is closed by the sampler."""
 
 
 class TaskSampler(ABC):
-    """Decides which task comes next. Every sampler is a task scheduler of the kernel.
+    """Base class of task schedulers: decides which task comes next.
 
-    Its tasks may share an environment, and may be made anew for each `next_task`: the kernel has done with
-    a task when it asks for the next one.
+    The tasks may share an environment, and may be made anew for each `next_task`: the kernel no longer uses
+    a task when it requests the next one.
     """
 
     @property
     @abstractmethod
     def length(self) -> float:
-        """How many tasks can still be sampled; `math.inf` where there is no end."""
+        """The number of tasks that can still be sampled; `math.inf` without an end."""
 
     @property
     @abstractmethod
     def last_sampled_task(self) -> Task | None:
-        """The task that `next_task` gave last."""
+        """The task that `next_task` returned last."""
 
     @abstractmethod
     def next_task(self, force_advance_scene: bool = False) -> Task | None:
-        """The next task, or `None` where there are no more.
+        """Return the next task, or `None` if there are no more.
 
         Args:
-            force_advance_scene: take a new scene for it, where the sampler knows scenes.
+            force_advance_scene: take a new scene for it, if the sampler has scenes.
         """
 
     @property
     @abstractmethod
     def all_observation_spaces_equal(self) -> bool:
-        """Whether all tasks that can be sampled share one observation space."""
+        """Whether all tasks that can be sampled have the same observation space."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Back to the original state, except for the seed."""
+        """Return to the original state, except for the seed."""
 
     @abstractmethod
     def set_seed(self, seed: int) -> None:
-        """Take a new seed for whatever is random in the choice."""
+        """Set the seed of random choices.
+
+        Args:
+            seed: the new seed.
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """Close what is open: every task is closed once, here or when the next one was given."""
+        """Close all open tasks; each task is closed once, here or when the next one was sampled."""
 
-    def report(self, outcome: Outcome) -> None:  # noqa: B027 - many samplers do not look back
-        """How the last task went; a sampler that learns from it overrides this."""
+    def report(self, outcome: Outcome) -> None:  # noqa: B027 - many samplers ignore outcomes
+        """Take the outcome of the last task; a sampler that adapts overrides this.
+
+        Args:
+            outcome: the outcome.
+        """

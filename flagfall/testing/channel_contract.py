@@ -23,7 +23,7 @@ from flagfall.kernel.channels.turn_channel import BURST_ENVELOPES, ReplyHandler
 
 
 class TurnChannelLike(Protocol):
-    """What is checked; see `flagfall.kernel.channels.turn_channel.TurnChannel` for what each method does."""
+    """Interface under test, that of `flagfall.kernel.channels.turn_channel.TurnChannel`."""
 
     def send_nowait(self, envelope: Envelope) -> None:
         """Send an envelope in place of one that was not taken yet."""
@@ -56,7 +56,7 @@ ChannelOpener: TypeAlias = Callable[[ReplyHandler], Any]
 Open: TypeAlias = Callable[[ReplyHandler], TurnChannelLike]
 
 PATIENCE_S: Final = 10.0
-"""How long one rule may take. All of them together take some milliseconds; the rest is for a busy machine."""
+"""Maximum duration of one rule. All of them take some milliseconds; the rest is for a busy machine."""
 
 
 class Replies:
@@ -144,7 +144,7 @@ async def the_newest_envelope_wins(open_channel: Open) -> None:
 
 
 async def a_receiver_waits_and_takes_the_newest(open_channel: Open) -> None:
-    """It is woken by the first envelope, and takes the newest there is when it runs."""
+    """Check that the first envelope wakes a receiver, which takes the newest one when it runs."""
     channel = open_channel(Replies())
     log: list[Any] = []
     async with trio.open_nursery() as nursery:
@@ -157,7 +157,7 @@ async def a_receiver_waits_and_takes_the_newest(open_channel: Open) -> None:
 
 
 async def a_retracted_envelope_is_not_received(open_channel: Open) -> None:
-    """A receiver that was woken for it waits on."""
+    """Check that a receiver goes on waiting where the envelope that woke it was retracted."""
     channel = open_channel(Replies())
     log: list[Any] = []
     async with trio.open_nursery() as nursery:
@@ -176,7 +176,7 @@ async def a_retracted_envelope_is_not_received(open_channel: Open) -> None:
 
 
 async def receiving_lets_the_loop_run(open_channel: Open) -> None:
-    """A receive that waits is a checkpoint; of those that need not, one in `BURST_ENVELOPES` and one is."""
+    """Check that receiving is a checkpoint when it waits, else once in `BURST_ENVELOPES` + 1 calls."""
     channel = open_channel(Replies())
     passes = 0
 
@@ -200,7 +200,7 @@ async def receiving_lets_the_loop_run(open_channel: Open) -> None:
 
 
 async def a_cancelled_receive_took_nothing(open_channel: Open) -> None:
-    """Cancelled before or while it waits, it leaves the envelope to the next call."""
+    """Check that a receive cancelled before or while it waits leaves the envelope to the next call."""
     channel = open_channel(Replies())
     with trio.move_on_after(0):
         await channel.receive()
@@ -220,7 +220,7 @@ async def a_cancelled_receive_took_nothing(open_channel: Open) -> None:
 
 
 async def one_task_receives_at_a_time(open_channel: Open) -> None:
-    """A second one gets `BusyResourceError`; the first is not forgotten."""
+    """Check that a second receiver gets `BusyResourceError`, and that the first one goes on."""
     channel = open_channel(Replies())
     log: list[Any] = []
     async with trio.open_nursery() as nursery:
@@ -233,7 +233,7 @@ async def one_task_receives_at_a_time(open_channel: Open) -> None:
 
 
 async def closing_ends_the_channel(open_channel: Open) -> None:
-    """What waits is retracted; receivers get `EndOfChannel`, also those that wait; iteration ends."""
+    """Check that closing retracts the envelope, ends iteration, and raises `EndOfChannel` for receivers."""
     channel = open_channel(Replies())
     log: list[Any] = []
     async with trio.open_nursery() as nursery:
@@ -262,7 +262,7 @@ async def closing_ends_the_channel(open_channel: Open) -> None:
 
 
 async def a_cancelled_aclose_has_closed(open_channel: Open) -> None:
-    """Closing cannot be prevented."""
+    """Check that `aclose` closes the channel even when it is cancelled."""
     channel = open_channel(Replies())
     with trio.CancelScope() as scope:
         scope.cancel()
@@ -273,7 +273,7 @@ async def a_cancelled_aclose_has_closed(open_channel: Open) -> None:
 
 
 async def a_reply_answers_what_was_taken(open_channel: Open) -> None:
-    """It is handed over within the call, once; a second one answers nothing."""
+    """Check that a reply reaches the handler within the call, once, and a second one answers no turn."""
     replies = Replies()
     channel = open_channel(replies)
     channel.reply("early")
@@ -287,7 +287,7 @@ async def a_reply_answers_what_was_taken(open_channel: Open) -> None:
 
 
 async def a_reply_by_number_answers_no_other_envelope(open_channel: Open) -> None:
-    """A reply that names another number answers nothing, and the right one still answers."""
+    """Check that a reply with another number answers no turn, and that the right one still answers."""
     replies = Replies()
     channel = open_channel(replies)
     channel.send_nowait(Envelope(4))
@@ -298,7 +298,7 @@ async def a_reply_by_number_answers_no_other_envelope(open_channel: Open) -> Non
 
 
 async def a_reply_that_comes_too_late_is_stale(open_channel: Open) -> None:
-    """The envelope was replaced, retracted, or the channel was closed, after it was taken."""
+    """Check replies to an envelope that was replaced, retracted or closed after it was taken."""
     replies = Replies()
     for number, end in enumerate(("replace", "retract", "close")):
         channel = open_channel(replies)

@@ -1,9 +1,9 @@
-"""`check_scheduler`: the contract of a task scheduler, as a check to run on your own.
+"""`check_scheduler`: the contract of task schedulers, as assertions for tests.
 
     def test_my_scheduler_keeps_the_contract():
         check_scheduler(lambda: MyScheduler([make_task("micro1"), make_task("micro2")]))
 
-Every rule is a function of its own in `RULES`; a rule that is broken is an `AssertionError` that says which.
+Each rule is a function in `RULES`; a violation is an `AssertionError` with the name of the rule.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from flagfall.kernel.roles import SchedulerRole, TaskRole
 MakeScheduler: TypeAlias = Callable[[], SchedulerRole]
 
 TASKS: Final = 60
-"""How many tasks are asked for."""
+"""Number of tasks that are requested."""
 
 
 def check_scheduler(make_scheduler: MakeScheduler) -> None:
     """Check that a task scheduler keeps its contract (`flagfall.kernel.roles.SchedulerRole`).
 
     Args:
-        make_scheduler: gives a new scheduler, with new tasks, with every call.
+        make_scheduler: returns a new scheduler, with new tasks, from each call.
 
     Raises:
-        AssertionError: a rule is broken; the message says which, and how.
+        AssertionError: a rule is violated; the message has its name and the reason.
     """
     for rule in RULES:
         try:
@@ -41,11 +41,15 @@ def check_scheduler(make_scheduler: MakeScheduler) -> None:
         except AssertionError:
             raise
         except Exception as error:
-            raise AssertionError(f"{rule.__name__}: it raised {type(error).__name__}: {error}") from error
+            raise AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}") from error
 
 
 def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
-    """`next_task` gives tasks, then `None`, and `None` again; any outcome may be reported."""
+    """Check that `next_task` returns tasks, then only `None`, and that any outcome may be reported.
+
+    Args:
+        make_scheduler: returns a new scheduler.
+    """
     scheduler = make_scheduler()
     scheduler.set_seed(0)
     for seed in range(4):
@@ -54,7 +58,11 @@ def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
 
 
 def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
-    """Same seed, same outcomes, same tasks: whatever global random generators do."""
+    """Check that seed and outcomes alone decide on the tasks, and no global random generator.
+
+    Args:
+        make_scheduler: returns a new scheduler.
+    """
     for seed in (0, 1, 2**63 - 1):
         chosen = []
         for noise in (1, 2):
@@ -69,17 +77,25 @@ def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
 
 
 def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
-    """The first task comes before anything was reported; closing at once is fine, too."""
+    """Check that the first task comes before any report, and that a scheduler may be closed at once.
+
+    Args:
+        make_scheduler: returns a new scheduler.
+    """
     make_scheduler().close()
     scheduler = make_scheduler()
     scheduler.set_seed(3)
     task = _next(scheduler)
-    assert task is None or isinstance(task, TaskRole), f"waits_for_outcomes: next_task gave {task!r}"
+    assert task is None or isinstance(task, TaskRole), f"waits_for_outcomes: next_task returned {task!r}"
     scheduler.close()
 
 
 def closes_what_it_gave(make_scheduler: MakeScheduler) -> None:
-    """`close` closes every task that was given, once."""
+    """Check that `close` closes every task that was returned, once.
+
+    Args:
+        make_scheduler: returns a new scheduler.
+    """
     scheduler = make_scheduler()
     scheduler.set_seed(0)
     closed: dict[int, int] = {}
@@ -104,7 +120,7 @@ RULES: Final = (
     waits_for_outcomes,
     closes_what_it_gave,
 )
-"""Every rule, in the order in which they are checked."""
+"""Rules, in order."""
 
 
 def _count_closing(task: Any, closed: dict[int, int]) -> None:
@@ -130,7 +146,7 @@ def _next(scheduler: SchedulerRole) -> TaskRole | None:
 
 
 def _play(scheduler: SchedulerRole, seed: int) -> list[str]:
-    """Ask for tasks, and report outcomes of all kinds; gives the ids."""
+    """Request tasks, report outcomes of all kinds, and return the ids of the tasks."""
     dice = random.Random(seed)
     chosen: list[str] = []
     for index in range(TASKS):
@@ -138,7 +154,7 @@ def _play(scheduler: SchedulerRole, seed: int) -> list[str]:
         if task is None:
             assert _next(scheduler) is None, "gives_tasks_until_it_is_done: after None came a task"
             break
-        assert isinstance(task, TaskRole), f"gives_tasks_until_it_is_done: next_task gave {task!r}"
+        assert isinstance(task, TaskRole), f"gives_tasks_until_it_is_done: next_task returned {task!r}"
         chosen.append(task.id)
         result = dice.choice([True, True, False, None])
         ended = "finished" if result is not None else dice.choice(["finished", "truncated", "cut"])

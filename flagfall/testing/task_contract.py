@@ -1,9 +1,9 @@
-"""`check_task`: the contract of a task, as a check to run on your own.
+"""`check_task`: the contract of tasks, as assertions for tests.
 
     def test_my_task_keeps_the_contract():
         check_task(MyTask)
 
-Every rule is a function of its own in `RULES`; a rule that is broken is an `AssertionError` that says which.
+Each rule is a function in `RULES`; a violation is an `AssertionError` with the name of the rule.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MakeTask: TypeAlias = Callable[[], TaskRole]
 Trace: TypeAlias = list[bytes]
 
 STEPS: Final = 200
-"""How far each episode is played: enough for a byte task to ask and to hear answers."""
+"""Steps of each episode: enough for questions and answers of a byte task."""
 
 ODD_ACTIONS: Final[tuple[Any, ...]] = (
     None,
@@ -44,7 +44,7 @@ ODD_ACTIONS: Final[tuple[Any, ...]] = (
     object(),
     int,
 )
-"""What no task expects, and agents say."""
+"""Actions that no task expects, and that agents may send."""
 
 
 def check_task(
@@ -57,13 +57,13 @@ def check_task(
     """Check that a task keeps its contract (`flagfall.kernel.roles.TaskRole`).
 
     Args:
-        make_task: gives a new task with every call.
-        seeds: what episodes are begun with.
-        steps: how far each episode is played, at most.
-        remembers: it is meant to build on its earlier episodes: the rule that it forgets them is left out.
+        make_task: returns a new task from each call.
+        seeds: seeds of the episodes.
+        steps: maximum number of steps of each episode.
+        remembers: episodes depend on earlier ones on purpose: leave out the rule against it.
 
     Raises:
-        AssertionError: a rule is broken; the message says which, and how.
+        AssertionError: a rule is violated; the message has its name and the reason.
     """
     for rule in RULES:
         if remembers and rule is forgets_what_was_before:
@@ -73,24 +73,24 @@ def check_task(
         except AssertionError:
             raise
         except Exception as error:
-            raise AssertionError(f"{rule.__name__}: it raised {type(error).__name__}: {error}") from error
+            raise AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}") from error
 
 
 def says_what_it_is(make_task: MakeTask, _seeds: Sequence[int], _steps: int) -> None:
-    """A task has an id, players with names of their own, and the methods of its role."""
+    """Check that a task has an id, players with distinct names, and the methods of its role."""
     task = make_task()
     assert isinstance(task, TaskRole), f"says_what_it_is: {type(task).__name__} lacks methods of TaskRole"
     assert isinstance(task.id, str), f"says_what_it_is: id is {task.id!r}, not a text"
     assert task.id, "says_what_it_is: the id is empty"
     players = list(task.players)
-    assert players, "says_what_it_is: it has no players"
-    assert len(set(players)) == len(players), f"says_what_it_is: players are called alike: {players}"
-    assert make_task() is not task, "says_what_it_is: make_task must give a new task with every call"
+    assert players, "says_what_it_is: there are no players"
+    assert len(set(players)) == len(players), f"says_what_it_is: players have the same name: {players}"
+    assert make_task() is not task, "says_what_it_is: make_task must return a new task from each call"
     task.close()
 
 
 def judges_any_action(make_task: MakeTask, seeds: Sequence[int], _steps: int) -> None:
-    """`is_legal` takes any object, and gives a plain bool."""
+    """Check that `is_legal` takes any object and returns a bool."""
     task = make_task()
     task.reset(seeds[0])
     for action in (*ODD_ACTIONS, task.nil_action):
@@ -98,18 +98,18 @@ def judges_any_action(make_task: MakeTask, seeds: Sequence[int], _steps: int) ->
             verdict = task.is_legal(action)
         except Exception as error:
             raise AssertionError(f"judges_any_action: is_legal({action!r}) raised {error!r}") from error
-        assert isinstance(verdict, bool), f"judges_any_action: is_legal({action!r}) gave {verdict!r}"
+        assert isinstance(verdict, bool), f"judges_any_action: is_legal({action!r}) returned {verdict!r}"
     task.close()
 
 
 def takes_its_nil_action(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
-    """An episode can be played with nothing but the NIL action: agents may all be out."""
+    """Check that an episode can be played with the NIL action alone: all agents may be disqualified."""
     for seed in seeds:
         _episode(make_task(), seed, steps, random.Random(0), nil_only=True)
 
 
 def repeats_an_episode(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
-    """The seed and the actions make the episodes: not the object, nor global random generators."""
+    """Check that seed and actions alone decide on an episode: neither the object nor a global generator."""
     traces = []
     for noise in (1, 2):
         random.seed(noise)
@@ -121,7 +121,7 @@ def repeats_an_episode(make_task: MakeTask, seeds: Sequence[int], steps: int) ->
 
 
 def forgets_what_was_before(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
-    """An episode does not depend on those that were played before it."""
+    """Check that an episode does not depend on earlier ones."""
     again = make_task()
     for seed in seeds:
         first = _episode(make_task(), seed, steps, random.Random(seed))
@@ -131,14 +131,14 @@ def forgets_what_was_before(make_task: MakeTask, seeds: Sequence[int], steps: in
 
 
 def ends_in_order(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
-    """After an episode, cut short or not, there is a result, there are metrics, and it can be closed."""
+    """Check that a task has a result and metrics and can be closed after an episode, complete or not."""
     for played in (0, 1, steps):
         task = make_task()
         _episode(task, seeds[0], played, random.Random(0), close=False)
         result = task.result()
-        assert result in (True, False, None), f"ends_in_order: result() gave {result!r}"
+        assert result in (True, False, None), f"ends_in_order: result() returned {result!r}"
         metrics = task.metrics()
-        assert isinstance(metrics, Mapping), f"ends_in_order: metrics() gave {metrics!r}"
+        assert isinstance(metrics, Mapping), f"ends_in_order: metrics() returned {metrics!r}"
         _bytes_of(dict(metrics), "ends_in_order: metrics")
         task.close()
 
@@ -151,7 +151,7 @@ RULES: Final = (
     forgets_what_was_before,
     ends_in_order,
 )
-"""Every rule, in the order in which they are checked."""
+"""Rules, in order."""
 
 _encoder = msgpack_encoder()
 
@@ -159,7 +159,7 @@ _encoder = msgpack_encoder()
 def _episode(
     task: TaskRole, seed: int, steps: int, dice: random.Random, *, nil_only: bool = False, close: bool = True
 ) -> Trace:
-    """Play an episode; gives what was seen, as bytes."""
+    """Play an episode, and return the encoded observations, rewards and flags."""
     shown = task.reset(seed)
     trace = [_bytes_of(_checked(task, shown), "the first observation")]
     if getattr(task, "run", None) is None:
@@ -187,7 +187,7 @@ def _action(task: TaskRole, player: str, seen: Any, dice: random.Random, *, nil_
     space.seed(dice.randrange(2**31))
     masked = isinstance(seen, Mapping) and "action_mask" in seen
     action = space.sample(np.asarray(seen["action_mask"], np.int8)) if masked else space.sample()
-    action = action.item() if isinstance(action, np.generic) else action  # as a plain agent would say it
+    action = action.item() if isinstance(action, np.generic) else action  # as a plain agent would send it
     judge = getattr(task, "is_legal_for", None)
     legal = task.is_legal(action) if judge is None else judge(player, action)
     assert legal, f"{task.id}: {action!r} is of the action space, but not legal"
@@ -195,35 +195,41 @@ def _action(task: TaskRole, player: str, seen: Any, dice: random.Random, *, nil_
 
 
 def _space_of(task: TaskRole, which: str, player: str) -> Any:
-    """A space of this player, where the task tells; a mask in what is seen tells which actions are legal."""
+    """Return a space of a player, or `None` where the task describes none."""
     own = getattr(task, f"{which}_of", None)
     return getattr(task, which, None) if own is None else own(player)
 
 
 def _checked_step(task: TaskRole, result: Any, step: int) -> StepResult:
-    assert isinstance(result, tuple), f"{task.id}: step {step} gave {result!r}, no StepResult"
-    assert len(result) == len(StepResult._fields), f"{task.id}: step {step} gave {len(result)} values"
+    assert isinstance(result, tuple), f"{task.id}: step {step} returned {result!r}, not a StepResult"
+    assert len(result) == len(StepResult._fields), f"{task.id}: step {step} returned {len(result)} values"
     shown, reward, terminated, truncated, info = result
     over = terminated or truncated
-    assert type(terminated) is bool, f"{task.id}: step {step}: terminated is {terminated!r}, no bool"
-    assert type(truncated) is bool, f"{task.id}: step {step}: truncated is {truncated!r}, no bool"
-    assert isinstance(info, Mapping), f"{task.id}: step {step}: info is {info!r}, no mapping"
-    assert over or shown is not None, f"{task.id}: step {step} shows nothing, and it is not over"
+    assert type(terminated) is bool, f"{task.id}: step {step}: terminated is {terminated!r}, not a bool"
+    assert type(truncated) is bool, f"{task.id}: step {step}: truncated is {truncated!r}, not a bool"
+    assert isinstance(info, Mapping), f"{task.id}: step {step}: info is {info!r}, not a mapping"
+    assert over or shown is not None, f"{task.id}: step {step} has no observation, and is not the last one"
     several = isinstance(reward, Mapping)
     for paid in reward.values() if several else [reward]:
         assert math.isfinite(paid), f"{task.id}: step {step}: the reward is {paid!r}"
-    assert several or len(task.players) == 1 or not reward, f"{task.id}: step {step}: who gets {reward!r}?"
-    assert not several or set(reward) <= set(task.players), f"{task.id}: step {step}: it pays {set(reward)}"
+    assert several or len(task.players) == 1 or not reward, (
+        f"{task.id}: step {step}: the reward {reward!r} names no player"
+    )
+    assert not several or set(reward) <= set(task.players), (
+        f"{task.id}: step {step}: rewards for unknown players {set(reward)}"
+    )
     if shown is not None:
         _checked(task, shown)
     return StepResult(*result)
 
 
 def _checked(task: TaskRole, shown: Any) -> Any:
-    """The observation, if it is one."""
+    """Return the observation, after a check of its players and spaces."""
     if len(task.players) > 1:
-        assert isinstance(shown, Mapping), f"{task.id}: several players, but it shows {shown!r}"
-        assert set(shown) <= set(task.players), f"{task.id}: it shows something to {set(shown)}"
+        assert isinstance(shown, Mapping), (
+            f"{task.id}: there are several players, and the observation is {shown!r}"
+        )
+        assert set(shown) <= set(task.players), f"{task.id}: observations for unknown players {set(shown)}"
     for player, seen in shown.items() if len(task.players) > 1 else [(task.players[0], shown)]:
         space = _space_of(task, "observation_space", player)
         assert space is None or seen in space, f"{task.id}: {seen!r} is not in the observation space {space}"

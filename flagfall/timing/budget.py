@@ -1,7 +1,7 @@
-"""What is left of a time control for one seat: integer arithmetic, and nothing else.
+"""What is left of a time control for one seat, in integer arithmetic.
 
-Rule 1: a tie is late; `is_late` owns that, and nobody else compares.
-Rule 2: this file does not know what time it is. It is told what was spent.
+Rule 1: a tie is late; `is_late` owns that, and no other code compares.
+Rule 2: this file does not know what time it is. It is given what was spent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_late(spent_ns: int, limit_ns: int) -> bool:
-    """Whether so much time is over that limit; exactly the limit is."""
+    """Return whether a time is over a limit; exactly the limit is."""
     return spent_ns >= limit_ns
 
 
@@ -33,7 +33,7 @@ class Budget:
     """What is left of a `TimeControl` for one seat in one match.
 
     `limit` before a turn, `charge` after it. For every phase `limit <= hard_limit`; where the two are
-    equal, being late is being out.
+    equal, to be late is to be disqualified.
 
     Attributes:
         control: the rules.
@@ -51,22 +51,22 @@ class Budget:
 
     @property
     def bank_ns(self) -> int | None:
-        """Thinking time left in the bank; `None` where there is no bank."""
+        """Return the thinking time left in the bank; `None` where there is no bank."""
         return self._bank_ns
 
     @property
     def total_ns(self) -> int | None:
-        """What is left of the total, without the grace; `None` where there is no total."""
+        """Return what is left of the total, without the grace; `None` where there is no total."""
         total = self.control.total
         return None if total is None else max(0, total - self._used_ns)
 
     @property
     def overtime(self) -> bool:
-        """Whether the total is used up and the seat lives on its grace."""
+        """Return whether the total is used up and the seat lives on its grace."""
         return self.total_ns == 0
 
     def limit(self, phase: Phase) -> int:
-        """How long this phase may take from its start before it is late.
+        """Return how long this phase may take from its start before it is late.
 
         For `act` that is `act` and what the bank holds (the bank alone where there is no `act`), and
         `act_hard` at most; for every phase, what is left of total and grace at most.
@@ -78,7 +78,7 @@ class Budget:
         return min(own, self._left_ns())
 
     def hard_limit(self, phase: Phase) -> int:
-        """How long a seat may be busy with this phase before it is out.
+        """Return how long a seat may be busy with this phase before it is disqualified.
 
         That is `limit`, except for a turn that is late with `late="nil"`: then `act_hard` is, and what is
         left of total and grace.

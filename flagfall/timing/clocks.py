@@ -1,8 +1,8 @@
-"""What time it is, in whole nanoseconds: on the wall, on the CPU, or in a world that has its own.
+"""Clocks in whole nanoseconds: the wall's, the CPU's, and a virtual one.
 
 The clock of the running event loop decides which it is. Under trio's own clock time is the wall's. Under
-a `VirtualClock` it is virtual: it stands still while anybody can run, and jumps to the next thing that
-falls due when nobody can. Everything in such a loop lives in virtual time, `trio.sleep` included.
+a `VirtualClock` it is virtual: it stands still while any task can run, and jumps to the next deadline
+when none can. Everything in such a loop lives in virtual time, `trio.sleep` included.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flagfall.timing.deadlines import DeadlineQueue
 from flagfall.timing.durations import NEVER_NS
 
 NowNs: TypeAlias = Callable[[], int]
-"""Gives the time in nanoseconds since some fixed moment."""
+"""Returns the time in nanoseconds since some fixed moment."""
 
 _NS = 1_000_000_000
 
@@ -33,8 +33,8 @@ class VirtualClock(trio.abc.Clock):
     """A clock for `trio.run(..., clock=VirtualClock())` on which waiting takes no time.
 
     It knows the deadlines of the loop, so waking one sleeper costs one pass of trio's loop, not a
-    cancel scope and an idle pass as with `trio.testing.MockClock`. It wakes one appointment at a
-    time: what falls due at one moment happens in the order in which it was arranged.
+    cancel scope and an idle pass as with `trio.testing.MockClock`. It wakes one deadline at a
+    time: what falls due at one moment happens in the order in which it was armed.
 
     Threads and processes live in real time, so a match on this clock takes only agents in the loop.
     """
@@ -46,12 +46,12 @@ class VirtualClock(trio.abc.Clock):
         self._held = 0
 
     def now(self) -> int:
-        """Virtual nanoseconds since the loop began."""
+        """Return the virtual nanoseconds since the loop began."""
         return self.now_ns
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Let no time pass inside: for real work, such as writing a file, that others wait for."""
+        """Let no time pass inside the context: for real work, such as writing a file."""
         self._held += 1
         try:
             yield
@@ -59,14 +59,14 @@ class VirtualClock(trio.abc.Clock):
             self._held -= 1
 
     def start_clock(self) -> None:
-        """Nothing to start (trio's contract)."""
+        """Do nothing: there is nothing to start (trio's contract)."""
 
     def current_time(self) -> float:
-        """Virtual seconds since the loop began (trio's contract)."""
+        """Return the virtual seconds since the loop began (trio's contract)."""
         return self._seconds
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Called by trio when nobody can run: jump to what is due next (trio's contract)."""
+        """Jump to what is due next; called by trio when no task can run (trio's contract)."""
         if self._held:
             return inf
         due_ns = self.deadlines.next_due_ns()
@@ -91,7 +91,7 @@ class VirtualClock(trio.abc.Clock):
 
 
 def time_source() -> NowNs:
-    """The clock of the running event loop, in whole nanoseconds."""
+    """Return the clock of the running event loop, in whole nanoseconds."""
     clock = current_clock()
     if isinstance(clock, VirtualClock):
         return clock.now
@@ -101,10 +101,10 @@ def time_source() -> NowNs:
 
 
 def process_cpu_clock(pid: int) -> NowNs:
-    """The CPU time that a process of this machine has used, all its threads together.
+    """Return the clock of the CPU time of a process of this machine, all its threads together.
 
     Raises:
-        UsageError: this system does not tell; only Linux does.
+        UsageError: this system has no such clock; only Linux has.
     """
     if not sys.platform.startswith("linux"):
         raise UsageError("clock=cpu for an agent process needs Linux; use clock=wall")
@@ -113,7 +113,7 @@ def process_cpu_clock(pid: int) -> NowNs:
 
 
 def clock_of(clock_id: int) -> NowNs:
-    """The CPU clock of that number; it stands still when its owner has ended."""
+    """Return the CPU clock of a number; it stands still when its owner has ended."""
     last = 0
 
     def used() -> int:

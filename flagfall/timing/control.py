@@ -189,7 +189,7 @@ _DURATIONS: Final = tuple(field.name for field in attrs.fields(TimeControl) if f
 
 
 def _duration_words(control: TimeControl) -> Iterator[str]:
-    """The words for all durations that are set, each with its companion."""
+    """Yield the words of all durations that are set, each with its companion."""
     values = {name: value for name in _DURATIONS if (value := getattr(control, name)) is not None}
     for name in _DURATIONS:
         if name not in values:
@@ -202,7 +202,7 @@ def _duration_words(control: TimeControl) -> Iterator[str]:
 
 
 def _said(control: TimeControl) -> Fields:
-    """The fields that the text of a control sets: a `late` that is the default is not among them."""
+    """Return the fields that the text of a control sets, without a `late` that is the default."""
     fields = attrs.asdict(control)
     if control.late == control._late_default():  # noqa: SLF001 - the default is the class's own business
         del fields["late"]

@@ -28,18 +28,18 @@ class StepClock(trio.abc.Instrument):
         self._began_ns: int | None = None
 
     def used_ns(self) -> int:
-        """What they have used, the step that runs included."""
+        """Return what they have used, the step that runs included."""
         if self._began_ns is None:
             return self._used_ns
         return self._used_ns + time.thread_time_ns() - self._began_ns
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """A task begins to run."""
+        """Start counting, if the step is one of theirs."""
         if self._owns(task):
             self._began_ns = time.thread_time_ns()
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:  # noqa: ARG002 - trio's contract
-        """It gave the loop back."""
+        """Stop counting at the end of a step."""
         if self._began_ns is not None:
             self._used_ns += time.thread_time_ns() - self._began_ns
             self._began_ns = None
@@ -55,7 +55,7 @@ class StepClock(trio.abc.Instrument):
 
 @contextmanager
 def counting_steps() -> Iterator[StepClock]:
-    """A clock of what the current task uses of the CPU from now on."""
+    """Return a clock of what the current task uses of the CPU from now on."""
     clock = StepClock(trio.lowlevel.current_task())
     clock.before_task_step(trio.lowlevel.current_task())
     trio.lowlevel.add_instrument(clock)

@@ -1,6 +1,6 @@
-"""What falls due when: a heap of appointments that are moved on lazily.
+"""Queue of deadlines: a heap whose entries are moved on lazily.
 
-A turn moves its appointment on by storing a later `due_ns`; the heap is not touched. Only when the
+A turn moves its deadline on by storing a later `due_ns`; the heap is not touched. Only when the
 old time comes is the entry put back at its true time. So a deadline that does not fire costs one
 attribute.
 
@@ -19,12 +19,12 @@ from flagfall.timing.durations import NEVER_NS
 
 
 class Deadline:
-    """Something that wants to be called when its time has come.
+    """An object that is called when its time has come.
 
     Attributes:
-        due_ns: the true time; whoever sets it to an earlier one than `armed_ns` calls `DeadlineQueue.arm`.
+        due_ns: the true time; code that sets it to an earlier one than `armed_ns` calls `DeadlineQueue.arm`.
         armed_ns: where it stands in the deadlines; `NEVER_NS` while it does not.
-        rank: of appointments at one time, the lower comes first; so what happens at one moment does not
+        rank: of deadlines at one time, the lower comes first; so what happens at one moment does not
             depend on the order in which a loop ran the tasks that made them.
     """
 
@@ -36,12 +36,16 @@ class Deadline:
         self.armed_ns = NEVER_NS
 
     def fire(self, now_ns: int) -> None:
-        """Its time has come; it stands in the deadlines no more."""
+        """Act on the time that has come; the deadline is not in the queue any more.
+
+        Args:
+            now_ns: the present time.
+        """
         raise NotImplementedError
 
 
 class DeadlineQueue:
-    """The appointments of one event loop, earliest first; equal times by rank, then in the order of arming.
+    """The deadlines of one event loop, earliest first; equal times by rank, then in the order of arming.
 
     Args:
         on_earlier: called with the new earliest time whenever an arming makes it earlier.
@@ -55,7 +59,7 @@ class DeadlineQueue:
         self._on_earlier = on_earlier
 
     def arm(self, entry: Deadline) -> None:
-        """See to it that `entry` fires at its `due_ns`, unless that is moved on before."""
+        """Let `entry` fire at its `due_ns`, unless that is moved on before."""
         due_ns = entry.due_ns
         if due_ns >= entry.armed_ns:
             return
@@ -69,7 +73,7 @@ class DeadlineQueue:
         heappush(self._heap, (due_ns, entry.rank, self._ticket, entry))
 
     def next_due_ns(self) -> int:
-        """The time of the earliest appointment, `NEVER_NS` where there is none."""
+        """Return the time of the earliest deadline, `NEVER_NS` where there is none."""
         heap = self._heap
         while heap:
             at_ns, _, _, entry = heap[0]
@@ -83,7 +87,11 @@ class DeadlineQueue:
         return NEVER_NS
 
     def pop_due(self, now_ns: int) -> Deadline | None:
-        """Take out the earliest appointment whose time has come, if there is one."""
+        """Remove and return the earliest deadline whose time has come; `None` where there is none.
+
+        Args:
+            now_ns: the present time.
+        """
         if self.next_due_ns() > now_ns:
             return None
         entry = heappop(self._heap)[3]

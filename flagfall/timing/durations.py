@@ -88,7 +88,7 @@ def format_duration(ns: int) -> str:
 
 
 def _in_unit(ns: int, unit: str) -> str | None:
-    """The duration as a decimal number of one unit, or `None` where that has no end (1s in hours)."""
+    """Return a duration as a decimal number of one unit; `None` where it has no end (1s in hours)."""
     size = UNITS[unit]
     for places in range(_PLACES + 1):
         scaled, rest = divmod(ns * 10**places, size)
@@ -106,5 +106,5 @@ def _unit_fault(text: str, unit: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """The text as an error shows it: quoted, and cut where it is long."""
+    """Return a text as an error shows it: quoted, and cut if it is long."""
     return repr(text if len(text) <= 40 else f"{text[:37]}...")  # noqa: PLR2004 - a line of an error

@@ -1,4 +1,4 @@
-"""What an agent sees of its clock."""
+"""The clock of a turn, as its agent sees it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _MS = 1_000_000
 
 
 class ElapsedTimer:
-    """How long the agent has had this turn, and how long it still has.
+    """Elapsed and remaining time of the agent's turn.
 
     The millisecond values are rounded towards zero, as in GVGAI's `ElapsedCpuTimer`.
 
     Attributes:
         started_ns: when the turn's clock started.
         limit_ns: how long the turn may take; `NEVER_NS` for no limit.
-        late: what was said of the last turn that was late or illegal, given once, with the turn
+        late: notice of the last turn that was late or illegal, given once, with the turn
             after it; else `None` (see `flagfall.kernel.channels.envelope.LateNotice`).
     """
 
@@ -32,25 +32,25 @@ class ElapsedTimer:
 
     @property
     def elapsed_ns(self) -> int:
-        """Nanoseconds since the turn's clock started."""
+        """Return the nanoseconds since the turn's clock started."""
         return self._now() - self.started_ns
 
     @property
     def remaining_ns(self) -> int:
-        """Nanoseconds left; negative when the time is over, `NEVER_NS` where there is no limit."""
+        """Return the nanoseconds left; negative when the time is over, `NEVER_NS` where there is no limit."""
         return NEVER_NS if self.limit_ns >= NEVER_NS else self.limit_ns - self.elapsed_ns
 
     @property
     def elapsed_ms(self) -> int:
-        """Whole milliseconds since the turn's clock started."""
+        """Return the whole milliseconds since the turn's clock started."""
         return self.elapsed_ns // _MS
 
     @property
     def remaining_ms(self) -> int:
-        """Whole milliseconds left; negative when the time is over by a millisecond or more."""
+        """Return the whole milliseconds left; negative when the time is over by a millisecond or more."""
         return int(self.remaining_ns / _MS)
 
     @property
     def exceeded(self) -> bool:
-        """Whether the time is over. Exactly the limit is over it."""
+        """Return whether the time is over. Exactly the limit is."""
         return self.remaining_ns <= 0

@@ -38,7 +38,7 @@ _RECENT_STALLS: Final = 64
 
 
 class Blockable(Protocol):
-    """An agent, as the ledger sees it."""
+    """The agent of a seat, as the ledger needs it: it can be held up, or hold up the loop."""
 
     not_lost_ns: int
     """Time to be subtracted from the ledger's `lost_ns`: the sum of the stalls that it caused itself, less
@@ -72,14 +72,14 @@ NO_COST: Final = StepCost()
 
 
 class StallLedger:
-    """The time that the loop could not run, in all and by culprit.
+    """The time that the loop could not run, in all and by agent.
 
     Attributes:
         lost_ns: the sum of all stalls so far.
         load_ns: the sum of all delays by load so far.
         load_ended_ns: when the latest of them ended.
         load_floor_ns: the delays up to here are credited; later ones will be, to each agent whose task runs.
-        last: the culprit of the latest one; `None` for the host.
+        last: the agent of the latest one; `None` for the host.
         step_began_ns: when the step that runs now began, which is when the step or wait before it ended, so
             that no time is left out between them; `NEVER_NS` where there is no watch.
     """
@@ -91,16 +91,16 @@ class StallLedger:
         self._owners: dict[trio.lowlevel.Task, Blockable] = {}
         self._recent: deque[tuple[int, int, Blockable | None]] = deque(maxlen=_RECENT_STALLS)
 
-    def register(self, task: trio.lowlevel.Task, culprit: Blockable) -> None:
-        """Blame the steps of `task`, and of tasks started below it, on `culprit`."""
-        self._owners[task] = culprit
+    def register(self, task: trio.lowlevel.Task, agent: Blockable) -> None:
+        """Blame the steps of `task`, and of tasks started below it, on `agent`."""
+        self._owners[task] = agent
 
     def forget(self, task: trio.lowlevel.Task) -> None:
-        """The task has ended."""
+        """Forget a task that has ended."""
         self._owners.pop(task, None)
 
     def owner_of(self, task: trio.lowlevel.Task | None) -> Blockable | None:
-        """Whose task this is, or was started from."""
+        """Return the agent whose task this is, or was started from; `None` for the host."""
         while task is not None:
             if (owner := self._owners.get(task)) is not None:
                 return owner
@@ -108,39 +108,39 @@ class StallLedger:
             task = nursery.parent_task if nursery is not None else None
         return None
 
-    def book(self, lost_ns: int, culprit: Blockable | None, now_ns: int, *, stopped: bool = False) -> None:
+    def book(self, lost_ns: int, agent: Blockable | None, now_ns: int, *, stopped: bool = False) -> None:
         """Enter a stall that is over now.
 
         Args:
             lost_ns: how long it was.
-            culprit: the agent that caused it; `None` for the host.
+            agent: the agent that caused it; `None` for the host.
             now_ns: the present time.
             stopped: the whole process was stopped, not the loop alone.
         """
         self.lost_ns += lost_ns
-        self.last = culprit
-        if culprit is not None:
-            culprit.not_lost_ns += lost_ns
+        self.last = agent
+        if agent is not None:
+            agent.not_lost_ns += lost_ns
         # An agent that blocks may hold the GIL, and so hold up threads as well.
-        if stopped or culprit is not None:
-            self._recent.append((now_ns - lost_ns, now_ns, culprit))
+        if stopped or agent is not None:
+            self._recent.append((now_ns - lost_ns, now_ns, agent))
             return
         for owner in self._owners.values():
             if not owner.feels_loop:
                 owner.not_lost_ns += lost_ns
 
-    def lost_between(self, began_ns: int, ended_ns: int, culprit: Blockable) -> int:
+    def lost_between(self, began_ns: int, ended_ns: int, agent: Blockable) -> int:
         """Return what an agent with times of its own lost in a span that is not long ago.
 
         Args:
             began_ns: when the span began.
             ended_ns: when it ended.
-            culprit: the agent; its own stalls do not count.
+            agent: the agent; its own stalls do not count.
         """
         return sum(
             max(0, min(until_ns, ended_ns) - max(since_ns, began_ns))
             for since_ns, until_ns, cause in self._recent
-            if cause is not culprit
+            if cause is not agent
         )
 
     def book_load(self, load_ns: int, now_ns: int) -> None:
@@ -149,12 +149,12 @@ class StallLedger:
         self.load_ended_ns = now_ns
         self.last = None
 
-    def credit_load(self, culprit: Blockable) -> None:
+    def credit_load(self, agent: Blockable) -> None:
         """Credit an agent whose task runs with the delays that it has waited for in its turn."""
-        held_up_ns = self.load_ns - max(culprit.load_seen_ns, self.load_floor_ns)
-        if held_up_ns > 0 and culprit.feels_loop and self.load_ended_ns > culprit.clock_began_ns:
-            culprit.not_lost_ns -= held_up_ns
-        culprit.load_seen_ns = max(culprit.load_seen_ns, self.load_ns)
+        held_up_ns = self.load_ns - max(agent.load_seen_ns, self.load_floor_ns)
+        if held_up_ns > 0 and agent.feels_loop and self.load_ended_ns > agent.clock_began_ns:
+            agent.not_lost_ns -= held_up_ns
+        agent.load_seen_ns = max(agent.load_seen_ns, self.load_ns)
 
 
 class StallMonitor(trio.abc.Instrument):
@@ -232,12 +232,12 @@ class StallMonitor(trio.abc.Instrument):
         load_ns = min(span_ns - stopped_ns, load_ns)
         return (load_ns if load_ns > STALL_NS else 0), stopped_ns
 
-    def _enter(self, lost_ns: int, culprit: Blockable | None, load_ns: int, now_ns: int) -> None:
+    def _enter(self, lost_ns: int, agent: Blockable | None, load_ns: int, now_ns: int) -> None:
         if load_ns:
             self._ledger.book_load(load_ns, now_ns)
             self._is_loaded = True
         if lost_ns:
-            self._ledger.book(lost_ns, culprit, now_ns)
+            self._ledger.book(lost_ns, agent, now_ns)
 
     def _enter_measurement(self, began_ns: int, stopped_ns: int) -> int:
         """Enter what a measurement itself took, and return the present time.

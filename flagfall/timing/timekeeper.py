@@ -1,7 +1,7 @@
-"""Wakes for the earliest deadline of all matches of a loop, and tells whose time was lost.
+"""The timekeeper fires the deadlines of all matches of a loop, and keeps the time that the loop lost.
 
 There is one timekeeper for a trio run, shared by its matches, alive as long as one of them is. On the
-wall clock it is a task that sleeps until the earliest appointment; on the virtual clock the clock itself
+wall clock it is a task that sleeps until the earliest deadline; on the virtual clock the clock itself
 does that work.
 """
 
@@ -30,9 +30,9 @@ class Timekeeper:
 
     Attributes:
         now: the loop's time in nanoseconds.
-        deadlines: what falls due when.
+        deadlines: the queue of deadlines.
         ledger: the time that the loop could not run; stays empty on the virtual clock.
-        virtual: whether time is virtual.
+        virtual: time is virtual.
     """
 
     def __init__(self) -> None:
@@ -55,11 +55,11 @@ class Timekeeper:
         return NO_COST if self._watch is None else self._watch.cost_of_this_step(now_ns)
 
     def real_work(self) -> AbstractContextManager[None]:
-        """Around work in real time, such as writing a file: no virtual time passes meanwhile."""
+        """Return a context for work in real time, such as writing a file: no virtual time passes in it."""
         return self._clock.hold() if isinstance(self._clock, VirtualClock) else nullcontext()
 
     def enter(self) -> None:
-        """One more match uses it."""
+        """Start for the first match that uses it, and count it."""
         self._users += 1
         if self._users == 1 and not self.virtual:
             self._watch = StallMonitor(self.now, self.ledger, HostMeter(self.now()))
@@ -69,7 +69,7 @@ class Timekeeper:
                 trio.lowlevel.spawn_system_task(self._keep, name="flagfall timekeeper")
 
     def leave(self) -> None:
-        """One match uses it no more; the last one stops it."""
+        """Stop with the last match that uses it."""
         self._users -= 1
         if self._users == 0 and self._watch is not None:
             trio.lowlevel.remove_instrument(self._watch)
@@ -105,7 +105,7 @@ _keeper: RunVar[Timekeeper] = RunVar("flagfall_timekeeper")
 
 @asynccontextmanager
 async def timekeeping() -> AsyncIterator[Timekeeper]:
-    """The timekeeper of this event loop, for as long as the context lasts."""
+    """Return the timekeeper of this event loop, for as long as the context lasts."""
     try:
         keeper = _keeper.get()
     except LookupError:

@@ -12,7 +12,7 @@ from flagfall.cli import main
 from flagfall.events import TurnPlayed
 from flagfall.playing import run
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.langroom.rules import WORDS, Rules
+from flagfall.tasks.langroom.rules import WORDS, LangRoomRules
 from flagfall.tasks.langroom.task import LangRoom
 from flagfall.testing import check_agent
 
@@ -43,7 +43,7 @@ def test_it_finds_out_how_far_it_sees(view):
     cells = 2 * view + 1
     resolutions = [size for size in range(cells, 90) if size % cells % 2 == 0]
     for resolution in resolutions:
-        first = LangRoom(Rules(view=view, resolution=resolution)).reset(resolution)
+        first = LangRoom(LangRoomRules(view=view, resolution=resolution)).reset(resolution)
         assert _found_view(first["image"]) == view, f"view={view}:resolution={resolution}"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.tasks.commai.vocabulary import usual_words
+from flagfall.tasks.commai.vocabulary import default_vocabulary
 from tests.round1_config import TYPES, challenge
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
@@ -129,7 +129,7 @@ def test_a_series_has_numbered_results(call, folder):
 
 
 def test_options_of_tasks_by_name(call, folder):
-    words = usual_words().all
+    words = default_vocabulary().all
     written(folder, "w.txt", "\n".join([*words[200:], *words[:200]]))
     line = "run -t micro6 -a random --steps 500 --clock virtual -q --words w.txt -o words.jsonl"
     assert call(line).code == 0

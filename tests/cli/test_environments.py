@@ -147,7 +147,7 @@ def test_a_slow_seat_costs_what_the_time_control_says(call, control, disqualifie
 def test_seats_must_be_filled(call):
     ended = call(f"run {FOUR} --agent random")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "flagfall: the tasks seat 2 agents, and 1 are given: one --agent for each seat\n"
+    assert ended.err == "flagfall: the tasks seat 2 agents, but 1 are given: name one --agent per seat\n"
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_seats_must_be_filled(call):
             "gym:CartPol-v1: unknown Gymnasium environment 'CartPol-v1'; nearest: CartPole-v1",
         ),
         ("gym:CartPole-v1?gravity=3", "gym:CartPole-v1?gravity=3 cannot be made: TypeError: "),
-        ("gym:CartPole-v1?nil=5", "gym:CartPole-v1?nil=5: nil=5 is no action of Discrete(2)"),
-        ("gym:Pendulum-v1?action_mask=true", "action_mask is for Discrete actions, not for Box"),
+        ("gym:CartPole-v1?nil=5", "gym:CartPole-v1?nil=5: nil=5 is not an action of Discrete(2)"),
+        ("gym:Pendulum-v1?action_mask=true", "action_mask needs a Discrete action space, got Box"),
         ("pettingzoo:classic/chesss_v6", "unknown PettingZoo environment 'classic/chesss_v6'; nearest: cla"),
         ("pettingzoo:classic/conect_four_v3", "nearest: classic/connect_four"),
         ("pettingzo:classic/connect_four_v3", "unknown task 'pettingzo:classic/connect_four_v3'"),

@@ -96,13 +96,13 @@ def test_a_configuration_in_a_journal_is_bounded(call, config):
     [
         ({"scheduler": "sequential:" + "9" * 5000}, "write at most 9 digits"),
         ({"scheduler": "x" * 1_000_000}, "unknown policy"),
-        ({"tasks": ["x" * 1_000_000]}, "1000000 characters; 10000 are the most"),
+        ({"tasks": ["x" * 1_000_000]}, "1000000 characters; the limit is 10000"),
         (
             {"tasks": ["gym:FrozenLake-v1?desc=" + json.dumps(["F" * 700] * 700)]},
-            "are the most",
+            "the limit is 10000",
         ),
         ({"tasks": ["micro1"] * 100_000}, "100000 tasks; 10000 are the most"),
-        ({"tasks": ["gym:CartPole-v1?nil=" + "[" * 5000]}, "is no action of Discrete(2)"),
+        ({"tasks": ["gym:CartPole-v1?nil=" + "[" * 5000]}, "is not an action of Discrete(2)"),
     ],
     ids=lambda part: str(part)[:40],
 )

@@ -204,8 +204,8 @@ def test_a_task_for_several_players_takes_the_agents_as_seats(call):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("run -t duel -a random", "the tasks seat 2 agents, and 1 are given"),
-        ("run -t duel -a random silent silent", "the tasks seat 2 agents, and 3 are given"),
+        ("run -t duel -a random", "the tasks seat 2 agents, but 1 are given"),
+        ("run -t duel -a random silent silent", "the tasks seat 2 agents, but 3 are given"),
         ("run -t micro1 duel -a random silent", "micro1 seats 1, duel seats 2"),
     ],
 )
@@ -260,7 +260,7 @@ def test_a_long_detail_is_cut_to_its_end(call, folder: Path):
     out = call("run -t micro1 -a deep.py:Bot --host task").out
     assert "line 99" in out
     assert "line 79" not in out
-    assert "lines before)" in out
+    assert "earlier lines)" in out
 
 
 @pytest.mark.usefixtures("more_tasks")

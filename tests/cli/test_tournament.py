@@ -67,7 +67,7 @@ def test_a_dry_run_prints_the_schedule_and_plays_nothing(call: Call, folder: Pat
     call("tournament small.toml")
     ended = call("tournament small.toml --dry-run")
     assert ended.out.count("played") == 6
-    assert "nothing of it is left to play" in ended.out
+    assert "no match is left to play" in ended.out
 
 
 def test_a_long_schedule_is_printed_in_part_and_counted_in_whole(plan: Path, call: Call) -> None:
@@ -96,7 +96,7 @@ def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
     call("tournament small.toml --out here")
     ended = call("results here --format table -o rows.txt")
     assert ended.code == 2
-    assert "take csv, json or parquet" in ended.err
+    assert "use csv, json or parquet" in ended.err
     assert not (folder / "rows.txt").exists()
 
 
@@ -132,9 +132,9 @@ def test_an_estimate_has_bounds_on_the_wall_clock(plan: Path, call: Call) -> Non
     plan.write_text(PLAN.replace('clock = "virtual"', "").replace("act=1s", "act=1s/2s"))
     ended = call("tournament small.toml --dry-run --jobs 2")
     # 6 matches of 10 turns of 2 s, two at a time; 0.4 s for each process
-    assert "2 at a time; from 1.20s to 60.0s, where every agent takes all of its time" in ended.out
+    assert "2 at the same time; from 1.20s to 60.0s, if every agent takes all of its time" in ended.out
     plan.write_text(PLAN.replace('clock = "virtual"', "").replace("steps = 10", ""))
-    assert "the plan does not bound" in call("tournament small.toml --dry-run").out
+    assert "the plan does not limit" in call("tournament small.toml --dry-run").out
 
 
 @pytest.mark.usefixtures("plan")

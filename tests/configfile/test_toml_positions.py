@@ -1,3 +1,5 @@
+import tomllib
+
 import pytest
 
 from flagfall.configfile.toml_positions import TomlPositions
@@ -44,3 +46,20 @@ sprt = { elo0 = 1 }
 def test_everything_stands_on_its_line(path, line):
     assert TomlPositions(TEXT).line(path) == line
     assert TomlPositions(TEXT.replace("\n", "\r\n")).line(path) == line
+
+
+def test_a_list_that_seems_to_end_in_every_line_takes_bounded_time(monkeypatch):
+    parsed = 0
+    real = tomllib.loads
+
+    def counting(text: str) -> dict[str, object]:
+        nonlocal parsed
+        parsed += len(text)
+        return real(text)
+
+    text = "a = 1\nb = [\n" + '"]",\n' * 3000 + "]\nc = 1\n"
+    monkeypatch.setattr(tomllib, "loads", counting)
+    positions = TomlPositions(text)
+    assert parsed <= 50 * len(text)
+    assert positions.line(("a",)) == 1
+    assert positions.line(("c",)) is None

@@ -17,11 +17,11 @@ import pytest
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES, make_catalog
 from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.limits import Rules
+from flagfall.tasks.commai.micro.limits import MicroRules
 from flagfall.tasks.commai.micro.sentences import SentenceQuestions
 from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES
 from flagfall.tasks.commai.mini.task import MiniTask
-from flagfall.tasks.commai.vocabulary import read_words, usual_words
+from flagfall.tasks.commai.vocabulary import default_vocabulary, parse_vocabulary
 from tests.conformance.round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
 from tests.conformance.round1_checker import check
 from tests.conformance.round1_mini import MINI_TASKS, read_question
@@ -203,7 +203,7 @@ def test_the_empty_string_does_not_fit_anything_in_mini2() -> None:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_other_words_conform_to_their_own_list(agent: type[Silent]) -> None:
     lines = [f"{a}{b}{c}y" for a in "bcfgjklm" for b in "pqvwxz" for c in "bcdfghjkl"]
-    catalog = make_catalog(read_words(lines, "mine"))
+    catalog = make_catalog(parse_vocabulary(lines, "mine"))
     tasks: list[ByteTask] = [
         catalog[task]() for task in ("micro6", "micro7.2", "micro10", "micro19", "micro20")
     ]
@@ -220,7 +220,9 @@ def test_timeouts_conform(agent: type[Silent], max_time: int) -> None:
         if task in MINI_TASKS:
             short = [MiniTask(task, MINI_EXAMPLES[task](False), max_time=max_time)]
         else:
-            short = [MicroTask(task, SENTENCE_SOURCES[task](usual_words()), Rules(max_time=max_time))]
+            short = [
+                MicroTask(task, SENTENCE_SOURCES[task](default_vocabulary()), MicroRules(max_time=max_time))
+            ]
         assert check(list(match(short, agent(Random(1)), 500)), max_time=max_time) == []
 
 

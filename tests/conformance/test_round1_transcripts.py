@@ -19,7 +19,7 @@ import pytest
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.limits import Rules
+from flagfall.tasks.commai.micro.limits import MicroRules
 from tests.conformance.round1_agents import (
     AGENTS,
     Noisy,
@@ -74,7 +74,7 @@ def test_the_pupil_always_succeeds(task: str) -> None:
 def test_timeouts_conform(task: str, agent: type[Silent], max_time: int) -> None:
     usual = CATALOG[task]()
     assert isinstance(usual, MicroTask)
-    short: list[ByteTask] = [MicroTask(task, usual._make_source, Rules(max_time=max_time))]
+    short: list[ByteTask] = [MicroTask(task, usual._make_source, MicroRules(max_time=max_time))]
     records = list(match(short, agent(Random(1)), 300))
     assert check(records, max_time=max_time) == []
     assert max_time > 3 or check(records) != []  # the longer ones may end before their time

@@ -68,11 +68,11 @@ def test_what_is_no_action():
     with pytest.raises(UsageError, match="an action has move, talk, reset; reset is missing"):
         room.step({"move": 0, "talk": 0})
     room.step(RESET)
-    with pytest.raises(UsageError, match="a word one from 0 to 14"):
+    with pytest.raises(UsageError, match="a word is one from 0 to 14"):
         room.step({"move": 0, "talk": 15, "reset": False})
-    with pytest.raises(UsageError, match=r"'talk': 0.* is no action: it has `move` and `talk`, whole"):
+    with pytest.raises(UsageError, match=r"'talk': 0.* is not an action: it has `move` and `talk`, whole"):
         room.step({"move": 1.5, "talk": 0, "reset": False})
-    with pytest.raises(UsageError, match="None is no action: it has move, talk, reset"):
+    with pytest.raises(UsageError, match="None is not an action: it has move, talk, reset"):
         room.step(None)  # type: ignore[arg-type]
 
 

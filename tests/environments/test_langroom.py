@@ -91,12 +91,12 @@ def test_what_is_given_out_is_the_callers_own():
     [
         ({"task": "answer"}, "task='answer': LangRoom has no such task; nearest: answer"),
         ({"resolution": 66}, "take 65 or 67"),
-        ({"resolution": 1_000_000}, "are the limit: take at most 1505"),
+        ({"resolution": 1_000_000}, "the limit is 1,024 MB: take at most 1505"),
         ({"view": np.array([2])}, "view is a whole number from 1 to 8"),
         ({"view": True}, "view=True: view is a whole number from 1 to 8"),
         ({"vocab_size": 5}, "vocab_size is a whole number from 15"),
         ({"views": 3}, "views=3: LangRoom has no such option; nearest: view"),
-        ({"render_mode": "rgb"}, "render_mode='rgb': there is no such mode; nearest: rgb_array"),
+        ({"render_mode": "rgb"}, "render_mode='rgb': unknown mode; nearest: rgb_array"),
     ],
 )
 @pytest.mark.parametrize("kind", [LangRoomEnv, LangRoomVectorEnv])
@@ -121,7 +121,7 @@ ACTIONS = [
 def test_what_is_no_action_is_refused(kind, action):
     env = kind()
     env.reset(seed=0)
-    with pytest.raises(UsageError, match=r"is no action: it has|are no actions: give|give 1 whole numbers"):
+    with pytest.raises(UsageError, match=r"is not an action: it has|not actions: give|give 1 whole numbers"):
         env.step(action)
 
 
@@ -261,10 +261,10 @@ def test_pictures_of_a_batch():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: LangRoomVectorEnv(0), "num_envs=0: a batch has at least 1 room"),
-        (lambda: LangRoomVectorEnv(2.0), "num_envs=2.0: a batch has"),  # type: ignore[arg-type]
-        (lambda: LangRoomVectorEnv("2"), "num_envs='2': a batch has"),  # type: ignore[arg-type]
-        (lambda: LangRoomVectorEnv(autoreset_mode="SameStp"), "no such mode; nearest: SameStep"),
+        (lambda: LangRoomVectorEnv(0), "num_envs=0: expected a whole number of at least 1"),
+        (lambda: LangRoomVectorEnv(2.0), "num_envs=2.0: expected a whole number"),  # type: ignore[arg-type]
+        (lambda: LangRoomVectorEnv("2"), "num_envs='2': expected a whole number"),  # type: ignore[arg-type]
+        (lambda: LangRoomVectorEnv(autoreset_mode="SameStp"), "unknown mode; nearest: SameStep"),
         (lambda: LangRoomVectorEnv(2).reset(seed=[1]), "1 seeds for 2 rooms: give one for each"),
         (
             lambda: LangRoomVectorEnv(2).reset(options={"reset_mask": [True, True]}),

@@ -141,12 +141,14 @@ def test_pictures():
 
 def test_what_cannot_be_says_so():
     with pytest.raises(
-        UsageError, match=r"micro1 is for one player: flagfall\.environments\.gymnasium_env\.TaskEnv"
+        UsageError, match=r"micro1 is for one player: use flagfall\.environments\.gymnasium_env\.TaskEnv"
     ):
         TaskParallelEnv(make_task("micro1"))
     env = TaskParallelEnv(Auction())
     env.reset(seed=0)
-    with pytest.raises(UsageError, match="auction: bidder_1 was asked, and there is no action of it"):
+    with pytest.raises(UsageError, match="auction: bidder_1 was asked, and its action is missing"):
         env.step({"bidder_0": 1})
-    with pytest.raises(UsageError, match=r"11 is no action of bidder_1 in auction: it takes Discrete\(10\)"):
+    with pytest.raises(
+        UsageError, match=r"11 is not an action of bidder_1 in auction: it takes Discrete\(10\)"
+    ):
         env.step({"bidder_0": 1, "bidder_1": 11})

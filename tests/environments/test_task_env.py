@@ -26,7 +26,7 @@ from flagfall.tasks.adapters.gymnasium import GymnasiumTask
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.configs import config_of
-from flagfall.tasks.curriculum_task import StreamTask
+from flagfall.tasks.curriculum_task import CurriculumTask
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.tasks.schedulers import SequentialTaskScheduler
 from flagfall.testing import check_task
@@ -123,7 +123,7 @@ class Greets(ByteTask):
         return heard == ord("i")
 
 
-def greeting() -> StreamTask:
+def greeting() -> CurriculumTask:
     return Dialogue("greets", lambda: parse_policy("sequential:1", [Greets()]))
 
 
@@ -150,7 +150,7 @@ def test_the_dialogue_is_shown():
     assert env.render() == "teacher h.\nlearner hx\nreward  +-"
     env.reset()
     assert env.render() == "teacher h\nlearner\nreward"
-    with pytest.raises(NotImplementedError, match="task greets has no picture 'rgb'"):
+    with pytest.raises(NotImplementedError, match="task greets has no render mode 'rgb'"):
         greeting().render("rgb")
 
 
@@ -177,7 +177,7 @@ def test_bits_are_shown_as_digits():
     [
         ({"task": "micro1", "config": "challenge"}, "give a task or a config, not both"),
         ({"task": "mikro1"}, "unknown task 'mikro1'; nearest: micro1"),
-        ({"task": "langroom"}, "langroom is no task of bytes; flagfall.environments.gymnasium_env.TaskEnv"),
+        ({"task": "langroom"}, "langroom is not a byte task; use flagfall.environments.gymnasium_env"),
         ({"config": "chalenge"}, "unknown configuration 'chalenge'; nearest: challenge"),
     ],
 )
@@ -192,7 +192,7 @@ def test_what_cannot_be_says_so(options: dict[str, Any], words: str):
 def test_a_stream_is_a_task():
     check_task(greeting)
     check_task(
-        lambda: StreamTask("two", lambda: parse_policy("sequential:2", [Greets(), make_task("micro1")]))
+        lambda: CurriculumTask("two", lambda: parse_policy("sequential:2", [Greets(), make_task("micro1")]))
     )
 
 
@@ -200,7 +200,7 @@ def test_rewards_of_episodes_come_with_what_follows():
     def build() -> Any:
         return parse_policy("sequential:2", [GymnasiumTask(gymnasium.make("Blackjack-v1"), "blackjack")])
 
-    stream = StreamTask("blackjacks", build)
+    stream = CurriculumTask("blackjacks", build)
     for seed in range(20):
         stream.reset(seed)
         paid: list[float] = []
@@ -212,9 +212,9 @@ def test_rewards_of_episodes_come_with_what_follows():
 
 
 def test_a_stream_takes_tasks_for_one_player_with_the_same_spaces():
-    with pytest.raises(UsageError, match="two: pair seats 2 players, and here is one"):
-        StreamTask("two", lambda: parse_policy("sequential", [Pair()]))
-    mixed = StreamTask("mixed", lambda: parse_policy("sequential", [Greets(), make_task("langroom")]))
+    with pytest.raises(UsageError, match="two: pair is for 2 players, expected one"):
+        CurriculumTask("two", lambda: parse_policy("sequential", [Pair()]))
+    mixed = CurriculumTask("mixed", lambda: parse_policy("sequential", [Greets(), make_task("langroom")]))
     mixed.reset(0)
     mixed.step(1)
     with pytest.raises(UsageError, match="mixed: the spaces of langroom are not those of the first task"):
@@ -240,9 +240,9 @@ class Empty(SequentialTaskScheduler):
 
 def test_a_stream_of_nothing_and_of_what_must_wait_is_refused():
     with pytest.raises(UsageError, match="empty: its scheduler has no task"):
-        StreamTask("empty", lambda: Empty([Greets()]))
-    stream = StreamTask("waiting", lambda: parse_policy("sequential", [Waits()]))
-    with pytest.raises(UsageError, match="waiting: waits waits for real things, which takes a match"):
+        CurriculumTask("empty", lambda: Empty([Greets()]))
+    stream = CurriculumTask("waiting", lambda: parse_policy("sequential", [Waits()]))
+    with pytest.raises(UsageError, match="waiting: waits waits for something outside of its steps"):
         stream.reset(0)
 
 
@@ -328,12 +328,12 @@ def test_observations_are_the_callers_own():
 def test_what_is_no_action_is_refused(action: Any):
     env = TaskEnv(ReachFlag(GridWorld(), "reach the flag"))
     env.reset(seed=0)
-    with pytest.raises(UsageError, match="is no action of reach the flag: it takes Discrete"):
+    with pytest.raises(UsageError, match="is not an action of reach the flag: it takes Discrete"):
         env.step(action)
 
 
 def test_what_cannot_be_an_environment_says_so():
-    with pytest.raises(UsageError, match=r"pair seats 2 players, .* flagfall.environments.pettingzoo_env"):
+    with pytest.raises(UsageError, match=r"pair is for 2 players, .* flagfall.environments.pettingzoo_env"):
         TaskEnv(Pair())
     with pytest.raises(UsageError, match="reach the flag has no render_mode 'rgb_array'; it has ansi"):
         TaskEnv(ReachFlag(GridWorld(), "reach the flag"), "rgb_array")

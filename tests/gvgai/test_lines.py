@@ -244,7 +244,7 @@ def test_client_reads_messages_and_numbers_replies():
 def test_client_refuses_what_is_no_message(line):
     client_protocol = ClientProtocol()
     client_protocol.feed(line)
-    with pytest.raises(LineError, match="no message"):
+    with pytest.raises(LineError, match="not a message"):
         client_protocol.next_message()
 
 

@@ -424,7 +424,7 @@ def test_client_that_never_connects_is_out(tmp_path, monkeypatch):
 
 def test_client_that_connects_and_says_nothing_is_late(tmp_path, monkeypatch):
     """To connect late and to answer late are two verdicts, whatever the limit of `start`."""
-    monkeypatch.setattr(play_track_module, "COMING_UP_NS", 0)
+    monkeypatch.setattr(play_track_module, "LOADING_NS", 0)
     client = Client(tmp_path, "time.sleep(60)")
     seat = play(tmp_path, started(client), f"start=500ms {SHORT}").result.seats[0]
     assert seat.disqualified == "late"

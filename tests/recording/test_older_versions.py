@@ -222,25 +222,33 @@ def test_plans_give_the_same_schedule(call: Callable[..., Ended], copied: Path, 
     assert MATCHES[name] in ended.out
 
 
+def without_prose(standings: dict[str, Any]) -> dict[str, Any]:
+    """Return standings with the number of their notes, whose wording may change."""
+    return {**standings, "notes": len(standings["notes"])}
+
+
 @pytest.mark.parametrize("name", [name for name in TOURNAMENTS if name != "interrupted"])
 def test_tournaments_are_shown_and_resumed(
     call: Callable[..., Ended], copied: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(copied / "inputs")  # where a plan finds the module of its agents
     folder = copied / "tournaments" / name
-    wanted = json.loads(content(f"tournaments/{name}.standings.json"))
+    wanted = without_prose(json.loads(content(f"tournaments/{name}.standings.json")))
     shown = call("results --json", folder)
     assert (shown.code, shown.err) == (0, "")
-    assert shown.data() == wanted
+    assert without_prose(shown.data()) == wanted
     ended = call("tournament --resume --quiet --out", folder, copied / "plans" / f"{name}.toml")
     assert ended.code == 0, ended.err
-    assert call("results --json", folder).data() == wanted
+    assert without_prose(call("results --json", folder).data()) == wanted
 
 
 def test_matches_of_a_tournament_are_as_they_were(call: Callable[..., Ended], copied: Path) -> None:
     ended = call("results --matches --json", copied / "tournaments" / "disqualified")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.data() == json.loads(content("tournaments/disqualified.matches.json"))
+    older = json.loads(content("tournaments/disqualified.matches.json"))
+    rows = ended.data()
+    columns = older[0].keys()  # later versions have more
+    assert [{name: row[name] for name in columns} for row in rows] == older
 
 
 def test_an_interrupted_tournament_is_resumed(
@@ -255,14 +263,14 @@ def test_an_interrupted_tournament_is_resumed(
     before = {path.name: path.read_bytes() for path in (folder / "journals").iterdir()}
     shown = call("results --json", folder)
     assert shown.code == 0
-    wanted = json.loads(content("tournaments/interrupted.standings.json"))
-    assert shown.data() != wanted
+    wanted = without_prose(json.loads(content("tournaments/interrupted.standings.json")))
+    assert without_prose(shown.data()) != wanted
     refused = call("tournament --quiet --out", folder, plan)
     assert refused.code == 2
     assert "--resume" in refused.err
     ended = call("tournament --resume --quiet --out", folder, plan)
     assert ended.code == 0
-    assert call("results --json", folder).data() == wanted
+    assert without_prose(call("results --json", folder).data()) == wanted
     after = {path.name: path.read_bytes() for path in (folder / "journals").iterdir()}
     assert 0 < len(before) < len(after) == 18
     assert after.items() >= before.items()

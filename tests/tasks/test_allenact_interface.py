@@ -70,7 +70,7 @@ def test_a_suite_may_be_given_and_its_names_differ():
     task = CountTo({"count": 2}, suite, {"to": 3}, 5)
     assert task.sensor_suite is suite
     assert task.reset(0) == {"a": 2, "b": 2}
-    with pytest.raises(UsageError, match="two sensors have the uuid 'a'; each needs one of its own"):
+    with pytest.raises(UsageError, match="two sensors have the uuid 'a'; give each its own"):
         SensorSuite([Counter("a", Discrete(9)), Counter("a", Discrete(9))])
 
 
@@ -166,11 +166,11 @@ def test_what_a_task_does_not_have_it_says():
         def reached_terminal_state(self) -> bool:
             return False
 
-    with pytest.raises(NotImplementedError, match="Bare has neither sensors nor `observation_space`"):
+    with pytest.raises(NotImplementedError, match="Bare has neither sensors nor its own `observation_space`"):
         _ = Bare().observation_space
-    with pytest.raises(NotImplementedError, match="Bare has neither sensors nor `_reset` of its own"):
+    with pytest.raises(NotImplementedError, match="Bare has neither sensors nor its own `_reset`"):
         Bare().reset(0)
-    with pytest.raises(NotImplementedError, match=r"task pair has no picture 'rgb'; it has \[\]"):
+    with pytest.raises(NotImplementedError, match=r"task pair has no render mode 'rgb'; it has \[\]"):
         Pair().render()
 
 
@@ -217,7 +217,7 @@ def test_a_picture_of_the_world():
     task = ReachFlag(world, "reach the flag")
     assert task.render("ansi") == "@  \n F \n  O"
     with pytest.raises(
-        NotImplementedError, match=r"task reach the flag has no picture 'rgb'; it has \['ansi'\]"
+        NotImplementedError, match=r"task reach the flag has no render mode 'rgb'; it has \['ansi'\]"
     ):
         task.render()
 

@@ -20,7 +20,7 @@ from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.bit_task import BitTask
 from flagfall.tasks.commai.byte_task import ByteTask
-from flagfall.tasks.commai.conversation import Conversation, ConversationTask, Wire
+from flagfall.tasks.commai.conversation import Conversation, ConversationTask, TextChannel
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.commai.reward_cap import RewardCap
 from flagfall.tasks.commai.scrambling import Scrambler
@@ -248,7 +248,7 @@ def test_a_word_is_heard_with_what_follows_it() -> None:
         return None
 
     task = ConversationTask("listening", script, max_time=100)
-    task.wire = Wire(scrambler=Scrambler(Random(0)))
+    task.channel = TextChannel(scrambler=Scrambler(Random(0)))
     task.reset(0)
     for byte in b"say apple. end":
         task.step(byte)

@@ -12,7 +12,7 @@ import pytest
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.roles import TaskRole
-from flagfall.tasks.commai.conversation import BITS, ConversationTask
+from flagfall.tasks.commai.conversation import BIT_CHANNEL, ConversationTask
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.original.baskets import BASKETS, OBJECTS, owners, properties
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, ORIGINAL_NAMES, commai_tasks
@@ -51,7 +51,7 @@ def make(name: str) -> ConversationTask:
 class Talked:
     """One instance: everything the teacher said, what it paid with the end, its result and its length."""
 
-    told: str
+    spoken: str
     paid: float
     result: bool | None
     steps: int
@@ -63,7 +63,7 @@ def play(task: ConversationTask, oracle: Callable[[str, ConversationTask], str],
     since, answer = 0, b""
     while True:
         byte = SILENCE
-        if not task._talk.unsaid:
+        if not task.conversation.unsaid:
             if not answer:
                 answer = asked(oracle, told[since:].encode("latin-1").decode("utf-8", "replace"), task)
                 since = len(told) if answer else since
@@ -113,7 +113,7 @@ def test_an_oracle_solves_it(name: str) -> None:
 def test_an_oracle_solves_it_in_bits(name: str) -> None:
     """The limits that are too wide in bytes are wide enough in bits."""
     task = make(name)
-    task.wire = BITS
+    task.channel = BIT_CHANNEL
     for seed in range(5):
         talked = play(task, ORACLES[name], seed)
         assert (talked.result, talked.paid) == (True, 1), (seed, talked)
@@ -123,7 +123,7 @@ def test_an_oracle_solves_it_in_bits(name: str) -> None:
 def test_an_oracle_solves_it_in_another_language(name: str) -> None:
     scrambler = Scrambler(Random(0))
     task = make(name)
-    task.wire = attrs.evolve(BITS, scrambler=scrambler)
+    task.channel = attrs.evolve(BIT_CHANNEL, scrambler=scrambler)
 
     def interpreted(text: str, one: ConversationTask) -> str:
         return scrambler.scramble(ORACLES[name](scrambler.unscramble(text), one))
@@ -143,7 +143,7 @@ def test_a_silent_learner_does_not_solve_it(name: str) -> None:
     else:
         assert not talked.result
         assert talked.paid == 0
-    assert 0 <= talked.steps - task._talk.max_time < 120
+    assert 0 <= talked.steps - task.conversation.max_time < 120
 
 
 @pytest.mark.parametrize("name", ORACLES)
@@ -219,7 +219,7 @@ def test_what_is_said_of_a_wrong_answer(name: str, answer: str, ending: str) -> 
     for seed in range(5):
         talked = play(make(name), tells(answer), seed)
         assert (talked.result, talked.paid) == (False, 0)
-        assert re.search(ending, talked.told), talked.told
+        assert re.search(ending, talked.spoken), talked.spoken
 
 
 @pytest.mark.parametrize("name", sorted(JUDGES_LATENESS))
@@ -243,22 +243,22 @@ def test_nothing_may_precede_the_answer_to_a_choice() -> None:
 def test_an_answer_begun_during_the_question_is_lost() -> None:
     task = make("repetition.repeat_what_i_say")
     task.reset(1)
-    target = re.findall(r"(?:say|repeat) (.*)\.", f" {chr(task.reset(1))}{task._talk.unsaid}")[0]
-    unsaid = len(task._talk.unsaid)
+    target = re.findall(r"(?:say|repeat) (.*)\.", f" {chr(task.reset(1))}{task.conversation.unsaid}")[0]
+    unsaid = len(task.conversation.unsaid)
     reply = f"{target}.".rjust(unsaid + len(target))
     for char in reply:
         task.step(ord(char))
-    assert not task._talk.heard.endswith(f"{target}.")
-    assert task._talk.unsaid
+    assert not task.conversation.heard.endswith(f"{target}.")
+    assert task.conversation.unsaid
 
 
 def test_a_dot_into_the_question_is_an_answer() -> None:
     task = make("repetition.repeat_what_i_say")
     task.reset(0)
-    unsaid = task._talk.unsaid
+    unsaid = task.conversation.unsaid
     task.step(ord("."))
-    assert task._talk.unsaid.startswith(unsaid[1:])
-    assert re.search(r"\.(wrong|you|incorrect)", task._talk.unsaid)
+    assert task.conversation.unsaid.startswith(unsaid[1:])
+    assert re.search(r"\.(wrong|you|incorrect)", task.conversation.unsaid)
 
 
 def test_talking_breaks_the_silence() -> None:
@@ -277,7 +277,7 @@ def test_some_tasks_ask_again() -> None:
     talked = play(task, lambda text, one: next(tries, "") or oracle(text, one), 3)
     assert talked.result is True
     assert (
-        len(re.findall("the right objects are: [a-z ]+. please try again. which objects are", talked.told))
+        len(re.findall("the right objects are: [a-z ]+. please try again. which objects are", talked.spoken))
         == 2
     )
 
@@ -286,7 +286,7 @@ def test_some_tasks_wait() -> None:
     task = make("objects.associate_property")
     talked = play(task, tells("none.", "nothing."))
     assert talked.result is None
-    assert re.search(r"\?    +the right answer is: \w+\. $", talked.told)
+    assert re.search(r"\?    +the right answer is: \w+\. $", talked.spoken)
     answers = iter(["none.", "nothing."])
     oracle = ORACLES["objects.associate_property"]
     question: list[str] = []
@@ -301,7 +301,7 @@ def test_some_tasks_wait() -> None:
 def test_the_game_goes_on_after_a_wrong_answer() -> None:
     talked = play(make("objects.existence_1"), tells("no!", "yes.", "no.", "yes.", "no."))
     assert talked.result is True
-    assert re.search(r"Wrong, I do (not )?have (\w+)\. Do I have \2\?", talked.told)
+    assert re.search(r"Wrong, I do (not )?have (\w+)\. Do I have \2\?", talked.spoken)
 
 
 # --- navigation --------------------------------------------------------------------------------------------
@@ -309,21 +309,21 @@ def test_the_game_goes_on_after_a_wrong_answer() -> None:
 
 def test_the_last_word_is_the_worlds() -> None:
     talked = play(make("navigation.turning"), ORACLES["navigation.turning"])
-    assert re.search(r"You turned (left|right), you are now facing (west|east)\. $", talked.told)
+    assert re.search(r"You turned (left|right), you are now facing (west|east)\. $", talked.spoken)
 
 
 def test_the_last_word_may_be_the_teachers() -> None:
     talked = play(make("navigation.pick_up_in_front"), ORACLES["navigation.pick_up_in_front"])
-    assert len(re.findall("You picked up", talked.told)) == 1
+    assert len(re.findall("You picked up", talked.spoken)) == 1
 
 
 def test_looking_around_answers_twice() -> None:
     """Specification 5: the world's reply and the task's text are both said in byte mode."""
     talked = play(make("navigation.look_around"), tells("I look.", "I look.", "I move forward."))
-    assert "There is nothing here.3 directions to go." in talked.told
-    assert "There is nothing here.You already look here." in talked.told
-    assert talked.told.endswith("You are not allowed to move. ")
-    assert "You moved." not in talked.told
+    assert "There is nothing here.3 directions to go." in talked.spoken
+    assert "There is nothing here.You already look here." in talked.spoken
+    assert talked.spoken.endswith("You are not allowed to move. ")
+    assert "You moved." not in talked.spoken
     assert talked.result is False
 
 
@@ -336,24 +336,24 @@ def test_looking_the_wrong_way_costs_nothing() -> None:
         return "I look." if len(first) == 1 else oracle(first[0], task)
 
     talked = play(make("navigation.look"), hasty)
-    assert talked.told.count("There is nothing here.") == 2
+    assert talked.spoken.count("There is nothing here.") == 2
     assert talked.result is True
 
 
 def test_lateness_in_the_world_is_not_judged() -> None:
     talked = play(make("navigation.moving"), silent)
     assert talked.result is None
-    assert re.search(r"(time is out!|time out!) $", talked.told)
+    assert re.search(r"(time is out!|time out!) $", talked.spoken)
 
 
 def test_giving_what_was_not_picked_up() -> None:
     task = make("navigation.pick_up_around_and_give")
-    name = re.findall(r"There is an? (\w+)", chr(task.reset(0)) + task._talk.unsaid)[0]
+    name = re.findall(r"There is an? (\w+)", chr(task.reset(0)) + task.conversation.unsaid)[0]
     world_of(task).start()
     task = make("navigation.pick_up_around_and_give")
     talked = play(task, tells(f"I give you a {name}."))
-    assert f"You have to pick up the {name} first." in talked.told
-    assert "You gave me" not in talked.told
+    assert f"You have to pick up the {name} first." in talked.spoken
+    assert "You gave me" not in talked.spoken
     assert talked.result is None
     assert world_of(task).entities == {}
     assert world_of(task).accepted == set()
@@ -381,8 +381,8 @@ def test_what_was_put_down_may_stay() -> None:
 def test_counting_the_inventory_goes_on() -> None:
     talked = play(make("navigation.counting_inventory"), tells("zero.", "7.", "0."))
     assert talked.result is True
-    assert re.search(r" You have 0 (\w+)s\.", talked.told)
-    assert talked.told.endswith("Correct! ")
+    assert re.search(r" You have 0 (\w+)s\.", talked.spoken)
+    assert talked.spoken.endswith("Correct! ")
 
 
 def test_counting_and_giving_fails_with_one_wrong_count() -> None:
@@ -391,7 +391,7 @@ def test_counting_and_giving_fails_with_one_wrong_count() -> None:
     wrong = iter(["nothing."])
     talked = play(task, lambda text, one: next(wrong, "") or oracle(text, one))
     assert talked.result is False
-    assert re.search(r"Good! You gave me an? (\w+)\. How many \1s do you have now\?", talked.told)
+    assert re.search(r"Good! You gave me an? (\w+)\. How many \1s do you have now\?", talked.spoken)
 
 
 @pytest.mark.parametrize("stage", range(4))
@@ -404,7 +404,7 @@ def test_counting_and_giving_may_stop_anywhere(stage: int) -> None:
 
     talked = play(make("navigation.counting_inventory_giving"), tires)
     assert talked.result is None
-    assert re.search(r"(time is out!|time out!) $", talked.told)
+    assert re.search(r"(time is out!|time out!) $", talked.spoken)
 
 
 # --- guessing ----------------------------------------------------------------------------------------------
@@ -421,31 +421,31 @@ def test_counting_and_giving_may_stop_anywhere(stage: int) -> None:
     ],
 )
 def test_a_number_that_nobody_asked_for_is_told(name: str, ending: str) -> None:
-    assert re.search(ending, play(make(name), silent).told)
+    assert re.search(ending, play(make(name), silent).spoken)
 
 
 def test_digits_run_out() -> None:
     question = "please tell me the next digit."
     talked = play(make("guessing.guess_digits"), tells(*[question] * 7))
-    assert re.search(r"the number has only (\d) digits\.", talked.told)
-    assert "would have said" not in talked.told
-    assert talked.told.endswith(". ")
+    assert re.search(r"the number has only (\d) digits\.", talked.spoken)
+    assert "would have said" not in talked.spoken
+    assert talked.spoken.endswith(". ")
 
 
 def test_a_question_asked_into_the_opening_is_not_heard() -> None:
     task = make("guessing.guess_number")
-    opening = chr(task.reset(0)) + task._talk.unsaid
+    opening = chr(task.reset(0)) + task.conversation.unsaid
     question = "what is the number?"
     for char in question.ljust(len(opening)):
         result = task.step(ord(char))
     assert result.observation == SILENCE
-    assert not task._talk.heard.strip()
+    assert not task.conversation.heard.strip()
 
 
 def test_pairs_last() -> None:
     """The same prime has the same target in every instance and in every task made."""
     name = "guessing.local_character_prime_target"
-    primes = {play(make(name), ORACLES[name], seed).told[0] for seed in range(40)}
+    primes = {play(make(name), ORACLES[name], seed).spoken[0] for seed in range(40)}
     assert len(primes) == 5
 
 
@@ -459,9 +459,9 @@ def test_only_the_right_character_is_right() -> None:
 def test_the_loud_reply_is_not_interrupted() -> None:
     task = make("sample.conflicting_messages")
     loud = "I'm Heisenberg, you don't give me orders."
-    assert play(task, tells("Say")).told.startswith(f"Say my name  {loud}     ")
-    assert play(task, tells("my name")).told.count("Are you repeating everything I say?") == 1
-    assert play(task, tells("Heisenberg")).told.endswith("You're Goddamn right. ")
+    assert play(task, tells("Say")).spoken.startswith(f"Say my name  {loud}     ")
+    assert play(task, tells("my name")).spoken.count("Are you repeating everything I say?") == 1
+    assert play(task, tells("Heisenberg")).spoken.endswith("You're Goddamn right. ")
     told = chr(task.reset(0))
     for char in "Say my name Heisenberg".ljust(60):
         result = task.step(ord(char))
@@ -474,5 +474,5 @@ def test_the_loud_reply_is_not_interrupted() -> None:
 
 def test_an_end_without_a_word_is_paid() -> None:
     talked = play(make("sample.yes_no"), ORACLES["sample.yes_no"])
-    assert talked.told[-2:].strip(" yesno") in {"?", ""}
+    assert talked.spoken[-2:].strip(" yesno") in {"?", ""}
     assert talked.paid == 1

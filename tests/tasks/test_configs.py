@@ -14,7 +14,7 @@ from flagfall.kernel.script import run_plain
 from flagfall.tasks.catalog import task_ids
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, ORIGINAL_NAMES
-from flagfall.tasks.commai.vocabulary import usual_words
+from flagfall.tasks.commai.vocabulary import default_vocabulary
 from flagfall.tasks.configs import Config, change_config, config_of, load_config, parse_config
 from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS
 from flagfall.tasks.configs.task_types import TASK_TYPES
@@ -105,10 +105,10 @@ def test_every_argument_that_begins_with_tasks_is_a_list_of_tasks():
     config = from_json(challenge("Dependencies", tasks_dependencies=pairs, unlock_threshold=1))
     assert config.arguments == {"tasks_dependencies": pairs, "unlock_threshold": 1}
     scheduler = config.build()
-    policy = scheduler.policy
-    assert "micro2" not in {task.id for task in policy._available}  # type: ignore[attr-defined]
+    scheduler.set_seed(1)
+    assert "micro2" not in {scheduler.next_task().id for _ in range(2000)}  # type: ignore[union-attr]
     scheduler.report(Outcome("micro1", 0, True, 1, 1))
-    assert "micro2" in {task.id for task in policy._available}  # type: ignore[attr-defined]
+    assert "micro2" in {scheduler.next_task().id for _ in range(2000)}  # type: ignore[union-attr]
     assert config.header()["scheduler"] == (
         "dependencies:tasks_dependencies=micro1>micro2,micro2>mini0;unlock_threshold=1"
     )
@@ -151,8 +151,8 @@ def test_constants_are_changed_by_name_and_by_pattern():
     assert rules["easy"].success_tolerance == 0.5
     assert tasks["mini1"].max_time == 77  # type: ignore[attr-defined]
     for name, answers in (("micro5.2", 3), ("easy", 2 + 8)):
-        source = tasks[name]._make_source(Random(0))  # type: ignore[attr-defined]
-        assert len(source.answers) == answers
+        tasks[name].reset(0)
+        assert len(tasks[name].source.answers) == answers  # type: ignore[attr-defined]
 
 
 def test_arguments_of_a_policy_stand_in_its_text_or_beside_it():
@@ -163,7 +163,7 @@ def test_arguments_of_a_policy_stand_in_its_text_or_beside_it():
 
 
 def test_words_come_from_a_file_beside_the_configuration(tmp_path):
-    words = [*usual_words().all[:-1], "zyzzyva"]
+    words = [*default_vocabulary().all[:-1], "zyzzyva"]
     (tmp_path / "own.txt").write_text("\n".join(words))
     (tmp_path / "mine.toml").write_text('words = "own.txt"\n[scheduler]\npolicy="random"\ntasks=["micro6"]')
     config = load_config(tmp_path / "mine.toml")
@@ -217,8 +217,9 @@ def test_fixes_are_off_by_default_and_reach_every_task_of_round_1():
     mini, micro = from_toml(ours).build().policy.tasks
     assert mini.fixes  # type: ignore[attr-defined]
     assert micro.fixes  # type: ignore[attr-defined]
-    drawn = [mini._make_example(Random(seed)) for seed in range(400)]  # type: ignore[attr-defined]
-    assert all(example.string for example in drawn)
+    for seed in range(400):
+        mini.reset(seed)
+        assert mini.example.string  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -238,10 +239,10 @@ def test_a_reset_scheduler_pays_again():
     scheduler = config_of(["micro4"], "random", {"max_reward_per_task": 1}).build()
     task = scheduler.next_task()
     assert task is not None
-    task._cap.allow("micro4", 1)  # type: ignore[attr-defined]
-    assert task._cap.allow("micro4", 1) == 0  # type: ignore[attr-defined]
+    task.cap.allow("micro4", 1)  # type: ignore[attr-defined]
+    assert task.cap.allow("micro4", 1) == 0  # type: ignore[attr-defined]
     scheduler.reset()
-    assert task._cap.allow("micro4", 1) == 1  # type: ignore[attr-defined]
+    assert task.cap.allow("micro4", 1) == 1  # type: ignore[attr-defined]
 
 
 # --- mistakes ----------------------------------------------------------------------------------------------

@@ -11,7 +11,13 @@ import pytest
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.script import run_plain
-from flagfall.tasks.commai.conversation import BITS, MAX_UNSAID_BYTES, Conversation, ConversationTask, Wire
+from flagfall.tasks.commai.conversation import (
+    BIT_CHANNEL,
+    MAX_UNSAID_BYTES,
+    Conversation,
+    ConversationTask,
+    TextChannel,
+)
 from flagfall.tasks.commai.world import WorldSwitch
 from flagfall.tasks.schedulers import SequentialTaskScheduler
 
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 
     from flagfall.kernel.outcomes import Outcome
     from flagfall.tasks.commai.byte_task import Script
-    from flagfall.tasks.commai.conversation import Play
+    from flagfall.tasks.commai.conversation import DialogueScript
 
 
 @attrs.define
@@ -47,11 +53,11 @@ def play(tasks: Iterable[ConversationTask], says: str, steps: int) -> Stream:
     return stream
 
 
-def task(script: Play, max_time: float = 1000, **settings: Any) -> ConversationTask:
+def task(script: DialogueScript, max_time: float = 1000, **settings: Any) -> ConversationTask:
     return ConversationTask("test", script, max_time=max_time, **settings)
 
 
-def waits(*texts: str) -> Play:
+def waits(*texts: str) -> DialogueScript:
     """A task that says some texts at the start and then listens for ever."""
 
     def script(talk: Conversation, _: Random) -> Script:
@@ -64,7 +70,7 @@ def waits(*texts: str) -> Play:
     return script
 
 
-def answers(question: str, answer: str, praise: str = "", reward: bool = True) -> Play:
+def answers(question: str, answer: str, praise: str = "", reward: bool = True) -> DialogueScript:
     """A task that ends, with a result, when the learner has said something."""
 
     def script(talk: Conversation, _: Random) -> Script:
@@ -77,7 +83,7 @@ def answers(question: str, answer: str, praise: str = "", reward: bool = True) -
 
 
 def talk_of(one: ConversationTask) -> Conversation:
-    return one._talk
+    return one.conversation
 
 
 class Parrot:
@@ -140,14 +146,14 @@ def test_the_bit_wire_replaces_what_is_unsaid() -> None:
         return None
 
     one = task(script)
-    one.wire = BITS
+    one.channel = BIT_CHANNEL
     assert play([one], " x", 8).text == "heLOW   "
 
 
 def test_a_task_says_nothing_but_silence_when_it_has_nothing_to_say() -> None:
     one = task(waits("hi"))
     assert play([one], "abcd", 5).text == "hi   "
-    assert (talk_of(one).heard, talk_of(one).told) == ("abcd ", "hi    ")
+    assert (talk_of(one).heard, talk_of(one).spoken) == ("abcd ", "hi    ")
 
 
 def test_silent_is_who_has_nothing_but_spaces_to_say() -> None:
@@ -301,7 +307,7 @@ def test_an_unanswered_instance_takes_exactly_its_time() -> None:
 
 def test_time_is_counted_in_bits_on_the_bit_wire() -> None:
     one = task(waits("q"), max_time=50)
-    one.wire = BITS
+    one.channel = BIT_CHANNEL
     assert play([one], "", 8).text == "q      q"
 
 
@@ -431,7 +437,7 @@ def test_a_conversation_is_a_task_like_any_other() -> None:
 
 
 def test_wires_are_values() -> None:
-    assert Wire(8, overwrites=True) == BITS
+    assert TextChannel(8, overwrites=True) == BIT_CHANNEL
 
 
 def test_a_new_instance_knows_nothing_of_the_last() -> None:
@@ -440,4 +446,4 @@ def test_a_new_instance_knows_nothing_of_the_last() -> None:
     for byte in b"abc":
         one.step(byte)
     one.reset(0)
-    assert (talk_of(one).heard, talk_of(one).told, talk_of(one).time) == ("", "h", 0)
+    assert (talk_of(one).heard, talk_of(one).spoken, talk_of(one).time) == ("", "h", 0)

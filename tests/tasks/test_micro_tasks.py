@@ -26,15 +26,15 @@ from flagfall.tasks.commai.micro.characters import (
 )
 from flagfall.tasks.commai.micro.engine import MicroTask
 from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES, ROWS, feedback_mapping
-from flagfall.tasks.commai.micro.limits import Rules
+from flagfall.tasks.commai.micro.limits import MicroRules
 from flagfall.tasks.commai.micro.questions import (
     RIGHT,
     WRONG,
+    AnswerVerdict,
     OptionsLeft,
     Patience,
     QuestionSource,
     TableQuestions,
-    Verdict,
     in_blocks,
 )
 
@@ -172,7 +172,7 @@ def asks_for_ever(key: bytes, answer: bytes, feedback: bytes = b"", **rules: int
     def source(_: Random) -> TableQuestions:
         return TableQuestions({key: answer}, repeat(key), OptionsLeft({}), feedback=lambda *_: feedback)
 
-    return MicroTask("micro", source, Rules(**rules))
+    return MicroTask("micro", source, MicroRules(**rules))
 
 
 def test_closing_feedback_is_said_to_its_end_and_its_last_reply_is_dropped() -> None:
@@ -222,7 +222,7 @@ class Endless(QuestionSource):
     def draw(self) -> bytes:
         return b"why?"
 
-    def judge(self, heard: bytearray) -> Verdict | None:  # noqa: ARG002
+    def judge(self, heard: bytearray) -> AnswerVerdict | None:  # noqa: ARG002
         return None
 
     def should_know(self, correct: bool) -> bool:  # noqa: ARG002
@@ -241,7 +241,7 @@ def test_an_unanswered_instance_takes_exactly_ten_thousand_steps() -> None:
 
 
 def test_a_text_delays_the_timeout() -> None:
-    task = MicroTask("endless", lambda _: Endless(), Rules(max_time=2))
+    task = MicroTask("endless", lambda _: Endless(), MicroRules(max_time=2))
     task.reset(0)
     assert says(task, b" x  ") == [(ord("h"), 0), (ord("y"), -1), (ord("?"), 0), (None, 0)]
     assert task.result() is False
@@ -368,7 +368,7 @@ def test_micro3_should_be_known_when_every_letter_was_wrong_25_times() -> None:
 
 
 def test_sentence_tasks_can_be_given_more_tolerance() -> None:
-    task = MicroTask("micro19", echo, Rules(failed_task_tolerance=2.0))
+    task = MicroTask("micro19", echo, MicroRules(failed_task_tolerance=2.0))
     assert plays(task, lambda _: False) == (157, False)
 
 

@@ -13,7 +13,7 @@ from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES, make_catalog
 from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.limits import Rules
+from flagfall.tasks.commai.micro.limits import MicroRules
 from flagfall.tasks.commai.micro.questions import RIGHT, WRONG
 from flagfall.tasks.commai.micro.sentences import (
     CONFIRMING,
@@ -25,9 +25,9 @@ from flagfall.tasks.commai.micro.sentences import (
     SentenceQuestions,
     Style,
 )
-from flagfall.tasks.commai.vocabulary import SYNONYMS, usual_words
+from flagfall.tasks.commai.vocabulary import SYNONYMS, default_vocabulary
 
-WORDS = usual_words()
+WORDS = default_vocabulary()
 DOT = ord(".")
 
 
@@ -170,7 +170,7 @@ def test_limits_of_a_learner_that_has_to_be_told(task_id: str, asked: set[int]) 
             count += 1
             known = source.should_know(correct=False)
         assert len(seen) in asked
-        task = MicroTask(task_id, make, Rules(failed_task_tolerance=2.0, max_time=10**6))
+        task = MicroTask(task_id, make, MicroRules(failed_task_tolerance=2.0, max_time=10**6))
         assert plays(task, 10_000, seed) == (3 * (count + 51) + 1, False)
         assert task.progress.soft_limit == count + 50
 

@@ -11,14 +11,14 @@ from flagfall.errors import UsageError
 from flagfall.tasks.commai.catalog import make_catalog
 from flagfall.tasks.commai.micro.engine import MicroTask
 from flagfall.tasks.commai.micro.sentences import SentenceQuestions
-from flagfall.tasks.commai.vocabulary import load_words, read_words, usual_words
+from flagfall.tasks.commai.vocabulary import default_vocabulary, load_vocabulary, parse_vocabulary
 
 LETTERS = "bcfgjklmpqvwxz"
 MADE_UP = ["".join(letters) + "y" for letters in product(LETTERS, repeat=3)][:450]
 
 
 def test_the_usual_words_are_many_and_mostly_free() -> None:
-    words = usual_words()
+    words = default_vocabulary()
     assert len(words.all) >= 1000
     assert len(set(words.all)) == len(words.all)
     assert all(word.isascii() and word.isalpha() and word.islower() for word in words.all)
@@ -26,11 +26,11 @@ def test_the_usual_words_are_many_and_mostly_free() -> None:
     assert words.common == words.all[:200]
     assert len(words.new) == 200
     assert words.new == words.free[200:400]
-    assert usual_words() is words
+    assert default_vocabulary() is words
 
 
 def test_free_words_hold_no_word_of_an_instruction() -> None:
-    words = usual_words()
+    words = default_vocabulary()
     for part in ("say", "and", "or", "after", "next", "joint", "ignore", "write"):
         assert not any(part in word for word in words.free)
     assert {"hand", "word", "after", "house"} - set(words.free) == {"hand", "word", "after"}
@@ -40,7 +40,7 @@ def test_free_words_hold_no_word_of_an_instruction() -> None:
 def test_a_file_of_words(tmp_path: Path) -> None:
     file = tmp_path / "words"
     file.write_text("# mine\n\n" + "\n".join(MADE_UP) + "\n")
-    words = load_words(file)
+    words = load_vocabulary(file)
     assert words.all == tuple(MADE_UP)
     task = make_catalog(words)["micro7.2"]()
     assert isinstance(task, MicroTask)
@@ -61,28 +61,28 @@ def test_a_file_of_words(tmp_path: Path) -> None:
 )
 def test_what_is_no_word_is_refused_by_line(line: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:
-        read_words(["# mine", *MADE_UP, line], "mine")
+        parse_vocabulary(["# mine", *MADE_UP, line], "mine")
     assert str(refused.value).startswith(f"words mine: {message}")
 
 
 def test_too_few_free_words_are_refused() -> None:
-    assert len(read_words(MADE_UP[:400], "mine").free) == 400
+    assert len(parse_vocabulary(MADE_UP[:400], "mine").free) == 400
     lines = [*MADE_UP[:399], "border", "sand"]
     with pytest.raises(UsageError, match=r"words mine: at least 400 words must be free .*, 399 of 401 are"):
-        read_words(lines, "mine")
+        parse_vocabulary(lines, "mine")
 
 
 def test_new_words_that_are_in_every_word_are_refused() -> None:
     lines = [*MADE_UP[:300], "y", *MADE_UP[300:]]
     with pytest.raises(UsageError, match=r"too many words contain .*y: move these up or down"):
-        read_words(lines, "mine")
-    assert read_words(["y", *MADE_UP], "mine").all[0] == "y"
+        parse_vocabulary(lines, "mine")
+    assert parse_vocabulary(["y", *MADE_UP], "mine").all[0] == "y"
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
-        load_words(tmp_path / "none")
+        load_vocabulary(tmp_path / "none")
     file = tmp_path / "words"
     file.write_bytes("house\nh\u00fctte\n".encode())
     with pytest.raises(UsageError, match="line 2: only the letters a to z make words"):
-        load_words(file)
+        load_vocabulary(file)

@@ -163,12 +163,12 @@ class LegalInTurn(LegalCount, InTurnTask):
         (Elsewhere, "7 is not in the observation space"),
         (Unsendable, "cannot be encoded for the agent"),
         (Picky, "judges_any_action: is_legal(None) raised TypeError"),
-        (NoNil, "takes_its_nil_action: it raised TypeError"),
+        (NoNil, "takes_its_nil_action: raised TypeError"),
         (Infinite, "the reward is inf"),
         (BadMetrics, "ends_in_order: metrics"),
         (Nameless, "the id is empty"),
         (object, "lacks methods of TaskRole"),
-        (partial(LegalCount, fails_in="result"), "ends_in_order: it raised ValueError"),
+        (partial(LegalCount, fails_in="result"), "ends_in_order: raised ValueError"),
     ],
 )
 def test_a_broken_task_is_found_out(task: Callable[[], Any], said: str):
@@ -207,7 +207,7 @@ def two() -> list[CountTask]:
         (Wild, "decides_by_seed_and_outcomes_alone: with seed 0"),
         (Restarts, "after None came a task"),
         (LeavesOpen, "was closed 0 times"),
-        (partial(ListScheduler, fails_in="report"), "it raised ValueError"),
+        (partial(ListScheduler, fails_in="report"), "raised ValueError"),
     ],
 )
 def test_a_broken_scheduler_is_found_out(scheduler: Callable[..., Any], said: str):

@@ -82,7 +82,7 @@ class Handshakes:
 
 
 def _origin(peer: Any) -> str:
-    """The key under which connections of one host are counted."""
+    """Return the key under which connections from one address are counted."""
     address = ip_address(str(peer[0]).partition("%")[0])
     if not isinstance(address, IPv6Address):
         return str(address)

@@ -240,7 +240,7 @@ def _build_mapping(value: dict[Any, Any]) -> Any:
 
 
 def restore_arrays(value: Any) -> Any:
-    """The same value with arrays in place of the mappings that JSON has for them; at any depth.
+    """Return a value with arrays in place of their JSON mappings, at any depth.
 
     Lists and mappings are made anew; other values are kept.
 
@@ -268,17 +268,17 @@ def _restore(value: Any) -> Any:
 
 
 def json_encoder() -> msgspec.json.Encoder:
-    """An encoder that takes arrays. Its `encode` raises `CodecError` for what cannot be sent."""
+    """Return an encoder that takes arrays; its `encode` raises `CodecError` for other unknown types."""
     return msgspec.json.Encoder(enc_hook=json_encode_hook)
 
 
 def msgpack_encoder() -> msgspec.msgpack.Encoder:
-    """An encoder that takes arrays. Its `encode` raises `CodecError` for what cannot be sent."""
+    """Return an encoder that takes arrays; its `encode` raises `CodecError` for other unknown types."""
     return msgspec.msgpack.Encoder(enc_hook=msgpack_encode_hook)
 
 
 def json_decoder(kind: Any = Any) -> Decode:
-    """A function from JSON to a value of some type; with `Any`, arrays are restored.
+    """Return a decoder from JSON to values of a type; with `Any`, arrays are restored.
 
     The function raises `CodecError`, and nothing else, for any bytes that are no such value.
     """
@@ -287,7 +287,7 @@ def json_decoder(kind: Any = Any) -> Decode:
 
 
 def msgpack_decoder(kind: Any = Any) -> Decode:
-    """A function from MessagePack to a value of some type.
+    """Return a decoder from MessagePack to values of a type.
 
     The function raises `CodecError`, and nothing else, for any bytes that are no such value.
     """

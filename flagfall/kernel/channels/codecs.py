@@ -153,7 +153,11 @@ class BitEncoder:
         self._bits += bits.encode()
 
     def take(self, count: int = 1) -> str:
-        """The next bits; fewer than asked for where no more wait, and none at the end."""
+        """Take the next bits: at most `count` of those that wait, none at the end.
+
+        Args:
+            count: number of bits.
+        """
         bits = self._bits[:count].decode()
         del self._bits[:count]
         return bits

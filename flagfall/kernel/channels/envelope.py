@@ -1,4 +1,4 @@
-"""What travels between the two ends of a seat: an envelope out, a reply back, both numbered."""
+"""Envelopes: what a referee sends to an agent, numbered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flagfall.timing.phases import Phase
 
 
 class LateNotice(Struct, frozen=True):
-    """What an agent is told of a turn that was not its own action.
+    """Notice to an agent that another action than its own was played in a turn.
 
     Attributes:
         turn: the turn.
@@ -37,7 +37,7 @@ class Envelope(Struct, gc=False):
         observation: what the agent is shown.
         reward: the reward for an earlier action, 0 if there was none.
         phase: what is asked.
-        late: told once, in the first envelope after a turn that was late or illegal.
+        late: the notice of a turn that was late or illegal, once, in the first envelope after it.
     """
 
     number: int

@@ -99,7 +99,7 @@ class Framer:
         self._buffer += data
 
     def next_frame(self) -> Frame:
-        """The next payload, or `NEED_MORE`.
+        """Return the next payload, or `NEED_MORE`.
 
         Raises:
             FrameError: the next header, or an earlier one, names a length over the bound.
@@ -126,7 +126,7 @@ class Framer:
         return bool(self._buffer)
 
     def _length(self) -> int | None:
-        """The length in the next header; `None` while that is incomplete."""
+        """Return the length in the next header; `None` while that is incomplete."""
         if self._bad_length is None:
             if len(self._buffer) < HEADER_BYTES:
                 return None

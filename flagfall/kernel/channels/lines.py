@@ -35,7 +35,7 @@ class LineReader:
         self._buffer += data
 
     def next_line(self) -> bytes | None:
-        """The next line without its end, or `None` while there is no whole one.
+        """Return the next line without its end, or `None` while none is complete.
 
         Raises:
             LineError: it is too long, or will be.
@@ -54,7 +54,7 @@ class LineReader:
         return line
 
     def take_rest(self) -> bytes:
-        """What follows the last line that was taken, where no more lines are to come."""
+        """Take the bytes after the last line, when there will be no more lines."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._seen = 0

@@ -54,7 +54,7 @@ class PipeStream:
                 raise trio.BrokenResourceError(f"the other end is gone: {error.strerror}") from error
 
     async def read(self) -> bytes:
-        """What there is, up to `READ_BYTES`; nothing when the other end has closed."""
+        """Read the bytes that are there, at most `READ_BYTES`; none when the other end has closed."""
         while True:
             await wait_readable(self._read_fd)
             try:
@@ -65,7 +65,7 @@ class PipeStream:
                 return b""
 
     def read_nowait(self) -> bytes | None:
-        """The same, and `None` where there is nothing yet."""
+        """Read like `read`, without waiting; `None` where there is nothing yet."""
         try:
             return os.read(self._read_fd, READ_BYTES)
         except BlockingIOError:
@@ -145,7 +145,7 @@ class ByteStream(Protocol):
         """Write all of it."""
 
     async def read(self) -> bytes:
-        """What there is; nothing when the other end has closed."""
+        """Read the bytes that are there; none when the other end has closed."""
 
     def close(self) -> None:
         """Close it."""
@@ -186,7 +186,7 @@ class FramedStream:
         await self._pipe.write(frame(payload) if self._lines is None else payload + b"\n")
 
     async def receive(self) -> bytes:
-        """The next one. If it is cancelled, nothing was taken.
+        """Return the next message. If the call is cancelled, none was taken.
 
         Raises:
             trio.EndOfChannel: the other end closed, perhaps in the middle of one.

@@ -219,7 +219,7 @@ class Journal:
     def attach(
         self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]
     ) -> None:
-        """The match begins; see `flagfall.kernel.match.WritingSink`."""
+        """Begin a match; see `flagfall.kernel.sinks.WritingSink`."""
         self._pause = pause
         self._real_work = real_work
 
@@ -232,7 +232,7 @@ class Journal:
         self._wake.set()
 
     def set_flush(self, hand_over: Callable[[], None]) -> None:
-        """The match begins; see `flagfall.kernel.roles.BatchSink`."""
+        """Take the function that flushes a batch; see `flagfall.kernel.sinks.BatchSink`."""
         self._hand_over = hand_over
 
     async def drain(self) -> None:

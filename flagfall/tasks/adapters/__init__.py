@@ -1,3 +1,3 @@
-"""Environments of other makers as tasks: Gymnasium's and PettingZoo's (`docs/environments.md`)."""
+"""Adapters that make tasks of Gymnasium and PettingZoo environments (`docs/environments.md`)."""
 
 from __future__ import annotations

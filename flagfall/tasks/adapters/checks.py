@@ -1,4 +1,4 @@
-"""What environments of other makers do that none should, told in one line."""
+"""Checks of foreign environments, with one-line messages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from flagfall.errors import HostFault, UsageError
 
 
 def finite_reward(reward: Any) -> float:
-    """The reward as a number.
+    """Return a reward as a number.
+
+    Args:
+        reward: the value returned by an environment.
 
     Raises:
-        ValueError: it is none, or not finite: nothing can be summed up with it, and no journal has it.
+        ValueError: it is not a finite number, so it can be neither summed nor recorded.
     """
     try:
         number = float(reward)
@@ -26,10 +29,15 @@ def finite_reward(reward: Any) -> float:
 
 
 def checked_flag(task_id: str, name: str, value: Any) -> bool:
-    """An option that is true or false.
+    """Return a boolean option.
+
+    Args:
+        task_id: the task, for messages.
+        name: the name of the option.
+        value: its value, of any type.
 
     Raises:
-        UsageError: it is something else, such as a text.
+        UsageError: the value is not a boolean.
     """
     if not isinstance(value, bool):
         raise UsageError(f"{task_id}: {name}={value!r}: write true or false")
@@ -37,10 +45,14 @@ def checked_flag(task_id: str, name: str, value: Any) -> bool:
 
 
 def close_environment(task_id: str, env: Any) -> None:
-    """Close it.
+    """Close an environment.
+
+    Args:
+        task_id: the task, for messages.
+        env: the environment.
 
     Raises:
-        HostFault: it cannot be closed.
+        HostFault: closing it failed.
     """
     try:
         env.close()

@@ -1,8 +1,8 @@
-"""Environments by text: `gym:FrozenLake-v1?is_slippery=false&map_name=8x8`.
+"""Text form of environments with options: `gym:FrozenLake-v1?is_slippery=false&map_name=8x8`.
 
-After the question mark come options, `name=value`, separated by `&`. A value is JSON where it can be read as
-JSON (`false`, `3`, `[1, 2]`, `"8"`), else it is the text itself; `%26` stands for a `&` in it, as in
-addresses. Options go to whoever makes the environment, but for those that a task has itself.
+Options follow a question mark as `name=value`, separated by `&`. A value is parsed as JSON (`false`, `3`,
+`[1, 2]`, `"8"`); if it is not JSON, it is the text itself. `%26` stands for a `&` in it, as in URLs. Options
+are passed to the maker of the environment, except for those of the task itself.
 """
 
 from __future__ import annotations
@@ -22,10 +22,16 @@ _OPENING: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def parse_text(text: str) -> tuple[str, dict[str, Any]]:
-    """What stands before the question mark, and the options after it.
+    """Parse the text form of an environment.
+
+    Args:
+        text: the whole text.
+
+    Returns:
+        the text before the question mark, and the options after it.
 
     Raises:
-        UsageError: an option is no `name=value`, or is given twice.
+        UsageError: an option is not `name=value`, or is given twice.
     """
     name, mark, rest = text.partition("?")
     options: dict[str, Any] = {}
@@ -47,7 +53,11 @@ def _value(text: str) -> Any:
 
 
 def split_texts(text: str) -> Iterator[str]:
-    """Ids of tasks that commas separate; a comma in brackets or quotes separates nothing."""
+    """Yield the ids of tasks in a comma-separated text; commas in brackets or quotes do not separate.
+
+    Args:
+        text: the ids.
+    """
     depth, begun = 0, ""
     for part in _PARTS.findall(text):
         if part == "," and depth <= 0:

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment as a task: `gym:CartPole-v1`, or `GymnasiumTask(env)`."""
+"""Gymnasium environments as tasks: `gym:CartPole-v1`, or `GymnasiumTask(env)`."""
 
 from __future__ import annotations
 
@@ -24,44 +24,50 @@ from flagfall.tasks.adapters.checks import checked_flag, close_environment, fini
 from flagfall.tasks.adapters.env_spec import parse_text
 from flagfall.tasks.adapters.imports import import_named
 from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
-from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
+from flagfall.tasks.adapters.space_values import (
+    NotOfSpace,
+    check_writable,
+    contains,
+    default_action,
+    frozen_copy,
+    read,
+)
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "gym:"
 
 _OUR_IDS: Final = "flagfall/"
 _OUR_MODULE: Final = "flagfall.environments:"
-"""Gymnasium imports what stands before a colon, which is where our ids are registered."""
+"""Gymnasium imports the module before a colon; this one registers the ids of flagfall."""
 
 _NOOP: Final = "NOOP"
-"""What environments with `get_action_meanings` call doing nothing."""
+"""The meaning of doing nothing, in environments with `get_action_meanings`."""
 
 _RENDER_MODES: Final = {"rgb": "rgb_array", "ansi": "ansi"}
 _encode = json_encoder().encode
 
 
 class GymnasiumTask(Task):
-    """A Gymnasium environment, as a task for one player.
+    """A Gymnasium environment as a task for one player.
 
-    Observations are copies that cannot be written to. Actions may come as JSON or MessagePack have them
-    (`flagfall.tasks.adapters.space_values`). Where the environment says in its last info whether it
-    `is_success`, that is the result.
+    Observations are read-only copies. Actions may have the form of JSON or MessagePack
+    (`flagfall.tasks.adapters.space_values`). The result is `is_success` of the last info, if there is one.
 
-    A task that is played for the first time resets its environment twice with the same seed, to see whether
-    it goes by it: one reset more, once. `not_repeatable` and the metric `ignores_seed` say if it does not.
+    The first reset resets the environment twice with the same seed, to check that it follows the seed. If it
+    does not, `not_repeatable` and the metric `ignores_seed` say so.
 
     Args:
         env: the environment; the task closes it.
-        id: the text that it can be made of again, `gym:...`; by default `gym:` and the id of its spec.
-        nil: what is played for an agent that is late, wrong or absent. By default: the action that the
-            environment calls `NOOP`; else the lowest one (`lowest`). Where a mask is shown that forbids it,
-            the lowest that the mask allows is played instead.
-        action_mask: show the mask that the environment gives in its info, and hold agents to it:
-            observations become `{"observation": ..., "action_mask": ...}`. A mask that the environment shows
-            in its observations by itself is held to in any case.
+        id: the text from which the task can be made again, `gym:...`; by default `gym:` and the spec's id.
+        nil: the action that is played for an agent that is late, wrong or absent. By default: the action that
+            the environment calls `NOOP`; else the lowest one (`default_action`). If a shown mask forbids it,
+            the lowest allowed action is played instead.
+        action_mask: show the mask from the info, and enforce it: observations become
+            `{"observation": ..., "action_mask": ...}`. A mask that is part of the observations already is
+            enforced in any case.
 
     Raises:
-        UsageError: its values cannot be recorded, or `nil` is no action of it.
+        UsageError: the values of the environment cannot be recorded, or `nil` is not one of its actions.
     """
 
     def __init__(
@@ -90,30 +96,34 @@ class GymnasiumTask(Task):
         space = self._action_space
         if nil is not None:
             if not contains(space, nil):
-                raise UsageError(f"{self.id}: nil={nil!r} is no action of {space}")
-            return kept(read(space, nil))
+                raise UsageError(f"{self.id}: nil={nil!r} is not an action of {space}")
+            return frozen_copy(read(space, nil))
         meanings: list[str] = getattr(self.env.unwrapped, "get_action_meanings", list)()
         if _NOOP in meanings:
             return int(getattr(space, "start", 0)) + meanings.index(_NOOP)
         if has_mask(self._observation_space):
-            return None  # whatever is the lowest that is allowed then
+            return None  # the lowest action that is allowed at that time
         try:
-            return kept(lowest(space))
+            return frozen_copy(default_action(space))
         except NotOfSpace as error:
-            raise UsageError(f"{self.id}: {error}; add nil=, for an agent that is late") from None
+            raise UsageError(f"{self.id}: {error}; set nil=, the action for an agent that is late") from None
 
     @property
     def action_space(self) -> gymnasium.Space[Any]:
-        """The environment's own."""
+        """The action space of the environment."""
         return self._action_space
 
     @property
     def observation_space(self) -> gymnasium.Space[Any]:
-        """The environment's own, with the mask beside it where that is asked for."""
+        """The observation space of the environment, with the mask if `action_mask` is set."""
         return self._observation_space
 
     def is_legal(self, action: Any) -> bool:
-        """Whether it is of the action space, and allowed by the mask where one is shown."""
+        """Return whether an action lies in the action space and is allowed by the shown mask.
+
+        Args:
+            action: any object.
+        """
         return contains(self._action_space, action) and is_allowed(self._action_space, self._mask, action)
 
     def _reset(self, seed: int) -> Any:
@@ -129,8 +139,8 @@ class GymnasiumTask(Task):
         return self._shown(observation, info)
 
     def _step(self, action: Any) -> StepResult:
-        if action is None or not is_allowed(self._action_space, self._mask, action):  # NIL alone can be that
-            action = lowest(self._action_space, self._mask)
+        if action is None or not is_allowed(self._action_space, self._mask, action):  # only possible for NIL
+            action = default_action(self._action_space, self._mask)
         observation, reward, terminated, truncated, info = self.env.step(read(self._action_space, action))
         self._over = bool(terminated)
         if terminated or truncated:
@@ -142,24 +152,33 @@ class GymnasiumTask(Task):
     def _shown(self, observation: Any, info: Mapping[str, Any]) -> Any:
         if self._shows_mask:
             observation = with_mask(observation, info.get(MASK_KEY), self._action_space)
-        shown = kept(observation)
+        shown = frozen_copy(observation)
         self._mask = mask_of(shown)
         return shown
 
     def reached_terminal_state(self) -> bool:
-        """Whether the environment terminated the episode."""
+        """Return whether the environment has terminated the episode."""
         return self._over
 
     def result(self) -> bool | None:
-        """What the environment said of `is_success` at the end; `None` where it did not."""
+        """Return `is_success` of the last info; `None` if there is none."""
         return self._result
 
     def metrics(self) -> dict[str, Any]:
-        """Those of every task, and `ignores_seed` where that is so."""
+        """Return the metrics of every task, and `ignores_seed` if the environment does."""
         return super().metrics() | ({"ignores_seed": True} if self.not_repeatable else {})
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
-        """The environment's own picture, if it was made with this render mode."""
+        """Render the environment.
+
+        Args:
+            mode: `rgb`, `ansi` or another mode of the environment.
+            args: see `Task.render`.
+            kwargs: see `Task.render`.
+
+        Raises:
+            NotImplementedError: the environment was not made with this render mode.
+        """
         if _RENDER_MODES.get(mode, mode) != self.env.render_mode:
             return super().render(mode, *args, **kwargs)
         return self.env.render()
@@ -170,12 +189,15 @@ class GymnasiumTask(Task):
 
 
 def make_gymnasium_task(text: str) -> GymnasiumTask:
-    """The task that a text such as `gym:CartPole-v1` means; see `flagfall.tasks.adapters.env_spec`.
+    """Make the task of a Gymnasium environment.
 
     The options `nil` and `action_mask` are those of `GymnasiumTask`; all others go to `gymnasium.make`.
 
+    Args:
+        text: such as `gym:CartPole-v1`; see `flagfall.tasks.adapters.env_spec`.
+
     Raises:
-        UsageError: there is no such environment, or it cannot be made so.
+        UsageError: there is no such environment, or it cannot be made with these options.
     """
     name, options = parse_text(text)
     name = name.removeprefix(PREFIX)

@@ -1,9 +1,9 @@
-"""Modules that the text of a task has imported, and permission for it.
+"""Modules named by the texts of tasks, and the check before they are imported.
 
-A task such as `gym:my_module:Game-v0` names code. On a command line it is the user who names it; in a journal
-or a plan that was sent it is a stranger. So texts that come out of files are checked first: what comes
-with flagfall, and environments that an installed library registers by itself, may be made; any other module
-is imported only where the user trusts the file.
+A task such as `gym:my_module:Game-v0` names code. On a command line the user names it; in a journal or a plan
+from elsewhere, its author does. So texts from files are checked first: tasks shipped with flagfall and
+environments that an installed library registers may be made; any other module is imported only if the user
+trusts the file.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ GYM_PREFIX: Final = "gym:"
 PETTINGZOO_PREFIX: Final = "pettingzoo:"
 
 _FORWARDING: Final = ("GymV21Environment", "GymV26Environment")
-"""Ids of Gymnasium that forward to the old library `gym`, which imports what their options name."""
+"""Ids of Gymnasium that forward to the old library `gym`, which imports the module named by an option."""
 
 
 class UntrustedImportError(UsageError):
-    """A file names a module that is imported only where the user trusts the file.
+    """A file names a module that is imported only if the user trusts the file.
 
     Attributes:
         module: the name of the module.
@@ -42,7 +42,7 @@ class UntrustedImportError(UsageError):
 
 
 def named_module(task_id: str) -> str | None:
-    """Return the module that making the task would import by its name; `None` where there is none.
+    """Return the module that making a task would import; `None` if there is none.
 
     Args:
         task_id: the text of a task of any kind.
@@ -64,6 +64,9 @@ def named_module(task_id: str) -> str | None:
 def check_imports(task_id: str) -> None:
     """Refuse a task whose text names a module to import.
 
+    Args:
+        task_id: the text of a task of any kind.
+
     Raises:
         UntrustedImportError: it names one.
     """
@@ -73,10 +76,13 @@ def check_imports(task_id: str) -> None:
 
 
 def import_named(name: str) -> ModuleType:
-    """Import a module that the user named, from the working directory too.
+    """Import a module that the user named; the working directory is searched, too.
+
+    Args:
+        name: the dotted name.
 
     Raises:
-        Exception: whatever the module raises.
+        Exception: any exception of the module.
     """
     if "" not in sys.path and os.curdir not in sys.path:
         sys.path.insert(0, "")
@@ -84,9 +90,9 @@ def import_named(name: str) -> ModuleType:
 
 
 def _origin(module: str) -> str:
-    """Return where a module would come from, without importing anything.
+    """Return the origin of a module without importing anything.
 
-    Of a dotted name only the first part can be looked up so: for the next one, Python imports the first.
+    Only the first part of a dotted name can be looked up: for the next one, Python would import the first.
     """
     top = module.partition(".")[0]
     try:

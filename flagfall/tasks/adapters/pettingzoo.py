@@ -1,7 +1,7 @@
-"""Any PettingZoo environment as a task: `pettingzoo:classic/connect_four_v3`, or `pettingzoo_task(env)`.
+"""PettingZoo environments as tasks: `pettingzoo:classic/connect_four_v3`, or `pettingzoo_task(env)`.
 
-Both of PettingZoo's interfaces are taken. In an AEC environment the agents act in turn: only the one whose
-turn it is is asked. In a parallel one all that live are asked at once. The players of the task are the
+Both interfaces of PettingZoo are supported. In an AEC environment the agents act in turn, and only the one
+to act is asked; in a parallel one all live agents are asked at once. The players of the task are the
 `possible_agents`, in their order.
 """
 
@@ -23,7 +23,14 @@ from flagfall.tasks.adapters.checks import checked_flag, close_environment, fini
 from flagfall.tasks.adapters.env_spec import parse_text
 from flagfall.tasks.adapters.pettingzoo_registry import make_environment
 from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
-from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
+from flagfall.tasks.adapters.space_values import (
+    NotOfSpace,
+    check_writable,
+    contains,
+    default_action,
+    frozen_copy,
+    read,
+)
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "pettingzoo:"
@@ -31,31 +38,30 @@ PREFIX: Final = "pettingzoo:"
 _encode = json_encoder().encode
 
 Asked: TypeAlias = Mapping[str, tuple[Any, Mapping[str, Any]]]
-"""Who is to act now, with what each observes and its info."""
+"""The observation and the info of each player who is to act now."""
 
 
 class PettingZooTask(Task):
-    """A PettingZoo environment, as a task for its possible agents.
+    """A PettingZoo environment as a task for its possible agents.
 
-    Each player has spaces of its own. Observations are copies that cannot be written to; actions may come as
-    JSON or MessagePack have them. A reward is paid with the next observation of its player, summed up since
-    the last one, as PettingZoo's `last` has it; players that have died get theirs, and what they saw last,
-    when the episode is over.
+    Each player has its own spaces. Observations are read-only copies; actions may have the form of JSON or
+    MessagePack. A reward is paid with the next observation of its player, summed since the last one, as in
+    PettingZoo's `last`; players that have died get theirs, with their last observation, at the end of the
+    episode.
 
-    For an agent that is late, wrong or absent, the lowest action is played (`lowest`), of those that the mask
-    allows, be it shown or in the info; so whether that costs a turn or the seat is the time control's affair
-    alone. The environment is reset twice at first, as `GymnasiumTask` has it.
+    For an agent that is late, wrong or absent, the lowest action is played (`default_action`), of those that
+    the mask allows, be it shown or in the info; so the consequences of being late depend on the time control
+    alone. The environment is reset twice at first, see `GymnasiumTask`.
 
     Args:
         env: the environment; the task closes it.
-        id: the text that it can be made of again, `pettingzoo:...`; by default with its name.
-        nil: what is played instead of the lowest action, where the mask that is shown does not forbid it.
-        action_mask: show the mask that the environment gives in its infos, and hold agents to it, see
-            `GymnasiumTask`.
+        id: the text from which the task can be made again, `pettingzoo:...`; by default with its name.
+        nil: the action that is played instead of the lowest one, unless the shown mask forbids it.
+        action_mask: show the mask from the infos, and enforce it, see `GymnasiumTask`.
 
     Raises:
-        UsageError: its values cannot be recorded, it does not say who may play, or `nil` is no action of
-            every player.
+        UsageError: the values of the environment cannot be recorded, it has no `possible_agents`, or `nil`
+            is not an action of every player.
     """
 
     def __init__(
@@ -70,7 +76,7 @@ class PettingZooTask(Task):
         super().__init__(env)
         self.players = tuple(getattr(env, "possible_agents", ()))
         if not self.players:
-            raise UsageError(f"{self.id}: it must say its possible_agents, which are the seats")
+            raise UsageError(f"{self.id}: the environment must have possible_agents, which are the seats")
         self.not_repeatable: str | None = None
         self.nil_action = nil
         self._shows_mask = checked_flag(self.id, "action_mask", action_mask)
@@ -93,12 +99,14 @@ class PettingZooTask(Task):
         check_writable(actions, "actions")
         if self.nil_action is not None:
             if not contains(actions, self.nil_action):
-                raise UsageError(f"{self.id}: nil={self.nil_action!r} is no action of {player}, {actions}")
+                raise UsageError(
+                    f"{self.id}: nil={self.nil_action!r} is not an action of {player}, {actions}"
+                )
             return
         try:
-            lowest(actions)
+            default_action(actions)
         except NotOfSpace as error:
-            raise UsageError(f"{self.id}: {error}; add nil=, for an agent that is late") from None
+            raise UsageError(f"{self.id}: {error}; set nil=, the action for an agent that is late") from None
 
     def _begin_episode(self) -> None:
         self._seen: dict[str, Any] = {}
@@ -109,38 +117,55 @@ class PettingZooTask(Task):
 
     @property
     def action_space(self) -> spaces.Space[Any]:
-        """The space of the first player; `action_space_of` has that of each."""
+        """The action space of the first player; see `action_space_of` for the others."""
         return self.action_space_of(self.players[0])
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
-        """The space of the first player; `observation_space_of` has that of each."""
+        """The observation space of the first player; see `observation_space_of` for the others."""
         return self.observation_space_of(self.players[0])
 
     def action_space_of(self, player: str) -> spaces.Space[Any]:
-        """The environment's own."""
+        """Return the action space of a player.
+
+        Args:
+            player: one of `players`.
+        """
         return self._action_spaces[player]
 
     def observation_space_of(self, player: str) -> spaces.Space[Any]:
-        """The environment's own, with the mask beside it where that is asked for."""
+        """Return the observation space of a player, with the mask if `action_mask` is set.
+
+        Args:
+            player: one of `players`.
+        """
         return self._observation_spaces[player]
 
     def is_legal(self, action: Any) -> bool:
-        """Whether any of the players may play it now."""
+        """Return whether at least one player may play an action now.
+
+        Args:
+            action: any object.
+        """
         return any(self.is_legal_for(player, action) for player in self.players)
 
     def is_legal_for(self, player: str, action: Any) -> bool:
-        """Whether it is of the player's space, and allowed by the mask that the player was shown."""
+        """Return whether an action lies in the player's space and is allowed by the mask shown to the player.
+
+        Args:
+            player: one of `players`.
+            action: any object.
+        """
         space = self._action_spaces[player]
         return contains(space, action) and is_allowed(space, mask_of(self._seen.get(player)), action)
 
     @abstractmethod
     def _start(self, seed: int) -> Asked:
-        """Reset the environment; who is asked first."""
+        """Reset the environment, and return who is asked first."""
 
     @abstractmethod
     def _play(self, actions: Mapping[str, Any]) -> Asked:
-        """Play the actions of those who were asked; who is asked next, nobody where it is over."""
+        """Play the actions of those who were asked, and return who is asked next; empty at the end."""
 
     def _reset(self, seed: int) -> Any:
         self._begin_episode()
@@ -154,12 +179,12 @@ class PettingZooTask(Task):
                 self.not_repeatable = IGNORES_SEED
                 warn_of_ignored_seed(self.id)
         if not asked:
-            raise ValueError("nobody is to act when an episode begins")
+            raise ValueError("no agent is to act at the start of the episode")
         return self._one_or_all(self._shown(asked))
 
     def _step(self, action: Any) -> StepResult:
         actions = action if len(self.players) > 1 else {self.players[0]: action}
-        asked = self._play({player: self._played(player, said) for player, said in actions.items()})
+        asked = self._play({player: self._played(player, reply) for player, reply in actions.items()})
         shown = self._shown(asked)
         self._over = not asked
         if self._over:
@@ -171,23 +196,23 @@ class PettingZooTask(Task):
         return StepResult(self._one_or_all(shown), self._one_or_all(paid), self._over and not ended, ended)
 
     def _played(self, player: str, action: Any) -> Any:
-        """What the environment is given for what a player said, or for NIL, which alone can be forbidden."""
+        """Return the action for the environment from a legal action or NIL; only NIL can be forbidden."""
         space = self._action_spaces[player]
         if action is None or not is_allowed(space, mask_of(self._seen[player]), action):
-            return lowest(space, self._masks.get(player))
+            return default_action(space, self._masks.get(player))
         return read(space, action)
 
     def _shown(self, asked: Asked) -> dict[str, Any]:
         return {player: self._see(player, *what) for player, what in asked.items()}
 
     def _see(self, player: str, observation: Any, info: Mapping[str, Any]) -> Any:
-        """Keep what a player sees."""
+        """Store the observation of a player, and return it."""
         mask = info.get(MASK_KEY)
         if self._shows_mask:
             observation = with_mask(observation, mask, self._action_spaces[player])
-        shown = self._seen[player] = kept(observation)
+        shown = self._seen[player] = frozen_copy(observation)
         in_shown = mask_of(shown)
-        self._masks[player] = kept(mask) if in_shown is None else in_shown
+        self._masks[player] = frozen_copy(mask) if in_shown is None else in_shown
         return shown
 
     def _owe(self, player: str, reward: float, terminated: Any) -> None:
@@ -195,15 +220,15 @@ class PettingZooTask(Task):
         self._any_terminated = self._any_terminated or bool(terminated)
 
     def _one_or_all(self, values: dict[str, Any]) -> Any:
-        """A single player has plain values."""
+        """Return the mapping for several players, and the plain value for a single one."""
         return values if len(self.players) > 1 else values[self.players[0]]
 
     def reached_terminal_state(self) -> bool:
-        """Whether the episode is over, and some player was terminated (not all of them truncated)."""
+        """Return whether the episode is over with at least one player terminated (not all truncated)."""
         return self._over and self._any_terminated
 
     def metrics(self) -> dict[str, Any]:
-        """Those of every task, the `rewards` of each player, and `ignores_seed` where that is so."""
+        """Return the metrics of every task, the `rewards` of each player, and `ignores_seed` if it holds."""
         own: dict[str, Any] = {"rewards": dict(self._paid)}
         return super().metrics() | own | ({"ignores_seed": True} if self.not_repeatable else {})
 
@@ -213,7 +238,7 @@ class PettingZooTask(Task):
 
 
 class AECTask(PettingZooTask):
-    """Players act in turn."""
+    """A PettingZoo AEC environment: players act in turn."""
 
     def _start(self, seed: int) -> Asked:
         self.env.reset(seed=seed)
@@ -225,7 +250,7 @@ class AECTask(PettingZooTask):
         return self._next()
 
     def _next(self) -> Asked:
-        """Who acts next; those who have died are passed by, as PettingZoo wants it, with `None`."""
+        """Return who acts next; dead agents are skipped with the action `None`, as PettingZoo requires."""
         env = self.env
         for _ in range(len(self.players) + 1):
             if not env.agents:
@@ -237,11 +262,11 @@ class AECTask(PettingZooTask):
                 return {player: (observation, info)}
             self._see(player, observation, info)
             env.step(None)
-        raise RuntimeError(f"{self.id}: agents that have died do not leave it")
+        raise RuntimeError(f"{self.id}: agents that have died are not removed by the environment")
 
 
 class ParallelTask(PettingZooTask):
-    """All players that live act at once."""
+    """A PettingZoo parallel environment: all live players act at once."""
 
     def _start(self, seed: int) -> Asked:
         observations, infos = self.env.reset(seed=seed)
@@ -262,18 +287,27 @@ def _observed(asked: Asked) -> dict[str, Any]:
 
 
 def pettingzoo_task(env: Any, id: str | None = None, **options: Any) -> PettingZooTask:  # noqa: A002 - as everywhere
-    """The task of an environment of either interface; the arguments are those of `PettingZooTask`."""
+    """Make the task of an environment of either interface.
+
+    Args:
+        env: the environment.
+        id: see `PettingZooTask`.
+        options: the other arguments of `PettingZooTask`.
+    """
     return (AECTask if hasattr(env, "last") else ParallelTask)(env, id, **options)
 
 
 def make_pettingzoo_task(text: str) -> PettingZooTask:
-    """The task that a text such as `pettingzoo:classic/connect_four_v3` means.
+    """Make the task of a PettingZoo environment by name.
 
     The options `nil` and `action_mask` are those of `PettingZooTask`; for the rest see
     `flagfall.tasks.adapters.pettingzoo_registry.make_environment`.
 
+    Args:
+        text: such as `pettingzoo:classic/connect_four_v3`.
+
     Raises:
-        UsageError: there is no such environment, or it cannot be made so.
+        UsageError: there is no such environment, or it cannot be made with these options.
     """
     name, options = parse_text(text)
     own = {key: options.pop(key) for key in ("nil", "action_mask") if key in options}

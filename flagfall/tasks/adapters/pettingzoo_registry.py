@@ -1,4 +1,4 @@
-"""PettingZoo environments by name."""
+"""Makers of PettingZoo environments, by name."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from flagfall.errors import UsageError, suggest
 from flagfall.tasks.adapters.imports import import_named
 
 _FUNCTIONS: Final = {"parallel": "parallel_env", "aec": "env"}
-"""What modules call the makers of the two interfaces; the first that there is is taken."""
+"""Names of the makers in a module, by interface; the first one that exists is the default."""
 
 
 def make_environment(text: str, name: str, options: Mapping[str, Any]) -> Any:
-    """A new environment.
+    """Make a new environment.
 
     Args:
-        text: what the user wrote, for messages.
-        name: as PettingZoo's registry has it, `classic/connect_four_v3`; or, with a dot in it, a module that
-            has a function `env` or `parallel_env`, as modules of PettingZoo environments do.
-        options: for whoever makes it, but for `api`: `aec` or `parallel`, of those that the environment
-            has. By default `parallel`, where there are both.
+        text: the whole text of the user, for messages.
+        name: a name of PettingZoo's registry, such as `classic/connect_four_v3`; or, with a dot in it, a
+            module with a function `env` or `parallel_env`, as in modules of PettingZoo environments.
+        options: passed to the maker, except for `api`: `aec` or `parallel`, by default `parallel` if the
+            environment has both.
 
     Raises:
-        UsageError: there is none, or it cannot be made so.
+        UsageError: there is no such environment, or it cannot be made with these options.
     """
     others = {key: value for key, value in options.items() if key != "api"}
     makers = _in_module(text, name) if "." in name else _registered(text, name)
@@ -48,7 +48,7 @@ def make_environment(text: str, name: str, options: Mapping[str, Any]) -> Any:
 
 
 def _registered(text: str, name: str) -> dict[str, Callable[..., Any]]:
-    """What makes a registered environment, by interface."""
+    """Return the makers of a registered environment, by interface."""
     try:
         registry: Any = importlib.import_module("pettingzoo")
     except ModuleNotFoundError:
@@ -68,7 +68,7 @@ def _registered(text: str, name: str) -> dict[str, Callable[..., Any]]:
 
 
 def _in_module(text: str, name: str) -> dict[str, Callable[..., Any]]:
-    """What makes the environment of a module, by interface."""
+    """Return the makers of the environment in a module, by interface."""
     try:
         module: ModuleType = import_named(name)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Seeds on their way to environments of other makers, and whether they arrive."""
+"""Seeds for foreign environments, and the warning about environments that ignore them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ import warnings
 from typing import Final
 
 IGNORES_SEED: Final = "the environment ignores its seed: two resets with the same one did not show the same"
-"""Why a match is not repeatable, for `not_repeatable`."""
+"""The value of `not_repeatable` for such an environment."""
 
 _SEEDS: Final = 2**31
-"""Seeds that every environment takes: some hand them to C libraries, as an `int`."""
+"""Number of seeds that every environment accepts: some pass them to C libraries as an `int`."""
 
 
 class SeedIgnoredWarning(UserWarning):
-    """An environment was reset with the same seed twice, and did not show the same."""
+    """Two resets of an environment with the same seed gave different observations."""
 
 
 def environment_seed(seed: int) -> int:
-    """What an environment is given for the seed of a task, 0 to 2**31 - 1."""
+    """Return the seed of an environment, 0 to 2**31 - 1.
+
+    Args:
+        seed: the seed of the task.
+    """
     return seed % _SEEDS
 
 
 def warn_of_ignored_seed(task_id: str) -> None:
-    """Tell once that a match with this task can be neither repeated nor verified."""
+    """Warn that a match with a task can be neither repeated nor verified.
+
+    Args:
+        task_id: the task.
+    """
     warnings.warn(f"{task_id}: {IGNORES_SEED}", SeedIgnoredWarning, stacklevel=2)

@@ -1,9 +1,9 @@
-"""Values of Gymnasium spaces: read from what agents and journals say, kept for journals, and the lowest one.
+"""Values of Gymnasium spaces: conversion from plain data, read-only copies, and default actions.
 
-Agents in processes and journals have JSON or MessagePack for their values: no tuples, no types of numbers.
-`read` gives such a value the form that the space has, and refuses what is not of the space:
+Agents in processes and journals represent values in JSON or MessagePack, which have no tuples and no number
+types. `read` converts such a value to the form of the space, and refuses values outside of the space:
 
-| space | what is read | what comes of it |
+| space | accepted | result |
 |---|---|---|
 | `Discrete` | a whole number of Python or numpy | `int` |
 | `Box` | an array, or nested lists of numbers; all finite | an array of its dtype |
@@ -11,12 +11,12 @@ Agents in processes and journals have JSON or MessagePack for their values: no t
 | `Text` | a text | `str` |
 | `Tuple`, `Sequence`, `OneOf`, `Graph` | a list or tuple | a tuple; arrays for a stacked sequence |
 | `Dict` | a mapping with exactly its keys | `dict` |
-| any other | whatever it contains | the same |
+| any other | a value that it contains | the same |
 """
 
 from __future__ import annotations
 
-__all__ = ["NotOfSpace", "check_writable", "contains", "kept", "lowest", "read"]
+__all__ = ["NotOfSpace", "check_writable", "contains", "default_action", "frozen_copy", "read"]
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -36,20 +36,29 @@ _GRAPH_PARTS: Final = 3
 
 
 class NotOfSpace(Exception):
-    """The value is not of the space."""
+    """The value does not lie in the space, or the space has no such value."""
 
 
 def read(space: spaces.Space[Any], value: Any) -> Any:
-    """The value in the form that the space has; see the table above. Arrays are new.
+    """Convert a value to the form of a space, see the table above; arrays are new.
+
+    Args:
+        space: the space.
+        value: any object.
 
     Raises:
-        NotOfSpace: it is none of the space.
+        NotOfSpace: the value does not lie in the space.
     """
     return _entry(_READERS, space, _read_other)(space, value)
 
 
 def contains(space: spaces.Space[Any], value: Any) -> bool:
-    """Whether `read` would take the value; any object may be asked about."""
+    """Return whether `read` accepts a value.
+
+    Args:
+        space: the space.
+        value: any object.
+    """
     try:
         read(space, value)
     except NotOfSpace:
@@ -57,43 +66,46 @@ def contains(space: spaces.Space[Any], value: Any) -> bool:
     return True
 
 
-def lowest(space: spaces.Space[Any], mask: Any = None) -> Any:
-    """The action that stands for none: the lowest, and of real numbers the one nearest to 0.
+def default_action(space: spaces.Space[Any], mask: Any = None) -> Any:
+    """Return the default action: the lowest one; of real numbers, the one nearest to 0.
 
     Args:
-        space: of the actions.
-        mask: nonzero for each action that is allowed: an array for `Discrete`, one for each place for a flat
-            `MultiDiscrete`; `None` for no mask. Where it allows nothing, it is as if there were none.
+        space: the action space.
+        mask: nonzero for each allowed action: an array for `Discrete`, one for each entry of a flat
+            `MultiDiscrete`; `None` for no mask. A mask that allows nothing is ignored.
 
     Raises:
-        NotOfSpace: the space is of a kind that has no lowest.
+        NotOfSpace: the kind of space has no lowest action.
     """
-    return _entry(_LOWEST, space, _no_lowest)(space, mask)
+    return _entry(_DEFAULTS, space, _no_default)(space, mask)
 
 
-def kept(value: Any) -> Any:
-    """The value with copies of its arrays that cannot be written to.
+def frozen_copy(value: Any) -> Any:
+    """Return a value with read-only copies of its arrays.
 
-    An environment may use its arrays again, and an agent in the event loop might write into them; the
-    journal, and the environment itself, must not notice.
+    An environment may reuse its arrays, and an agent in the event loop might write into them; neither may
+    affect the journal or the environment.
+
+    Args:
+        value: arrays, and mappings, tuples and lists of them.
     """
     if isinstance(value, np.ndarray):
         copy = value.copy()
         copy.setflags(write=False)
         return copy
     if isinstance(value, Mapping):
-        return {key: kept(of) for key, of in value.items()}
+        return {key: frozen_copy(of) for key, of in value.items()}
     if isinstance(value, tuple):
-        parts = [kept(of) for of in value]
+        parts = [frozen_copy(of) for of in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return [kept(of) for of in value] if isinstance(value, list) else value
+    return [frozen_copy(of) for of in value] if isinstance(value, list) else value
 
 
 def check_writable(space: spaces.Space[Any], what: str) -> None:
-    """Try whether values of the space can be written to journals and wires, and are read again as they were.
+    """Check with a sample that values of a space can be encoded, and that actions are decoded unchanged.
 
     Args:
-        space: a sample of it is tried.
+        space: the space.
         what: `observations` or `actions`, for the message.
 
     Raises:
@@ -102,10 +114,12 @@ def check_writable(space: spaces.Space[Any], what: str) -> None:
     try:
         sample = deepcopy(space).sample()
         text = _encode(sample)
-    except Exception as error:  # noqa: BLE001 - a space may be of anybody's making
+    except Exception as error:  # noqa: BLE001 - a space may be foreign code
         raise UsageError(f"{what} of {space} cannot be recorded: {error}") from None
     if what == "actions" and not _is_read_again(space, sample, text):
-        raise UsageError(f"{what} of {space} cannot be recorded: they are not read as they were")
+        raise UsageError(
+            f"{what} of {space} cannot be recorded: they change when they are encoded and decoded"
+        )
 
 
 def _is_read_again(space: spaces.Space[Any], value: Any, text: bytes) -> bool:
@@ -116,7 +130,7 @@ def _is_read_again(space: spaces.Space[Any], value: Any, text: bytes) -> bool:
 
 
 def _entry(table: Mapping[type, Any], space: spaces.Space[Any], default: Any) -> Any:
-    """What a table has for the class of the space, or for the nearest class that it derives from."""
+    """Return the entry of a table for the class of a space, or for its nearest base class."""
     for kind in type(space).__mro__:
         if kind in table:
             return table[kind]
@@ -134,7 +148,7 @@ def _read_discrete(space: spaces.Discrete[Any], value: Any) -> int:
 
 
 def _array(value: Any, kinds: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """An array of numbers of some kinds."""
+    """Convert a value to an array of some dtype kinds and a shape."""
     if not isinstance(value, np.ndarray | np.generic | Sequence | int | float):
         raise NotOfSpace
     try:
@@ -196,7 +210,7 @@ def _read_sequence(space: spaces.Sequence, value: Any) -> Any:
 
 
 def _stacked(feature: spaces.Space[Any], value: Any, batch: spaces.Space[Any]) -> Any:
-    """Many values of a space in one, as Gymnasium's batches have them."""
+    """Convert a batch of values, in the form of Gymnasium's batches."""
     try:
         items = [read(feature, item) for item in iterate(batch, value)]
     except (TypeError, ValueError, KeyError):
@@ -245,7 +259,7 @@ def _read_text(space: spaces.Text, value: Any) -> str:
 def _read_other(space: spaces.Space[Any], value: Any) -> Any:
     try:
         inside = space.contains(value)
-    except Exception:  # noqa: BLE001 - a value that breaks the space's own check is none of it
+    except Exception:  # noqa: BLE001 - a value that breaks the check of the space does not lie in it
         inside = False
     if not inside:
         raise NotOfSpace
@@ -266,7 +280,7 @@ _READERS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
 }
 
 
-# The lowest.
+# Default actions.
 
 
 def _first_allowed(count: int, mask: Any) -> int:
@@ -276,32 +290,32 @@ def _first_allowed(count: int, mask: Any) -> int:
     return int(allowed[0]) if allowed.size else 0
 
 
-def _lowest_discrete(space: spaces.Discrete[Any], mask: Any) -> int:
+def _default_discrete(space: spaces.Discrete[Any], mask: Any) -> int:
     return int(space.start) + _first_allowed(int(space.n), mask)
 
 
-def _lowest_multi_discrete(space: spaces.MultiDiscrete[Any], mask: Any) -> Any:
+def _default_multi_discrete(space: spaces.MultiDiscrete[Any], mask: Any) -> Any:
     if mask is None or len(space.shape) != 1:
         return space.start.astype(space.dtype)
     steps = [_first_allowed(int(count), part) for count, part in zip(space.nvec, mask, strict=True)]
     return (space.start + np.array(steps)).astype(space.dtype)
 
 
-def _no_lowest(space: spaces.Space[Any], _mask: Any) -> Any:
+def _no_default(space: spaces.Space[Any], _mask: Any) -> Any:
     raise NotOfSpace(f"{type(space).__name__} has no lowest value")
 
 
-_LOWEST: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
-    spaces.Discrete: _lowest_discrete,
+_DEFAULTS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
+    spaces.Discrete: _default_discrete,
     spaces.Box: lambda space, _: np.asarray(np.clip(np.zeros_like(space.low), space.low, space.high)),
-    spaces.MultiDiscrete: _lowest_multi_discrete,
+    spaces.MultiDiscrete: _default_multi_discrete,
     spaces.MultiBinary: lambda space, _: np.zeros(space.shape, space.dtype),
     spaces.Text: lambda space, _: min(space.character_list, default="") * space.min_length,
-    spaces.Tuple: lambda space, _: tuple(lowest(part) for part in space.spaces),
-    spaces.Dict: lambda space, _: {key: lowest(part) for key, part in space.spaces.items()},
+    spaces.Tuple: lambda space, _: tuple(default_action(part) for part in space.spaces),
+    spaces.Dict: lambda space, _: {key: default_action(part) for key, part in space.spaces.items()},
     spaces.Sequence: lambda space, _: _batch(space.feature_space, ()) if space.stack else (),
-    spaces.OneOf: lambda space, _: (0, lowest(space.spaces[0])),
+    spaces.OneOf: lambda space, _: (0, default_action(space.spaces[0])),
     spaces.Graph: lambda space, _: spaces.GraphInstance(
-        _batch(space.node_space, [lowest(space.node_space)]), None, None
+        _batch(space.node_space, [default_action(space.node_space)]), None, None
     ),
 }

@@ -1,16 +1,15 @@
-"""Byte tasks on the bit wire: one step is one bit each way, most significant bit first.
+"""Byte tasks played in bits: one step is one bit each way, most significant bit first.
 
-The byte that the learner completes is heard in the step that says the first bit of the teacher's next byte,
-as if learner and teacher spoke bytes; so nothing is ever cut in the middle. Text beyond ASCII goes as UTF-8,
-which the task inside sees byte by byte.
+The task inside receives the learner's byte when its last bit is there, in the step that sends the first bit
+of the teacher's next byte; so no byte is ever cut. Text beyond ASCII is UTF-8, byte by byte.
 
-Conversations notice that they are on the bit wire: their time limits count bits, and a new text takes the
-place of what is still unsaid (see `conversation.BITS`). Micro-tasks do not notice: their limits count bytes,
-and feedback is said before the next question.
+Conversations have settings of their own for bits: their time limits count bits, and a new text replaces
+what is still unsent (see `conversation.BIT_CHANNEL`). Micro-tasks have none: their limits count bytes, and
+feedback is sent before the next question.
 
-Scrambling is for bit mode, as in round 1. In the byte tasks of the challenge single letters are what is to be
-learned, and a pseudo-letter would be a wrong question. Only conversations can be scrambled, because a word
-must be known to its end before its first letter is said.
+Scrambling is for bit mode, as in round 1. In the byte tasks of the challenge single letters are the matter to
+learn, and a pseudo-letter would be a wrong question. Only conversations can be scrambled, because a whole
+word must be known before its first letter is sent.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.commai.byte_task import is_whole
-from flagfall.tasks.commai.conversation import BITS, ConversationTask
+from flagfall.tasks.commai.conversation import BIT_CHANNEL, ConversationTask
 from flagfall.tasks.commai.wrapped_task import WrappedTask
 
 if TYPE_CHECKING:
@@ -40,46 +39,50 @@ _LAST_PLACE: Final = 7
 
 @cache
 def _bit_space() -> Space[Any]:
-    from gymnasium.spaces import Discrete  # noqa: PLC0415 - a fifth of a second that few users need
+    from gymnasium.spaces import Discrete  # noqa: PLC0415 - takes 0.2 s, and few users need it
 
     return Discrete(2)
 
 
 class BitTask(WrappedTask):
-    """A byte task told in bits, the whole numbers 0 and 1.
+    """A byte task whose observations and actions are bits, the whole numbers 0 and 1.
 
-    An absent learner is silent: `nil_action` is `None` and stands for the next bit of a space.
+    An absent learner is silent: `nil_action` is `None` and stands for the next bit of a space character.
 
     Args:
-        task: the task inside; a conversation belongs to the bit wire from then on.
-        scrambler: translates all words; the same object for all tasks of a match keeps their vocabulary.
+        task: the task inside; a conversation keeps its settings for bits from then on.
+        scrambler: translates all words; share one object among the tasks of a match to share its vocabulary.
 
     Raises:
-        UsageError: there is a scrambler, and the task is no conversation.
+        UsageError: there is a scrambler, and the task is not a conversation.
     """
 
     def __init__(self, task: ByteTask, scrambler: Scrambler | None = None) -> None:
         super().__init__(task)
         self.nil_action = None
         if isinstance(task, ConversationTask):
-            task.wire = attrs.evolve(BITS, scrambler=scrambler)
+            task.channel = attrs.evolve(BIT_CHANNEL, scrambler=scrambler)
         elif scrambler is not None:
-            raise UsageError(f"{task.id} cannot be scrambled: it is no conversation")
+            raise UsageError(f"{task.id} cannot be scrambled: it is not a conversation")
         self._said = self._heard = SILENCE
         self._place = _LAST_PLACE
 
     @property
     def action_space(self) -> Space[Any]:
-        """`Discrete(2)`: the bit the learner says."""
+        """`Discrete(2)`: the bit of the learner."""
         return _bit_space()
 
     @property
     def observation_space(self) -> Space[Any]:
-        """`Discrete(2)`: the bit the teacher says."""
+        """`Discrete(2)`: the bit of the teacher."""
         return _bit_space()
 
     def is_legal(self, action: Any) -> bool:
-        """Whether `action` is the whole number 0 or 1, see `is_whole`."""
+        """Return whether an action is 0 or 1.
+
+        Args:
+            action: any object; see `is_whole`.
+        """
         return is_whole(action) and 0 <= action <= 1
 
     def _reset(self, seed: int) -> int:

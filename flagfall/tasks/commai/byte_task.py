@@ -1,11 +1,11 @@
-"""Tasks that are talked to byte by byte, written as straight scripts.
+"""Base class of tasks that exchange one byte per step, written as generators.
 
-In each step the teacher (the task) says one byte and the learner (the agent) answers one. A script is a
-generator that yields what the teacher says and is sent what the learner answered to it:
+In each step the teacher (the task) sends one byte and the learner (the agent) replies with one. A script is a
+generator that yields the teacher's bytes and receives the learner's replies:
 
     def script(self, rng):
-        yield from self.say(b"hello")     # five steps; what the learner says meanwhile is dropped
-        heard = yield SILENCE             # one more step, and the answer to it
+        yield from self.say(b"hello")     # five steps; the replies of the learner are dropped
+        heard = yield SILENCE             # one more step, and the reply to it
         self.pay(1 if heard == ord("h") else -1)
         return heard == ord("h")          # the result for the task scheduler
 """
@@ -32,13 +32,17 @@ Script: TypeAlias = Generator[int, int, bool | None]
 
 
 def is_whole(action: Any) -> bool:
-    """Whether an action is a whole number: an int or one of numpy's, but no boolean."""
+    """Return whether an action is a whole number of Python or numpy; booleans are not.
+
+    Args:
+        action: any object.
+    """
     return type(action) is int or (isinstance(action, Integral) and not isinstance(action, bool))
 
 
 @cache
 def _byte_space() -> Space[Any]:
-    from gymnasium.spaces import Discrete  # noqa: PLC0415 - a fifth of a second that few users need
+    from gymnasium.spaces import Discrete  # noqa: PLC0415 - takes 0.2 s, and few users need it
 
     return Discrete(256)
 
@@ -46,9 +50,9 @@ def _byte_space() -> Space[Any]:
 class ByteTask(Task):
     """A task whose observations and actions are single bytes, whole numbers 0 to 255.
 
-    A subclass writes `script`. The reward of a step is what the script pays between hearing a byte
-    and saying the next; the reward paid just before the script ends comes with the first byte of
-    whatever task is next.
+    A subclass defines `script`. The reward of a step is what the script pays between receiving a reply and
+    yielding the next byte; a reward paid just before the script ends comes with the first byte of the next
+    task.
     """
 
     continuous = True
@@ -61,28 +65,44 @@ class ByteTask(Task):
 
     @abstractmethod
     def script(self, rng: Random) -> Script:
-        """One instance of the task, told from the teacher's side; returns its result."""
+        """Run one instance of the task from the teacher's side, and return its result.
+
+        Args:
+            rng: the source of everything random in the instance.
+        """
 
     @property
     def action_space(self) -> Space[Any]:
-        """`Discrete(256)`: the byte the learner says."""
+        """`Discrete(256)`: the byte of the learner."""
         return _byte_space()
 
     @property
     def observation_space(self) -> Space[Any]:
-        """`Discrete(256)`: the byte the teacher says."""
+        """`Discrete(256)`: the byte of the teacher."""
         return _byte_space()
 
     def is_legal(self, action: Any) -> bool:
-        """Whether `action` is a whole number from 0 to 255: an int or one of numpy's, but no boolean."""
+        """Return whether an action is a whole number from 0 to 255.
+
+        Args:
+            action: any object; see `is_whole`.
+        """
         return is_whole(action) and 0 <= action <= 255  # noqa: PLR2004
 
     def pay(self, reward: float) -> None:
-        """Pay a reward with the next byte; a second one in the same step replaces the first."""
+        """Pay a reward with the next byte; a second one in the same step replaces the first.
+
+        Args:
+            reward: the reward.
+        """
         self._reward = reward
 
     def say(self, text: Iterable[int]) -> Generator[int, int, None]:
-        """Say a text, whatever the learner says meanwhile."""
+        """Send a text, ignoring the replies.
+
+        Args:
+            text: its bytes.
+        """
         for byte in text:  # noqa: UP028 - `yield from` would send the answers to an iterator of bytes
             yield byte
 
@@ -94,7 +114,11 @@ class ByteTask(Task):
         return next(self._script)
 
     def step(self, action: int) -> StepResult:
-        """Hear one byte; say the next."""
+        """Take the learner's byte and return the teacher's next one.
+
+        Args:
+            action: a legal action.
+        """
         self._steps += 1
         self._reward = 0
         try:
@@ -111,9 +135,9 @@ class ByteTask(Task):
         return self.step(action)
 
     def reached_terminal_state(self) -> bool:
-        """Whether the script has ended."""
+        """Return whether the script has ended."""
         return self._over
 
     def result(self) -> bool | None:
-        """What the script returned; `None` before that."""
+        """Return what the script returned; `None` before its end."""
         return self._result

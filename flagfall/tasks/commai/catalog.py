@@ -1,14 +1,14 @@
 """The CommAI tasks by id, in the order of the curriculum.
 
-For other constants than the usual ones build the task itself:
+To use other constants than the defaults, build the task itself:
 
-    MicroTask("micro3", partial(letter_mapping, alphabet_size=6), Rules(required=20))
+    MicroTask("micro3", partial(letter_mapping, alphabet_size=6), MicroRules(required=20))
 
-and for another vocabulary, or with a world around the mini-tasks, a catalog of your own:
+or, for another vocabulary or a world around the mini-tasks, another catalog:
 
-    make_catalog(words=load_words(Path("words.txt")), world=GridWorld())
+    make_catalog(words=load_vocabulary(Path("words.txt")), world=GridWorld())
 
-The tasks are the original's, quirks included; `make_catalog(fixes=True)` repairs some of them.
+The tasks follow the original, quirks included; `make_catalog(fixes=True)` repairs some of them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Final
 from flagfall.tasks.commai.micro.characters import CHARACTER_SOURCES
 from flagfall.tasks.commai.micro.engine import MicroTask
 from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES
-from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, Rules
+from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules
 from flagfall.tasks.commai.micro.sentences import SENTENCE_SETUPS
 from flagfall.tasks.commai.micro.synonyms import NewWordQuestions, SynonymQuestions
 from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES
 from flagfall.tasks.commai.mini.task import MiniTask
-from flagfall.tasks.commai.vocabulary import Words, usual_words
+from flagfall.tasks.commai.vocabulary import Vocabulary, default_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,28 +36,28 @@ if TYPE_CHECKING:
     from flagfall.tasks.commai.micro.engine import SourceFactory
     from flagfall.tasks.commai.world import World
 
-SENTENCE_SOURCES: Final[Mapping[str, Callable[[Words], SourceFactory]]] = MappingProxyType(
+SENTENCE_SOURCES: Final[Mapping[str, Callable[[Vocabulary], SourceFactory]]] = MappingProxyType(
     {
         **{task_id: partial(partial, setup) for task_id, setup in SENTENCE_SETUPS.items()},
         "micro19": SynonymQuestions,
         "micro20": NewWordQuestions,
     }
 )
-"""The questions of micro-tasks 6 to 20, by task id: from a vocabulary, for one task."""
+"""Sources of the questions of micro-tasks 6 to 20 by task id, each made from a vocabulary for one task."""
 
-_LENIENT: Final = Rules(failed_task_tolerance=2.0)
+_LENIENT: Final = MicroRules(failed_task_tolerance=2.0)
 _RULES: Final = MappingProxyType(dict.fromkeys(("micro6", "micro15", "micro19", "micro20"), _LENIENT))
 
 
 def make_catalog(
-    words: Words | None = None, world: World | None = None, *, fixes: bool = False
+    words: Vocabulary | None = None, world: World | None = None, *, fixes: bool = False
 ) -> Mapping[str, Callable[[], ByteTask]]:
-    """Every task by its id; each call makes a task of its own.
+    """Return makers of all tasks by id; each call of a maker makes a new task.
 
     Args:
-        words: what micro-tasks 6 to 20 speak of; the words that come with flagfall if not given. They are
-            read when the first task needs them.
-        world: what hears the learner in the mini-tasks; one for all of them.
+        words: the vocabulary of micro-tasks 6 to 20; `None` for the one shipped with flagfall, which is read
+            when the first task needs it.
+        world: the world of the mini-tasks, shared by all of them; it also hears the learner.
         fixes: repair the quirks of the original that `docs/round1.md` lists for this option.
     """
     simple = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}
@@ -73,8 +73,8 @@ def make_catalog(
     )
 
 
-def _sentence_task(task_id: str, words: Words | None, fixes: bool) -> MicroTask:
-    source = SENTENCE_SOURCES[task_id](words or usual_words())
+def _sentence_task(task_id: str, words: Vocabulary | None, fixes: bool) -> MicroTask:
+    source = SENTENCE_SOURCES[task_id](words or default_vocabulary())
     return MicroTask(task_id, source, _RULES.get(task_id, DEFAULT_RULES), fixes=fixes)
 
 
@@ -83,4 +83,4 @@ def _mini_task(task_id: str, world: World | None, fixes: bool) -> MiniTask:
 
 
 CATALOG: Final = make_catalog()
-"""Every task by its id with the usual words and no world; each call makes a task of its own."""
+"""Makers of all tasks by id, with the default vocabulary and without a world."""

@@ -1,47 +1,47 @@
-r"""Talking with a learner in whole texts: what authors of tasks write their scripts on.
+r"""Conversations with a learner in whole texts: the interface for authors of tasks.
 
-A task is a function. It is given the conversation and a source of chance, and tells one instance from the
-teacher's side. What it returns is the result and the reward: `True` pays 1; `None` judges nothing.
+A task is a function of a conversation and a random generator; it runs one instance from the teacher's side.
+Its return value is the result and the reward: `True` pays 1; `None` judges nothing.
 
     def repeat(talk, rng):
         word = rng.choice(["apple", "banana"])
-        talk.say(f"say {word}.")                      # queued: listening says it, one byte a step
+        talk.say(f"say {word}.")                      # queued; sent one byte per step while listening
         if not (yield from talk.hear(r"\.$")):         # until the learner ends a sentence
-            talk.say("too late.")                     # the time was up
+            talk.say("too late.")                     # the time limit is reached
             return False
         if not talk.heard.endswith(f"{word}."):
             talk.say("wrong.")
             return False
-        talk.say("correct.")                          # said to its end before the reward is paid
+        talk.say("correct.")                          # sent completely before the reward is paid
         return True
 
     task = ConversationTask("repeat", repeat, max_time=1000)
 
-Rule 1: texts queue up; nothing that waits to be said is dropped. A text is refused while another of a higher
-    priority is being said (the teacher's have 1, a world's answers have 0), or where too much waits.
-Rule 2: a task hears the learner at any time. Where it `forgets`, what is said while the teacher speaks is
-    heard once and is blank from then on, so nobody can answer before the question is out. What the learner
-    replies to the last byte of a text is said into silence.
-Rule 3: when time is up, the rest is said and nothing more is heard; so no learner can talk for ever. The
-    byte heard then is dropped.
-Rule 4: the result stands when the script returns. Then the rest is said, and one space; only the world still
-    listens, but it answers no more. The reward comes with the first byte of the next task, and the last two
-    bytes of the learner are dropped. With nothing left to say the reward comes at once.
-Rule 5: the world hears the learner first, and what the task then sees is the world as it is after that. Its
+Rule 1: texts are queued, and no queued text is dropped. A text is refused while another one of a higher
+    priority is being sent (the teacher's have 1, a world's answers have 0), or while too much is queued.
+Rule 2: a task hears the learner at any time. If it `forgets`, a byte that arrives while the teacher speaks is
+    heard once and blank afterwards, so no question is answered before it is complete. The reply to the
+    last byte of a text counts as a reply in silence.
+Rule 3: when the time is up, the queue is sent and nothing more is heard, so that no learner can talk for
+    ever. The byte received then is dropped.
+Rule 4: the result is final when the script returns. Then the queue is sent, and one space; only the world
+    still listens, but its answers are dropped. The reward comes with the first byte of the next task, and the
+    last two bytes of the learner are dropped. With an empty queue the reward comes at once.
+Rule 5: the world hears the learner first, and the task sees the world in its state after that. The world's
     answer comes before the task's, unless the task speaks `instead`.
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "BITS",
-    "BYTES",
+    "BIT_CHANNEL",
+    "BYTE_CHANNEL",
     "MAX_UNSAID_BYTES",
     "SEARCHED_BYTES",
     "Conversation",
     "ConversationTask",
-    "Play",
-    "Wire",
+    "DialogueScript",
+    "TextChannel",
 ]
 
 import math
@@ -59,12 +59,12 @@ from flagfall.tasks.commai.scrambling import Scrambler
 from flagfall.tasks.commai.world import World
 
 SEARCHED_BYTES: Final = 1000
-"""How much of what was heard a pattern is looked for in. The longest answer, ten properties of an object with
-`, and ` between them, has some 150 bytes."""
+"""Length of the end of the learner's text that is searched for a pattern. The longest answer, ten properties
+of an object with `, and ` between them, has about 150 bytes."""
 
 MAX_UNSAID_BYTES: Final = 1000
-"""A text is refused while more than this is unsaid. Openings, the longest texts, have some 200 bytes; only a
-learner who ends sentences all the time, to a teacher who asks again each time, makes so much wait."""
+"""A text is refused while more than this is queued. Openings, the longest texts, have about 200 bytes; only a
+learner that ends sentences all the time, where the teacher asks again each time, reaches the limit."""
 
 _WORD_CHARACTERS: Final = frozenset(f"{ascii_letters}{digits}_")
 
@@ -73,13 +73,13 @@ _WORLD_PRIORITY: Final = 0
 
 
 @attrs.frozen
-class Wire:
-    """How texts travel.
+class TextChannel:
+    """Settings of the transmission of texts.
 
     Attributes:
-        steps_per_byte: what one byte counts for in the time limits of tasks.
-        overwrites: a new text drops what is still unsaid instead of queueing behind it.
-        scrambler: translates every text; a learner's word is then heard with the character after it.
+        steps_per_byte: steps that one byte counts in the time limits of tasks.
+        overwrites: whether a new text replaces the queue instead of being appended.
+        scrambler: translates every text; a word of the learner is then heard with the character after it.
     """
 
     steps_per_byte: int = 1
@@ -87,39 +87,39 @@ class Wire:
     scrambler: Scrambler | None = None
 
 
-BYTES: Final = Wire()
-"""A byte is a step."""
+BYTE_CHANNEL: Final = TextChannel()
+"""One byte per step."""
 
-BITS: Final = Wire(steps_per_byte=8, overwrites=True)
-"""A bit is a step, as round 1 has it for these tasks: their limits are in bits."""
+BIT_CHANNEL: Final = TextChannel(steps_per_byte=8, overwrites=True)
+"""One bit per step, as in round 1 for these tasks: their limits are in bits."""
 
 
 @attrs.define(eq=False)
 class Conversation:
-    """What teacher and learner say to each other in one instance of a task.
+    """The dialogue of teacher and learner in one instance of a task.
 
-    Text beyond ASCII goes as UTF-8. What is heard is one character a byte, 0 to 255.
+    Text beyond ASCII is sent as UTF-8. The learner's text has one character for each byte, 0 to 255.
 
     Attributes:
         pay: pays a reward with the next byte; a second one in the same step replaces the first.
-        max_time: after so many steps time is up.
-        world: listens too.
+        max_time: time limit in steps.
+        world: a world that also hears the learner; `None` for none.
         forgets: see rule 2.
-        wire: how texts travel.
+        channel: how texts are sent.
         time: steps so far.
-        heard: what the learner said so far, silences and all.
-        told: what the teacher said so far, silences and all.
-        timed_out: whether time was up.
+        heard: the learner's text so far, with its silences.
+        spoken: the teacher's text so far, with its silences.
+        timed_out: whether the time limit was reached.
     """
 
     pay: Callable[[float], None]
     max_time: float = math.inf
     world: World | None = None
     forgets: bool = False
-    wire: Wire = BYTES
+    channel: TextChannel = BYTE_CHANNEL
     time: int = attrs.field(default=0, init=False)
     heard: str = attrs.field(default="", init=False)
-    told: str = attrs.field(default="", init=False)
+    spoken: str = attrs.field(default="", init=False)
     timed_out: bool = attrs.field(default=False, init=False)
     _unsaid: bytearray = attrs.field(factory=bytearray, init=False)
     _priority: int = attrs.field(default=_WORLD_PRIORITY, init=False)
@@ -128,24 +128,24 @@ class Conversation:
 
     @property
     def unsaid(self) -> str:
-        """What the teacher has still to say."""
+        """The queued text."""
         return self._unsaid.decode("latin-1")
 
     @property
     def silent(self) -> bool:
-        """Whether nothing but spaces is left to say."""
+        """Whether the queue holds nothing but spaces."""
         return not self._unsaid.strip()
 
     def say(self, text: str, priority: int = _TASK_PRIORITY, *, instead: bool = False) -> bool:
-        """Queue a text behind what is still unsaid.
+        """Queue a text.
 
         Args:
-            text: what to say.
-            priority: must not be below that of the last text taken, unless all of that is said.
-            instead: what the world was about to answer is not said.
+            text: the text.
+            priority: must not be below that of the last queued text, unless the queue is empty.
+            instead: drop the pending answer of the world.
 
         Returns:
-            Whether the text was taken.
+            whether the text was queued.
         """
         if instead:
             self._answer = None
@@ -153,15 +153,15 @@ class Conversation:
         return self._queue(text, priority)
 
     def listen(self) -> Generator[int, int, bool]:
-        """Say the next byte, or silence, and hear one.
+        """Send the next byte, or silence, and hear one.
 
         Returns:
-            `False` when time is up: then nothing was heard.
+            `False` if the time is up; then nothing was heard.
         """
         while True:
             self._let_world_answer()
             heard = yield self._next_byte()
-            self.time += self.wire.steps_per_byte
+            self.time += self.channel.steps_per_byte
             if self.time < self.max_time:
                 if self._hears(heard):
                     return True
@@ -170,13 +170,15 @@ class Conversation:
                 return False
 
     def hear(self, pattern: str) -> Generator[int, int, re.Match[str] | None]:
-        """Listen until a regular expression is found in what was heard, `SEARCHED_BYTES` back at most.
+        """Listen until a regular expression matches in the last `SEARCHED_BYTES` of the learner's text.
 
-        A pattern without `$` that was found once is found again with every byte. `^` stands for the
-        beginning of the instance.
+        A pattern without `$` that has matched once matches again with every byte.
+
+        Args:
+            pattern: the regular expression; `^` stands for the beginning of the instance.
 
         Returns:
-            What was found; `None` when time is up.
+            the match; `None` if the time is up.
         """
         search = re.compile(pattern).search
         while (yield from self.listen()):
@@ -186,10 +188,13 @@ class Conversation:
         return None
 
     def wait(self, condition: Callable[[], object]) -> Generator[int, int, bool]:
-        """Listen until something holds.
+        """Listen until a condition is true.
+
+        Args:
+            condition: checked after every byte.
 
         Returns:
-            `False` when time is up.
+            `False` if the time is up.
         """
         while (yield from self.listen()):
             if condition():
@@ -197,9 +202,9 @@ class Conversation:
         return False
 
     def finish(self) -> Generator[int, int, None]:
-        """Say what is left and one space to part it from the next task; without anything left, nothing.
+        """Send the queue and one space that separates it from the next task; nothing if the queue is empty.
 
-        Scripts that tidy up after their last word call it themselves.
+        Scripts that clean up after their last text call it themselves.
         """
         self._let_world_answer()
         if not self._unsaid:
@@ -214,10 +219,10 @@ class Conversation:
         if self._unsaid and (priority < self._priority or len(self._unsaid) > MAX_UNSAID_BYTES):
             return False
         self._priority = priority
-        if self.wire.overwrites and text:
+        if self.channel.overwrites and text:
             self._unsaid.clear()
-        if self.wire.scrambler is not None:
-            text = self.wire.scrambler.scramble(text)
+        if self.channel.scrambler is not None:
+            text = self.channel.scrambler.scramble(text)
         self._unsaid += text.encode()
         return True
 
@@ -230,18 +235,18 @@ class Conversation:
         if self.forgets and not self.silent and self.heard:
             self.heard = self.heard[:-1] + " "
         byte = self._unsaid.pop(0) if self._unsaid else SILENCE
-        self.told += chr(byte)
+        self.spoken += chr(byte)
         return byte
 
     def _hears(self, byte: int) -> bool:
-        """Take a byte in; whether there is something new to hear."""
-        if self.wire.scrambler is None:
+        """Take a byte of the learner; return whether `heard` has grown."""
+        if self.channel.scrambler is None:
             self.heard += chr(byte)
         else:
             self._word.append(byte)
             if _in_a_word(byte):
                 return False
-            self.heard += self.wire.scrambler.unscramble(self._word.decode("latin-1"))
+            self.heard += self.channel.scrambler.unscramble(self._word.decode("latin-1"))
             self._word.clear()
         if self.world is not None:
             self._answer = self.world.hear(self.heard)
@@ -249,12 +254,12 @@ class Conversation:
 
 
 def _in_a_word(byte: int) -> bool:
-    """Whether a scrambler would translate this together with what follows."""
+    """Return whether a scrambler translates this byte together with the next one."""
     return chr(byte) in _WORD_CHARACTERS
 
 
-Play: TypeAlias = Callable[[Conversation, Random], Script]
-"""One instance of a task, told from the teacher's side; returns the result."""
+DialogueScript: TypeAlias = Callable[[Conversation, Random], Script]
+"""Runs one instance of a task from the teacher's side; returns the result."""
 
 
 class ConversationTask(ByteTask):
@@ -263,22 +268,23 @@ class ConversationTask(ByteTask):
     Args:
         task_id: the name of the task.
         play: the script.
-        max_time: after so many steps without an end time is up.
+        max_time: time limit in steps.
         forgets: see rule 2.
-        world: where it is played; `None` for nowhere.
+        world: the world it is played in; `None` for none.
 
     Attributes:
-        wire: how texts travel, from the next instance on.
+        channel: how texts are sent, from the next instance on.
+        conversation: the conversation of the current instance, or of the last one.
     """
 
-    wire: Wire = BYTES
+    channel: TextChannel = BYTE_CHANNEL
 
-    _talk: Conversation
+    conversation: Conversation
 
     def __init__(
         self,
         task_id: str,
-        play: Play,
+        play: DialogueScript,
         *,
         max_time: float,
         forgets: bool = False,
@@ -289,16 +295,22 @@ class ConversationTask(ByteTask):
         self.forgets = forgets
         self.world = world
         self._play = play
-        self._talk = Conversation(self.pay, max_time)
+        self.conversation = Conversation(self.pay, max_time)
 
     def script(self, rng: Random) -> Script:
-        """One instance: the play, and its last words."""
-        self._talk = talk = Conversation(self.pay, self.max_time, self.world, self.forgets, self.wire)
+        """Run one instance: the script of the task, and its last texts.
+
+        Args:
+            rng: the source of everything random in the instance.
+        """
+        self.conversation = talk = Conversation(
+            self.pay, self.max_time, self.world, self.forgets, self.channel
+        )
         result = yield from self._play(talk, rng)
         yield from talk.finish()
         self.pay(self._reward + bool(result))
         return result
 
     def metrics(self) -> dict[str, Any]:
-        """Length and reward of the instance, and whether its time was up."""
-        return super().metrics() | {"timed_out": self._talk.timed_out}
+        """Return length and reward of the instance, and whether its time was up."""
+        return super().metrics() | {"timed_out": self.conversation.timed_out}

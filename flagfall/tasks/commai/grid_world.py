@@ -1,7 +1,7 @@
-"""The grid world: a plane without walls on which a learner turns, walks, looks, picks up and gives.
+"""The grid world: an unbounded plane on which a learner turns, walks, looks, picks up and gives.
 
-It listens to commands in the learner's own words, such as `I turn left.`; they count wherever the learner's
-text ends with one. There are no rewards in it: tasks watch its state and pay for what they asked for.
+Commands are sentences such as `I turn left.`; one is obeyed whenever the learner's text ends with it. The
+world pays no rewards: tasks observe its state and pay for what they asked for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DIRECTIONS: Final[dict[str, Position]] = {"north": (0, -1), "east": (1, 0), "sou
 
 _CLOCKWISE: Final = tuple(DIRECTIONS)
 
-# The longest command that means anything is far shorter; what comes before it need not be searched.
+# Far longer than any command, so that the rest of a long text is not searched.
 _LONGEST_COMMAND: Final = 100
 
 _RADIUS: Final = 2
@@ -35,12 +35,12 @@ _CELL_HEIGHT: Final = 2
 
 @attrs.frozen
 class Entity:
-    """Something that lies in a cell.
+    """The content of a cell.
 
     Attributes:
         name: one word.
-        pickable: the learner can pick it up.
-        traversable: the learner can walk onto it.
+        pickable: whether the learner can pick it up.
+        traversable: whether the learner can walk onto it.
     """
 
     name: str
@@ -49,16 +49,16 @@ class Entity:
 
 
 class GridWorld:
-    """The plane, the learner on it, and what learner and teacher own.
+    """The plane, the learner on it, and the possessions of learner and teacher.
 
     Attributes:
-        position: where the learner is.
-        direction: where it faces, a key of `DIRECTIONS`.
-        entities: what lies where, one entity a cell at most.
-        learner_has: how many of each object the learner owns; it may owe some.
+        position: the cell of the learner.
+        direction: the direction it faces, a key of `DIRECTIONS`.
+        entities: contents of the cells, at most one entity each.
+        learner_has: counts of the objects that the learner owns; negative for debts.
         teacher_has: the same for the teacher.
-        accepted: the objects that the teacher takes when they are given.
-        changes: how often the learner has changed anything.
+        accepted: the objects that the teacher accepts.
+        changes: how often the learner has changed the world.
     """
 
     position: Position
@@ -80,7 +80,7 @@ class GridWorld:
         self.start()
 
     def start(self) -> None:
-        """An empty plane; the learner in its origin, facing north."""
+        """Empty the plane; put the learner at the origin, facing north."""
         self.position = (0, 0)
         self.direction = "north"
         self.entities = {}
@@ -90,15 +90,30 @@ class GridWorld:
         self.changes = 0
 
     def place(self, name: str, at: Position, *, pickable: bool = True, traversable: bool = True) -> None:
-        """Put something into a cell, in place of what may lie there."""
+        """Put an entity into a cell, replacing its content.
+
+        Args:
+            name: the name of the entity.
+            at: the cell.
+            pickable: whether the learner can pick it up.
+            traversable: whether the learner can walk onto it.
+        """
         self.entities[at] = Entity(name, pickable, traversable)
 
     def remove(self, at: Position) -> None:
-        """Empty a cell."""
+        """Empty a cell.
+
+        Args:
+            at: the cell.
+        """
         self.entities.pop(at, None)
 
     def neighbour(self, direction: str) -> Position:
-        """The cell next to the learner in an absolute direction."""
+        """Return the cell next to the learner.
+
+        Args:
+            direction: a key of `DIRECTIONS`.
+        """
         (x, y), (dx, dy) = self.position, DIRECTIONS[direction]
         return x + dx, y + dy
 
@@ -108,12 +123,23 @@ class GridWorld:
         return self.neighbour(self.direction)
 
     def beside(self, side: str) -> str:
-        """The absolute direction to the `left` or the `right` of the learner."""
+        """Return the absolute direction of a side of the learner.
+
+        Args:
+            side: `left` or `right`.
+        """
         turn = 1 if side == "right" else -1
         return _CLOCKWISE[(_CLOCKWISE.index(self.direction) + turn) % len(_CLOCKWISE)]
 
     def hear(self, heard: str) -> str | None:
-        """Obey the command that the learner's text ends with, if any; the answer to it."""
+        """Obey the command that the learner's text ends with, if any.
+
+        Args:
+            heard: the learner's text in this instance.
+
+        Returns:
+            the answer; `None` if there is no command.
+        """
         if heard.endswith("."):
             end = heard[-_LONGEST_COMMAND:]
             for command, obey in self._commands:
@@ -158,10 +184,10 @@ class GridWorld:
         return f"You gave me {a(name)}."
 
     def render(self) -> str:
-        """The five by five cells around the learner, with their coordinates.
+        """Return the five by five cells around the learner as text, with their coordinates.
 
-        The learner's cell is filled with the first letter of its direction; another shows the first six
-        letters of what lies there, three to a line.
+        The learner's cell is filled with the first letter of its direction; another cell shows the first six
+        letters of its entity, three per line.
         """
         centre_x, centre_y = self.position
         columns = range(centre_x - _RADIUS, centre_x + _RADIUS + 1)

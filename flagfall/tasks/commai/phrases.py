@@ -1,4 +1,4 @@
-"""How the teacher of the CommAI tasks puts things: praise and blame, numbers, articles, lists."""
+"""Phrases of the teacher in the CommAI tasks: praise and blame, numbers, articles, lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLAME: Final = ("wrong!", "wrong.", "you failed!", "incorrect.")
 _TOO_LATE: Final = ("time is out!", "sorry, time is out!", "too bad, time out!")
 
 NUMBERS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-"""The words of 0 to 10; greater numbers are only written in digits."""
+"""The words for 0 to 10; greater numbers are written in digits only."""
 
 ITALIAN_NUMBERS: Final = (
     "zero",
@@ -39,44 +39,80 @@ ITALIAN_NUMBERS: Final = (
     "nove",
     "dieci",
 )
-"""The same in Italian."""
+"""The Italian words for 0 to 10."""
 
 
 def praise(rng: Random) -> str:
-    """What is said of a right answer."""
+    """Return a phrase for a right answer.
+
+    Args:
+        rng: the source of the choice.
+    """
     return rng.choice(_PRAISE)
 
 
 def blame(rng: Random) -> str:
-    """What is said of a wrong answer."""
+    """Return a phrase for a wrong answer.
+
+    Args:
+        rng: the source of the choice.
+    """
     return rng.choice(_BLAME)
 
 
 def too_late(rng: Random) -> str:
-    """What is said when time is up."""
+    """Return a phrase for the end of the time.
+
+    Args:
+        rng: the source of the choice.
+    """
     return rng.choice(_TOO_LATE)
 
 
 def number_forms(value: int, words: Sequence[str] = NUMBERS) -> tuple[str, ...]:
-    """Every way to write a number: digits, and its word if it has one."""
+    """Return all ways to write a number: digits, and its word if it has one.
+
+    Args:
+        value: the number.
+        words: the words for 0, 1, 2 and so on.
+    """
     return (str(value), words[value]) if 0 <= value < len(words) else (str(value),)
 
 
 def number(value: int, rng: Random, words: Sequence[str] = NUMBERS) -> str:
-    """One of the ways to write a number."""
+    """Return one of the ways to write a number.
+
+    Args:
+        value: the number.
+        rng: the source of the choice.
+        words: the words for 0, 1, 2 and so on.
+    """
     return rng.choice(number_forms(value, words))
 
 
 def a(noun: str) -> str:
-    """A noun with its indefinite article, which goes by the first letter."""
+    """Return a noun with its indefinite article, which depends on the first letter only.
+
+    Args:
+        noun: the noun.
+    """
     return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
 def plural(noun: str, count: int = 2) -> str:
-    """The noun as it stands after a number; the plural is `s` and no more, so potatos."""
+    """Return a noun as it follows a number; the plural only appends `s`, so `potatos`.
+
+    Args:
+        noun: the singular.
+        count: the number.
+    """
     return noun if count == 1 else f"{noun}s"
 
 
 def listed(items: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Join items as in `a, b and c`.
+
+    Args:
+        items: the items, in order.
+    """
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)

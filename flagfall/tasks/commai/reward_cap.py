@@ -1,4 +1,4 @@
-"""A limit to what tasks of one name pay, so that nobody can live on an easy task for ever."""
+"""Limits on the total reward of each task, so that an easy task cannot be exploited for ever."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class RewardCap:
-    """Makes tasks stop paying at a limit, as in `[cap(task) for task in tasks]`.
+    """Stops the rewards of tasks at a limit, as in `[cap(task) for task in tasks]`.
 
-    A reward is paid in full as long as the task's name has been paid less than the limit before, so the last
-    one may exceed it; punishments lower what was paid. The last reward of an instance counts for the task
-    that earned it, though it comes with the first byte of the next.
+    A reward is paid in full while the sum for the task's id is below the limit, so the last one may exceed
+    it; punishments lower the sum. The last reward of an instance counts for the task that earned it, though
+    it comes with the first byte of the next one.
 
     Args:
         most: the limit.
 
     Attributes:
         most: the limit.
-        paid: what was paid so far, by the id of the task.
+        paid: sum of the rewards paid so far, by task id.
     """
 
     def __init__(self, most: float) -> None:
@@ -33,11 +33,16 @@ class RewardCap:
         self.paid: dict[str, float] = {}
 
     def __call__(self, task: ByteTask | WrappedTask) -> WrappedTask:
-        """The task under this cap."""
+        """Return the task under this cap."""
         return _CappedTask(task, self)
 
     def allow(self, task_id: str, reward: float) -> float:
-        """What is left of a reward; what is allowed counts as paid."""
+        """Return the part of a reward that may be paid, and count it as paid.
+
+        Args:
+            task_id: the id of the task.
+            reward: the reward before the cap.
+        """
         paid = self.paid.get(task_id, 0)
         if not reward or paid >= self.most:
             return 0
@@ -48,8 +53,8 @@ class RewardCap:
 class _CappedTask(WrappedTask):
     def __init__(self, task: ByteTask | WrappedTask, cap: RewardCap) -> None:
         super().__init__(task)
-        self._cap = cap
+        self.cap = cap
 
     def _step(self, action: Any) -> StepResult:
         result = self.task.step(action)
-        return result._replace(reward=self._cap.allow(self.id, result.reward))
+        return result._replace(reward=self.cap.allow(self.id, result.reward))

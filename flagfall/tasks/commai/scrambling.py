@@ -1,9 +1,9 @@
-"""Pseudo-words for words: the same tasks in a language that nobody has met before.
+"""Pseudo-words for words: the same tasks in an unknown language.
 
-What the teacher says is scrambled, what the learner says is translated back, so tasks only ever see plain
-text. A word is made of the letters, digits and underscores of ASCII; all else stays as it is. Letters stand
-for letters and digits for digits, so capitals find their way back. The vocabulary is an involution: if `say`
-is `uje` then `uje` is `say`, which keeps every text legible whatever is in it.
+The teacher's text is scrambled and the learner's is translated back, so tasks only see plain text. A word
+consists of ASCII letters, digits and underscores; everything else is unchanged. Letters are replaced by
+letters and digits by digits, so capitals can be restored. The vocabulary is an involution: if `say` becomes
+`uje`, then `uje` becomes `say`, so every text can be translated back.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _CONSONANTS: Final = "bcdfghjklmnpqrstvwxz"
 _WORD: Final = re.compile(r"\w*[a-z0-9]\w*", re.ASCII | re.IGNORECASE)
 
 _DRAWS: Final = 200
-"""How often a pseudo-word of one length is drawn before a longer one is taken. A single free one of the 26
-with one letter is then missed once in 2,500 times."""
+"""Attempts to draw a pseudo-word of one length before a longer one is taken. A single free one among the 26
+of length one is missed once in 2,500 times."""
 
 
 class Scrambler:
-    """A vocabulary that grows by what the teacher says, and lasts as long as the object.
+    """A vocabulary of pseudo-words that grows with the teacher's texts.
 
     Args:
-        rng: where the pseudo-words come from.
+        rng: the source of the pseudo-words.
     """
 
     def __init__(self, rng: Random) -> None:
@@ -38,11 +38,19 @@ class Scrambler:
         self._words: dict[str, str] = {}
 
     def scramble(self, text: str) -> str:
-        """What the learner hears when the teacher says `text`; new words get their pseudo-words."""
+        """Translate a text of the teacher; new words get new pseudo-words.
+
+        Args:
+            text: plain text.
+        """
         return _WORD.sub(lambda word: self._translate(word.group(), learn=True), text)
 
     def unscramble(self, text: str) -> str:
-        """What the teacher hears when the learner says `text`; unknown words stay as they are."""
+        """Translate a text of the learner back; unknown words are unchanged.
+
+        Args:
+            text: text in pseudo-words.
+        """
         return _WORD.sub(lambda word: self._translate(word.group(), learn=False), text)
 
     def _translate(self, word: str, *, learn: bool) -> str:
@@ -56,7 +64,7 @@ class Scrambler:
         return _with_capitals_of(word, self._words[plain])
 
     def _draw(self, word: str) -> str:
-        """A pseudo-word of the same length that means nothing yet; a longer one where those are used up."""
+        """Return an unused pseudo-word of the same length; a longer one if those are used up."""
         for more in count():
             for _ in range(_DRAWS):
                 new = self._readable(word + more * word[-1])
@@ -65,7 +73,7 @@ class Scrambler:
         raise AssertionError  # pragma: no cover - there is always a longer one
 
     def _readable(self, word: str) -> str:
-        """Vowels and consonants by turns where the word has letters, digits where it has digits."""
+        """Return vowels and consonants in alternation in place of letters, digits in place of digits."""
         kinds = [_VOWELS, _CONSONANTS]
         if self._rng.random() < 0.5:  # noqa: PLR2004 - a coin
             kinds.reverse()
@@ -79,7 +87,7 @@ class Scrambler:
 
 
 def _with_capitals_of(word: str, other: str) -> str:
-    """`other` with the capitals of `word`, letter by letter, or only the first where lengths differ."""
+    """Return `other` with the capitals of `word`; only with its first one if the lengths differ."""
     if len(word) != len(other):
         return other[:1].upper() + other[1:] if word[:1].isupper() else other
     return "".join([b.upper() if a.isupper() else b for a, b in zip(word, other, strict=True)])

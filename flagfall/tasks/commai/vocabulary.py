@@ -1,6 +1,7 @@
-"""The words that sentence tasks are made of, from frequent to rare; the usual ones are in `words.txt`.
+"""Vocabulary of the sentence tasks, from frequent to rare words; the default one is in `words.txt`.
 
-A file of words has one a line, in lower-case letters; empty lines and lines that begin with `#` are skipped.
+A vocabulary file has one word per line, in lower-case letters; empty lines and lines that start with `#` are
+skipped.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ __all__ = [
     "LEAST_FREE_WORDS",
     "NEW_WORDS",
     "SYNONYMS",
-    "Words",
-    "load_words",
-    "read_words",
-    "usual_words",
+    "Vocabulary",
+    "default_vocabulary",
+    "load_vocabulary",
+    "parse_vocabulary",
 ]
 
 import re
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAX_CHARS: Final = 8 * 2**20
-"""Characters of a file of words; half a million words take five million."""
+"""Longest vocabulary file; half a million words take five million characters."""
 
 COMMON_WORDS: Final = 200
-"""How many of the most frequent words micro-task 6 draws from."""
+"""Number of the most frequent words, from which micro-task 6 draws."""
 
 NEW_WORDS: Final = slice(200, 400)
-"""Which of the free words micro-task 20 gives a new meaning."""
+"""The free words that micro-task 20 may give a new meaning."""
 
 LEAST_FREE_WORDS: Final = NEW_WORDS.stop
-"""How many words must be free: the new ones are the last that are counted out."""
+"""Least number of free words: enough for all of `NEW_WORDS`."""
 
 SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -50,9 +51,9 @@ SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "exclude": ("exclude", "prohibit", "ignore", "remove"),
     }
 )
-"""What a word of an instruction may be called in micro-task 19."""
+"""Synonyms of the words of instructions, used in micro-task 19."""
 
-# The original has synonyms of `and` and `or` too. No question shows them, but they keep words out.
+# The original has synonyms of `and` and `or`, too: no question shows them, but they exclude words.
 _UNSEEN: Final = ("and", "together with", "&", "also", "or", "alternative", "/")
 
 _RESERVED: Final = re.compile("|".join(map(re.escape, chain(_UNSEEN, *SYNONYMS.values()))))
@@ -60,14 +61,14 @@ _WORD: Final = re.compile("[a-z]+")
 
 
 @attrs.frozen(eq=False)
-class Words:
+class Vocabulary:
     """A vocabulary.
 
     Attributes:
-        all: every word, from frequent to rare.
+        all: all words, from frequent to rare.
         common: the most frequent words.
         free: the words that contain no word of an instruction and none of its synonyms.
-        new: the free words that may get a new meaning.
+        new: the free words that may be given a new meaning.
     """
 
     all: tuple[str, ...]
@@ -89,16 +90,19 @@ class Words:
 
 
 @cache
-def usual_words() -> Words:
-    """The words that come with flagfall."""
-    return load_words(Path(__file__).with_name("words.txt"))
+def default_vocabulary() -> Vocabulary:
+    """Return the vocabulary shipped with flagfall."""
+    return load_vocabulary(Path(__file__).with_name("words.txt"))
 
 
-def load_words(path: Path) -> Words:
-    """The words of a file.
+def load_vocabulary(path: Path) -> Vocabulary:
+    """Load a vocabulary from a file.
+
+    Args:
+        path: the file.
 
     Raises:
-        UsageError: the file cannot be read, or is no file of words; the message names the line.
+        UsageError: the file cannot be read or is not a vocabulary; the message names the line.
     """
     try:
         with path.open(encoding="ascii") as file:
@@ -110,18 +114,18 @@ def load_words(path: Path) -> Words:
         raise UsageError(f"words {path}: line {line}: only the letters a to z make words") from error
     if len(text) > MAX_CHARS:
         raise UsageError(f"words {path}: more than {MAX_CHARS} characters")
-    return read_words(text.splitlines(), str(path))
+    return parse_vocabulary(text.splitlines(), str(path))
 
 
-def read_words(lines: Iterable[str], name: str) -> Words:
-    """The words of some lines.
+def parse_vocabulary(lines: Iterable[str], name: str) -> Vocabulary:
+    """Parse a vocabulary.
 
     Args:
-        lines: see the top of this module.
-        name: what to call them in messages.
+        lines: the lines of a vocabulary file.
+        name: the name of the vocabulary in messages.
 
     Raises:
-        UsageError: a line is no word or a word comes twice (the message names the line), or there are
+        UsageError: a line is not a word or a word is repeated (the message names the line), or there are
             too few words for the tasks.
     """
     first_seen: dict[str, int] = {}
@@ -136,18 +140,18 @@ def read_words(lines: Iterable[str], name: str) -> Words:
         if word in first_seen:
             raise UsageError(f"words {name}: line {number}: {word!r} is in line {first_seen[word]} already")
         first_seen[word] = number
-    words = Words(tuple(first_seen))
+    words = Vocabulary(tuple(first_seen))
     _refuse_shortage(words, name)
     return words
 
 
-def _refuse_shortage(words: Words, name: str) -> None:
+def _refuse_shortage(words: Vocabulary, name: str) -> None:
     if len(words.free) < LEAST_FREE_WORDS:
         raise UsageError(
             f"words {name}: at least {LEAST_FREE_WORDS} words must be free of {_RESERVED.pattern!r}, "
             f"{len(words.free)} of {len(words.all)} are"
         )
-    # Micro-task 20 speaks in the words that contain none of its new ones: some must always be left.
+    # Micro-task 20 draws words that contain none of its new words: some must always remain.
     holding = {new: sum(new in word for word in words.free) for new in words.new}
     worst = sorted(words.new, key=holding.__getitem__)[-len(SYNONYMS) :]
     if sum(holding[new] for new in worst) >= len(words.free):

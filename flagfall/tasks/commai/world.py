@@ -1,7 +1,7 @@
-"""What a world is to the tasks that are played in it, and who starts one.
+"""The interface of worlds that tasks are played in, and the sampler that starts them.
 
-A world lives across tasks: tasks that share one find it as the last of them left it. It listens to the
-learner beside the task, changes its own state and may answer; the teacher's words go before its own.
+A world lasts across tasks: a task finds it in the state in which the last one left it. It hears the learner
+as the task does, changes its state and may answer; the teacher's texts take precedence over its answers.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class World(Protocol):
-    """A place that a learner acts in by talking."""
+    """A place in which a learner acts by sending commands."""
 
     def start(self) -> None:
-        """Begin anew: nothing of what happened before is left."""
+        """Reset the world to its initial state."""
 
     def hear(self, heard: str) -> str | None:
-        """Take note of what the learner said.
+        """Take the learner's text.
 
         Args:
-            heard: all that the learner said in this instance, one character a byte, up to the one just
-                said. A command counts when the text *ends* with it.
+            heard: the whole text of the learner in this instance, one character for each byte, up to the
+                latest one. A command counts when the text *ends* with it.
 
         Returns:
-            The answer, which is said unless the teacher is speaking (its priority is 0); `None` for none.
+            the answer, which is sent unless the teacher is speaking (its priority is 0); `None` for none.
         """
 
     def render(self) -> str:
-        """The world as text, for people."""
+        """Return the world as text, for people."""
 
 
 class WorldSwitch(TaskSampler):
-    """A task sampler that starts a world whenever a task comes that is played in another one than the last.
+    """A task sampler that resets a world when a task is played in another world than the task before it.
 
-    So a world survives from task to task, but not a task that has another world or none. Tasks say where
-    they are played by an attribute `world`.
+    So a world lasts from task to task, until a task with another world, or without one, comes between. Tasks
+    name their world in an attribute `world`.
 
     Args:
         tasks: the sampler that chooses the tasks.
@@ -54,21 +54,25 @@ class WorldSwitch(TaskSampler):
 
     @property
     def length(self) -> float:
-        """How many tasks can still be sampled."""
+        """The number of tasks that can still be sampled."""
         return self._tasks.length
 
     @property
     def last_sampled_task(self) -> Task | None:
-        """The task given last."""
+        """The task returned last."""
         return self._tasks.last_sampled_task
 
     @property
     def all_observation_spaces_equal(self) -> bool:
-        """Whether all tasks share one observation space."""
+        """Whether all tasks have the same observation space."""
         return self._tasks.all_observation_spaces_equal
 
     def next_task(self, force_advance_scene: bool = False) -> Task | None:
-        """The next task, its world started if the last task was not played in it."""
+        """Return the next task, and reset its world if the last task was not played in it.
+
+        Args:
+            force_advance_scene: passed on.
+        """
         task = self._tasks.next_task(force_advance_scene)
         world: World | None = getattr(task, "world", None)
         if world is not None and world is not self.world:
@@ -77,15 +81,23 @@ class WorldSwitch(TaskSampler):
         return task
 
     def report(self, outcome: Outcome) -> None:
-        """Pass on how the last task went."""
+        """Pass on the outcome of the last task.
+
+        Args:
+            outcome: the outcome.
+        """
         self._tasks.report(outcome)
 
     def set_seed(self, seed: int) -> None:
-        """Pass on the seed."""
+        """Pass on the seed.
+
+        Args:
+            seed: the new seed.
+        """
         self._tasks.set_seed(seed)
 
     def reset(self) -> None:
-        """Back to the original state; the next task's world starts anew."""
+        """Return to the original state; the world of the next task is reset."""
         self.world = None
         self._tasks.reset()
 

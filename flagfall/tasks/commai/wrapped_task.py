@@ -1,4 +1,4 @@
-"""A byte task with something put around it; by itself it changes nothing."""
+"""Base class of wrappers around byte tasks; by itself it changes nothing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class WrappedTask(Task):
-    """Everything as the task inside has it; a subclass changes what it is for.
+    """A task that forwards everything to the task inside; subclasses change parts of it.
 
     Args:
         task: the task inside: a `ByteTask`, or a wrapped one.
 
     Attributes:
-        task: likewise.
-        world: where it is played; `None` for nowhere.
+        task: the task inside.
+        world: the world it is played in; `None` for none.
     """
 
     continuous = True
@@ -39,16 +39,20 @@ class WrappedTask(Task):
 
     @property
     def action_space(self) -> Space[Any]:
-        """What the learner may say in a step."""
+        """The action space of the task inside."""
         return self.task.action_space
 
     @property
     def observation_space(self) -> Space[Any]:
-        """What the teacher may say in a step."""
+        """The observation space of the task inside."""
         return self.task.observation_space
 
     def is_legal(self, action: Any) -> bool:
-        """Whether the learner may say this."""
+        """Return whether the task inside accepts an action.
+
+        Args:
+            action: any object.
+        """
         return self.task.is_legal(action)
 
     def _reset(self, seed: int) -> Any:
@@ -58,21 +62,28 @@ class WrappedTask(Task):
         return self.task.step(action)
 
     def reached_terminal_state(self) -> bool:
-        """Whether the task inside is over."""
+        """Return whether the task inside is over."""
         return self.task.reached_terminal_state()
 
     def result(self) -> bool | None:
-        """The result of the task inside."""
+        """Return the result of the task inside."""
         return self.task.result()
 
     def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Let the task inside take the rules of a recorded match; return why it cannot."""
+        """Let the task inside take the rules of a recorded match.
+
+        Args:
+            revisions: the revisions in the journal, by family.
+
+        Returns:
+            why that is impossible; `None` if it is done.
+        """
         follow_rules = getattr(self.task, "follow_rules", None)
         why: str | None = None if follow_rules is None else follow_rules(revisions)
         return why
 
     def metrics(self) -> dict[str, Any]:
-        """What the task inside tells, with the length and the reward of this one."""
+        """Return the metrics of the task inside, with the length and the reward of this one."""
         return self.task.metrics() | super().metrics()
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Configurations: which tasks, in which worlds, in which order, said in a file.
+"""Configurations: tasks, their worlds and their order, read from a file.
 
-    config = load_config("challenge")            # one that comes with flagfall
-    config = load_config("tasks_config.json")    # as round 1 of the General AI Challenge has them
-    config = load_config("mine.toml")            # ours; `docs/round1.md` tells what may stand in it
+    config = load_config("challenge")            # shipped with flagfall
+    config = load_config("tasks_config.json")    # the form of round 1 of the General AI Challenge
+    config = load_config("mine.toml")            # flagfall's own form, see `docs/round1.md`
 
 A `Config` is a value; `build` makes the tasks and their scheduler, new ones each time.
 """

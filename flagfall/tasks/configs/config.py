@@ -1,4 +1,4 @@
-"""What a configuration says, as a value, and the tasks and the scheduler that it means."""
+"""Configurations as values, and the tasks and scheduler built from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flagfall.tasks.commai.bit_task import BitTask
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.reward_cap import RewardCap
 from flagfall.tasks.commai.scrambling import Scrambler
-from flagfall.tasks.commai.vocabulary import Words
+from flagfall.tasks.commai.vocabulary import Vocabulary
 from flagfall.tasks.commai.world import WorldSwitch
 from flagfall.tasks.configs.task_types import TASK_TYPES, WORLDS
 from flagfall.tasks.scheduler_text import POLICIES, TaskScheduler, parse_policy
@@ -27,12 +27,12 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 @attrs.frozen
 class ConfigTask:
-    """One task.
+    """One task of a configuration.
 
     Attributes:
         type: an id of the catalog.
         world: the name of its world; `None` for none.
-        settings: constants that differ from the usual ones.
+        settings: settings that differ from the defaults.
     """
 
     type: str
@@ -42,19 +42,19 @@ class ConfigTask:
 
 @attrs.frozen(kw_only=True)
 class Config:
-    """A configuration. Whoever makes one by hand, rather than by `parse_config`, checks nothing.
+    """A configuration. The constructor checks nothing; `parse_config` does.
 
     Attributes:
         policy: a text for `parse_policy`, or the bare name of a policy with `arguments`.
-        arguments: of the policy, by name.
-        schedule: names of tasks, in the order in which the policy has them.
-        tasks: what there is, by name. A task is called by that name in journals and results.
-        worlds: types of worlds, by name. Tasks that name the same one share it.
-        words: what sentence tasks speak of; `None` for the usual words.
-        bit_mode: one step is one bit.
-        scramble: words become pseudo-words, in bit mode.
+        arguments: arguments of the policy, by name.
+        schedule: names of tasks, in the order of the policy.
+        tasks: the tasks, by their name in journals and results.
+        worlds: types of worlds, by name. Tasks with the same world share it.
+        words: vocabulary of the sentence tasks; `None` for the default one.
+        bit_mode: whether one step is one bit.
+        scramble: whether words become pseudo-words, in bit mode only.
         max_reward_per_task: see `RewardCap`; `None` for no limit.
-        fixes: micro-tasks and mini-tasks are played without the quirks of the original that
+        fixes: whether micro-tasks and mini-tasks are played without the quirks of the original that
             `docs/round1.md` lists for this option.
     """
 
@@ -63,14 +63,14 @@ class Config:
     tasks: Mapping[str, ConfigTask]
     arguments: Mapping[str, Any] = _NOTHING
     worlds: Mapping[str, str] = _NOTHING
-    words: Words | None = None
+    words: Vocabulary | None = None
     bit_mode: bool = False
     scramble: bool = False
     max_reward_per_task: float | None = None
     fixes: bool = False
 
     def build(self) -> ConfiguredTasks:
-        """New tasks, in new worlds, and their scheduler.
+        """Build new tasks, in new worlds, and their scheduler.
 
         Raises:
             UsageError: the policy refuses its arguments, or a task cannot be scrambled.
@@ -101,18 +101,18 @@ class Config:
         return task if cap is None else cap(task)
 
     def header(self) -> dict[str, Any]:
-        """The fields of `flagfall.events.MatchStarted` from which it can be built again."""
+        """Return the fields of `flagfall.events.MatchStarted` from which the configuration can be parsed."""
         text = json.dumps(self.as_data(), separators=(",", ":"), ensure_ascii=False)
         return {"scheduler": self._policy_text(), "tasks": list(self.schedule), "config": text}
 
     def _policy_text(self) -> str:
         if not self.arguments:
             return self.policy
-        told = ";".join(f"{name}={_told(value)}" for name, value in self.arguments.items())
-        return f"{self.policy}:{told}"
+        arguments = ";".join(f"{name}={_shown(value)}" for name, value in self.arguments.items())
+        return f"{self.policy}:{arguments}"
 
     def as_data(self) -> dict[str, Any]:
-        """The same in tables, as they stand in a file; what is as usual is left out."""
+        """Return the configuration as the tables of a file, without default values."""
         data: dict[str, Any] = {}
         if self.words is not None:
             data["words"] = list(self.words.all)
@@ -133,8 +133,8 @@ class Config:
         return data
 
 
-def _told(value: Any) -> str:
-    """An argument of a policy, for people."""
+def _shown(value: Any) -> str:
+    """Return an argument of a policy as text, for people."""
     return ",".join(">".join(pair) for pair in value) if isinstance(value, list) else str(value)
 
 
@@ -146,25 +146,32 @@ def _table(name: str, entry: ConfigTask) -> dict[str, Any]:
 
 
 class _SeededScrambler(Scrambler):
-    """A vocabulary that begins anew with a seed."""
+    """A scrambler whose vocabulary can be restarted from a seed."""
 
     def __init__(self) -> None:
         self._seeded = Random(0)
         super().__init__(self._seeded)
 
     def begin(self, seed: int) -> None:
-        """Forget all words, and draw from this seed."""
+        """Forget all words and restart from a seed.
+
+        Args:
+            seed: the new seed.
+        """
         self._seeded.seed(seed)
         self._words.clear()
 
 
 class ConfiguredTasks(WorldSwitch):
-    """The scheduler of a configuration: it also starts worlds, and counts what a cap allows.
+    """The scheduler of a configuration: it also resets worlds, pseudo-words and reward caps.
 
     Args:
         tasks: the scheduler that chooses the tasks.
-        scrambler: the vocabulary of all tasks, if there is one.
-        cap: the cap over all tasks, if there is one.
+        scrambler: the pseudo-words of all tasks; `None` for none.
+        cap: the cap of all tasks; `None` for none.
+
+    Attributes:
+        policy: the scheduler that chooses the tasks.
     """
 
     def __init__(
@@ -177,13 +184,17 @@ class ConfiguredTasks(WorldSwitch):
         self._seed = 0
 
     def set_seed(self, seed: int) -> None:
-        """Draw tasks and pseudo-words from this seed on."""
+        """Set the seed of the choice of tasks and of pseudo-words.
+
+        Args:
+            seed: the new seed.
+        """
         super().set_seed(seed)
         self._seed = seed
         self._begin()
 
     def reset(self) -> None:
-        """Back to the original state, except for what tasks remember themselves."""
+        """Return to the original state, except for the state of the tasks themselves."""
         super().reset()
         self._begin()
 

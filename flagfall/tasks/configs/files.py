@@ -13,7 +13,7 @@ from flagfall.configfile.files import read_json, read_text, read_toml
 from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.kernel.safe_values import safe_repr
-from flagfall.tasks.commai.vocabulary import Words, load_words, read_words
+from flagfall.tasks.commai.vocabulary import Vocabulary, load_vocabulary, parse_vocabulary
 from flagfall.tasks.configs.config import Config
 from flagfall.tasks.configs.parser import parse_tables
 from flagfall.tasks.configs.round1_parser import parse_round1
@@ -104,13 +104,13 @@ def _from_tables(data: Mapping[str, Any], name: str) -> Config:
     return parse_tables(data, Problems(name), lambda value: _resolve_words(value, Path()))
 
 
-def _resolve_words(value: Any, folder: Path | None) -> Words:
+def _resolve_words(value: Any, folder: Path | None) -> Vocabulary:
     """Return the vocabulary from a file, or from a list of words, as journals have it."""
     if isinstance(value, str) and folder is None:
         raise UsageError("expected the list of words itself, as in journals, not a path")
     if isinstance(value, str):
         assert folder is not None
-        return load_words(folder / value)
+        return load_vocabulary(folder / value)
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
-        return read_words(value, "in the list")
+        return parse_vocabulary(value, "in the list")
     raise UsageError(f"expected the path of a file or a list of words, got {safe_repr(value)}")

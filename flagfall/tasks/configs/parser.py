@@ -27,13 +27,13 @@ from flagfall.configfile.converter import Bounds, structure
 from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError
 from flagfall.kernel.safe_values import safe_repr
-from flagfall.tasks.commai.vocabulary import Words
+from flagfall.tasks.commai.vocabulary import Vocabulary
 from flagfall.tasks.configs.config import Config, ConfigTask
 from flagfall.tasks.configs.round1_names import ORIGINAL_WORLDS
 from flagfall.tasks.configs.task_types import MAX_SETTING, TASK_TYPES, WORLDS
 from flagfall.tasks.scheduler_text import POLICIES
 
-ResolveWords: TypeAlias = Callable[[Any], Words]
+ResolveWords: TypeAlias = Callable[[Any], Vocabulary]
 """Makes the vocabulary from the value of `words`; raises `UsageError`."""
 
 MAX_LISTED: Final = 10_000
@@ -191,7 +191,7 @@ def _task(
     return ConfigTask(type_id, world, settings)
 
 
-def _words(data: Mapping[str, Any], problems: Problems, resolve: ResolveWords) -> Words | None:
+def _words(data: Mapping[str, Any], problems: Problems, resolve: ResolveWords) -> Vocabulary | None:
     if "words" not in data:
         return None
     try:

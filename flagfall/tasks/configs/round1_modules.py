@@ -1,7 +1,7 @@
-"""The modules that Python configurations of round 1 import, made of our tasks, worlds and schedulers.
+"""Substitutes for the modules that Python configurations of round 1 import.
 
-The class paths are those of JSON configurations (`names`): `ORIGINAL_TASKS`, `ORIGINAL_WORLDS` and
-`ORIGINAL_SCHEDULERS`. A task is made as there: with its world as the only argument, or with none.
+The class paths are those of JSON configurations: `ORIGINAL_TASKS`, `ORIGINAL_WORLDS` and
+`ORIGINAL_SCHEDULERS`. A task is made as in round 1: with its world as the only argument, or without one.
 """
 
 from __future__ import annotations
@@ -55,6 +55,6 @@ def _dependencies_scheduler(
     tasks_dependencies: Iterable[Sequence[Task]],
     unlock_threshold: int = UNLOCK_THRESHOLD,
 ) -> DependenciesTaskScheduler:
-    """Return a scheduler from pairs of tasks; the original tells tasks apart by their classes, too."""
+    """Return a scheduler from pairs of tasks, where flagfall's takes pairs of ids."""
     pairs = [[task.id for task in pair] for pair in tasks_dependencies]
     return DependenciesTaskScheduler(tasks, pairs, unlock_threshold)

@@ -1,4 +1,4 @@
-"""The class paths that configurations of round 1 name things by, and what they are called here."""
+"""Class paths in configurations of round 1, and the ids that they stand for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MICRO: Final = {
 
 _MINI: Final = {f"TaskSet{number}": f"mini{number}" for number in range(6)}
 
-# Each family with the modules it lived in: those of the challenge, and those of its last drafts.
+# Each family with its original modules: that of the challenge, and that of its last drafts.
 _MODULES: Final = (
     (_MICRO, ("tasks.challenge.round1.challenge_micro", "tasks.good_ai.micro")),
     (_MINI, ("tasks.challenge.round1.challenge_mini", "tasks.good_ai.comm_ai_mini")),

@@ -24,7 +24,7 @@ from flagfall.tasks.commai.micro.characters import (
 from flagfall.tasks.commai.micro.engine import MicroTask
 from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES, ROWS
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, commai_tasks
-from flagfall.tasks.commai.vocabulary import Words
+from flagfall.tasks.commai.vocabulary import Vocabulary
 
 WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = MappingProxyType({"grid": GridWorld})
 """Types of worlds."""
@@ -43,7 +43,7 @@ def _whole(least: int, most: int = MAX_SETTING) -> Any:
 _TOLERANCE: Final = Annotated[int | float, Bounds(0, MAX_SETTING)]
 
 
-MakeTask: TypeAlias = Callable[[Mapping[str, Any], GridWorld | None, Words | None, bool], ByteTask]
+MakeTask: TypeAlias = Callable[[Mapping[str, Any], GridWorld | None, Vocabulary | None, bool], ByteTask]
 
 
 @attrs.frozen
@@ -104,7 +104,7 @@ def _question_settings(task_id: str) -> dict[str, Any]:
 
 
 def _micro(
-    task_id: str, settings: Mapping[str, Any], _world: GridWorld | None, words: Words | None, fixes: bool
+    task_id: str, settings: Mapping[str, Any], _world: GridWorld | None, words: Vocabulary | None, fixes: bool
 ) -> MicroTask:
     task = make_catalog(words, fixes=fixes)[task_id]()
     assert isinstance(task, MicroTask)
@@ -118,7 +118,7 @@ def _micro(
 
 
 def _mini(
-    task_id: str, settings: Mapping[str, Any], world: GridWorld | None, _words: Words | None, fixes: bool
+    task_id: str, settings: Mapping[str, Any], world: GridWorld | None, _words: Vocabulary | None, fixes: bool
 ) -> ByteTask:
     task: Any = make_catalog(world=world, fixes=fixes)[task_id]()
     task.max_time = settings.get("max_time", task.max_time)
@@ -126,7 +126,11 @@ def _mini(
 
 
 def _commai(
-    task_id: str, settings: Mapping[str, Any], world: GridWorld | None, _words: Words | None, _fixes: bool
+    task_id: str,
+    settings: Mapping[str, Any],
+    world: GridWorld | None,
+    _words: Vocabulary | None,
+    _fixes: bool,
 ) -> ByteTask:
     (task,) = commai_tasks([task_id], world)
     task.max_time = settings.get("max_time", task.max_time)

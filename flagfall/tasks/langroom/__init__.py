@@ -1,7 +1,7 @@
-"""LangRoom: a room with four coloured objects, and a voice that asks for the colour of one of them."""
+"""LangRoom: a room with four coloured objects, where the agent is asked for the colour of one of them."""
 
 from __future__ import annotations
 
 from flagfall.tasks.langroom.catalog import CATALOG as CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom as make_langroom
-from flagfall.tasks.langroom.rules import Rules as Rules
+from flagfall.tasks.langroom.rules import LangRoomRules as LangRoomRules

@@ -1,12 +1,12 @@
-"""Many LangRooms at once, in numpy, with their pictures.
+"""A batch of LangRooms in numpy, with their images.
 
-Room by room it is the same as `world.Room` with the same generator. A step costs no Python for each room;
-only where a script or an episode ends, that room draws its lots.
+Each room equals a `room.Room` with the same generator. A step runs no Python for single rooms, except for
+those whose script or episode ends.
 """
 
 from __future__ import annotations
 
-__all__ = ["Rooms"]
+__all__ = ["RoomBatch"]
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.images import Picture, order_of, pictures
+from flagfall.tasks.langroom.images import Picture, image_cache, order_of
 from flagfall.tasks.langroom.rules import (
     MOVES,
     NEXT_PLACE,
@@ -23,7 +23,7 @@ from flagfall.tasks.langroom.rules import (
     SIZE,
     START,
     WORDS,
-    Rules,
+    LangRoomRules,
     place_of,
 )
 from flagfall.tasks.langroom.script import LONGEST_SCRIPT, draw_colors, draw_script
@@ -40,23 +40,23 @@ _NEXT: Final[Numbers] = np.array(NEXT_PLACE, np.intp).ravel()
 _UNKNOWN: Final = len(WORDS)
 
 
-class Rooms:
-    """So many rooms as there are generators.
+class RoomBatch:
+    """A batch of rooms, one for each generator.
 
     Args:
-        rules: the same for all; see `Rules`.
-        rngs: where all that is random in each room comes from.
+        rules: the rules of all rooms.
+        rngs: the source of everything random in each room.
 
     Attributes:
-        rngs: as given; each may be replaced before `begin`.
+        rngs: the generators; each may be replaced before `begin`.
         colors: the colour of each object, (n, 4).
         words: the current words, (n,).
     """
 
-    def __init__(self, rules: Rules, rngs: Iterable[Generator]) -> None:
+    def __init__(self, rules: LangRoomRules, rngs: Iterable[Generator]) -> None:
         self.rngs = list(rngs)
         self._rules = rules
-        self._pictures = pictures(rules)
+        self._images = image_cache(rules)
         self._rewards = np.array(rules.rewards()).ravel()
         count = len(self.rngs)
         self._all = np.arange(count)
@@ -74,18 +74,22 @@ class Rooms:
 
     @property
     def players(self) -> Numbers:
-        """Where the players are, as (x, y): (n, 2)."""
+        """The positions of the players as (x, y), of the shape (n, 2)."""
         y, x = np.divmod(self._places, SIZE)
         return np.stack((x, y), axis=1)
 
     @property
     def over(self) -> Mask:
-        """Whether the episode of each has had all its steps; so it is before its first one, too."""
+        """Whether the episode of each room has used all its steps; true before the first one, too."""
         over: Mask = self._steps >= self._rules.length
         return over
 
     def begin(self, chosen: Sequence[int] | Numbers) -> None:
-        """Begin an episode in each room that is chosen by its number."""
+        """Start an episode in some rooms.
+
+        Args:
+            chosen: indices of the rooms.
+        """
         self._places[chosen] = place_of(*START)
         self._steps[chosen] = 0
         for room in chosen:
@@ -96,18 +100,18 @@ class Rooms:
     def step(
         self, moves: NDArray[Any], talks: NDArray[Any], beginning: Mask | None = None
     ) -> NDArray[np.float64]:
-        """Move, hear the next words, and be paid.
+        """Play a step in every room.
 
         Args:
             moves: indices of `MOVES`, (n,).
             talks: indices of the vocabulary, (n,).
-            beginning: rooms that begin an episode instead, whatever their actions, for the reward 0.
+            beginning: rooms that start an episode instead, with the reward 0; their actions are ignored.
 
         Returns:
-            The rewards, (n,).
+            the rewards, (n,).
 
         Raises:
-            UsageError: there is no such move or word, or an episode is over; nothing has happened.
+            UsageError: there is no such move or word, or an episode is over; nothing was changed.
         """
         moves = self._checked("move", moves, len(MOVES))
         talks = self._checked("talk", talks, self._rules.vocab_size)
@@ -130,12 +134,12 @@ class Rooms:
         return rewards
 
     def look(self, out: Picture) -> None:
-        """What the players see.
+        """Write the views of the players into an array.
 
         Args:
-            out: takes the pictures, uint8 (n, resolution, resolution, 3), in C order.
+            out: takes the images, uint8 (n, resolution, resolution, 3), in C order.
         """
-        self._pictures.seen_by_all(self._places, self._orders, out)
+        self._images.get_batch(self._places, self._orders, out)
 
     def _draw(self, room: int) -> None:
         rng = self.rngs[room]
@@ -155,5 +159,5 @@ class Rooms:
             )
         if numbers.min(initial=0) < 0 or numbers.max(initial=0) >= count:
             room = int(np.flatnonzero((numbers < 0) | (numbers >= count))[0])
-            raise UsageError(f"{name}: {numbers[room]} in room {room}, and there are only 0 to {count - 1}")
+            raise UsageError(f"{name}: {numbers[room]} in room {room} is out of range: 0 to {count - 1}")
         return numbers.astype(np.intp, copy=False)

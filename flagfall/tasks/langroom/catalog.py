@@ -1,4 +1,4 @@
-"""LangRoom by name. Numpy is imported when the first room is made."""
+"""Registry of LangRoom tasks; numpy is imported when the first one is made."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from flagfall.tasks.langroom.rules import TASKS, Rules
+from flagfall.tasks.langroom.rules import TASKS, LangRoomRules
 from flagfall.tasks.task import Task
 
 
 def make_langroom(text: str) -> Task:
-    """The room that a text means, such as `langroom:echo:view=3`; see `Rules.parse`.
+    """Make a LangRoom task.
+
+    Args:
+        text: such as `langroom:echo:view=3`; see `LangRoomRules.parse`.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the text is invalid.
     """
-    from flagfall.tasks.langroom.task import LangRoom  # noqa: PLC0415 - numpy takes a tenth of a second
+    from flagfall.tasks.langroom.task import LangRoom  # noqa: PLC0415 - importing numpy takes 0.1 s
 
-    return LangRoom(Rules.parse(text))
+    return LangRoom(LangRoomRules.parse(text))
 
 
 CATALOG: Final[Mapping[str, Callable[[], Task]]] = MappingProxyType(
-    {str(rules): partial(make_langroom, str(rules)) for rules in map(Rules, TASKS)}
+    {str(rules): partial(make_langroom, str(rules)) for rules in map(LangRoomRules, TASKS)}
 )
-"""The three ways to be rewarded, with the usual options."""
+"""Makers of the tasks with each kind of reward, with default options."""

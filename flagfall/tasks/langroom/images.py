@@ -1,12 +1,12 @@
-"""What the agent sees: tiles drawn here, put together into pictures that are kept.
+"""The images that the agent sees, composed of tiles and cached.
 
-A picture depends on the place of the player and on the colours of the objects in sight alone, so there are
-few: 157 with the usual view. Each is drawn when it is first wanted, and shared by all rooms of this process.
+An image depends only on the place of the player and on the colours of the objects in view, so there are few:
+157 with the default view. Each is drawn at its first use and shared by all rooms of the process.
 """
 
 from __future__ import annotations
 
-__all__ = ["MAX_PICTURES_BYTES", "Picture", "Pictures", "order_of", "pictures"]
+__all__ = ["MAX_CACHE_BYTES", "ImageCache", "Picture", "image_cache", "order_of"]
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,20 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.rules import COLORS, CORNERS, OBJECTS, SIZE, Rules, place_of
+from flagfall.tasks.langroom.rules import COLORS, CORNERS, OBJECTS, SIZE, LangRoomRules, place_of
 
 Picture: TypeAlias = NDArray[np.uint8]
 
-MAX_PICTURES_BYTES: Final = 1024**3
-"""All pictures of one view and resolution together; more is refused. The usual ones take 2 MB."""
+MAX_CACHE_BYTES: Final = 1024**3
+"""Most memory for the images of one view and resolution; the default ones take 2 MB."""
 
-_KEPT_SETS: Final = 4
-"""So many sets of pictures stay when no room uses them any more."""
+_CACHES: Final = 4
+"""Number of caches that are kept when no room uses them any more."""
 
 _ART_PIXELS: Final = 12
-"""Width and height of the tiles below: one cell of the usual picture."""
+"""Width and height of the tiles below: one cell of the default image."""
 
-# A letter is a part of a thing, with a tint of its own; a dot shows the floor.
+# A letter is a part of an object with its own tint; a dot is transparent to the floor.
 _ART: Final = {
     "ball": """
         ............
@@ -133,26 +133,26 @@ _ART: Final = {
 }
 
 _GRAYS: Final = {"k": 16, "w": 236, "p": 150, "f": 66, "g": 76, "b": 118, "m": 94}
-"""The letters that are the same whatever colour a thing has; all grey, so that only objects have a colour."""
+"""Brightness of the letters that do not depend on the object's colour; all are grey."""
 
 _TINTS: Final = {"C": 1.0, "o": 0.7}
-"""The letters that are tinted: how bright the object's colour is there."""
+"""Brightness of the object's colour in tinted letters."""
 
 _RGB: Final = {"red": (226, 52, 48), "green": (52, 184, 72), "blue": (58, 108, 236), "yellow": (240, 210, 48)}
 
 
-class Pictures:
-    """All pictures of one view and resolution.
+class ImageCache:
+    """All images of one view and resolution.
 
     Args:
-        view: see `Rules`.
-        resolution: see `Rules`.
+        view: see `LangRoomRules`.
+        resolution: see `LangRoomRules`.
 
     Raises:
-        UsageError: they would take more than `MAX_PICTURES_BYTES`.
+        UsageError: the images would take more than `MAX_CACHE_BYTES`.
 
     Attributes:
-        resolution: width and height of a picture.
+        resolution: width and height of an image in pixels.
     """
 
     def __init__(self, view: int, resolution: int) -> None:
@@ -161,15 +161,15 @@ class Pictures:
         self._view = view
         self._numbers, self._keys = _number_views(view)
         one, count = 3 * resolution**2, len(self._keys)
-        if one * count > MAX_PICTURES_BYTES:
-            most = int((MAX_PICTURES_BYTES / (3 * count)) ** 0.5)
+        if one * count > MAX_CACHE_BYTES:
+            most = int((MAX_CACHE_BYTES / (3 * count)) ** 0.5)
             raise UsageError(
-                f"resolution={resolution}: its {count} pictures would take {one * count >> 20:,} MB, and"
-                f" {MAX_PICTURES_BYTES >> 20:,} MB are the limit: take at most"
+                f"resolution={resolution}: its {count} images would take {one * count >> 20:,} MB; the"
+                f" limit is {MAX_CACHE_BYTES >> 20:,} MB: take at most"
                 f" {most - (most % self._cells)}"
             )
         self._tiles = _tiles(resolution // self._cells)
-        # Memory that nobody has written to is not there yet, so what is never seen costs nothing.
+        # The system allocates pages of zeros at the first write, so images that are never used cost nothing.
         self._table: Picture = np.zeros((count, resolution, resolution, 3), np.uint8)
         self._shown = self._table.view()
         self._shown.flags.writeable = False
@@ -178,12 +178,12 @@ class Pictures:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def seen(self, place: int, colors: Sequence[int]) -> Picture:
-        """What a player sees: uint8 (resolution, resolution, 3), read-only, for others see it too.
+    def get(self, place: int, colors: Sequence[int]) -> Picture:
+        """Return the view of a player: uint8 (resolution, resolution, 3), read-only because it is shared.
 
         Args:
-            place: where the player is.
-            colors: the colour of each object.
+            place: the place of the player.
+            colors: the colour of each object, as indices of `COLORS`.
         """
         number = int(self._numbers[place, order_of(*colors)])
         if not self._drawn[number]:
@@ -191,13 +191,13 @@ class Pictures:
         picture: Picture = self._shown[number]
         return picture
 
-    def seen_by_all(self, places: NDArray[np.intp], orders: NDArray[np.intp], out: Picture) -> None:
-        """What many players see.
+    def get_batch(self, places: NDArray[np.intp], orders: NDArray[np.intp], out: Picture) -> None:
+        """Write the views of many players into an array.
 
         Args:
-            places: where each is, (n,).
+            places: the place of each player, (n,).
             orders: the `order_of` the colours of its room, (n,).
-            out: takes the pictures, uint8 (n, resolution, resolution, 3), in C order.
+            out: takes the images, uint8 (n, resolution, resolution, 3), in C order.
         """
         numbers = self._numbers[places, orders]
         for number in set(numbers[~self._drawn[numbers]].tolist()):
@@ -223,18 +223,21 @@ class Pictures:
         self._drawn[number] = True
 
 
-@lru_cache(maxsize=_KEPT_SETS)
-def _pictures(view: int, resolution: int) -> Pictures:
-    return Pictures(view, resolution)
+@lru_cache(maxsize=_CACHES)
+def _image_cache(view: int, resolution: int) -> ImageCache:
+    return ImageCache(view, resolution)
 
 
-def pictures(rules: Rules) -> Pictures:
-    """The pictures of these rules, shared with everybody who asks for the same.
+def image_cache(rules: LangRoomRules) -> ImageCache:
+    """Return the images for some rules, shared by all callers with the same view and resolution.
+
+    Args:
+        rules: the rules of a room.
 
     Raises:
-        UsageError: they would take too much memory.
+        UsageError: the images would take too much memory.
     """
-    return _pictures(rules.view, rules.resolution)
+    return _image_cache(rules.view, rules.resolution)
 
 
 _ORDERS: Final = tuple(permutations(range(len(COLORS))))
@@ -242,16 +245,20 @@ _ORDER_NUMBERS: Final = {order: number for number, order in enumerate(_ORDERS)}
 
 
 def order_of(*colors: int) -> int:
-    """The number of an order of colours, 0 to 23."""
+    """Return the index of an order of colours, 0 to 23.
+
+    Args:
+        colors: the colour of each object, as indices of `COLORS`.
+    """
     return _ORDER_NUMBERS[colors]
 
 
 _Key: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]
-"""What decides a picture: the place, and the objects in sight with their colours."""
+"""The content of an image: the place, and the objects in view with their colours."""
 
 
 def _number_views(view: int) -> tuple[NDArray[np.intp], list[_Key]]:
-    """The number of the picture by place and order of colours, and what decides each picture."""
+    """Return the index of the image by place and order of colours, and the content of each image."""
     numbers = np.zeros((SIZE * SIZE, len(_ORDERS)), np.intp)
     keys: dict[_Key, int] = {}
     for x in range(1, SIZE - 1):
@@ -264,7 +271,7 @@ def _number_views(view: int) -> tuple[NDArray[np.intp], list[_Key]]:
 
 
 def _tiles(cell: int) -> dict[tuple[str, int], Picture]:
-    """Every tile by its name and the number of its colour, in cells of so many pixels."""
+    """Return all tiles by name and index of the colour, scaled to cells of the given size in pixels."""
     floor = _painted("floor", (0, 0, 0), np.zeros((_ART_PIXELS, _ART_PIXELS, 3), np.int64))
     return {
         (name, number): _scaled(_painted(name, _RGB[color], floor), cell)
@@ -274,7 +281,7 @@ def _tiles(cell: int) -> dict[tuple[str, int], Picture]:
 
 
 def _painted(name: str, rgb: tuple[int, int, int], floor: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A tile in the pixels it was drawn in."""
+    """Return a tile in its original size."""
     tile = floor.copy()
     for y, line in enumerate(_ART[name].split()):
         for x, letter in enumerate(line):
@@ -286,8 +293,8 @@ def _painted(name: str, rgb: tuple[int, int, int], floor: NDArray[np.int64]) -> 
 
 
 def _scaled(tile: NDArray[np.int64], cell: int) -> Picture:
-    """The tile in other pixels: each is the mean of what it covers, in whole numbers, alike everywhere."""
-    # Row by row: how much of each pixel of the art lies in a pixel of the tile, in 12ths of the latter.
+    """Scale a tile: each pixel is the mean of the pixels it covers, in integers, so equal on all machines."""
+    # Share of each pixel of the art in each pixel of the tile, by rows, in 12ths of the latter.
     share = np.arange(cell * _ART_PIXELS).reshape(cell, _ART_PIXELS) // cell
     weights = (share[:, :, None] == np.arange(_ART_PIXELS)).sum(axis=1)
     scaled: NDArray[np.int64] = (

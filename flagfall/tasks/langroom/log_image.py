@@ -1,8 +1,8 @@
-"""A picture for people: what the agent sees, and beside it what was said and paid lately."""
+"""Images for people: the agent's view with panels of the latest words and rewards."""
 
 from __future__ import annotations
 
-__all__ = ["LINES", "Lately", "beside_panels", "room_as_text"]
+__all__ = ["LINES", "LogHistory", "log_image", "room_as_text"]
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from flagfall.tasks.langroom.images import Picture
 
 LINES: Final = 5
-"""How far the panels look back."""
+"""Number of entries in a panel."""
 
 _KEPT_LINES: Final = 256
-"""So many lines of text stay drawn: all words that mean something, and the rewards, at several sizes."""
+"""Number of cached lines of text: enough for all known words and the rewards at several sizes."""
 
 _INK: Final = (255, 255, 255)
 _FONT_SHARE: Final = 0.8
-"""How much of a line the letters take."""
+"""Height of the letters, as a share of the line."""
 
 _SILENCE: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 
-class Lately:
-    """The last words of the room and of the agent, and the last rewards.
+class LogHistory:
+    """The latest words of the room and of the agent, and the latest rewards.
 
     Attributes:
-        heard: what the room said, as indices of the vocabulary.
-        said: what the agent said; one shorter where the episode is young.
-        paid: the rewards.
+        heard: words of the room, as indices of the vocabulary.
+        said: words of the agent; one fewer at the beginning of an episode.
+        paid: rewards.
     """
 
     __slots__ = ("heard", "paid", "said")
@@ -46,34 +46,44 @@ class Lately:
         self.paid: deque[float] = deque(maxlen=LINES)
 
     def begin(self, word: int) -> None:
-        """An episode begins with this word."""
+        """Start an episode.
+
+        Args:
+            word: the first word of the room.
+        """
         self.heard.clear()
         self.said.clear()
         self.paid.clear()
         self.heard.append(word)
 
     def add(self, word: int, talk: int, reward: float) -> None:
-        """A step: what was heard, what was said in the same step, and what was paid for it."""
+        """Add a step.
+
+        Args:
+            word: the word of the room.
+            talk: the word of the agent in the same step.
+            reward: the reward of the step.
+        """
         self.heard.append(word)
         self.said.append(talk)
         self.paid.append(reward)
 
 
-def beside_panels(view: Picture, lately: Lately) -> Picture:
-    """A view with three panels of text on its right: words heard, words said, rewards; the newest below.
+def log_image(view: Picture, history: LogHistory) -> Picture:
+    """Return a view with three panels on its right: words heard, words said, rewards; the latest below.
 
     Args:
         view: uint8 (size, size, 3).
-        lately: what to tell.
+        history: the words and rewards.
 
     Returns:
         uint8 (size, 4 * size, 3).
     """
     size = len(view)
     panels: list[Iterable[str]] = [
-        (word_at(word) or _SILENCE for word in lately.heard),
-        (word_at(word) or _SILENCE for word in lately.said),
-        (f"{reward:g}" for reward in lately.paid),
+        (word_at(word) or _SILENCE for word in history.heard),
+        (word_at(word) or _SILENCE for word in history.said),
+        (f"{reward:g}" for reward in history.paid),
     ]
     picture = np.zeros((size, (1 + len(panels)) * size, 3), np.uint8)
     picture[:, :size] = view
@@ -88,8 +98,8 @@ def beside_panels(view: Picture, lately: Lately) -> Picture:
 
 @lru_cache(maxsize=_KEPT_LINES)
 def _line(text: str, width: int, height: int) -> Picture:
-    """A text in white on black, uint8 (height, width, 3)."""
-    from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415 - who asks for no such picture does not pay
+    """Return a text in white on black, uint8 (height, width, 3)."""
+    from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415 - needed for these images only
 
     line = Image.new("RGB", (width, height))
     if height:
@@ -99,7 +109,13 @@ def _line(text: str, width: int, height: int) -> Picture:
 
 
 def room_as_text(player: tuple[int, int], colors: Sequence[int], word: int) -> str:
-    """The whole room in letters, what is where, and the current word."""
+    """Return the whole room in letters, with a legend and the current word.
+
+    Args:
+        player: the position of the player, (x, y).
+        colors: the colour of each object, as indices of `COLORS`.
+        word: the index of the current word.
+    """
     rows = [["#" if {x, y} & {0, SIZE - 1} else "." for x in range(SIZE)] for y in range(SIZE)]
     for name, (x, y) in zip(OBJECTS, CORNERS, strict=True):
         rows[y][x] = name[0].upper()

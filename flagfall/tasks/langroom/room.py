@@ -1,4 +1,4 @@
-"""One LangRoom, without its picture."""
+"""The dynamics of one LangRoom, without its images."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ __all__ = ["Room"]
 from typing import TYPE_CHECKING, Final
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.rules import COLORS, MOVES, NEXT_PLACE, SIZE, START, WORDS, Rules, place_of
+from flagfall.tasks.langroom.rules import (
+    COLORS,
+    MOVES,
+    NEXT_PLACE,
+    SIZE,
+    START,
+    WORDS,
+    LangRoomRules,
+    place_of,
+)
 from flagfall.tasks.langroom.script import draw_colors, draw_script
 
 if TYPE_CHECKING:
@@ -19,20 +28,20 @@ _UNKNOWN: Final = len(WORDS)
 
 
 class Room:
-    """A player, four coloured objects, and a voice that asks for a colour and then tells it.
+    """A player, four coloured objects, and a voice that asks for a colour and later names it.
 
     Args:
-        rules: see `Rules`.
-        rng: where all that is random comes from. It is not made anew with an episode.
+        rules: the rules of the room.
+        rng: the source of everything random; it continues from episode to episode.
 
     Attributes:
-        rng: as given; may be replaced between episodes.
-        place: where the player is, as a number; see `player`.
+        rng: the source of everything random; may be replaced between episodes.
+        place: the place of the player, see `place_of`.
         colors: the colour of each object, as indices of `COLORS`.
         word: the current word, as an index of `WORDS`.
-        steps: steps taken since the episode began.
-        questions: answers that were due in this episode.
-        answered: those of them that the agent gave in the same step as the room.
+        steps: steps taken in this episode.
+        questions: number of answers that were due in this episode.
+        answered: number of those that the agent gave in the same step as the room.
     """
 
     __slots__ = (
@@ -50,7 +59,7 @@ class Room:
         "word",
     )
 
-    def __init__(self, rules: Rules, rng: Generator) -> None:
+    def __init__(self, rules: LangRoomRules, rng: Generator) -> None:
         self.rng = rng
         self._length = rules.length
         self._vocab_size = rules.vocab_size
@@ -59,41 +68,41 @@ class Room:
 
     @property
     def player(self) -> tuple[int, int]:
-        """Where the player is, as (x, y)."""
+        """The position of the player, as (x, y)."""
         y, x = divmod(self.place, SIZE)
         return x, y
 
     @property
     def over(self) -> bool:
-        """Whether the episode has had all its steps; so it is before the first one, too."""
+        """Whether the episode has used all its steps; true before the first episode, too."""
         return self.steps >= self._length
 
     def begin(self) -> None:
-        """Begin an episode: the player in the middle, new colours, a new question."""
+        """Start an episode: the player in the middle, new colours, a new question."""
         self.place = _START_PLACE
         self.steps = self.questions = self.answered = 0
         self._draw()
         self._listen()
 
     def step(self, move: int, talk: int) -> float:
-        """Move, hear the next word, and be paid for what was said together with it.
+        """Play a step: move, advance to the next word, and return the reward of both.
 
         Args:
             move: an index of `MOVES`.
             talk: an index of the vocabulary.
 
         Returns:
-            The reward.
+            the reward.
 
         Raises:
-            UsageError: there is no such move or word, or no episode is going on; nothing has happened.
+            UsageError: there is no such move or word, or no episode is running; nothing was changed.
         """
         if self.steps >= self._length:
             raise UsageError("no episode is going on: reset begins one")
         if not (0 <= move < len(MOVES) and 0 <= talk < self._vocab_size):
             raise UsageError(
-                f"move={move} talk={talk}: a move is a whole number from 0 to {len(MOVES) - 1}, a word one"
-                f" from 0 to {self._vocab_size - 1}"
+                f"move={move} talk={talk}: a move is a whole number from 0 to {len(MOVES) - 1}, a word is"
+                f" one from 0 to {self._vocab_size - 1}"
             )
         self.place = NEXT_PLACE[self.place][move]
         self.steps += 1
@@ -110,7 +119,7 @@ class Room:
         self._cursor = 0
 
     def _listen(self) -> None:
-        """Take out the next word; after a script's last one, all is new in this same step."""
+        """Advance to the next word; after the last one of a script, draw new colours and a new script."""
         self.word = self._script[self._cursor]
         self._cursor += 1
         if self._cursor == len(self._script):

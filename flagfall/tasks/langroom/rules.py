@@ -1,4 +1,4 @@
-"""The rules of LangRoom: words, places, rewards, and what may be chosen.
+"""The rules of LangRoom: words, places, rewards and options.
 
 LangRoom is by Lin et al., "Learning to Model the World with Language" (2023). Coordinates are (x, y), x to
 the right, y down; a *place* is the number `9 * y + x`.
@@ -16,7 +16,7 @@ __all__ = [
     "START",
     "TASKS",
     "WORDS",
-    "Rules",
+    "LangRoomRules",
     "place_of",
     "read_action",
     "word_at",
@@ -34,50 +34,62 @@ from flagfall.errors import UsageError, suggest
 COLORS: Final = ("red", "green", "blue", "yellow")
 OBJECTS: Final = ("ball", "rug", "table", "vase")
 WORDS: Final = ("", *COLORS, *OBJECTS, "what", "color", "is", "the", "?", "it")
-"""The words by their index; 0 is silence. Beyond them are words without a meaning; see `word_at`."""
+"""The words by index; 0 is silence. Greater indices are words without a meaning, see `word_at`."""
 
 MOVES: Final = ("stay", "down", "up", "right", "left")
-"""The moves by their index."""
+"""The moves by index."""
 
 SIZE: Final = 9
-"""The room is so many cells wide and high, its walls among them."""
+"""Width and height of the room in cells, with its walls."""
 
 START: Final = (4, 4)
 CORNERS: Final = ((1, 1), (7, 1), (1, 7), (7, 7))
-"""Where the objects stand, in their order."""
+"""Positions of the objects, in the order of `OBJECTS`."""
 
 _DELTAS: Final = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
 
 TASKS: Final = ("answer-only", "answer-and-echo", "echo")
-"""The three ways to be rewarded."""
+"""The three kinds of reward."""
 
 _MOST: Final = 2**31 - 1
-"""Numbers of words and steps are held in 32 bits by those who learn."""
+"""Greatest number of words and steps: learners hold them in 32 bits."""
 
 _WIDEST_VIEW: Final = SIZE - 1
-"""From here on a wider view shows nothing but more wall."""
+"""A wider view would show nothing but more wall."""
 
 
 def place_of(x: int, y: int) -> int:
-    """The number of a place."""
+    """Return the number of a place.
+
+    Args:
+        x: column, from 0.
+        y: row, from 0.
+    """
     return SIZE * y + x
 
 
 def word_at(number: int) -> str:
-    """The word of an index, however large; silence is the empty text."""
+    """Return the word of an index; silence is the empty text.
+
+    Args:
+        number: any index from 0.
+    """
     return WORDS[number] if number < len(WORDS) else f"<{number}>"
 
 
 def read_action(action: Any) -> tuple[int, int]:
-    """The move and the word of an action such as `{"move": 1, "talk": 0}`; more in it is left alone.
+    """Return the move and the word of an action.
+
+    Args:
+        action: such as `{"move": 1, "talk": 0}`; other keys are ignored.
 
     Raises:
-        UsageError: it has no such whole numbers. Whether there are such a move and word is not looked at.
+        UsageError: the action does not have these whole numbers. Their range is not checked.
     """
     try:
         return index(action["move"]), index(action["talk"])
     except (TypeError, LookupError):
-        raise UsageError(f"{action!r} is no action: it has `move` and `talk`, whole numbers") from None
+        raise UsageError(f"{action!r} is not an action: it has `move` and `talk`, whole numbers") from None
 
 
 def _next_place(place: int, move: int) -> int:
@@ -91,7 +103,7 @@ def _next_place(place: int, move: int) -> int:
 NEXT_PLACE: Final[Sequence[Sequence[int]]] = tuple(
     tuple(_next_place(place, move) for move in range(len(MOVES))) for place in range(SIZE * SIZE)
 )
-"""Where a move leads, by place and move; walls and objects block it."""
+"""The place after a move, by place and move; walls and objects block."""
 
 
 def _answer_only(word: int, talk: int) -> float:
@@ -118,7 +130,7 @@ _REWARDS: Final[Mapping[str, Callable[[int, int], float]]] = MappingProxyType(
 
 
 def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:
-    """A field that holds a whole number within limits; those of numpy become Python's."""
+    """Return a field for a whole number within limits; numpy's numbers become Python's."""
 
     def checked(value: Any) -> int:
         try:
@@ -133,19 +145,19 @@ def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:
 
 
 @attrs.frozen(str=False)
-class Rules:
-    """What may be chosen. All arguments are checked.
+class LangRoomRules:
+    """The options of a LangRoom; all arguments are checked.
 
     Attributes:
-        task: one of `TASKS`: what is rewarded.
-        view: how many cells the agent sees to each side of its own; 1 to 8.
-        length: an episode is over so many steps after its reset; at least 1.
-        resolution: width and height of the picture, in pixels. What its `2 * view + 1` cells leave over is
-            a black border of the same width on all sides, so it must be even.
-        vocab_size: how many words the agent can say, at least the 15 that mean something.
+        task: the kind of reward, one of `TASKS`.
+        view: number of cells that the agent sees on each side of its own; 1 to 8.
+        length: number of steps of an episode; at least 1.
+        resolution: width and height of the image in pixels. The pixels left over by its `2 * view + 1` cells
+            are a black border of the same width on all sides, so their number must be even.
+        vocab_size: number of words that the agent can say; at least the 15 known ones.
 
     Raises:
-        UsageError: one of them cannot be; the message says what can.
+        UsageError: an option is invalid; the message says which values are valid.
     """
 
     task: str = "answer-only"
@@ -159,8 +171,8 @@ class Rules:
             raise UsageError(f"task={self.task!r}: LangRoom has no such task{suggest(str(self.task), TASKS)}")
         if self.resolution < self.cells:
             raise UsageError(
-                f"resolution={self.resolution}: with view={self.view} the picture has {self.cells} cells in a"
-                f" row, so take at least {self.cells}"
+                f"resolution={self.resolution}: with view={self.view} the image has {self.cells} cells in a"
+                f" row: take at least {self.cells}"
             )
         if self.resolution % self.cells % 2:
             raise UsageError(
@@ -170,11 +182,14 @@ class Rules:
             )
 
     @classmethod
-    def parse(cls, text: str) -> Rules:
-        """The rules that a text means: `langroom`, `langroom:echo`, `langroom:echo:view=3:length=50`.
+    def parse(cls, text: str) -> LangRoomRules:
+        """Parse the text form of rules.
+
+        Args:
+            text: such as `langroom`, `langroom:echo` or `langroom:echo:view=3:length=50`.
 
         Raises:
-            UsageError: they cannot be, or the text says something else.
+            UsageError: the text or an option in it is invalid.
         """
         chosen: dict[str, Any] = {}
         for part in text.split(":")[1:]:
@@ -185,11 +200,15 @@ class Rules:
         return cls.choose(**chosen)
 
     @classmethod
-    def choose(cls, task: str = "answer-only", **options: Any) -> Rules:
-        """The rules with these options, by name; like the class itself, but knows what to say of others.
+    def choose(cls, task: str = "answer-only", **options: Any) -> LangRoomRules:
+        """Make rules from options by name; unlike the class itself, it reports unknown options.
+
+        Args:
+            task: one of `TASKS`.
+            options: the other attributes.
 
         Raises:
-            UsageError: there is no such option, or it cannot be what it is.
+            UsageError: an option is unknown or invalid.
         """
         known = [field.name for field in attrs.fields(cls)]
         for name, value in options.items():
@@ -198,25 +217,25 @@ class Rules:
         return cls(task, **options)
 
     def __str__(self) -> str:
-        """The shortest text that `parse` takes; it is the id of the task."""
-        told = ["langroom"]
+        """Return the shortest text for `parse`, which is the id of the task."""
+        parts = ["langroom"]
         for field in attrs.fields(type(self)):
             value = getattr(self, field.name)
             if value != field.default:
-                told.append(value if field.name == "task" else f"{field.name}={value}")
-        return ":".join(told)
+                parts.append(value if field.name == "task" else f"{field.name}={value}")
+        return ":".join(parts)
 
     @property
     def cells(self) -> int:
-        """Cells in a row of the picture."""
+        """Number of cells in a row of the image."""
         return 2 * self.view + 1
 
     @property
     def cell(self) -> int:
-        """Width and height of a cell, in pixels."""
+        """Width and height of a cell in pixels."""
         return self.resolution // self.cells
 
     def rewards(self) -> list[list[float]]:
-        """The rewards by the current word and what was said; all words without a meaning share an entry."""
+        """Return the rewards by the current word and the word said; unknown words share an entry."""
         reward = _REWARDS[self.task]
         return [[reward(word, talk) for talk in range(len(WORDS) + 1)] for word in range(len(WORDS))]

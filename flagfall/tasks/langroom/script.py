@@ -1,7 +1,7 @@
-"""What LangRoom says, and how it is drawn by lot.
+"""The sentences of LangRoom and their random draws.
 
-The order and the kind of the draws are part of the rules: they make the same seed give the same room as in
-the public package `langroom` 0.1.2.
+The order and the kind of the draws are part of the rules: with them a seed gives the same room as in the
+public package `langroom` 0.1.2.
 """
 
 from __future__ import annotations
@@ -26,24 +26,28 @@ _AFTER_OBJECT: Final = (WORDS.index("?"), *[0] * 10, WORDS.index("it"), WORDS.in
 """The end of the question, the time to look, and the beginning of the answer."""
 
 LONGEST_SCRIPT: Final = 2 * _MOST_SILENCES + len(_QUESTION) + 1 + len(_AFTER_OBJECT) + 1
-"""Words of a script, at most."""
+"""Most words of a script."""
 
 
 def draw_colors(rng: Generator) -> list[int]:
-    """A colour for each object, all different, as indices of `COLORS`."""
+    """Draw a colour for each object, all different, as indices of `COLORS`.
+
+    Args:
+        rng: the room's generator.
+    """
     drawn: list[int] = rng.permutation(len(COLORS)).tolist()
     return drawn
 
 
 def draw_script(rng: Generator, colors: Sequence[int]) -> list[int]:
-    """One question and its answer: `silence, what color is the OBJECT ?, silence, it is COLOR, silence`.
+    """Draw one question and its answer: `silence, what color is the OBJECT ?, silence, it is COLOR, silence`.
 
     Args:
         rng: the room's generator.
         colors: the colours of the room.
 
     Returns:
-        Word after word, as indices of `WORDS`.
+        the words, as indices of `WORDS`.
     """
     asked = int(rng.choice(len(OBJECTS)))
     before = int(rng.integers(_FEWEST_SILENCES, _MOST_SILENCES + 1))

@@ -11,29 +11,37 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.langroom.images import pictures
+from flagfall.tasks.langroom.images import image_cache
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, Rules
+from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, LangRoomRules
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Dict
 
-_USUAL: Final = Rules()
+_DEFAULT_RULES: Final = LangRoomRules()
 _NIL: Final = MappingProxyType({"move": 0, "talk": 0})
 _WHOLE: Final = (int, np.integer)
 
 
-def action_space(rules: Rules) -> Dict:
-    """What can be done: `move`, an index of `MOVES`, and `talk`, an index of the vocabulary."""
-    from gymnasium import spaces  # noqa: PLC0415 - a fifth of a second that few users need
+def action_space(rules: LangRoomRules) -> Dict:
+    """Return the action space: `move`, an index of `MOVES`, and `talk`, an index of the vocabulary.
+
+    Args:
+        rules: the rules of the room.
+    """
+    from gymnasium import spaces  # noqa: PLC0415 - takes 0.2 s, and few users need it
 
     return spaces.Dict({"move": spaces.Discrete(len(MOVES)), "talk": spaces.Discrete(rules.vocab_size)})
 
 
-def observation_space(rules: Rules) -> Dict:
-    """What is seen: `image`, uint8 (resolution, resolution, 3), and `text`, the index of the current word."""
-    from gymnasium import spaces  # noqa: PLC0415 - a fifth of a second that few users need
+def observation_space(rules: LangRoomRules) -> Dict:
+    """Return the observation space: `image`, uint8 (resolution, resolution, 3), and `text`, a word's index.
+
+    Args:
+        rules: the rules of the room.
+    """
+    from gymnasium import spaces  # noqa: PLC0415 - takes 0.2 s, and few users need it
 
     shape = (rules.resolution, rules.resolution, 3)
     return spaces.Dict(
@@ -42,40 +50,44 @@ def observation_space(rules: Rules) -> Dict:
 
 
 class LangRoom(Task):
-    """Walk through a room, listen to a question, look, and answer in the step in which the answer is told.
+    """Walk through a room, read a question, look, and answer in the step in which the room names the answer.
 
-    Observations are mappings `{"image": uint8 (resolution, resolution, 3), "text": int}`; the picture is
+    Observations are mappings `{"image": uint8 (resolution, resolution, 3), "text": int}`; the image is
     read-only. Actions are mappings `{"move": int, "talk": int}`. An episode ends by its length alone.
-    It is solved (`result`) where all questions were answered, and there was at least one.
+    It is solved (`result`) if all questions were answered, and there was at least one.
 
     Args:
-        rules: see `Rules`; `Rules(task="echo", view=3)` for instance.
+        rules: the rules, such as `LangRoomRules(task="echo", view=3)`.
 
     Attributes:
         id: the text of its rules, such as `langroom:echo:view=3`.
-        rules: as given.
+        rules: the rules.
     """
 
-    def __init__(self, rules: Rules = _USUAL) -> None:
+    def __init__(self, rules: LangRoomRules = _DEFAULT_RULES) -> None:
         self.rules = rules
         self.id = str(rules)
         self.max_steps = rules.length
         self.nil_action = dict(_NIL)
-        self._pictures = pictures(rules)
+        self._images = image_cache(rules)
         self._room = Room(rules, np.random.default_rng(0))
 
     @cached_property
     def action_space(self) -> Dict:
-        """See `flagfall.tasks.langroom.task.action_space`."""
+        """The action space, see `flagfall.tasks.langroom.task.action_space`."""
         return action_space(self.rules)
 
     @cached_property
     def observation_space(self) -> Dict:
-        """See `flagfall.tasks.langroom.task.observation_space`."""
+        """The observation space, see `flagfall.tasks.langroom.task.observation_space`."""
         return observation_space(self.rules)
 
     def is_legal(self, action: Any) -> bool:
-        """Whether `action` is a dictionary of a move and a word, whole numbers of Python or numpy."""
+        """Return whether an action is a dictionary of a move and a word, whole numbers of Python or numpy.
+
+        Args:
+            action: any object.
+        """
         if type(action) is not dict or action.keys() != _NIL.keys():
             return False
         move, talk = action["move"], action["talk"]
@@ -96,24 +108,28 @@ class LangRoom(Task):
         return StepResult(self._observation(), reward, info=room_info(room))
 
     def reached_terminal_state(self) -> bool:
-        """Never: only the length ends an episode."""
+        """Return `False`: only the length ends an episode."""
         return False
 
     def result(self) -> bool:
-        """Whether all questions were answered, and there was at least one."""
+        """Return whether all questions were answered, and there was at least one."""
         return 0 < self._room.questions == self._room.answered
 
     def metrics(self) -> dict[str, Any]:
-        """Those of every task, and how many `questions` there were and how many were `answered`."""
+        """Return the metrics of every task, and the counts of `questions` and of those `answered`."""
         return super().metrics() | {"questions": self._room.questions, "answered": self._room.answered}
 
     def _observation(self) -> dict[str, Any]:
         room = self._room
-        return {"image": self._pictures.seen(room.place, room.colors), "text": room.word}
+        return {"image": self._images.get(room.place, room.colors), "text": room.word}
 
 
 def room_info(room: Room) -> dict[str, Any]:
-    """What an agent must find out itself: `player` (x, y), `colors` (object to colour), `word`."""
+    """Return the hidden state: `player` (x, y), `colors` (object to colour), `word`.
+
+    Args:
+        room: the room.
+    """
     return {
         "player": np.array(room.player),
         "colors": {name: COLORS[color] for name, color in zip(OBJECTS, room.colors, strict=True)},

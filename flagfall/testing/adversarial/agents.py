@@ -1,7 +1,7 @@
-"""Agents that do what no agent should, each in one way. Every one has a cap, so that none harms a machine.
+"""Misbehaving agents, each in one way. Each has a cap, so that none harms a machine.
 
-They behave until turn `TURN`: they answer with what they were shown, the number of the turn. Those that try
-something that may succeed answer `DONE` or `REFUSED`. `flagfall.testing.adversarial.matrix` plays them.
+Until turn `TURN` they answer with the observation, the index of the turn. Those whose attempt may succeed
+answer `DONE` or `REFUSED`. `flagfall.testing.adversarial.matrix` plays them.
 """
 
 # ruff: noqa: ARG002 - signatures are an agent's
@@ -25,13 +25,13 @@ from flagfall.kernel.channels.envelope import Envelope
 from flagfall.testing.adversarial import escapes
 
 TURN: Final = 2
-"""When they begin to be bad."""
+"""The turn in which they misbehave."""
 
 DONE: Final = 90
-"""The answer of one that could do what it tried."""
+"""Answer of an agent whose attempt succeeded."""
 
 REFUSED: Final = 91
-"""The answer of one that could not."""
+"""Answer of an agent whose attempt failed."""
 
 LITTLE_S: Final = 0.2
 """Between the limit of a turn and the hard one, with room for what a busy machine takes or is credited."""
@@ -46,14 +46,14 @@ MAX_FLOOD_BYTES: Final = 2_000_000_000
 MESSAGE_BYTES: Final = 100_000_000
 
 OPPONENTS_FILE: Final = "FLAGFALL_OPPONENTS_FILE"
-"""The variable that names a file of somebody else's."""
+"""Environment variable with the path of a file of an opponent."""
 
 HOSTS_PORT: Final = "FLAGFALL_HOSTS_PORT"
-"""The variable that names a port of this machine at which somebody listens."""
+"""Environment variable with a port of this machine at which a program listens."""
 
 
 def _bad_from(bad: Callable[[], Any]) -> Callable[[int], Any]:
-    """An agent that does this when its turn comes, and answers with what it gives, if anything."""
+    """Return an agent that calls a function in its turn, and answers with the result, if there is one."""
 
     def act(observation: int) -> Any:
         if observation != TURN:
@@ -80,7 +80,7 @@ async def late_by_a_lot(observation: int) -> int:
 
 
 async def never_answers(observation: int) -> int:
-    """Waits for what does not come."""
+    """Wait longer than the hard limit."""
     await trio.sleep(LONG_S if observation == TURN else 0)
     return observation
 
@@ -225,7 +225,7 @@ class _Raising:
         self._maybe("start")
 
     def init(self, observation: int) -> None:
-        """A task begins."""
+        """Begin a task."""
         self._maybe("init")
 
     def act(self, observation: int) -> int:
@@ -235,11 +235,11 @@ class _Raising:
         return observation
 
     def result(self, observation: int, reward: float) -> None:
-        """A task is over."""
+        """End a task."""
         self._maybe("result")
 
     def close(self) -> None:
-        """The match is over."""
+        """End the match."""
         self._maybe("close")
 
 
@@ -280,7 +280,7 @@ async def _stay() -> None:
 
 
 async def swallows_cancellation(observation: int) -> int:
-    """Goes on whatever it is told."""
+    """Ignore cancellation."""
     if observation == TURN:
         await _stay()
     return observation

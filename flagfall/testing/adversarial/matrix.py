@@ -1,8 +1,8 @@
-"""The matrix: every bad agent on every host where the notion applies, and what becomes of it.
+"""Matrix of misbehaving agents and hosts: every agent on every host where its behaviour applies.
 
-Each is played beside `HONEST` honest agents, on one task with a turn for all at once. What those got must be,
-to the last verdict and reward, what they get where the bad one is not. And when the match is over, no
-process, file, descriptor or control group may be left of it.
+Each plays beside `HONEST` honest agents, on a task in which all move at once. Their turns must be, to the
+last verdict and reward, the same as without the misbehaving agent. After the match no process, file,
+descriptor or control group may be left.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from flagfall.testing.adversarial.rows import PLACES, ROWS, Place, Row
 from flagfall.timing import TimeControl
 
 HONEST: Final = 16
-"""How many honest agents sit beside the bad one."""
+"""Number of honest agents beside the misbehaving one."""
 
 CONTROL: Final = TimeControl.parse("start=20s init=2s act=50ms/400ms result=2s")
 LIMITS: Final = Limits.parse("memory=300MB processes=64 files=128 file_size=20MB disk=8MB")
 STEPS: Final = 14
-"""So many that one who does not answer meets the hard limit: honest agents answer at once."""
+"""Enough turns for an agent without an answer to reach the hard limit: honest agents answer at once."""
 
-PATIENCE_S: Final = 60.0
-"""What is not over by then hangs."""
+PATIENCE_SECONDS: Final = 60.0
+"""Time after which a match counts as hanging."""
 
-ENDED_S: Final = 3.0
-"""The time that an agent in a process may run on after it is out: a supervisor takes milliseconds, a host
-if its supervisor does not answer a tenth of a second, and a busy machine more."""
+ENDED_SECONDS: Final = 3.0
+"""Maximum time that an agent in a process may run on after its disqualification: a supervisor takes
+milliseconds, a host whose supervisor does not answer a tenth of a second, and a busy machine more."""
 
-GONE_S: Final = 1.0
-"""How long to look before something counts as left: a thread that was told to end takes a moment."""
+GONE_SECONDS: Final = 1.0
+"""Time after which a remaining object counts as left: a thread that is to end takes a moment."""
 
 GAME: Final = "game"
 """Folder with the records of a match, and with an agent beside them."""
@@ -69,16 +69,16 @@ _AGENTS: Final = "flagfall.testing.adversarial.agents"
 
 @attrs.frozen
 class Finding:
-    """What became of a bad agent.
+    """Outcome of a row at a place.
 
     Attributes:
-        row: which it was.
+        row: the misbehaving agent.
         place: where it ran.
-        verdict: `out: REASON`, `late`, `dropped: WHY`, `could`, `could not` or `played on`.
-        detail: what its author is shown.
-        after_ns: how long after its turn began it was judged.
-        lost: what the honest ones lost by it; empty where that is nothing.
-        left: what is left of it; empty where that is nothing.
+        verdict: `disqualified: REASON`, `late`, `dropped: WHY`, `could`, `could not` or `played on`.
+        detail: the message for its author.
+        after_ns: time from the beginning of its turn to the verdict.
+        lost: a turn of an honest agent that differed; empty where none did.
+        left: objects that were left; empty where there were none.
     """
 
     row: Row
@@ -91,13 +91,13 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """Whether it is as it ought to be."""
+        """True where the verdict is expected, no honest agent lost, and nothing is left."""
         clean = not self.left or (self.row.stays and self.place == "thread")
         return self.verdict in self.row.verdicts[self.place] and not self.lost and clean
 
 
 def matrix_rows(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[tuple[Row, Place]]:
-    """Yield every row at every of these places where it applies.
+    """Yield every row at each of the places where it applies.
 
     Args:
         places: where the agents run.
@@ -109,7 +109,7 @@ def matrix_rows(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> I
 
 
 class _Turns:
-    """A task with a turn for all at once: shows its number, and pays each player what it answered."""
+    """Task in which all move at once: it shows the turn, and rewards each player with its action."""
 
     id = "turns"
     continuous = False
@@ -145,38 +145,38 @@ class _Turns:
 
 
 class _Honest:
-    """Answers at once."""
+    """Agent that answers at once."""
 
     def act(self, observation: int) -> int:
         return observation
 
 
-class _FallTime:
-    """Sink that notes when the first seat is out."""
+class _DisqualificationTime:
+    """Sink that notes when the first seat is disqualified."""
 
     def __init__(self) -> None:
-        self._fell_at = math.inf
+        self._at = math.inf
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, SeatDisqualified) and event.seat == 0:
-            self._fell_at = time.monotonic()
+            self._at = time.monotonic()
 
     def seconds_ago(self) -> float:
         """Return the seconds since then; a negative number where the seat played to the end."""
-        return time.monotonic() - self._fell_at
+        return time.monotonic() - self._at
 
 
 async def _play(*bad: AgentHost, sinks: Sequence[Sink] = ()) -> list[Event]:
     hosts = [*bad, *(LoopHost(_Honest, f"honest {number}") for number in range(HONEST))]
     events: list[Event] = []
-    with trio.fail_after(PATIENCE_S):
+    with trio.fail_after(PATIENCE_SECONDS):
         scheduler = parse_policy("sequential:1", [_Turns(len(hosts))])  # type: ignore[list-item]  # a role will do
         await play_match(scheduler, hosts, control=CONTROL, sinks=[events.append, *sinks])
     return events
 
 
-def _got(events: Sequence[Event], first: int) -> list[tuple[int, int, str, Any, Any]]:
-    """What the seats from this one on got: turn, seat, verdict, action and reward."""
+def _turns_from(events: Sequence[Event], first: int) -> list[tuple[int, int, str, Any, Any]]:
+    """Return turn, seat, verdict, action and reward of all turns of the seats from `first` on."""
     return sorted(
         (e.turn, e.seat - first, e.verdict, e.action, e.reward)
         for e in events
@@ -185,24 +185,28 @@ def _got(events: Sequence[Event], first: int) -> list[tuple[int, int, str, Any, 
 
 
 async def run_row(row: Row, place: Place) -> Finding:
-    """Play one bad agent at one place.
+    """Play one misbehaving agent at one place.
+
+    Args:
+        row: the agent.
+        place: where it runs.
 
     Raises:
-        UsageError: there are no sandboxes here, and one is asked for.
+        UsageError: the place is `sandbox`, and there are no sandboxes here.
         trio.TooSlowError: the match hangs.
     """
-    usual = _got(await _play(), 0)
+    expected = _turns_from(await _play(), 0)
     with _surroundings() as names:
         host = _host(row, place, names)
         before = _Left.now()
-        fell = _FallTime()
-        events = await _play(host, sinks=[fell])
-        after_fall = fell.seconds_ago()
+        disqualification = _DisqualificationTime()
+        events = await _play(host, sinks=[disqualification])
+        ran_on = disqualification.seconds_ago()
         left = await _what_is_left(before)
-        if after_fall > ENDED_S and place in {"process", "sandbox"}:
-            left = f"{left} the agent itself, for {after_fall:.1f} s".lstrip()
-    lost = Counter(usual)
-    lost.subtract(_got(events, 1))
+        if ran_on > ENDED_SECONDS and place in {"process", "sandbox"}:
+            left = f"{left} the agent itself, for {ran_on:.1f} s".lstrip()
+    lost = Counter(expected)
+    lost.subtract(_turns_from(events, 1))
     missing = [what for what, count in lost.items() if count]
     verdict, detail, after_ns = _judge(events)
     return Finding(row, place, verdict, detail, after_ns, str(missing[0]) if missing else "", left)
@@ -224,12 +228,12 @@ def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
 
 
 def _judge(events: Sequence[Event]) -> tuple[str, str, int]:
-    """What became of seat 0: the verdict, its detail, and how long after its turn began."""
+    """Return the verdict of seat 0, its detail, and the nanoseconds from the beginning of its turn."""
     began_ns = 0
     verdict, detail, after_ns = "played on", "", 0
     for event in events:
         if isinstance(event, SeatDisqualified) and event.seat == 0:
-            return f"out: {event.reason}", event.detail, event.at_ns - began_ns
+            return f"disqualified: {event.reason}", event.detail, event.at_ns - began_ns
         if isinstance(event, ReplyDropped) and verdict == "played on":
             verdict = f"dropped: {event.why}"
         if not isinstance(event, TurnPlayed) or event.seat != 0:
@@ -242,16 +246,13 @@ def _judge(events: Sequence[Event]) -> tuple[str, str, int]:
     return verdict, detail, after_ns
 
 
-# What is left.
-
-
 @contextmanager
 def _surroundings() -> Iterator[tuple[str, ...]]:
-    """A file of an opponent, a port at which somebody listens, a mark on all processes; their variables.
+    """Set up a file of an opponent, a listener, and a mark on all processes; yield their variables.
 
-    Temporary files go to a folder of their own meanwhile, where nobody else's are.
+    Temporary files go to a folder of their own meanwhile.
     """
-    usual = tempfile.gettempdir()
+    before = tempfile.gettempdir()
     with (
         tempfile.TemporaryDirectory(prefix="flagfall-matrix-") as folder,
         socket.create_server(("127.0.0.1", 0)) as listening,
@@ -275,19 +276,19 @@ def _surroundings() -> Iterator[tuple[str, ...]]:
         try:
             yield tuple(variables)
         finally:
-            tempfile.tempdir = usual
+            tempfile.tempdir = before
             for name in variables:
                 del os.environ[name]
 
 
 @attrs.frozen
 class _Left:
-    """What there is now, as names.
+    """Objects that a match may leave, by name.
 
     Attributes:
         processes: those that have the mark.
         files: temporary files and control groups of agents.
-        descriptors: how many this process has.
+        descriptors: number of descriptors of this process.
     """
 
     processes: frozenset[str]
@@ -311,18 +312,18 @@ class _Left:
         )
 
     def beyond(self, before: _Left) -> str:
-        """What there is more than before, in words."""
-        said = [
+        """Describe what there is beyond an earlier state."""
+        found = [
             *(f"process {name}" for name in sorted(self.processes - before.processes)),
             *sorted(self.files - before.files),
         ]
         if self.descriptors > before.descriptors:
-            said.append(f"{self.descriptors - before.descriptors} descriptors")
-        return ", ".join(said)
+            found.append(f"{self.descriptors - before.descriptors} descriptors")
+        return ", ".join(found)
 
 
 def _marked(mark: str) -> Iterator[str]:
-    """The processes of this machine that have the mark in their environment, but not this one."""
+    """Yield the ids of processes, other than this one, that have the mark in their environment."""
     for environment in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             if environment.parent.name != str(os.getpid()) and mark.encode() in environment.read_bytes():
@@ -330,13 +331,21 @@ def _marked(mark: str) -> Iterator[str]:
 
 
 async def _what_is_left(before: _Left) -> str:
-    end = time.monotonic() + GONE_S
-    while (left := _Left.now().beyond(before)) and time.monotonic() < end:  # noqa: ASYNC110 - no event tells
+    end = time.monotonic() + GONE_SECONDS
+    while (left := _Left.now().beyond(before)) and time.monotonic() < end:  # noqa: ASYNC110 - there is no event for it
         await trio.sleep(0.01)
     return left
 
 
 def run_matrix(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[Finding]:
-    """Play these rows (see `matrix_rows`) one after another, each in an event loop of its own."""
+    """Play rows one after another, each in an event loop of its own.
+
+    Args:
+        places: where the agents run.
+        only: see `matrix_rows`.
+
+    Yields:
+        The outcome of each row.
+    """
     for row, place in matrix_rows(places, only):
         yield trio.run(partial(run_row, row, place))

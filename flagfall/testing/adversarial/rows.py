@@ -1,4 +1,4 @@
-"""The rows of the matrix: bad agents, and the outcome that is expected of each at each place."""
+"""Rows of the matrix: misbehaving agents, and the expected verdict of each at each place."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import attrs
 Place: TypeAlias = Literal["task", "thread", "process", "sandbox"]
 
 PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox")
-"""Places where agents run: the hosts, the process host with a sandbox too."""
+"""Places where agents run: the hosts, and the process host with a sandbox."""
 
 
 @attrs.frozen
 class Row:
-    """A bad agent, and the outcomes that are expected of it.
+    """A misbehaving agent, and its expected verdicts.
 
     Attributes:
-        does: what it does, in words.
+        does: a description of its behaviour.
         agent: its name in `flagfall.testing.adversarial.agents`.
-        verdicts: what may become of it, by place; where it is not named, the notion does not apply.
-        stays: in a thread it stays there for a while, or for good: a thread cannot be stopped.
+        verdicts: the possible verdicts, by place; at other places the behaviour does not apply.
+        stays: its thread may run on for a while, or forever: a thread cannot be stopped.
         pinned: it may run on one processor core only.
-        beside_records: its code is a file beside the records of a match, as most have it.
+        beside_records: its code is a file beside the records of a match, the usual layout.
     """
 
     does: str
@@ -51,44 +51,67 @@ def _by_rights() -> dict[Place, Sequence[str]]:
 
 ROWS: Final = (
     Row("is late by a little", "late_by_a_little", _everywhere("late")),
-    Row("is late by a lot", "late_by_a_lot", _everywhere("out: late")),
-    Row("never answers", "never_answers", _everywhere("out: late"), stays=True),
+    Row("is late by a lot", "late_by_a_lot", _everywhere("disqualified: late")),
+    Row("never answers", "never_answers", _everywhere("disqualified: late"), stays=True),
     Row("answers twice", "answers_twice", _everywhere("dropped: double")),
     Row("answers an old turn", "AnswersAnOldTurn", _everywhere("dropped: stale", "dropped: double")),
-    Row("writes garbage bytes", "garbage", _in_processes("out: garbage")),
-    Row("writes half a message", "half_a_message", _in_processes("out: late")),
-    Row("writes a message of 100 MB", "huge_message", _in_processes("out: garbage")),
-    Row("floods its standard output", "floods_stdout", _in_processes("out: late")),
-    Row("floods its standard error", "floods_stderr", _in_processes("out: late")),
-    Row("floods the wire with answers", "floods_the_wire", _in_processes("out: late")),
-    Row("spins", "spins", _in_processes("out: late")),
-    Row("blocks its loop", "blocks", _everywhere("out: late")),
-    Row("sleeps in C", "sleeps_in_c", _in_processes("out: late")),
-    Row("ignores SIGTERM", "ignores_sigterm", _in_processes("out: late")),
-    Row("stops itself", "stops_itself", _in_processes("out: late")),
-    Row("leaves children in sessions of their own", "leaves_children", _in_processes("out: gone")),
-    Row("forks without end", "fork_bomb", _in_processes("out: gone", "out: crashed", "out: late")),
-    Row("eats memory", "eats_memory", _in_processes("out: crashed", "out: gone", "out: late")),
-    Row("fills its disk", "fills_the_disk", _in_processes("out: gone", "out: crashed", "out: late")),
-    Row("writes a huge file", "writes_a_huge_file", _in_processes("out: crashed", "out: gone")),
-    Row("opens ten thousand files", "opens_many_files", _in_processes("out: crashed")),
+    Row("writes garbage bytes", "garbage", _in_processes("disqualified: garbage")),
+    Row("writes half a message", "half_a_message", _in_processes("disqualified: late")),
+    Row("writes a message of 100 MB", "huge_message", _in_processes("disqualified: garbage")),
+    Row("floods its standard output", "floods_stdout", _in_processes("disqualified: late")),
+    Row("floods its standard error", "floods_stderr", _in_processes("disqualified: late")),
+    Row("floods the wire with answers", "floods_the_wire", _in_processes("disqualified: late")),
+    Row("spins", "spins", _in_processes("disqualified: late")),
+    Row("blocks its loop", "blocks", _everywhere("disqualified: late")),
+    Row("sleeps in C", "sleeps_in_c", _in_processes("disqualified: late")),
+    Row("ignores SIGTERM", "ignores_sigterm", _in_processes("disqualified: late")),
+    Row("stops itself", "stops_itself", _in_processes("disqualified: late")),
+    Row("leaves children in sessions of their own", "leaves_children", _in_processes("disqualified: gone")),
+    Row(
+        "forks without end",
+        "fork_bomb",
+        _in_processes("disqualified: gone", "disqualified: crashed", "disqualified: late"),
+    ),
+    Row(
+        "eats memory",
+        "eats_memory",
+        _in_processes("disqualified: crashed", "disqualified: gone", "disqualified: late"),
+    ),
+    Row(
+        "fills its disk",
+        "fills_the_disk",
+        _in_processes("disqualified: gone", "disqualified: crashed", "disqualified: late"),
+    ),
+    Row(
+        "writes a huge file",
+        "writes_a_huge_file",
+        _in_processes("disqualified: crashed", "disqualified: gone"),
+    ),
+    Row("opens ten thousand files", "opens_many_files", _in_processes("disqualified: crashed")),
     # The program that makes the sandbox has the pipes open, too.
-    Row("closes its pipes", "closes_its_pipes", {"process": ("out: gone",), "sandbox": ("out: late",)}),
-    Row("exits with 0", "exits_with_0", _in_processes("out: gone")),
-    Row("raises SystemExit", "raises_system_exit", _everywhere("out: crashed")),
-    Row("segfaults", "segfaults", _in_processes("out: gone")),
+    Row(
+        "closes its pipes",
+        "closes_its_pipes",
+        {"process": ("disqualified: gone",), "sandbox": ("disqualified: late",)},
+    ),
+    Row("exits with 0", "exits_with_0", _in_processes("disqualified: gone")),
+    Row("raises SystemExit", "raises_system_exit", _everywhere("disqualified: crashed")),
+    Row("segfaults", "segfaults", _in_processes("disqualified: gone")),
     Row(
         "kills its parent",
         "kills_its_parent",
-        {"process": ("out: gone", "out: late"), "sandbox": ("out: crashed", "out: late")},
+        {
+            "process": ("disqualified: gone", "disqualified: late"),
+            "sandbox": ("disqualified: crashed", "disqualified: late"),
+        },
     ),
-    Row("raises in start", "RaisesInStart", _everywhere("out: not started")),
-    Row("raises in init", "RaisesInInit", _everywhere("out: crashed")),
-    Row("raises in act", "RaisesInAct", _everywhere("out: crashed")),
-    Row("raises in result", "RaisesInResult", _everywhere("out: crashed")),
-    Row("raises in close", "RaisesInClose", _everywhere("out: crashed")),
-    Row("swallows its cancellation", "swallows_cancellation", {"task": ("out: late",)}),
-    Row("has a task that does", "ChildSwallowsCancellation", {"task": ("out: crashed",)}),
+    Row("raises in start", "RaisesInStart", _everywhere("disqualified: not started")),
+    Row("raises in init", "RaisesInInit", _everywhere("disqualified: crashed")),
+    Row("raises in act", "RaisesInAct", _everywhere("disqualified: crashed")),
+    Row("raises in result", "RaisesInResult", _everywhere("disqualified: crashed")),
+    Row("raises in close", "RaisesInClose", _everywhere("disqualified: crashed")),
+    Row("swallows its cancellation", "swallows_cancellation", {"task": ("disqualified: late",)}),
+    Row("has a task that does", "ChildSwallowsCancellation", {"task": ("disqualified: crashed",)}),
     Row(
         "reads its opponent's files",
         "reads_its_opponents_files",
@@ -107,9 +130,11 @@ ROWS: Final = (
         _by_rights(),
         beside_records=True,
     ),
-    Row("stops its parent", "stops_its_parent", _in_processes("out: late")),
-    Row("traces its parent", "traces_its_parent", _in_processes("out: late")),
+    Row("stops its parent", "stops_its_parent", _in_processes("disqualified: late")),
+    Row("traces its parent", "traces_its_parent", _in_processes("disqualified: late")),
     Row("leaves its processor cores", "leaves_its_cores", _in_processes("could not"), pinned=True),
-    Row("eats shared memory", "eats_shared_memory", _in_processes("out: gone", "out: late")),
+    Row(
+        "eats shared memory", "eats_shared_memory", _in_processes("disqualified: gone", "disqualified: late")
+    ),
 )
 """All rows of the matrix. On a slow machine the time limit of a turn may come before another limit."""

@@ -107,7 +107,7 @@ class MatchObserver:
         self._seen_ns[0] = turns.at_ns[0] + sum(turns.at_ns[1:])
 
     def set_flush(self, hand_over: Callable[[], None]) -> None:
-        """The match begins."""
+        """Take the function that flushes a batch."""
 
     def _charge(self, seat: int, spent_ns: int) -> None:
         self._think[seat].add(spent_ns)

@@ -57,14 +57,8 @@ def warn_tight_limits(plan: TournamentPlan, latency: TimerLatency) -> Iterator[s
         latency: of this machine.
     """
     for task in plan.tasks:
-        limits = {
-            "act": task.control.act,
-            "act_abort": task.control.act_abort,
-            "act_hard": task.control.act_hard,
-            "increment": task.control.increment,
-        }
-        for name, limit_ns in limits.items():
-            if limit_ns is not None and 0 < limit_ns < TIGHT * latency.p99_ns:
+        for name, limit_ns in task.control.turn_durations().items():
+            if 0 < limit_ns < TIGHT * latency.p99_ns:
                 yield (
                     f"task {task.name}: {name}={format_duration(limit_ns)} is less than {TIGHT} times"
                     f" this machine's timer latency ({latency}): late turns there may be caused"

@@ -121,7 +121,7 @@ def test_the_nil_action(env: Callable[[], gymnasium.Env[Any, Any]], options: dic
 
 @pytest.mark.parametrize("nil", [2, "1", True, [0]])
 def test_a_nil_action_that_is_none_is_refused(nil: Any):
-    with pytest.raises(UsageError, match=r"gym:Reused: nil=.* is no action of Discrete\(3, start=-1\)"):
+    with pytest.raises(UsageError, match=r"gym:Reused: nil=.* is not an action of Discrete\(3, start=-1\)"):
         GymnasiumTask(Reused(), nil=nil)
 
 
@@ -138,7 +138,7 @@ class Odd(gymnasium.Space[int]):
 def test_without_a_lowest_action_one_must_be_named():
     env = Reused()
     env.action_space = Odd()  # type: ignore[assignment]
-    with pytest.raises(UsageError, match="gym:Reused: Odd has no lowest value; add nil="):
+    with pytest.raises(UsageError, match="gym:Reused: Odd has no lowest value; set nil="):
         GymnasiumTask(env)
     assert GymnasiumTask(env, nil=7).nil_action == 7
 
@@ -152,7 +152,7 @@ def test_a_mask_of_the_info_is_shown_and_held_to():
     assert seen["action_mask"].tolist() == [1, 1, 1], "no mask allows everything"
     assert [task.is_legal(action) for action in range(4)] == [True, True, True, False]
     seen = task.step(None).observation
-    assert seen["observation"].tolist() == [1, 0], "the lowest"
+    assert seen["observation"].tolist() == [1, 0], "the default action"
     assert seen["action_mask"].tolist() == [0, 1, 0]
     assert seen in task.observation_space
     assert [task.is_legal(action) for action in range(4)] == [False, True, False, False]
@@ -174,7 +174,7 @@ def test_a_mask_of_the_info_that_is_not_shown_is_nobodys_law():
 
 
 def test_a_mask_is_for_discrete_actions():
-    with pytest.raises(UsageError, match="action_mask is for Discrete actions, not for Box"):
+    with pytest.raises(UsageError, match="action_mask needs a Discrete action space, got Box"):
         make_gymnasium_task("gym:Pendulum-v1?action_mask=true")
 
 
@@ -279,7 +279,7 @@ BAD = {
     "gym:CartPole-v1?gravity=3": r"cannot be made: TypeError: .*unexpected keyword argument 'gravity'",
     "gym:CartPole-v1?action_mask=no": "action_mask='no': write true or false",
     "gym:flagfall/LangRoom-v0?vocab_size=5": "vocab_size is a whole number from 15",
-    "gym:CartPole-v1?nil=2": r"nil=2 is no action of Discrete\(2\)",
+    "gym:CartPole-v1?nil=2": r"nil=2 is not an action of Discrete\(2\)",
     "gym:no.such.module:Game-v0": "cannot be made: ModuleNotFoundError: No module named 'no'",
     "gym:GymV21Environment-v0": "cannot be made: ImportError: ",
 }
@@ -355,7 +355,7 @@ def test_pictures_are_the_environments_own():
     picture = task.render("ansi")
     assert isinstance(picture, str)
     assert "FFF" in picture
-    with pytest.raises(NotImplementedError, match="has no picture 'rgb'"):
+    with pytest.raises(NotImplementedError, match="has no render mode 'rgb'"):
         task.render()
 
 

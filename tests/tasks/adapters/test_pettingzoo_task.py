@@ -187,7 +187,7 @@ def test_the_nil_action_may_be_named():
     assert task.nil_action == 1
     task.reset(0)
     assert task.step({"hunter_0": 1, "hunter_1": 1}).reward == {"hunter_1": 11}
-    with pytest.raises(UsageError, match=r"nil=2 is no action of hunter_0, Discrete\(2\)"):
+    with pytest.raises(UsageError, match=r"nil=2 is not an action of hunter_0, Discrete\(2\)"):
         ParallelTask(Hunt(), nil=2)
 
 
@@ -214,7 +214,7 @@ def test_without_a_lowest_action_one_must_be_named():
     env = Hunt(players=2)
     sevens: Any = Odd()
     env.moves = dict.fromkeys(env.possible_agents, sevens)
-    with pytest.raises(UsageError, match="pettingzoo:hunt_v0: Odd has no lowest value; add nil="):
+    with pytest.raises(UsageError, match="pettingzoo:hunt_v0: Odd has no lowest value; set nil="):
         pettingzoo_task(env)
     assert pettingzoo_task(env, nil=7).nil_action == 7
 
@@ -323,7 +323,7 @@ def test_the_dead_who_do_not_leave_hang_nobody():
         def _was_dead_step(self, action: Any) -> None:
             del action
 
-    with pytest.raises(HostFault, match="pettingzoo:countdown_v0: agents that have died do not"):
+    with pytest.raises(HostFault, match="pettingzoo:countdown_v0: agents that have died are not removed"):
         run(AECTask(Undead(heap=1, players=2)), [lambda _heap: 1] * 2, clock="virtual")
 
 
@@ -355,7 +355,7 @@ BAD = {
     "classic/conect_four_v3": "unknown PettingZoo environment 'classic/conect_four_v3'; nearest: classic/c",
     "classic/connect_four_v2": "unknown PettingZoo environment 'classic/connect_four_v2'; nearest: ",
     "classic/connect_four_v3?api=parallel": "it has no api=parallel; it has aec",
-    "classic/connect_four_v3?nil=7": r"nil=7 is no action of player_0, Discrete\(7\)",
+    "classic/connect_four_v3?nil=7": r"nil=7 is not an action of player_0, Discrete\(7\)",
     "classic/connect_four_v3?colour=red": "cannot be made: TypeError: .*unexpected keyword argument 'colour'",
     "classic/connect_four_v3?colour": "expected `name=value` after the question mark",
     "classic/connect_four_v3?action_mask=1": "action_mask=1: write true or false",
@@ -389,7 +389,7 @@ def test_what_a_game_needs_is_named(monkeypatch: pytest.MonkeyPatch):
 def test_who_may_play_must_be_known():
     env = Hunt()
     del env.possible_agents
-    with pytest.raises(UsageError, match="pettingzoo:hunt_v0: it must say its possible_agents"):
+    with pytest.raises(UsageError, match="pettingzoo:hunt_v0: the environment must have possible_agents"):
         pettingzoo_task(env)
 
 
@@ -410,5 +410,5 @@ def test_somebody_must_act_when_an_episode_begins():
             self.agents = []
             return shown
 
-    with pytest.raises(HostFault, match="ValueError: nobody is to act when an episode begins"):
+    with pytest.raises(HostFault, match="ValueError: no agent is to act at the start of the episode"):
         run(ParallelTask(Nobody()), [lambda _seen: 0] * 3, clock="virtual")

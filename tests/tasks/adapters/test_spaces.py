@@ -17,7 +17,14 @@ from flagfall.kernel.channels.arrays import (
     msgpack_decoder,
     msgpack_encoder,
 )
-from flagfall.tasks.adapters.space_values import NotOfSpace, check_writable, contains, kept, lowest, read
+from flagfall.tasks.adapters.space_values import (
+    NotOfSpace,
+    check_writable,
+    contains,
+    default_action,
+    frozen_copy,
+    read,
+)
 
 WIRES = {
     "JSON": (json_encoder().encode, json_decoder()),
@@ -80,13 +87,13 @@ def test_stacked_sequences_are_arrays(feature: spaces.Space[Any]):
     for seed in range(5):
         value = sample(space, seed)
         assert encode(read(space, json_decoder()(encode(value)))) == encode(value)
-    assert encode(read(space, [])) == encode(lowest(space))
+    assert encode(read(space, [])) == encode(default_action(space))
     assert not contains(space, 3)
 
 
 @given(space=SPACES)
 def test_the_lowest_is_of_the_space(space: spaces.Space[Any]):
-    value = lowest(space)
+    value = default_action(space)
     assert contains(space, value)
     assert space.contains(value)
 
@@ -198,7 +205,7 @@ def test_an_array_that_was_read_is_the_readers_own():
     ids=str,
 )
 def test_the_lowest_action(space: spaces.Space[Any], mask: Any, action: Any):
-    got = lowest(space, mask)
+    got = default_action(space, mask)
     assert (got.tolist() if isinstance(got, np.ndarray) else got) == action
 
 
@@ -218,7 +225,7 @@ class Odd(spaces.Space[Any]):
 
 def test_a_space_of_ones_own_has_no_lowest():
     with pytest.raises(NotOfSpace, match="Odd has no lowest value"):
-        lowest(Odd(7))
+        default_action(Odd(7))
 
 
 def test_a_space_of_ones_own_judges_itself():
@@ -239,7 +246,7 @@ def test_spaces_can_be_recorded(space: spaces.Space[Any]):
     ("space", "words"),
     [
         (Odd(object()), "a object cannot be sent"),
-        (Odd(float("nan")), "not read as they were"),
+        (Odd(float("nan")), "change when they are encoded and decoded"),
         (spaces.Box(0, 1, (3000, 3000)), "too large"),
     ],
     ids=["object", "nan", "large"],
@@ -252,7 +259,7 @@ def test_spaces_that_cannot_be_recorded_say_so(space: spaces.Space[Any], words: 
 def test_what_is_kept_is_a_copy_that_nobody_writes_to():
     array = np.zeros(2)
     graph = spaces.GraphInstance(array, None, array)
-    got = kept({"a": array, "b": (array, [array]), "g": graph, "n": np.float32(1)})
+    got = frozen_copy({"a": array, "b": (array, [array]), "g": graph, "n": np.float32(1)})
     array[0] = 9
     assert encode(got) == encode(
         {

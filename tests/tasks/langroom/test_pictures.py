@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.images import MAX_PICTURES_BYTES, Pictures, order_of, pictures
-from flagfall.tasks.langroom.rules import CORNERS, NEXT_PLACE, OBJECTS, SIZE, START, Rules, place_of
+from flagfall.tasks.langroom.images import MAX_CACHE_BYTES, ImageCache, image_cache, order_of
+from flagfall.tasks.langroom.rules import CORNERS, NEXT_PLACE, OBJECTS, SIZE, START, LangRoomRules, place_of
 
 ORDERS = list(permutations(range(4)))
 INSIDE = [(x, y) for x in range(1, 8) for y in range(1, 8) if (x, y) not in CORNERS]
@@ -26,13 +26,13 @@ def cells_of(picture, view):
 
 @pytest.mark.parametrize(("view", "resolution"), [(1, 9), (2, 64), (3, 77), (4, 108)])
 def test_every_cell_shows_what_is_there(view, resolution):
-    made = Pictures(view, resolution)
+    made = ImageCache(view, resolution)
     colors = (2, 0, 3, 1)
-    corner = cells_of(made.seen(place_of(2, 2), colors), view)
+    corner = cells_of(made.get(place_of(2, 2), colors), view)
     player, floor, wall = corner[view, view], corner[view, view + 1], corner[0, 0] if view > 1 else None
     things: dict[tuple[int, int], np.ndarray] = {}
     for x, y in INSIDE:
-        picture = cells_of(made.seen(place_of(x, y), colors), view)
+        picture = cells_of(made.get(place_of(x, y), colors), view)
         for row in range(2 * view + 1):
             for column in range(2 * view + 1):
                 at = x + column - view, y + row - view
@@ -54,7 +54,7 @@ def test_every_cell_shows_what_is_there(view, resolution):
 
 def test_the_border_is_black_and_as_wide_on_all_sides():
     for resolution, wide in ((64, 2), (67, 1)):
-        picture = pictures(Rules(resolution=resolution)).seen(place_of(*START), (0, 1, 2, 3))
+        picture = image_cache(LangRoomRules(resolution=resolution)).get(place_of(*START), (0, 1, 2, 3))
         assert picture.shape == (resolution, resolution, 3)
         assert picture.dtype == np.uint8
         border = np.ones((resolution, resolution), bool)
@@ -64,15 +64,15 @@ def test_the_border_is_black_and_as_wide_on_all_sides():
 
 
 def test_objects_are_told_apart_by_shape_and_by_colour():
-    made = Pictures(2, 60)
+    made = ImageCache(2, 60)
     looks = {}
     for corner, name in zip(CORNERS, OBJECTS, strict=True):
         x, y = (3 if part == 1 else 5 for part in corner)
         at = (0 if corner[1] == 1 else 4), (0 if corner[0] == 1 else 4)
         for number in range(4):
             order = next(o for o in ORDERS if o[OBJECTS.index(name)] == number)
-            looks[name, number] = cells_of(made.seen(place_of(x, y), order), 2)[at]
-    floor = cells_of(made.seen(place_of(*START), ORDERS[0]), 2)[0, 0]
+            looks[name, number] = cells_of(made.get(place_of(x, y), order), 2)[at]
+    floor = cells_of(made.get(place_of(*START), ORDERS[0]), 2)[0, 0]
     shapes = {name: (looks[name, 0] != floor).any(axis=2) for name in OBJECTS}
     for one, other in combinations(OBJECTS, 2):
         assert (shapes[one] != shapes[other]).sum() >= 20, f"{one} looks like {other}"
@@ -82,54 +82,54 @@ def test_objects_are_told_apart_by_shape_and_by_colour():
 
 
 def test_a_larger_picture_is_the_same_picture():
-    small, large = Pictures(2, 60), Pictures(2, 180)
+    small, large = ImageCache(2, 60), ImageCache(2, 180)
     for x, y in ((2, 2), (6, 6)):
-        seen = small.seen(place_of(x, y), (0, 1, 2, 3))
-        assert (seen.repeat(3, axis=0).repeat(3, axis=1) == large.seen(place_of(x, y), (0, 1, 2, 3))).all()
+        seen = small.get(place_of(x, y), (0, 1, 2, 3))
+        assert (seen.repeat(3, axis=0).repeat(3, axis=1) == large.get(place_of(x, y), (0, 1, 2, 3))).all()
 
 
 @pytest.mark.parametrize("resolution", [5, 35, 65, 115])
 def test_other_sizes_have_the_same_mean(resolution):
-    usual = Pictures(2, 60).seen(place_of(2, 2), (0, 1, 2, 3))
-    other = Pictures(2, resolution).seen(place_of(2, 2), (0, 1, 2, 3))
+    usual = ImageCache(2, 60).get(place_of(2, 2), (0, 1, 2, 3))
+    other = ImageCache(2, resolution).get(place_of(2, 2), (0, 1, 2, 3))
     means = [cells_of(picture, 2).mean(axis=(2, 3)) for picture in (usual, other)]
     assert np.abs(means[0] - means[1]).max() < 1  # whole numbers are rounded down
 
 
 def test_there_are_few_pictures():
-    assert len(Pictures(2, 64)) == 157
-    assert len(Pictures(8, 68)) == 49 * 24
+    assert len(ImageCache(2, 64)) == 157
+    assert len(ImageCache(8, 68)) == 49 * 24
 
 
 def test_many_players_see_what_each_sees():
-    made = Pictures(2, 64)
+    made = ImageCache(2, 64)
     rng = np.random.default_rng(0)
     places = rng.choice([place_of(x, y) for x, y in INSIDE], 300)
     orders = rng.integers(0, 24, 300)
     out = np.empty((300, 64, 64, 3), np.uint8)
-    made.seen_by_all(places, orders, out)
-    alone = Pictures(2, 64)
+    made.get_batch(places, orders, out)
+    alone = ImageCache(2, 64)
     for picture, place, order in zip(out, places, orders, strict=True):
         colors = next(o for o in ORDERS if order_of(*o) == order)
-        assert (picture == alone.seen(int(place), colors)).all()
+        assert (picture == alone.get(int(place), colors)).all()
 
 
 def test_what_is_shared_cannot_be_changed():
-    picture = pictures(Rules()).seen(place_of(*START), (0, 1, 2, 3))
+    picture = image_cache(LangRoomRules()).get(place_of(*START), (0, 1, 2, 3))
     with pytest.raises(ValueError, match="read-only"):
         picture[0] = 1
-    assert pictures(Rules("echo", length=7)) is pictures(Rules())
+    assert image_cache(LangRoomRules("echo", length=7)) is image_cache(LangRoomRules())
 
 
 def test_what_would_take_too_much_memory_is_refused():
     with pytest.raises(UsageError, match="take at most 1505") as caught:
-        pictures(Rules(resolution=4000))
+        image_cache(LangRoomRules(resolution=4000))
     most = int(str(caught.value).split()[-1])
-    assert 157 * 3 * most**2 <= MAX_PICTURES_BYTES < 157 * 3 * (most + 5) ** 2
-    assert pictures(Rules(resolution=most)).resolution == most
+    assert 157 * 3 * most**2 <= MAX_CACHE_BYTES < 157 * 3 * (most + 5) ** 2
+    assert image_cache(LangRoomRules(resolution=most)).resolution == most
 
 
 def test_places_that_are_reached_have_pictures():
-    made = Pictures(1, 9)
+    made = ImageCache(1, 9)
     for place in {NEXT_PLACE[place_of(x, y)][move] for x, y in INSIDE for move in range(5)}:
-        assert made.seen(place, (0, 1, 2, 3)).any()
+        assert made.get(place, (0, 1, 2, 3)).any()

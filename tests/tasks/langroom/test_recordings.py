@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from flagfall.environments.embodied_env import EmbodiedLangRoom
-from flagfall.tasks.langroom.batch import Rooms
-from flagfall.tasks.langroom.rules import COLORS, Rules
+from flagfall.tasks.langroom.batch import RoomBatch
+from flagfall.tasks.langroom.rules import COLORS, LangRoomRules
 from flagfall.tasks.langroom.task import LangRoom
 
 RECORDINGS = Path(__file__).parents[3] / "../shared/data/langroom/trajectories.jsonl.gz"
@@ -49,11 +49,11 @@ def test_the_dictionary_form_is_the_recording(recording):
 
 
 def test_in_a_batch_all_at_once():
-    batches: dict[Rules, list[dict[str, Any]]] = {}
+    batches: dict[LangRoomRules, list[dict[str, Any]]] = {}
     for recording in recordings():
-        batches.setdefault(Rules(recording["task"], **options(recording)), []).append(recording)
+        batches.setdefault(LangRoomRules(recording["task"], **options(recording)), []).append(recording)
     for rules, played in batches.items():
-        rooms = Rooms(rules, [np.random.default_rng(recording["seed"]) for recording in played])
+        rooms = RoomBatch(rules, [np.random.default_rng(recording["seed"]) for recording in played])
         over = rooms.over
         for number, rows in enumerate(zip(*(recording["rows"] for recording in played), strict=True)):
             given = {
@@ -77,7 +77,7 @@ def test_in_a_batch_all_at_once():
 
 @pytest.mark.parametrize("recording", recordings(), ids=name)
 def test_the_first_episode_as_a_task(recording):
-    task = LangRoom(Rules(recording["task"], **options(recording)))
+    task = LangRoom(LangRoomRules(recording["task"], **options(recording)))
     rows = [dict(zip(recording["columns"], row, strict=True)) for row in recording["rows"]]
     end = next(n for n, row in enumerate(rows) if row["is_last"] or (n and row["reset"]))
     assert task.reset(recording["seed"])["text"] == rows[0]["text"]

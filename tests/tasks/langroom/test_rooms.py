@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.batch import Rooms
-from flagfall.tasks.langroom.images import pictures
+from flagfall.tasks.langroom.batch import RoomBatch
+from flagfall.tasks.langroom.images import image_cache
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import TASKS, Rules
+from flagfall.tasks.langroom.rules import TASKS, LangRoomRules
 
 
 def pair(rules, count):
     seeds = range(100, 100 + count)
     alone = [Room(rules, np.random.default_rng(seed)) for seed in seeds]
-    return alone, Rooms(rules, [np.random.default_rng(seed) for seed in seeds])
+    return alone, RoomBatch(rules, [np.random.default_rng(seed) for seed in seeds])
 
 
 def talk(rng, alone, vocab_size):
@@ -36,9 +36,9 @@ def assert_same(alone, rooms, image):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize(("view", "resolution"), [(2, 64), (3, 21)])
 def test_each_is_the_same_as_alone(task, view, resolution):
-    rules = Rules(task, view=view, resolution=resolution, length=61, vocab_size=20)
+    rules = LangRoomRules(task, view=view, resolution=resolution, length=61, vocab_size=20)
     alone, rooms = pair(rules, 16)
-    made = pictures(rules)
+    made = image_cache(rules)
     image = np.empty((16, resolution, resolution, 3), np.uint8)
     rng = np.random.default_rng(1)
     for room in alone:
@@ -48,7 +48,7 @@ def test_each_is_the_same_as_alone(task, view, resolution):
     for _ in range(2000):
         assert_same(alone, rooms, image)
         for room, picture in zip(alone, image, strict=True):
-            assert (picture == made.seen(room.place, room.colors)).all()
+            assert (picture == made.get(room.place, room.colors)).all()
         moves, talks = rng.integers(0, 5, 16), talk(rng, alone, 20)
         beginning = rooms.over | (rng.random(16) < 0.002)
         rewards = rooms.step(moves, talks, beginning if beginning.any() else None)
@@ -63,7 +63,7 @@ def test_each_is_the_same_as_alone(task, view, resolution):
 
 
 def test_wrong_actions_change_nothing():
-    rules = Rules(length=2)
+    rules = LangRoomRules(length=2)
     _, rooms = pair(rules, 3)
     fine = np.zeros(3, np.int64)
     with pytest.raises(UsageError, match=r"no episode is going on in rooms \[0, 1, 2\]: reset begins one"):
@@ -71,8 +71,8 @@ def test_wrong_actions_change_nothing():
     rooms.begin(range(3))
     before = (rooms.words.copy(), rooms.players)
     for moves, talks, message in (
-        (np.array([0, 5, 0]), fine, "move: 5 in room 1, and there are only 0 to 4"),
-        (fine, np.array([0, 0, -1]), "talk: -1 in room 2, and there are only 0 to 14"),
+        (np.array([0, 5, 0]), fine, "move: 5 in room 1 is out of range: 0 to 4"),
+        (fine, np.array([0, 0, -1]), "talk: -1 in room 2 is out of range: 0 to 14"),
         (fine[:2], fine, "move: give 3 whole numbers, one for each room"),
         (fine, np.zeros(3), "talk: give 3 whole numbers, .* float64"),
     ):

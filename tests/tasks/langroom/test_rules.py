@@ -18,7 +18,7 @@ from flagfall.tasks.langroom.rules import (
     START,
     TASKS,
     WORDS,
-    Rules,
+    LangRoomRules,
     place_of,
     word_at,
 )
@@ -39,7 +39,7 @@ from flagfall.tasks.langroom.script import LONGEST_SCRIPT, draw_colors, draw_scr
         ({"vocab_size": 5}, "vocab_size=5: vocab_size is a whole number from 15 to 2147483647"),
         ({"vocab_size": 2**31}, "from 15 to 2147483647"),
         ({"resolution": 0}, "resolution=0: resolution is a whole number from 1 to"),
-        ({"resolution": 4}, "the picture has 5 cells in a row, so take at least 5"),
+        ({"resolution": 4}, "the image has 5 cells in a row: take at least 5"),
         (
             {"resolution": 66},
             "resolution=66: 5 cells of 13 pixels (view=2) and the same border on both sides",
@@ -52,7 +52,7 @@ from flagfall.tasks.langroom.script import LONGEST_SCRIPT, draw_colors, draw_scr
 )
 def test_what_cannot_be_is_refused_in_one_line(options, message):
     with pytest.raises(UsageError) as caught:
-        Rules.choose(**options)
+        LangRoomRules.choose(**options)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -60,18 +60,18 @@ def test_what_cannot_be_is_refused_in_one_line(options, message):
 @given(view=st.integers(1, 8), resolution=st.integers(1, 300))
 def test_the_mend_of_a_resolution_helps(view, resolution):
     try:
-        Rules(view=view, resolution=resolution)
+        LangRoomRules(view=view, resolution=resolution)
     except UsageError as error:
         words = str(error).split()
         offered = [int(words[-1])] if "least" in words else [int(words[-3]), int(words[-1])]
         for better in offered:
-            assert Rules(view=view, resolution=better).resolution == better
+            assert LangRoomRules(view=view, resolution=better).resolution == better
     else:
         assert resolution % (2 * view + 1) % 2 == 0
 
 
 rules = st.builds(
-    Rules,
+    LangRoomRules,
     task=st.sampled_from(TASKS),
     view=st.sampled_from([1, 2, 7]),
     length=st.integers(1, 1000),
@@ -82,16 +82,16 @@ rules = st.builds(
 
 @given(rules)
 def test_a_text_says_all_of_it(rules):
-    assert Rules.parse(str(rules)) == rules
-    assert str(Rules.parse(str(rules))) == str(rules)
+    assert LangRoomRules.parse(str(rules)) == rules
+    assert str(LangRoomRules.parse(str(rules))) == str(rules)
 
 
 def test_texts():
-    assert str(Rules()) == "langroom"
-    assert str(Rules("echo", view=3, resolution=63)) == "langroom:echo:view=3:resolution=63"
-    assert Rules.parse("langroom:answer-only") == Rules()
-    assert type(Rules.choose(view=np.int64(3), resolution=63).view) is int
-    assert Rules.parse("langroom:length=50") == Rules(length=50)
+    assert str(LangRoomRules()) == "langroom"
+    assert str(LangRoomRules("echo", view=3, resolution=63)) == "langroom:echo:view=3:resolution=63"
+    assert LangRoomRules.parse("langroom:answer-only") == LangRoomRules()
+    assert type(LangRoomRules.choose(view=np.int64(3), resolution=63).view) is int
+    assert LangRoomRules.parse("langroom:length=50") == LangRoomRules(length=50)
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_walls_and_objects_block():
     ],
 )
 def test_rewards(task, word, said, reward):
-    assert Rules(task).rewards()[WORDS.index(word)][WORDS.index(said)] == reward
+    assert LangRoomRules(task).rewards()[WORDS.index(word)][WORDS.index(said)] == reward
 
 
 def test_words_without_a_meaning_are_never_right():
     for task, reward in (("answer-only", -0.1), ("answer-and-echo", 0), ("echo", 0)):
-        assert Rules(task).rewards()[1][len(WORDS)] == reward
+        assert LangRoomRules(task).rewards()[1][len(WORDS)] == reward
 
 
 @given(st.integers(0, 2**63 - 1))
@@ -183,12 +183,12 @@ def test_a_script_asks_for_a_colour_and_tells_it(seed):
 
 
 def test_a_room_refuses_what_is_no_action():
-    room = Room(Rules(vocab_size=20, length=2), np.random.default_rng(0))
+    room = Room(LangRoomRules(vocab_size=20, length=2), np.random.default_rng(0))
     with pytest.raises(UsageError, match="no episode is going on: reset begins one"):
         room.step(0, 0)
     room.begin()
     for move, talk in ((5, 0), (-1, 0), (0, 20), (0, -1)):
-        with pytest.raises(UsageError, match="from 0 to 4, a word one from 0 to 19"):
+        with pytest.raises(UsageError, match="from 0 to 4, a word is one from 0 to 19"):
             room.step(move, talk)
     assert room.steps == 0
     room.step(0, 19)

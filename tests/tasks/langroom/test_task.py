@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.langroom.rules import WORDS, Rules
+from flagfall.tasks.langroom.rules import WORDS, LangRoomRules
 from flagfall.tasks.langroom.task import LangRoom
 from flagfall.testing import check_task
 
@@ -62,7 +62,7 @@ def test_an_episode_is_solved_where_every_question_is_answered():
 
 
 def test_an_episode_without_a_question_is_not_solved():
-    task = LangRoom(Rules(length=3))
+    task = LangRoom(LangRoomRules(length=3))
     task.reset(0)
     for _ in range(3):
         result = task.step(task.nil_action)

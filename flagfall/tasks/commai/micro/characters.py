@@ -1,4 +1,4 @@
-"""Micro-tasks 1 to 4: every question is one character, and so is the answer; there is no feedback.
+"""Micro-tasks 1 to 4: questions and answers of one character, without feedback.
 
 Alphabets, sizes and patience are those of round 1 of the General AI Challenge.
 """
@@ -46,26 +46,26 @@ TARGET_ALPHABET: Final = one_by_one(ascii_letters.encode() + digits.encode() + b
 """The 69 characters that micro-task 1 draws its alphabet from."""
 
 TARGET_ALPHABET_SIZE: Final = 10
-"""How many of them an instance of micro-task 1 uses."""
+"""Number of characters in an instance of micro-task 1."""
 
 ALPHABET_SIZE: Final = 4
-"""How many characters an instance of micro-tasks 2, 3 and 4 draws."""
+"""Number of characters in an instance of micro-tasks 2, 3 and 4."""
 
-# Wrong answers after which the learner should have tried everything (see `Patience` for the last one).
+# Wrong answers after which the learner should have tried everything; see `Patience` for the last one.
 _TARGET_PATIENCE: Final = 69
 _LETTER_PATIENCE: Final = 26
 
 _LETTER_OPTIONS: Final = 26
-"""What a letter of micro-task 3 may stand for, as far as the learner can tell: 25 wrong answers settle it."""
+"""Possible meanings of a letter in micro-task 3 before the first answer: 25 wrong answers leave one."""
 
 
 def hidden_target(
     rng: Random, *, alphabet_size: int = TARGET_ALPHABET_SIZE, patience: int = _TARGET_PATIENCE
 ) -> TableQuestions:
-    """Micro-task 1: one character is the right answer to everything.
+    """Return the questions of micro-task 1: one character is the right answer to all of them.
 
     Args:
-        rng: where all that is random comes from.
+        rng: the source of everything random.
         alphabet_size: characters in use, 1 to 69; the target is one of them.
         patience: wrong answers to allow before the learner should know.
     """
@@ -79,10 +79,10 @@ def hidden_target(
 def hidden_letter(
     rng: Random, *, alphabet_size: int = ALPHABET_SIZE, patience: int = _LETTER_PATIENCE
 ) -> TableQuestions:
-    """Micro-task 2: one letter is the right answer to every letter; punctuation is echoed.
+    """Return the questions of micro-task 2: one letter answers every letter; punctuation is echoed.
 
     Args:
-        rng: where all that is random comes from.
+        rng: the source of everything random.
         alphabet_size: letters in use, 1 to 26; the target is one of them.
         patience: wrong answers to allow before the learner should know.
     """
@@ -94,12 +94,12 @@ def hidden_letter(
 def letter_mapping(
     rng: Random, *, alphabet_size: int = ALPHABET_SIZE, options: int = _LETTER_OPTIONS
 ) -> TableQuestions:
-    """Micro-task 3: letters are permuted; punctuation is echoed.
+    """Return the questions of micro-task 3: letters are permuted; punctuation is echoed.
 
     Args:
-        rng: where all that is random comes from.
+        rng: the source of everything random.
         alphabet_size: letters in use, 1 to 26.
-        options: what the learner has to choose from for each letter before the first answer.
+        options: number of possible answers to each letter, as far as the learner knows at the start.
     """
     letters = rng.sample(LETTERS, alphabet_size)
     images = rng.sample(letters, alphabet_size)
@@ -109,10 +109,10 @@ def letter_mapping(
 
 
 def echo(rng: Random, *, alphabet_size: int = ALPHABET_SIZE) -> TableQuestions:
-    """Micro-task 4: every character is its own answer, which the learner should know from the start.
+    """Return the questions of micro-task 4: every character is its own answer, known from the start.
 
     Args:
-        rng: where all that is random comes from.
+        rng: the source of everything random.
         alphabet_size: characters in use, 1 to 34.
     """
     keys = rng.sample(LETTERS + PUNCTUATION, alphabet_size)
@@ -131,4 +131,4 @@ CHARACTER_SOURCES: Final[Mapping[str, SourceFactory]] = MappingProxyType(
         "micro4": echo,
     }
 )
-"""The questions of micro-tasks 1 to 4, by task id."""
+"""Sources of the questions of micro-tasks 1 to 4, by task id."""

@@ -1,13 +1,14 @@
 """The loop of every micro-task: ask, listen, reward, give feedback, ask again.
 
-Rule 1: whatever the learner says while something but spaces is still unsaid costs 1 and is no answer.
-    What it replies to the last byte of a text is the first byte of its answer; there is no time to think.
+Rule 1: a byte other than a space, sent while more than spaces remains to be sent, costs 1 and is not part of
+    the answer. The reply to the last byte of a text is the first byte of the answer; there is no time to
+    think.
 Rule 2: feedback and the next question are one stream, and the reward comes with its first byte.
-Rule 3: the result stands when the last question is judged. Feedback is still said to its end, and talking
-    into it still costs; what is said to its last byte is dropped.
-Rule 4: time runs out only in silence, and the result is `False`. The byte heard then is still judged: if it
-    ends an answer, the reward is paid, and feedback and one question more are said, though nothing can answer
-    it; if it completes the streak, the result is `True`. With `fixes` that byte is dropped.
+Rule 3: the result is final when the last question is judged. Feedback is still sent to its end, and
+    interrupting it still costs; the reply to its last byte is dropped.
+Rule 4: the time runs out only in silence, and the result is `False`. The byte received then is still judged:
+    if it ends an answer, the reward is paid, and feedback and one more question are sent, which cannot be
+    answered; if it completes the streak, the result is `True`. With `fixes` that byte is dropped.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from typing import Any, TypeAlias
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
-from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, Progress, Rules
+from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules, Progress
 from flagfall.tasks.commai.micro.questions import QuestionSource
 from flagfall.tasks.rule_revisions import ROUND1, is_first_revision, unknown_revision
 
 SourceFactory: TypeAlias = Callable[[Random], QuestionSource]
-"""Makes the questions of one instance; all that is random in them comes from the argument."""
+"""Makes the questions of one instance; everything random in them comes from the argument."""
 
 _PUNISHMENT = -1
 
 
 class MicroTask(ByteTask):
-    """A micro-task of round 1: questions from a source until the learner masters them or fails.
+    """A micro-task of round 1: questions until the learner answers a streak of them or fails.
 
     Attributes:
         id: the name of the task, such as `micro5.18`.
-        rules: the constants in force.
+        rules: the constants of the task.
         fixes: repair the quirks of the original that `docs/round1.md` lists (Q10, Q15); read at each reset.
-        source: the questions of the present instance.
-        progress: how far the present instance has come.
+        source: the questions of the current instance.
+        progress: the state of the limits in the current instance.
     """
 
     source: QuestionSource
@@ -47,7 +48,7 @@ class MicroTask(ByteTask):
         self,
         task_id: str,
         make_source: SourceFactory,
-        rules: Rules = DEFAULT_RULES,
+        rules: MicroRules = DEFAULT_RULES,
         *,
         fixes: bool = False,
     ) -> None:
@@ -59,7 +60,11 @@ class MicroTask(ByteTask):
         self._timed_out = False
 
     def script(self, rng: Random) -> Script:
-        """One instance: questions until the limits, the streak or the time end it."""
+        """Run one instance: questions until the streak, the limits or the time end it.
+
+        Args:
+            rng: the source of everything random in the instance.
+        """
         self.source = source = self._make_source(rng)
         source.fixes = self.fixes
         self.progress = progress = Progress(self.rules)
@@ -68,7 +73,7 @@ class MicroTask(ByteTask):
         heard = bytearray()
         text = source.draw()
         while True:
-            # Trailing spaces are silence: the learner may answer into them, so listening says them.
+            # Trailing spaces count as silence: the learner may answer into them.
             loud = text.rstrip(b" ")[:-1] if len(text) > 1 else b""
             if loud:
                 yield from self._say_over(loud)
@@ -86,7 +91,7 @@ class MicroTask(ByteTask):
                 verdict = source.judge(heard)
                 byte = SILENCE
             correct, self._reward = verdict
-            # A soft limit stands for good, so once there is one nobody needs to ask what should be known.
+            # A soft limit is never withdrawn, so with one the source need not be asked.
             known = progress.soft_limit is not None or source.should_know(correct)
             result = progress.answered(self._reward, known)
             text = source.feedback(correct)
@@ -98,30 +103,36 @@ class MicroTask(ByteTask):
                 return result
 
     def _say_over(self, text: bytes) -> Generator[int, int, None]:
-        """Say a text with more to follow; talking into it costs and breaks the streak."""
+        """Send a text that has a continuation; replies to it cost 1 and break the streak."""
         for byte in text:
             if (yield byte) != SILENCE:
                 self._reward = _PUNISHMENT
                 self.progress.streak = 0
 
     def _close(self, text: bytes) -> Generator[int, int, None]:
-        """Say the last feedback, if any, when the result stands."""
+        """Send the last feedback, if any, after the result is final."""
         streak = self.progress.streak
         if text:
             yield from self._say_over(text[:-1])
             yield text[-1]
-        self.progress.streak = streak  # the one that decided, whatever was said into the feedback
+        self.progress.streak = streak  # the deciding one; replies to the feedback do not count
 
     def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Take the rules of a recorded match; returns why that is impossible.
+        """Take the rules of a recorded match.
 
-        The first revision had the repairs, always.
+        Revision 1 always had the repairs.
+
+        Args:
+            revisions: the revisions in the journal, by family.
+
+        Returns:
+            why that is impossible; `None` if it is done.
         """
         self.fixes = self.fixes or is_first_revision(revisions, ROUND1)
         return unknown_revision(revisions, ROUND1)
 
     def metrics(self) -> dict[str, Any]:
-        """Length and reward of the instance, and how it stood with the limits when it ended."""
+        """Return length and reward of the instance, and the state of its limits."""
         progress = self.progress
         return super().metrics() | {
             "asked": progress.asked,

@@ -1,4 +1,4 @@
-"""Micro-tasks 5.1 to 5.18: digits are mapped to digits, and every answer is followed by feedback.
+"""Micro-tasks 5.1 to 5.18: a mapping of digits to digits, with feedback after every answer.
 
 The tasks differ only in data: one row each. Sizes and separators are those of round 1 of the General AI
 Challenge.
@@ -6,7 +6,7 @@ Challenge.
 
 from __future__ import annotations
 
-__all__ = ["FEEDBACK_SOURCES", "MAPPING_SIZE", "ROWS", "Row", "feedback_mapping"]
+__all__ = ["FEEDBACK_SOURCES", "MAPPING_SIZE", "ROWS", "FeedbackRow", "feedback_mapping"]
 
 from functools import partial
 from types import MappingProxyType
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from flagfall.tasks.commai.micro.engine import SourceFactory
 
 MAPPING_SIZE: Final = 10
-"""Keys drawn for an instance; equal ones collapse, so a mapping of drawn keys may be smaller."""
+"""Number of keys drawn for an instance; duplicates collapse, so a mapping may be smaller."""
 
 _DIGITS: Final = one_by_one(b"0123456789")
 
 Digits: TypeAlias = tuple[int, int]
-"""The least and the greatest number of digits; every number between is as likely."""
+"""The least and the greatest number of digits, drawn uniformly."""
 
 
 @attrs.frozen(kw_only=True)
-class Row:
-    """What makes one task.
+class FeedbackRow:
+    """The parameters of one task.
 
     Attributes:
-        keys: `each` digit is a key, or so many digits are drawn for one.
-        answers: a `permutation` of the keys, or so many digits are drawn for one.
-        dot: what ends a drawn answer, for the learner to say too.
-        asks: what ends a question.
-        tells: what ends the feedback.
-        noise: random digits, drawn anew each time, that the feedback begins with.
-        plain_if_right: leave the dot out of the feedback to a right answer.
+        keys: `each` for every digit, or the number of digits drawn for a key.
+        answers: `permutation` of the keys, or the number of digits drawn for an answer.
+        dot: terminator of a drawn answer, which the learner has to send, too.
+        asks: terminator of a question.
+        tells: terminator of the feedback.
+        noise: number of random digits, drawn each time, at the beginning of the feedback.
+        plain_if_right: whether the dot is left out of the feedback to a right answer.
     """
 
     keys: Literal["each"] | Digits = "each"
@@ -54,41 +54,41 @@ class Row:
     plain_if_right: bool = False
 
 
-ROWS: Final[Mapping[str, Row]] = MappingProxyType(
+ROWS: Final[Mapping[str, FeedbackRow]] = MappingProxyType(
     {
-        "micro5.1": Row(answers="permutation", dot=b"", asks=b"", tells=b""),
-        "micro5.2": Row(answers="permutation", dot=b"", asks=b""),
-        "micro5.3": Row(answers="permutation", dot=b""),
-        "micro5.4": Row(answers=(2, 2), dot=b""),
-        "micro5.5": Row(answers=(1, 1)),
-        "micro5.6": Row(answers=(1, 1), plain_if_right=True),
-        "micro5.7": Row(answers=(1, 2)),
-        "micro5.8": Row(keys=(2, 2), answers=(1, 1)),
-        "micro5.9": Row(keys=(1, 2), answers=(1, 1)),
-        "micro5.10": Row(answers=(1, 1), noise=(1, 1)),
-        "micro5.11": Row(answers=(1, 1), noise=(0, 1)),
-        "micro5.12": Row(answers=(3, 5)),
-        "micro5.13": Row(keys=(3, 5), answers=(1, 1)),
-        "micro5.14": Row(answers=(1, 1), noise=(2, 4)),
-        "micro5.15": Row(answers=(1, 5)),
-        "micro5.16": Row(keys=(1, 5), answers=(1, 1)),
-        "micro5.17": Row(keys=(1, 5), answers=(1, 5)),
-        "micro5.18": Row(keys=(1, 10), answers=(1, 10)),
+        "micro5.1": FeedbackRow(answers="permutation", dot=b"", asks=b"", tells=b""),
+        "micro5.2": FeedbackRow(answers="permutation", dot=b"", asks=b""),
+        "micro5.3": FeedbackRow(answers="permutation", dot=b""),
+        "micro5.4": FeedbackRow(answers=(2, 2), dot=b""),
+        "micro5.5": FeedbackRow(answers=(1, 1)),
+        "micro5.6": FeedbackRow(answers=(1, 1), plain_if_right=True),
+        "micro5.7": FeedbackRow(answers=(1, 2)),
+        "micro5.8": FeedbackRow(keys=(2, 2), answers=(1, 1)),
+        "micro5.9": FeedbackRow(keys=(1, 2), answers=(1, 1)),
+        "micro5.10": FeedbackRow(answers=(1, 1), noise=(1, 1)),
+        "micro5.11": FeedbackRow(answers=(1, 1), noise=(0, 1)),
+        "micro5.12": FeedbackRow(answers=(3, 5)),
+        "micro5.13": FeedbackRow(keys=(3, 5), answers=(1, 1)),
+        "micro5.14": FeedbackRow(answers=(1, 1), noise=(2, 4)),
+        "micro5.15": FeedbackRow(answers=(1, 5)),
+        "micro5.16": FeedbackRow(keys=(1, 5), answers=(1, 1)),
+        "micro5.17": FeedbackRow(keys=(1, 5), answers=(1, 5)),
+        "micro5.18": FeedbackRow(keys=(1, 10), answers=(1, 10)),
     }
 )
 """The tasks, by id."""
 
 
-def feedback_mapping(rng: Random, *, row: Row, mapping_size: int = MAPPING_SIZE) -> TableQuestions:
-    """The questions of one instance of a row.
+def feedback_mapping(rng: Random, *, row: FeedbackRow, mapping_size: int = MAPPING_SIZE) -> TableQuestions:
+    """Return the questions of one instance.
 
     Args:
-        rng: where all that is random comes from.
-        row: the task.
-        mapping_size: keys drawn; at most 10 where each digit is one.
+        rng: the source of everything random.
+        row: the parameters of the task.
+        mapping_size: number of keys drawn; at most 10 if each digit is a key.
     """
     keys = _keys(rng, row, mapping_size)
-    answers = dict(zip(keys, _answers(rng, row, keys), strict=True))  # the last of equal keys wins
+    answers = dict(zip(keys, _answers(rng, row, keys), strict=True))  # of equal keys the last one counts
     return TableQuestions(
         answers,
         in_blocks(rng, list(answers)),
@@ -98,13 +98,13 @@ def feedback_mapping(rng: Random, *, row: Row, mapping_size: int = MAPPING_SIZE)
     )
 
 
-def _keys(rng: Random, row: Row, size: int) -> list[bytes]:
+def _keys(rng: Random, row: FeedbackRow, size: int) -> list[bytes]:
     if row.keys == "each":
         return _DIGITS[:size]
     return [_draw(rng, row.keys) for _ in range(size)]
 
 
-def _answers(rng: Random, row: Row, keys: list[bytes]) -> list[bytes]:
+def _answers(rng: Random, row: FeedbackRow, keys: list[bytes]) -> list[bytes]:
     if row.answers == "permutation":
         return rng.sample(keys, len(keys))
     return [_draw(rng, row.answers) + row.dot for _ in keys]
@@ -114,13 +114,13 @@ def _draw(rng: Random, how_many: Digits) -> bytes:
     return b"".join(rng.choices(_DIGITS, k=rng.randint(*how_many)))
 
 
-def _feedback(rng: Random, row: Row, answer: bytes, correct: bool) -> bytes:
-    told = answer.removesuffix(row.dot) if row.plain_if_right and correct else answer
+def _feedback(rng: Random, row: FeedbackRow, answer: bytes, correct: bool) -> bytes:
+    shown = answer.removesuffix(row.dot) if row.plain_if_right and correct else answer
     noise = _draw(rng, row.noise) if row.noise[1] else b""
-    return noise + told + row.tells
+    return noise + shown + row.tells
 
 
 FEEDBACK_SOURCES: Final[Mapping[str, SourceFactory]] = MappingProxyType(
     {task_id: partial(feedback_mapping, row=row) for task_id, row in ROWS.items()}
 )
-"""The questions of micro-tasks 5.1 to 5.18, by task id."""
+"""Sources of the questions of micro-tasks 5.1 to 5.18, by task id."""

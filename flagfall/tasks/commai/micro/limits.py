@@ -1,8 +1,8 @@
-"""When an instance of a micro-task ends: the streak to reach, and the limits on questions.
+"""End of an instance of a micro-task: the streak to reach, and the limits on the number of questions.
 
 The rules and figures are those of round 1 of the General AI Challenge. A learner succeeds by a streak of
-right answers; a learner that should know enough by now has a soft limit of questions for it, and one that
-goes on beyond the soft limit is stopped at the hard limit.
+right answers. As soon as it should know the answers, the streak has a soft limit of questions; after that it
+fails, at the latest at the hard limit.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ __all__ = [
     "MAX_TIME",
     "REQUIRED",
     "SUCCESS_TOLERANCE",
+    "MicroRules",
     "Progress",
-    "Rules",
 ]
 
 from typing import Final
@@ -25,17 +25,17 @@ REQUIRED: Final = 10
 """Rewards in a row that solve an instance."""
 
 SUCCESS_TOLERANCE: Final = 4.0
-"""The soft limit leaves room for `REQUIRED` questions and for this many times as many again."""
+"""The soft limit allows `REQUIRED` more questions, plus this many times that number."""
 
 FAILED_TASK_TOLERANCE: Final = 1.0
-"""The hard limit leaves room for this many times the questions asked when the soft limit was passed."""
+"""The hard limit is the number of questions at the soft limit, plus this many times that number."""
 
 MAX_TIME: Final = 10_000
-"""Steps after which an instance fails at the next moment of silence."""
+"""Time limit in steps; an instance fails at the first silence after it."""
 
 
 @attrs.frozen
-class Rules:
+class MicroRules:
     """The constants of one task.
 
     Attributes:
@@ -51,33 +51,36 @@ class Rules:
     max_time: int = MAX_TIME
 
 
-DEFAULT_RULES: Final = Rules()
+DEFAULT_RULES: Final = MicroRules()
 
 
 @attrs.define(eq=False)
 class Progress:
-    """How far one instance has come.
+    """The state of the limits in one instance.
 
     Attributes:
-        rules: the constants in force.
-        asked: questions answered, rightly or wrongly.
-        streak: rewards since the last punishment.
-        soft_limit: the last question at which success still counts; `None` while the learner need not know.
-        hard_limit: the last question there can be; `None` before the soft limit is passed.
+        rules: the constants of the task.
+        asked: number of questions answered, rightly or wrongly.
+        streak: number of rewards since the last punishment.
+        soft_limit: the last question at which success counts; `None` until the learner should know.
+        hard_limit: the last possible question; `None` before the soft limit is passed.
     """
 
-    rules: Rules = DEFAULT_RULES
+    rules: MicroRules = DEFAULT_RULES
     asked: int = 0
     streak: int = 0
     soft_limit: float | None = None
     hard_limit: float | None = None
 
     def answered(self, reward: float, should_know: bool) -> bool | None:
-        """Count one question; the result if the instance ends with it, else `None`.
+        """Count one question.
 
         Args:
-            reward: what the answer earned; 0 leaves the streak alone.
-            should_know: whether the learner has been told all it needs to answer rightly.
+            reward: the reward of the answer; 0 leaves the streak unchanged.
+            should_know: whether the learner has seen everything it needs for right answers.
+
+        Returns:
+            the result, if the instance ends with this question; else `None`.
         """
         self.asked += 1
         if reward > 0:
@@ -89,7 +92,7 @@ class Progress:
         return self._over_limit(should_know)
 
     def _over_limit(self, should_know: bool) -> bool | None:
-        """Move the limits on; `False` beyond the hard one."""
+        """Update the limits; return `False` beyond the hard one, else `None`."""
         if self.soft_limit is None:
             if not should_know:
                 return None

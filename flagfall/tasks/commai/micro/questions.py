@@ -1,7 +1,7 @@
-"""Where the questions of a micro-task come from: one fresh source for each instance.
+"""Sources of the questions of a micro-task; each instance has its own.
 
-A source draws questions, judges answers and knows what the learner could know. The loop that speaks,
-punishes and listens is `micro_engine`; it takes any source.
+A source draws questions, judges answers and tracks what the learner could know. The loop around it is
+`flagfall.tasks.commai.micro.engine`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 __all__ = [
     "RIGHT",
     "WRONG",
+    "AnswerVerdict",
     "Feedback",
     "Knowledge",
     "OptionsLeft",
     "Patience",
     "QuestionSource",
     "TableQuestions",
-    "Verdict",
     "in_blocks",
     "one_by_one",
     "uniformly",
@@ -29,70 +29,78 @@ if TYPE_CHECKING:
     from random import Random
 
 
-class Verdict(NamedTuple):
-    """What an answer was worth.
+class AnswerVerdict(NamedTuple):
+    """The judgement of an answer.
 
     Attributes:
-        correct: whether it was right.
-        reward: what is paid for it.
+        correct: whether the answer was right.
+        reward: the reward for it.
     """
 
     correct: bool
     reward: int
 
 
-RIGHT: Final = Verdict(correct=True, reward=1)
-WRONG: Final = Verdict(correct=False, reward=-1)
+RIGHT: Final = AnswerVerdict(correct=True, reward=1)
+WRONG: Final = AnswerVerdict(correct=False, reward=-1)
 
 Knowledge: TypeAlias = Callable[[bytes, bool], bool]
-"""Told of each question and whether it was answered rightly, says whether the learner should know by now."""
+"""Takes each question and whether the answer was right; returns whether the learner should know by now."""
 
 Feedback: TypeAlias = Callable[[bytes, bool], bytes]
-"""The text said after an answer, from the right answer and whether it was given."""
+"""Returns the text after an answer, from the right answer and whether it was given."""
 
 
 class QuestionSource(ABC):
     """The questions of one instance.
 
     Attributes:
-        fixes: answers are judged without the slips of the original.
+        fixes: whether answers are judged without the errors of the original.
     """
 
     fixes: bool = False
 
     @abstractmethod
     def draw(self) -> bytes:
-        """The next question, as it is said, separator included; at least one byte."""
+        """Return the next question as it is sent, with its separator; at least one byte."""
 
     @abstractmethod
-    def judge(self, heard: bytearray) -> Verdict | None:
-        """What the learner's answer is worth; `None` while it goes on.
+    def judge(self, heard: bytearray) -> AnswerVerdict | None:
+        """Judge an answer; called after every byte of it.
 
         Args:
-            heard: all that the learner said since the question; asked about anew with every byte.
+            heard: everything the learner sent since the question.
+
+        Returns:
+            the judgement; `None` while the answer is incomplete.
         """
 
     @abstractmethod
     def should_know(self, correct: bool) -> bool:
-        """Take note of the answer just judged; whether the learner has what it needs from now on.
+        """Return whether the learner has seen all it needs; called after every answer until it is true.
 
-        Asked after every answer until it says yes.
+        Args:
+            correct: whether the answer just judged was right.
         """
 
-    def feedback(self, correct: bool) -> bytes:  # noqa: ARG002 - most character tasks say nothing
-        """What is said after an answer, separator included; may be empty."""
+    def feedback(self, correct: bool) -> bytes:  # noqa: ARG002 - most character tasks have none
+        """Return the text after an answer, with its separator; may be empty.
+
+        Args:
+            correct: whether the answer was right.
+        """
         return b""
 
 
 class TableQuestions(QuestionSource):
     """Questions from a table of right answers.
 
-    An answer is judged when it is as long as the right one, so the learner cannot end it early, and
-    its length tells the learner something (quirks of the original that agents may rely on).
+    An answer is judged when it is as long as the right one, so the learner cannot end it early, and the
+    length gives information away (quirks of the original that agents may rely on).
 
     Attributes:
         answers: the right answer to every key.
-        key: the key of the present question.
+        key: the key of the current question.
         answer: the right answer to it.
     """
 
@@ -112,35 +120,57 @@ class TableQuestions(QuestionSource):
         self._feedback = feedback
 
     def draw(self) -> bytes:
-        """The next key and the separator."""
+        """Return the next key and the separator."""
         self.key = key = next(self._keys)
         self.answer = self.answers[key]
         return key + self._separator
 
-    def judge(self, heard: bytearray) -> Verdict | None:
-        """Right or wrong at exactly the length of the right answer."""
+    def judge(self, heard: bytearray) -> AnswerVerdict | None:
+        """Judge an answer at exactly the length of the right one.
+
+        Args:
+            heard: everything the learner sent since the question.
+        """
         answer = self.answer
         if len(heard) < len(answer):
             return None
         return RIGHT if heard == answer else WRONG
 
     def should_know(self, correct: bool) -> bool:
-        """What the knowledge rule says."""
+        """Apply the knowledge rule.
+
+        Args:
+            correct: whether the answer just judged was right.
+        """
         return self._knowledge(self.key, correct)
 
     def feedback(self, correct: bool) -> bytes:
-        """What the feedback rule says; nothing where there is none."""
+        """Apply the feedback rule, if there is one.
+
+        Args:
+            correct: whether the answer was right.
+        """
         return b"" if self._feedback is None else self._feedback(self.answer, correct)
 
 
 def uniformly(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
-    """Keys for ever, each drawn uniformly and independently."""
+    """Yield keys for ever, drawn uniformly and independently.
+
+    Args:
+        rng: the source of the draws.
+        keys: the keys.
+    """
     while True:
         yield rng.choice(keys)
 
 
 def in_blocks(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
-    """Keys for ever: among each n * n of them, every one of the n keys comes exactly n times."""
+    """Yield keys for ever, in blocks of n * n that have each of the n keys exactly n times.
+
+    Args:
+        rng: the source of the order.
+        keys: the keys.
+    """
     block = [key for key in keys for _ in keys]
     while True:
         rng.shuffle(block)
@@ -148,21 +178,28 @@ def in_blocks(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def one_by_one(characters: bytes) -> list[bytes]:
-    """The characters of a text, each as a text of its own."""
+    """Return the characters of a text as texts of length one.
+
+    Args:
+        characters: the text.
+    """
     return [characters[at : at + 1] for at in range(len(characters))]
 
 
 class OptionsLeft:
     """Knowledge by elimination: the learner should know once every key has one option left.
 
-    A right answer leaves one option, a wrong one strikes one out. Keys that are not mentioned have one.
+    A right answer leaves one option, a wrong one removes one.
+
+    Args:
+        options: number of options at the start, by key; other keys have one.
     """
 
     def __init__(self, options: Mapping[bytes, int]) -> None:
         self._open = {key: left for key, left in options.items() if left > 1}
 
     def __call__(self, key: bytes, correct: bool) -> bool:
-        """Strike out; whether nothing is open any more."""
+        """Remove options; return whether every key has one left."""
         left = self._open.get(key)
         if left is not None:
             if correct or left == 2:  # noqa: PLR2004 - one of two goes, one is left
@@ -173,10 +210,14 @@ class OptionsLeft:
 
 
 class Patience:
-    """Knowledge of one hidden target: by a right answer to a telling key, or by patience running out.
+    """Knowledge of one hidden target: from a right answer to certain keys, or after many wrong answers.
 
-    It is the question after `wrong_answers` wrong ones that decides, because the original counts down only
-    after it has looked; so the learner should know one question later than one would think.
+    The original counts down after it has checked, so the learner should know one question after
+    `wrong_answers` wrong answers.
+
+    Args:
+        wrong_answers: number of wrong answers.
+        telling: the keys whose right answer reveals the target.
     """
 
     def __init__(self, wrong_answers: int, telling: Container[bytes]) -> None:
@@ -185,7 +226,7 @@ class Patience:
         self._known = False
 
     def __call__(self, key: bytes, correct: bool) -> bool:
-        """Count; whether the target is known."""
+        """Count the answer; return whether the target should be known."""
         if self._left == 0 or (correct and key in self._telling):
             self._known = True
         if not correct:

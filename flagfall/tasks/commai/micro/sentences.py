@@ -1,7 +1,7 @@
 """Micro-tasks 6 to 16: instructions in sentences, answers that end with a dot, feedback in words.
 
-The tasks differ in how a question is drawn and in the style of the feedback. Texts, alphabets and chances
-are those of round 1 of the General AI Challenge; what is kept of its quirks is told in `docs/round1.md`.
+The tasks differ in how a question is drawn and in the style of the feedback. Texts, alphabets and
+probabilities are those of round 1 of the General AI Challenge; `docs/round1.md` lists its quirks.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import attrs
 
-from flagfall.tasks.commai.micro.questions import RIGHT, WRONG, QuestionSource, Verdict
-from flagfall.tasks.commai.vocabulary import Words
+from flagfall.tasks.commai.micro.questions import RIGHT, WRONG, AnswerVerdict, QuestionSource
+from flagfall.tasks.commai.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAP_SIZE: Final = 8
-"""Keys of micro-task 6."""
+"""Number of keys of micro-task 6."""
 
 SEQUENCES: Final = (
     ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
@@ -53,7 +53,7 @@ SEQUENCES: Final = (
         *("fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
     ),
 )
-"""What micro-task 15 counts in, forwards or backwards."""
+"""The sequences of micro-task 15, used forwards or backwards."""
 
 _DOT: Final = ord(".")
 _BACKWARDS: Final = 2 / 3
@@ -66,14 +66,14 @@ _TRIPLES: Final = ("abc", "acd", "adc", "bcd", "bda", "cdb")
 
 
 class Question(NamedTuple):
-    """One question, to its dot.
+    """One question.
 
     Attributes:
-        text: what the teacher says.
-        answer: a right answer, dot included: the only one, unless `accepts` says otherwise.
-        accepts: whether an answer, which ends with its only dot, is right.
-        hint: what feedback shows instead of the answer.
-        slip: whether the original takes this answer too, though it is wrong.
+        text: the text of the teacher.
+        answer: a right answer with its dot; the only one unless there is `accepts`.
+        accepts: returns whether an answer, which ends with its only dot, is right.
+        hint: shown by the feedback instead of the answer.
+        slip: returns whether the original accepts this wrong answer, too.
     """
 
     text: str
@@ -85,12 +85,12 @@ class Question(NamedTuple):
 
 @attrs.frozen
 class Style:
-    """How feedback sounds.
+    """The wording of feedback.
 
     Attributes:
-        right: how it begins after a right answer.
-        wrong: how it begins after a wrong one; the answer follows.
-        confirms: whether the answer follows after a right one too.
+        right: the beginning after a right answer.
+        wrong: the beginning after a wrong answer; the right one follows.
+        confirms: whether the right answer also follows after a right answer.
     """
 
     right: str
@@ -98,7 +98,12 @@ class Style:
     confirms: bool
 
     def feedback(self, shown: str, correct: bool) -> bytes:
-        """The whole feedback, separator included."""
+        """Return the whole feedback, with its separator.
+
+        Args:
+            shown: the right answer, or the hint.
+            correct: whether the answer was right.
+        """
         if not correct:
             return f"{self.wrong}{shown};".encode()
         return f"{self.right}{shown if self.confirms else ''};".encode()
@@ -118,11 +123,16 @@ Draw: TypeAlias = Callable[[Random, Word], Question]
 class SentenceQuestions(QuestionSource):
     """Questions whose answers end with a dot.
 
-    An answer is everything from the end of the question to the first dot: silence before it is part of it,
-    and spoils it unless the question asks only for something that the answer contains.
+    An answer is everything from the end of the question to the first dot. Silence before it is part of it and
+    makes it wrong, unless the question only requires the answer to contain something.
+
+    Args:
+        draw: draws a question.
+        style: the wording of the feedback.
+        to_ask: texts that must have been asked before the learner should know.
 
     Attributes:
-        question: the present question.
+        question: the current question.
     """
 
     def __init__(self, draw: Callable[[], Question], style: Style, to_ask: Iterable[str] = ()) -> None:
@@ -133,13 +143,17 @@ class SentenceQuestions(QuestionSource):
         self._to_ask = set(to_ask)
 
     def draw(self) -> bytes:
-        """The next question."""
+        """Return the next question."""
         self.question = question = self._draw()
         self._answer = question.answer.encode()
         return question.text.encode()
 
-    def judge(self, heard: bytearray) -> Verdict | None:
-        """Right or wrong at the first dot."""
+    def judge(self, heard: bytearray) -> AnswerVerdict | None:
+        """Judge an answer at its first dot.
+
+        Args:
+            heard: everything the learner sent since the question.
+        """
         if heard[-1] != _DOT:
             return None
         accepts, slip = self.question.accepts, self.question.slip
@@ -148,13 +162,21 @@ class SentenceQuestions(QuestionSource):
             right = right or slip(heard.decode("latin-1"))
         return RIGHT if right else WRONG
 
-    def should_know(self, correct: bool) -> bool:  # noqa: ARG002 - it is asking that counts
-        """Whether all has been asked that the learner must be told; at once, where that is nothing."""
+    def should_know(self, correct: bool) -> bool:  # noqa: ARG002 - only asking counts
+        """Return whether every text has been asked that the learner must have seen.
+
+        Args:
+            correct: not used.
+        """
         self._to_ask.discard(self.question.text)
         return not self._to_ask
 
     def feedback(self, correct: bool) -> bytes:
-        """What the style says, with the hint or the answer."""
+        """Return the feedback in the style of the task, with the hint or the right answer.
+
+        Args:
+            correct: whether the answer was right.
+        """
         question = self.question
         return self._style.feedback(question.answer if question.hint is None else question.hint, correct)
 
@@ -168,17 +190,17 @@ def _letter(rng: Random, _: Word) -> Question:
 
 
 def _one_word(_: Random, word: Word) -> Question:
-    said = word()
-    return Question(f"say: {said}.", f"{said}.")
+    asked = word()
+    return Question(f"say: {asked}.", f"{asked}.")
 
 
 def _two_words(_: Random, word: Word) -> Question:
-    said = f"{word()} {word()}."
-    return Question(f"say: {said}", said)
+    asked = f"{word()} {word()}."
+    return Question(f"say: {asked}", asked)
 
 
 def _spaced_letters(rng: Random, _: Word) -> Question:
-    """Before the dot one space stays if there was any: the dot is a character like others."""
+    """Draw two letters with spaces around; of several spaces in a row the answer keeps one."""
     before, between, after = (" " * rng.randint(0, _MAX_SPACES) for _ in range(3))
     first, second = rng.choices(ascii_lowercase, k=2)
     return Question(
@@ -192,27 +214,40 @@ def _spell_letter(rng: Random, _: Word) -> Question:
 
 
 def spell(_: Random, word: Word) -> Question:
-    """Micro-task 9.2: a word, character by character; the dot is one of them."""
+    """Draw a question of micro-task 9.2: a word, character by character, with the dot as one of them.
+
+    Args:
+        word: draws a word.
+    """
     spelt = f"{word()}."
     return Question(f"spell: {spelt}", " ".join(spelt))
 
 
 def _interleave(rng: Random, word: Word) -> Question:
-    said, joint = word(), rng.choice("-#,")
-    return Question(f"interleave: {said} by {joint}.", f"{joint.join(said)}.")
+    asked, joint = word(), rng.choice("-#,")
+    return Question(f"interleave: {asked} by {joint}.", f"{joint.join(asked)}.")
 
 
 def say_words(rng: Random, word: Word) -> Question:
-    """Micro-task 10: two or three words, each asked for."""
+    """Draw a question of micro-task 10: two or three words, each asked for.
+
+    Args:
+        rng: the source of everything random.
+        word: draws a word.
+    """
     words = [word() for _ in range(rng.choice((2, 3)))]
-    return Question(" ".join(f"say: {said}" for said in words) + ".", " ".join(words) + ".")
+    return Question(" ".join(f"say: {asked}" for asked in words) + ".", " ".join(words) + ".")
 
 
 # --- operations --------------------------------------------------------------------------------------------
 
 
 def operate(rng: Random, _: Word) -> Question:
-    """Micro-task 11: two pairs of letters, put together."""
+    """Draw a question of micro-task 11: two pairs of letters to combine.
+
+    Args:
+        rng: the source of everything random.
+    """
     first, second = rng.choice(_PAIRS), rng.choice(_PAIRS)
     operation = rng.choice(("reverse", "concatenate", "interleave"))
     if operation == "reverse":
@@ -225,7 +260,11 @@ def operate(rng: Random, _: Word) -> Question:
 
 
 def edit_letters(rng: Random, _: Word) -> Question:
-    """Micro-task 12: one letter, added to three or taken from them."""
+    """Draw a question of micro-task 12: one letter to add to three or to remove from them.
+
+    Args:
+        rng: the source of everything random.
+    """
     letters, letter = rng.choice(_TRIPLES), rng.choice("abcd")
     operation = rng.choice(("union", "exclude"))
     if operation == "exclude":
@@ -236,7 +275,11 @@ def edit_letters(rng: Random, _: Word) -> Question:
 
 
 def after_letter(rng: Random, _: Word) -> Question:
-    """Micro-task 14: the next letter."""
+    """Draw a question of micro-task 14: the next letter of the alphabet.
+
+    Args:
+        rng: the source of everything random.
+    """
     letter, following = rng.choice(list(pairwise(ascii_lowercase)))
     return Question(f"after {letter} comes what:.", f"{following}.")
 
@@ -245,12 +288,12 @@ def after_letter(rng: Random, _: Word) -> Question:
 
 
 def _choices(first: str, second: str) -> set[str]:
-    """The answers to `first or second`."""
+    """Return the right answers to `first or second`."""
     return {f"{first}.", f"{second}.", f"{first}{second}.", f"{second}{first}."}
 
 
 def _both(rng: Random) -> Question:
-    """Both letters; the original looks for the answer within the right one, so its end will do (Q15)."""
+    """Ask for both letters; the original also accepts an end of the right answer (Q15)."""
     first, second = rng.choices(_OPTIONS, k=2)
     answer = f"{first}{second}."
     return Question(f" say: {first} and {second}.", answer, slip=answer.endswith)
@@ -284,12 +327,12 @@ _LOGIC: Final = (_both, _either, _anything_but, _either_but)
 
 
 def _logic(rng: Random, _: Word) -> Question:
-    """Micro-task 13.1: one of four forms; the space in front of them was always there."""
+    """Draw a question of micro-task 13.1: one of four forms, which start with a space as in the original."""
     return rng.choice(_LOGIC)(rng)
 
 
 def _letters_joined(rng: Random, _: Word) -> Question:
-    """Micro-task 13.2: two to four handfuls of letters, all of them or any of them."""
+    """Draw a question of micro-task 13.2: two to four groups of letters, all of them or any of them."""
     parts = ["".join(rng.sample(ascii_lowercase, rng.randint(1, 3))) for _ in range(rng.randint(2, 4))]
     if rng.random() < 0.5:  # noqa: PLR2004 - a coin
         return Question(f"say: {' and '.join(parts)}.", f"{''.join(parts)}.")
@@ -301,23 +344,23 @@ def _letters_joined(rng: Random, _: Word) -> Question:
 
 # --- one instance ------------------------------------------------------------------------------------------
 
-Setup: TypeAlias = Callable[[Words, Random], SentenceQuestions]
+Setup: TypeAlias = Callable[[Vocabulary, Random], SentenceQuestions]
 """Makes the questions of one instance."""
 
 
-def _simple(draw: Draw, style: Style, words: Words, rng: Random) -> SentenceQuestions:
-    """Questions that a learner can answer from the start."""
+def _simple(draw: Draw, style: Style, words: Vocabulary, rng: Random) -> SentenceQuestions:
+    """Return questions that a learner can answer from the start."""
     return SentenceQuestions(partial(draw, rng, partial(rng.choice, words.all)), style)
 
 
 def _asked_from(rng: Random, questions: list[Question]) -> SentenceQuestions:
-    """Questions from a list, all of which the learner must have been asked."""
+    """Return questions from a list, all of which must have been asked before the learner should know."""
     texts = [question.text for question in questions]
     return SentenceQuestions(partial(rng.choice, questions), CORRECTING, texts)
 
 
-def _map_words(words: Words, rng: Random) -> SentenceQuestions:
-    """Micro-task 6: words stand for words."""
+def _map_words(words: Vocabulary, rng: Random) -> SentenceQuestions:
+    """Return the questions of micro-task 6: a mapping of words to words."""
     keys, values = rng.sample(words.common, MAP_SIZE), rng.sample(words.common, MAP_SIZE)
     return _asked_from(
         rng,
@@ -325,8 +368,8 @@ def _map_words(words: Words, rng: Random) -> SentenceQuestions:
     )
 
 
-def _count(_: Words, rng: Random) -> SentenceQuestions:
-    """Micro-task 15: what comes next in one of the sequences."""
+def _count(_: Vocabulary, rng: Random) -> SentenceQuestions:
+    """Return the questions of micro-task 15: the next word in one of the sequences."""
     sequence = rng.choice(SEQUENCES)
     if rng.random() < _BACKWARDS:
         sequence = sequence[::-1]
@@ -356,8 +399,8 @@ _SIMPLE: Final[Mapping[str, tuple[Draw, Style]]] = MappingProxyType(
 _MIXED: Final = ("micro9.2", "micro10", "micro11", "micro12")
 
 
-def _mixed(words: Words, rng: Random) -> SentenceQuestions:
-    """Micro-task 16: the questions of another task, without telling which."""
+def _mixed(words: Vocabulary, rng: Random) -> SentenceQuestions:
+    """Return the questions of micro-task 16: those of another task, drawn at random."""
     return _simple(*_SIMPLE[rng.choice(_MIXED)], words, rng)
 
 
@@ -369,4 +412,4 @@ SENTENCE_SETUPS: Final[Mapping[str, Setup]] = MappingProxyType(
         "micro16": _mixed,
     }
 )
-"""The questions of micro-tasks 6 to 16, by task id."""
+"""Sources of the questions of micro-tasks 6 to 16, by task id."""

@@ -1,4 +1,4 @@
-"""Micro-tasks 19 and 20: known instructions in other words, and in words that are explained on the spot."""
+"""Micro-tasks 19 and 20: known instructions with synonyms, and with new words that the question explains."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flagfall.tasks.commai.micro.sentences import (
     operate,
     say_words,
 )
-from flagfall.tasks.commai.vocabulary import SYNONYMS, Words
+from flagfall.tasks.commai.vocabulary import SYNONYMS, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,28 +31,28 @@ _ORIGINAL: Final = re.compile(rf"\b(?:{'|'.join(SYNONYMS)})\b")
 
 
 class _Rephrased(ABC):
-    """Questions of four other tasks in random order, each in one of four instances, in other words.
+    """The questions of four other tasks, rephrased: each instance has those of one task, in random order.
 
-    The order goes on from instance to instance: it belongs to the task, not to its seed.
+    The order continues from instance to instance: it belongs to the task object, not to a seed.
     """
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Vocabulary) -> None:
         self._words = words
         self._bag: list[Draw] = []
 
     def __call__(self, rng: Random) -> SentenceQuestions:
-        """The questions of the next instance."""
+        """Return the questions of the next instance."""
         if not self._bag:
             self._bag = rng.sample(_DRAWS, len(_DRAWS))
         return self._questions(rng, self._bag.pop())
 
     @abstractmethod
     def _questions(self, rng: Random, draw: Draw) -> SentenceQuestions:
-        """The questions of one instance."""
+        """Return the questions of one instance."""
 
 
 class SynonymQuestions(_Rephrased):
-    """Micro-task 19: in every question each word of the instruction may be called by a synonym."""
+    """Micro-task 19: each word of an instruction may be replaced by a synonym."""
 
     def _questions(self, rng: Random, draw: Draw) -> SentenceQuestions:
         plain = partial(draw, rng, partial(rng.choice, self._words.free))
@@ -64,7 +64,7 @@ class SynonymQuestions(_Rephrased):
 
 
 class NewWordQuestions(_Rephrased):
-    """Micro-task 20: one word of every question is a new one, and the question says so first."""
+    """Micro-task 20: one word of every instruction is replaced by a new one, which the question explains."""
 
     def _questions(self, rng: Random, draw: Draw) -> SentenceQuestions:
         called = dict(zip(SYNONYMS, rng.sample(self._words.new, len(SYNONYMS)), strict=True))

@@ -1,8 +1,7 @@
-"""Strings that fit a description, and strings that almost do.
+"""Strings that fit a description, and strings that nearly fit.
 
-The recipes are those of round 1 of the General AI Challenge: which strings are possible, and which are not,
-is the same as there. Whatever a recipe yields is checked: a right string always fits, and a wrong one never
-does.
+The recipes are those of round 1 of the General AI Challenge: the same strings are possible. Every string is
+checked: a right one always fits, and a wrong one never does.
 """
 
 from __future__ import annotations
@@ -23,14 +22,19 @@ if TYPE_CHECKING:
 _LONGEST_FILLER: Final = 5
 _SHORTEST_TO_DELETE_FROM: Final = 5
 _MIXED_ATTEMPTS: Final = 2
-"""Attempts to overwrite a run with letters of the description among others; then foreign letters only."""
+"""Attempts to overwrite a run with any letters; then only letters outside of the description are used."""
 
 _TRIES: Final = 200
-"""Far more than the descriptions of the tasks ever need, which is one; odd ones may have no such string."""
+"""Attempts to draw a string: the descriptions of the tasks need one, others may have no such string."""
 
 
 def right_string(description: Description, length: int, rng: Random) -> str:
-    """Draw a string that fits: more than `length` letters, and few more than it needs.
+    """Draw a string that fits a description.
+
+    Args:
+        description: the description.
+        length: the string has more letters than this, but not many more than it needs.
+        rng: the source of everything random.
 
     Raises:
         UsageError: the description fits no such string, or nearly none.
@@ -39,7 +43,12 @@ def right_string(description: Description, length: int, rng: Random) -> str:
 
 
 def wrong_string(description: Description, length: int, rng: Random) -> str:
-    """Draw a string that does not fit, though little is wrong with it: a right one, damaged.
+    """Draw a string that nearly fits a description: a right one with an error.
+
+    Args:
+        description: the description.
+        length: see `right_string`.
+        rng: the source of everything random.
 
     Raises:
         UsageError: the description fits every string, or no string to begin with.
@@ -95,9 +104,9 @@ class _Builder:
         self._text = ""
 
     def build(self) -> str:
-        """Put runs and fillers together until the string is long enough and has all it must have.
+        """Append runs and fillers until the string is long enough and has all required runs.
 
-        A filler stands at the beginning or after a complete run, and a run follows it.
+        A filler comes first or after a complete run, and a run follows it.
         """
         wanted = self._description.wanted
         filled = False
@@ -111,7 +120,7 @@ class _Builder:
         return self._text
 
     def _complete(self) -> bool:
-        """Return whether the string may end here; it ends where it first may."""
+        """Return whether the string may end here; it ends at the first such place."""
         return len(self._text) > self._length and not self._missing()
 
     def _fills(self) -> bool:
@@ -126,7 +135,7 @@ class _Builder:
         return [run for run in description.wanted if run not in self._text]
 
     def _append_one(self) -> None:
-        """Append a run; only a missing one, once the room for those gets short."""
+        """Append a run; only a missing one if there is no room left for others."""
         missing = self._missing()
         room = self._length + 1 - len(self._text)
         if missing and room <= len("".join(missing)):
@@ -136,13 +145,13 @@ class _Builder:
             self._append(self._rng.choice(wanted), wanted)
 
     def _append(self, run: str, stops: Sequence[str]) -> None:
-        """Append a run, perhaps over the end of the last one.
+        """Append a run, possibly overlapping the end of the last one.
 
-        Where anything goes, the string may end within it.
+        If `anything` is allowed, the string may end within the run.
 
         Args:
             run: the run.
-            stops: runs at whose end to stop, provided that they cover all that was appended.
+            stops: runs at whose end to stop, if they cover all appended letters.
         """
         overlaps = [size for size in range(len(run)) if self._text.endswith(run[:size])]
         for appended, letter in enumerate(run[self._rng.choice(overlaps) :], 1):
@@ -153,15 +162,15 @@ class _Builder:
                 return
 
     def _filler(self) -> str:
-        """Draw letters that mean nothing, or letters of barred runs, as far as these complete none."""
+        """Draw letters outside of the description, or letters of barred runs that do not complete one."""
         description, rng = self._description, self._rng
         size = rng.randint(1, _LONGEST_FILLER)
         filler = ""
         if description.barred and _coin(rng):
             letters = sorted(set("".join(description.barred)))
             while len(filler) < size:
-                said = self._text + filler
-                harmless = [letter for letter in letters if not (said + letter).endswith(description.barred)]
+                text = self._text + filler
+                harmless = [letter for letter in letters if not (text + letter).endswith(description.barred)]
                 if not harmless:
                     break
                 filler += rng.choice(harmless)
@@ -185,7 +194,7 @@ def _damaged(description: Description, text: str, rng: Random) -> str:
 
 
 def _with_one_more(description: Description, text: str, rng: Random) -> str:
-    """Insert one letter before the end: one of the description that spoils the string, or a foreign one."""
+    """Insert one letter before the end: a wrong one of the description, or a foreign one."""
     if _coin(rng):
         return _with_a_known_one(description, text, rng)
     at = rng.randrange(len(text))
@@ -193,7 +202,7 @@ def _with_one_more(description: Description, text: str, rng: Random) -> str:
 
 
 def _with_a_known_one(description: Description, text: str, rng: Random) -> str:
-    """Insert a letter of the description that spoils the string; a foreign one, where none does."""
+    """Insert a letter of the description that makes the string wrong; a foreign one if there is none."""
     at = rng.randrange(len(text))
     spoilers = [
         letter for letter in _known(description) if not description.accepts(text[:at] + letter + text[at:])
@@ -202,9 +211,9 @@ def _with_a_known_one(description: Description, text: str, rng: Random) -> str:
 
 
 def _thinned(description: Description, text: str, rng: Random) -> str:
-    """Take out all of one run, unless that is too much; sometimes insert a letter as well.
+    """Remove all occurrences of one run; sometimes insert a letter as well.
 
-    Where it is too much, a letter of the description that spoils the string is inserted instead.
+    If too little would remain, a letter of the description that makes the string wrong is inserted.
     """
     run = rng.choice(description.wanted)
     thinned = text
@@ -216,7 +225,7 @@ def _thinned(description: Description, text: str, rng: Random) -> str:
 
 
 def _overwritten(description: Description, text: str, rng: Random) -> str:
-    """Write over all of one run, with foreign letters only if others keep making it anew."""
+    """Overwrite all occurrences of one run; only with foreign letters if others keep recreating it."""
     run = rng.choice(description.wanted)
     foreign = _foreign(description)
     attempt = 0

@@ -1,11 +1,11 @@
 """The language in which mini-tasks describe strings of capital letters.
 
-A description is a list of items with ` and ` or ` or ` between them, one kind throughout. An item is a run of
-letters that is wanted (`ABC`), one that is barred (`not ABC`), or `anything`. A string fits if
+A description is a list of items joined by either ` and ` or ` or `. An item is a wanted run of letters
+(`ABC`), a barred run (`not ABC`), or `anything`. A string fits if
 
 1. no barred run occurs in it,
-2. under `and`, every wanted run occurs in it (under `or` none has to),
-3. unless `anything` is an item, every letter of it lies in an occurrence of a wanted run; they may overlap.
+2. under `and`, every wanted run occurs in it (under `or` no run is required),
+3. unless `anything` is an item, every letter lies in an occurrence of a wanted run; these may overlap.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _LETTERS: Final = frozenset(ascii_uppercase)
 
 @attrs.frozen
 class Description:
-    """One description; `str` writes it, `parse` reads it.
+    """One description; `str` formats it, `parse` parses it.
 
     Attributes:
-        items: the items as they are written, at least one.
-        join: what stands between them; with `or` a single wanted run fits the empty string too.
+        items: the items as text, at least one.
+        join: the word between them; under `or` a single wanted run also fits the empty string.
         wanted: the wanted runs.
         barred: the barred runs.
         anything: whether `anything` is an item.
 
     Raises:
-        UsageError: there is no item, one is none, or one is barred without `anything`.
+        UsageError: there is no item, an item is invalid, or a run is barred without `anything`.
     """
 
     items: tuple[str, ...]
@@ -75,7 +75,11 @@ class Description:
         return f" {self.join} ".join(self.items)
 
     def accepts(self, text: str) -> bool:
-        """Whether a string fits; takes time in proportion to its length times that of the description."""
+        """Return whether a string fits; takes time proportional to its length times that of the description.
+
+        Args:
+            text: the string.
+        """
         if any(run in text for run in self.barred):
             return False
         if self.join == "and" and any(run not in text for run in self.wanted):
@@ -93,14 +97,14 @@ class Description:
 
 
 def parse(text: str, *, single: Join = "and") -> Description:
-    """Read a description.
+    """Parse a description.
 
     Args:
         text: such as `not AB and CF and anything`.
-        single: the kind of a description of one item, which its text does not tell.
+        single: the join of a description with one item, which its text does not show.
 
     Raises:
-        UsageError: the text is no description; the message says at which column, counted from 1.
+        UsageError: the text is not a description; the message has the column, counted from 1.
     """
     join: Join | None = None
     items: list[list[str]] = [[]]
@@ -126,14 +130,14 @@ def _words(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _check_item(item: str, column: int) -> None:
-    """Refuse what is no item; `column` is where it begins in the text."""
+    """Refuse an invalid item that starts at `column` of the text."""
     if item == ANYTHING:
         return
     run = item.removeprefix(_NOT)
     column += len(item) - len(run)
     for at, letter in enumerate(run):
         if letter not in _LETTERS:
-            raise UsageError(f"description, column {column + at}: {letter!r} is no capital letter A to Z")
+            raise UsageError(f"description, column {column + at}: {letter!r} is not a capital letter A to Z")
     if not run:
         raise UsageError(
             f"description, column {column}: letters, 'not' and letters, or {ANYTHING!r} expected"

@@ -1,6 +1,6 @@
-"""Mini-tasks 0 to 5: which descriptions are drawn, and which strings.
+"""Mini-tasks 0 to 5: distributions of their descriptions and strings.
 
-Chances and sizes are those of round 1 of the General AI Challenge; the tasks differ only in them.
+Probabilities and sizes are those of round 1 of the General AI Challenge; the tasks differ only in them.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 _LETTERS_PER_RUN: Final = (1, 3)
 _LETTERS_PER_KIND: Final = 13
-"""In a set with barred runs: letters to draw the wanted runs from, and as many for the barred ones."""
+"""In a set with barred runs: number of letters for the wanted runs, and for the barred ones."""
 
 
 @attrs.frozen(kw_only=True)
 class ExampleSet:
-    """What makes one of mini-tasks 1 to 4.
+    """The parameters of one of mini-tasks 1 to 4.
 
     Attributes:
-        join: what stands between the items.
-        most_runs: one run, or up to so many.
-        just_anything: the chance that the description is `anything` and nothing else.
-        and_anything: the chance that `anything` is added; it always is where a run is barred.
-        barred: the chance of each run to be barred.
-        longest: one letter or up to so many are asked for, and a few more given.
+        join: the word between the items.
+        most_runs: greatest number of runs; the least is one.
+        just_anything: probability that the description is `anything` and nothing else.
+        and_anything: probability that `anything` is added; it always is if a run is barred.
+        barred: probability of each run to be barred.
+        longest: greatest length asked for; the least is one, and strings may be a little longer.
     """
 
     join: Join = "and"
@@ -63,14 +63,14 @@ MINI_SETS: Final[Mapping[str, ExampleSet]] = MappingProxyType(
 
 
 def make_example(rng: Random, *, row: ExampleSet, fixes: bool = False) -> Example:
-    """Draw a description of a set and a string that fits it or does not, as likely.
+    """Draw a description of a set, and a string that fits it or does not with equal probability.
 
-    Every string fits `anything`. As in the original, the empty string stands for one that does not.
+    Every string fits `anything`. As in the original, the empty string represents one that does not.
 
     Args:
         rng: the source of everything random.
         row: the set.
-        fixes: repair that (Q29): the answer to `anything` is always yes.
+        fixes: repair that quirk (Q29): the answer to `anything` is always yes.
     """
     description = _describe(rng, row)
     length = rng.randint(1, row.longest)
@@ -84,7 +84,13 @@ def make_example(rng: Random, *, row: ExampleSet, fixes: bool = False) -> Exampl
 
 
 def any_of(rng: Random, *, rows: Sequence[ExampleSet], fixes: bool = False) -> Example:
-    """Draw an example of one of some sets, each as likely: mini-task 5."""
+    """Draw an example of one of several sets, chosen uniformly: mini-task 5.
+
+    Args:
+        rng: the source of everything random.
+        rows: the sets.
+        fixes: see `make_example`.
+    """
     return make_example(rng, row=rng.choice(rows), fixes=fixes)
 
 
@@ -106,7 +112,7 @@ def _describe(rng: Random, row: ExampleSet) -> Description:
 
 
 def _alphabets(rng: Random, row: ExampleSet) -> tuple[str, str]:
-    """The letters of wanted runs and those of barred ones, which are never the same."""
+    """Return the letters of wanted runs and those of barred runs, which are disjoint."""
     if not row.barred:
         return ascii_uppercase, ""
     wanted = rng.choices(ascii_uppercase, k=_LETTERS_PER_KIND)
@@ -119,19 +125,19 @@ def _run(rng: Random, letters: str, lengths: tuple[int, int] = _LETTERS_PER_RUN)
 
 
 class WarmUp:
-    """Mini-task 0: one run only, the same for ten instances; longer ones after many instances.
+    """Mini-task 0: a single run, the same for ten instances; longer runs after many instances.
 
-    The instances are counted over the life of the task, whatever came of them.
+    Instances are counted over the life of the task, regardless of their results.
 
     Attributes:
-        instances: how many there have been.
+        instances: number of instances so far.
     """
 
     SAME: Final = 10
-    """Instances with one description."""
+    """Number of instances with one description."""
 
     LAST_SHORT: Final = 1000
-    """The last instance, counted from 0, that asks for runs and strings of the first size."""
+    """The last instance, counted from 0, with runs and strings of the first size."""
 
     _ATTEMPTS: Final = 3
 
@@ -140,7 +146,7 @@ class WarmUp:
         self._description = Description(("A",))
 
     def __call__(self, rng: Random) -> Example:
-        """The next instance's example."""
+        """Return the example of the next instance."""
         size = 1 if self.instances <= self.LAST_SHORT else 2
         if self.instances % self.SAME == 0:
             self._description = Description((_run(rng, ascii_uppercase, (size, size)),))
@@ -151,7 +157,7 @@ class WarmUp:
         return Example(str(self._description), string, fits)
 
     def _wrong(self, length: int, rng: Random) -> str:
-        """Mostly random letters, and exactly as many as asked for."""
+        """Return a string that does not fit: mostly random letters, of exactly the given length."""
         for _ in range(self._ATTEMPTS):
             string = _run(rng, ascii_uppercase, (length, length))
             if not self._description.accepts(string):
@@ -178,4 +184,4 @@ MINI_EXAMPLES: Final[Mapping[str, Callable[[bool], MakeExample]]] = MappingProxy
         "mini5": _all_sets,
     }
 )
-"""Sources of the examples of mini-tasks, by task id, with or without `fixes`; each call is for one task."""
+"""Makers of the example sources of mini-tasks by task id, from `fixes`; each call is for one task."""

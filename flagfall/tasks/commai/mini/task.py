@@ -1,18 +1,18 @@
 """The dialogue of the mini-tasks: a description, a string, and the question whether it fits.
 
-Rule 1: the first dot ends the answer, wherever it is said: a dot said into the description is a wrong answer.
-    Other bytes said while the teacher speaks are blanked out and cost nothing.
-Rule 2: the answer is right if what was heard ends with it; anything may come before it.
-Rule 3: with that dot the teacher says what is unsaid and a closing sentence, then one silence; the reward
-    comes with the first byte of whatever is next. A dot said into a congratulation is judged again: it turns
-    success into failure, and the sentence for failure follows. A failure stands.
-Rule 4: time runs out only in silence, and the teacher says the sentence for failure. If the byte heard then
-    completes the right answer, a congratulation follows, and the result is `True`.
+Rule 1: the first dot ends the answer, also while the teacher speaks: a dot during the description is a wrong
+    answer. Other bytes sent while the teacher speaks are blanked and cost nothing.
+Rule 2: the answer is right if the learner's text ends with it; anything may come before it.
+Rule 3: after that dot the teacher sends the rest of its text and a closing sentence, then one silence; the
+    reward comes with the first byte of the next task. A dot during a congratulation is judged again: it turns
+    success into failure, and the sentence for failure follows. A failure is final.
+Rule 4: the time runs out only in silence, and the teacher sends the sentence for failure. If the byte
+    received then completes the right answer, a congratulation follows, and the result is `True`.
 Rule 5: a world hears every byte before the task does, up to the last but one of the closing sentence. Its
-    answer is said if nothing of the task's is unsaid.
+    answer is sent if no text of the task is pending.
 
-With `fixes` the result stands with the first dot (rule 3), and the byte heard when time runs out is dropped
-(rule 4).
+With `fixes` the result is final with the first dot (rule 3), and the byte received when the time runs out is
+dropped (rule 4).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from flagfall.tasks.commai.world import World
 
 MAX_TIME: Final = 3000
-"""Steps after which an instance fails at the next moment of silence."""
+"""Time limit in steps; an instance fails at the first silence after it."""
 
 CONGRATULATIONS: Final = (b"good job.", b"bravo.", b"congratulations.", b"nice work.", b"correct.")
 
@@ -43,10 +43,10 @@ _FAILURE: Final = 0
 
 
 class Example(NamedTuple):
-    """What an instance is about.
+    """The content of an instance.
 
     Attributes:
-        description: the description, as it is written.
+        description: the text of the description.
         string: the string to be judged.
         fits: whether it fits.
     """
@@ -65,10 +65,10 @@ class MiniTask(ByteTask):
     Attributes:
         id: the name of the task, such as `mini3`.
         max_time: see `MAX_TIME`.
-        world: who else hears the learner; `None` for nobody. Whoever shares it out also starts it.
-        fixes: repair the quirks of the original that `docs/round1.md` lists (Q9, Q10). That of the examples
-            (Q29) belongs to `make_example`.
-        example: what the present instance is about.
+        world: a world that also hears the learner; `None` for none. A `WorldSwitch` resets it.
+        fixes: repair the quirks of the original that `docs/round1.md` lists (Q9, Q10). The quirk of the
+            examples (Q29) belongs to `make_example`.
+        example: the content of the current instance.
     """
 
     example: Example
@@ -90,7 +90,11 @@ class MiniTask(ByteTask):
         self._timed_out = False
 
     def script(self, rng: Random) -> Script:
-        """One instance: description, answer, closing sentence, silence."""
+        """Run one instance: description, answer, closing sentence, silence.
+
+        Args:
+            rng: the source of everything random in the instance.
+        """
         self.example = example = self._make_example(rng)
         self._timed_out = False
         heard = bytearray()
@@ -111,16 +115,16 @@ class MiniTask(ByteTask):
         return success
 
     def _until_dot(self, question: str, heard: bytearray) -> Generator[int, int, bytes]:
-        """Speak and listen up to the first dot or the end of time; what is unsaid then."""
+        """Speak and listen up to the first dot or the time limit; return the text not sent yet."""
         saying, at = question.encode(), 0
-        task_speaks = True  # otherwise it is the world, or nobody
+        task_speaks = True  # otherwise the world speaks, or there is silence
         while True:
             heard.append((yield saying[at] if at < len(saying) else SILENCE))
             at += 1
             silent = at >= len(saying)
             if silent and self._steps >= self.max_time:
                 self._timed_out = True
-                if self.world is not None and not self.fixes:  # the task speaks first, so it cannot answer
+                if self.world is not None and not self.fixes:  # the task speaks next, so an answer is dropped
                     self.world.hear(heard.decode("latin-1"))
                 return b""
             task_speaks = task_speaks and not silent
@@ -134,15 +138,15 @@ class MiniTask(ByteTask):
                 heard[-1] = SILENCE
 
     def _say_last(self, text: bytes, if_dot: bytes, heard: bytearray) -> Generator[int, int, bool]:
-        """Say the last texts; only the world listens, and perhaps the task, for one dot.
+        """Send the last texts; the world listens, and the task for one dot at most.
 
         Args:
-            text: what to say.
-            if_dot: what is said as well once a dot is heard; empty where a dot changes nothing.
-            heard: what the learner said so far.
+            text: the text to send.
+            if_dot: text to append when a dot is received; empty if a dot has no effect.
+            heard: the learner's text so far.
 
         Returns:
-            Whether a dot was heard, and `if_dot` said.
+            whether a dot was received and `if_dot` was appended.
         """
         spoilt = False
         at = 0
@@ -159,9 +163,15 @@ class MiniTask(ByteTask):
         return spoilt
 
     def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Return why a recorded match cannot be executed again; `None` where its rules are those of now.
+        """Check the rules of a recorded match.
 
-        By the first revision other strings were drawn.
+        Revision 1 drew other strings.
+
+        Args:
+            revisions: the revisions in the journal, by family.
+
+        Returns:
+            why the match cannot be executed again; `None` if its rules are the current ones.
         """
         why = unknown_revision(revisions, ROUND1)
         if is_first_revision(revisions, ROUND1):
@@ -170,5 +180,5 @@ class MiniTask(ByteTask):
         return why
 
     def metrics(self) -> dict[str, Any]:
-        """Length and reward of the instance, what it was about, and whether time ran out."""
+        """Return length and reward of the instance, its content, and whether its time ran out."""
         return super().metrics() | self.example._asdict() | {"timed_out": self._timed_out}

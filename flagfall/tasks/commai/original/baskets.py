@@ -1,4 +1,4 @@
-"""What John and Mary have in their baskets, and the questions about it that can be answered by looking."""
+"""The contents of John's and Mary's baskets, and queries about them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ tomato | red soft sour juicy local cheap | red soft sour local cheap
 _CELLS: Final = [[cell.strip() for cell in row.split("|")] for row in _ROWS.strip().splitlines()]
 
 OBJECTS: Final = tuple(cells[0] for cells in _CELLS)
-"""Every object there is, in alphabetical order."""
+"""All objects, in alphabetical order."""
 
 BASKETS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = MappingProxyType(
     {
@@ -37,20 +37,34 @@ BASKETS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = MappingProxyType(
         for column, owner in enumerate(["john", "mary"], 1)
     }
 )
-"""Owner, object, properties."""
+"""The properties of objects, by owner and object."""
 
 
 def properties(owner: str | None = None) -> list[str]:
-    """Every property that something in the basket has, or in any basket; sorted."""
+    """Return all properties of the objects in a basket, sorted.
+
+    Args:
+        owner: whose basket; `None` for all baskets.
+    """
     owners_asked = BASKETS if owner is None else [owner]
     return sorted({quality for name in owners_asked for thing in BASKETS[name].values() for quality in thing})
 
 
 def things_that_are(quality: str, owner: str) -> list[str]:
-    """The objects in the basket that have a property."""
+    """Return the objects in a basket that have a property.
+
+    Args:
+        quality: the property.
+        owner: whose basket.
+    """
     return [name for name, qualities in BASKETS[owner].items() if quality in qualities]
 
 
 def owners(name: str, quality: str) -> list[str]:
-    """In whose baskets the object has the property."""
+    """Return the owners in whose baskets an object has a property.
+
+    Args:
+        name: the object.
+        quality: the property.
+    """
     return [owner for owner, basket in BASKETS.items() if quality in basket.get(name, ())]

@@ -1,6 +1,6 @@
 """The original CommAI tasks by id, family by family.
 
-They are no part of the challenge. Their time limits are meant in bits: see `bit_task`.
+They are not part of the challenge. Their time limits are meant in bits, see `flagfall.tasks.commai.bit_task`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flagfall.tasks.commai.original.navigation import NAVIGATION
 from flagfall.tasks.commai.original.objects import OBJECT_TASKS
 from flagfall.tasks.commai.original.repetition import COUNTING, LETTERS, REPETITION
 from flagfall.tasks.commai.original.samples import SAMPLES, SAMPLES_IN_THE_WORLD
-from flagfall.tasks.commai.original.task_specs import Plan, WorldPlan
+from flagfall.tasks.commai.original.task_specs import TaskSpec, WorldTaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from flagfall.tasks.commai.byte_task import ByteTask
     from flagfall.tasks.commai.conversation import ConversationTask
 
-_FAMILIES: Final[Mapping[str, Mapping[str, Plan | WorldPlan]]] = {
+_FAMILIES: Final[Mapping[str, Mapping[str, TaskSpec | WorldTaskSpec]]] = {
     "repetition": REPETITION,
     "counting": COUNTING,
     "objects": OBJECT_TASKS,
@@ -36,22 +36,22 @@ _FAMILIES: Final[Mapping[str, Mapping[str, Plan | WorldPlan]]] = {
     "sample": {**SAMPLES, **SAMPLES_IN_THE_WORLD},
 }
 
-_PLANS: Final[Mapping[str, Plan | WorldPlan]] = {
-    f"commai.{family}.{name}": plan for family, plans in _FAMILIES.items() for name, plan in plans.items()
+_SPECS: Final[Mapping[str, TaskSpec | WorldTaskSpec]] = {
+    f"commai.{family}.{name}": spec for family, specs in _FAMILIES.items() for name, spec in specs.items()
 }
 
 COMMAI_CATALOG: Final[Mapping[str, Callable[[], ByteTask]]] = MappingProxyType(
-    {task_id: partial(plan.task, task_id) for task_id, plan in _PLANS.items()}
+    {task_id: partial(spec.task, task_id) for task_id, spec in _SPECS.items()}
 )
-"""Every task by its id; each call makes a task of its own, in a world of its own if it needs one."""
+"""Makers of all tasks by id; each call makes a new task, in a new world if it needs one."""
 
 
 def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[ConversationTask]:
-    """Tasks that share one grid world.
+    """Make tasks that share one grid world.
 
     Args:
-        ids: what to make, such as `commai.navigation.turning`.
-        world: the world to share; a new one if it is not given.
+        ids: ids of tasks, such as `commai.navigation.turning`.
+        world: the world to share; `None` for a new one.
 
     Raises:
         UsageError: an id is unknown; the message has the nearest ones.
@@ -59,10 +59,10 @@ def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[Con
     shared = GridWorld() if world is None else world
     tasks = []
     for task_id in ids:
-        plan = _PLANS.get(task_id)
-        if plan is None:
-            raise UsageError(f"unknown task {task_id!r}{suggest(task_id, _PLANS)}")
-        tasks.append(plan.task(task_id, shared) if isinstance(plan, WorldPlan) else plan.task(task_id))
+        spec = _SPECS.get(task_id)
+        if spec is None:
+            raise UsageError(f"unknown task {task_id!r}{suggest(task_id, _SPECS)}")
+        tasks.append(spec.task(task_id, shared) if isinstance(spec, WorldTaskSpec) else spec.task(task_id))
     return tasks
 
 

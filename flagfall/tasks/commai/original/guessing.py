@@ -1,6 +1,6 @@
-"""Tasks with something to find out: a number that can be asked for, and letters that go together.
+"""Guessing tasks: a number that can be asked for, and strings that belong together.
 
-They give no hint to wrong answers, and judge nothing before the opening is said.
+They give no hint after wrong answers, and judge nothing before the opening is sent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
-from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.original.task_specs import TaskSpec
 from flagfall.tasks.commai.phrases import praise
 
 _MOST_DIGITS: Final = 5
@@ -25,7 +25,7 @@ _ASKING: Final = ("please tell me the {}.", "what's the {}?", "what is the {}?",
 
 
 def _open(talk: Conversation, text: str, *, blank: bool = False) -> Generator[int, int, None]:
-    """Say the opening but for its last byte, the first that is worth a reply; `blank` forgets the replies."""
+    """Send the opening but for its last byte, the first one whose reply counts; `blank` drops the others."""
     talk.say(text)
     for _ in range(len(text) - 1):
         yield from talk.listen()
@@ -39,7 +39,7 @@ def _draw_number(rng: Random) -> str:
 
 
 Replies: TypeAlias = Iterator[str]
-"""What the teacher replies to one question after the other."""
+"""The replies of the teacher to successive questions."""
 
 
 def _whole(number: str) -> Replies:
@@ -62,19 +62,19 @@ def _guess(by_digits: bool, model: bool, talk: Conversation, rng: Random) -> Scr
     opening = f"guess the {len(number)}-digit number I am thinking of; you can ask me{hint}"
     yield from _open(talk, opening, blank=True)
     replies = _digit_by_digit(number) if by_digits else _whole(number)
-    told = 0
+    revealed = 0
     while (yield from talk.listen()):
         if talk.heard.endswith(f"{number}."):
             talk.say(praise(rng))
             return True
         if talk.heard.endswith(questions):
             talk.say(next(replies))
-            told += 1
+            revealed += 1
     if not by_digits:
         talk.say(f"if you asked: {rng.choice(questions)}, I would have said: {number}.")
         return None
-    if told < len(number):
-        talk.say(f"if you asked: {rng.choice(questions)}, I would have said: {number[told]}. ")
+    if revealed < len(number):
+        talk.say(f"if you asked: {rng.choice(questions)}, I would have said: {number[revealed]}. ")
     talk.say(f"the number is {number}.")
     return None
 
@@ -93,12 +93,12 @@ def _repeat(draw: Draw, talk: Conversation, rng: Random) -> Script:
 
 
 def prime_pairs(draw: Draw, owner: str, seed: int = 0) -> Mapping[str, str]:
-    """Which target belongs to which prime.
+    """Draw the target of each prime.
 
     Args:
         draw: draws a prime or a target.
-        owner: whose pairs they are; others have others.
-        seed: the pairs last from match to match as long as this is the same.
+        owner: name of the task; each has its own pairs.
+        seed: the same seed gives the same pairs in every match.
     """
     rng = Random(f"{owner}/{seed}")
     primes: dict[str, str] = {}
@@ -110,7 +110,7 @@ def prime_pairs(draw: Draw, owner: str, seed: int = 0) -> Mapping[str, str]:
 def _target(pairs: Mapping[str, str], shown: str, ending: str, talk: Conversation, rng: Random) -> Script:
     prime, target = rng.choice(list(pairs.items()))
     yield from _open(talk, shown.format(prime=prime, target=target))
-    # What was said during the opening is not judged, but it is heard.
+    # Text sent during the opening is not judged alone, but it is part of what was heard.
     return (yield from talk.wait(lambda: talk.heard.endswith(target + ending))) or None
 
 
@@ -121,11 +121,11 @@ _LENGTHS: Final[Mapping[str, Draw]] = {
 }
 
 
-def _late(play: Callable[..., Script], *arguments: object, max_time: int) -> Plan:
-    return Plan(partial(play, *arguments), max_time, forgets=False)
+def _late(play: Callable[..., Script], *arguments: object, max_time: int) -> TaskSpec:
+    return TaskSpec(partial(play, *arguments), max_time, forgets=False)
 
 
-def _primes() -> Iterator[tuple[str, Plan]]:
+def _primes() -> Iterator[tuple[str, TaskSpec]]:
     for scope in ("global", "local"):
         for length, draw in _LENGTHS.items():
             owner = f"{scope} {length}"
@@ -138,7 +138,7 @@ def _primes() -> Iterator[tuple[str, Plan]]:
             yield f"{scope}_two_associated_{length}", _late(_target, pairs, shown, ending, max_time=500)
 
 
-GUESSING: Final[Mapping[str, Plan]] = MappingProxyType(
+GUESSING: Final[Mapping[str, TaskSpec]] = MappingProxyType(
     {
         "guess_number_explicit": _late(_guess, False, True, max_time=3000),
         "guess_number": _late(_guess, False, False, max_time=3000),
@@ -148,4 +148,4 @@ GUESSING: Final[Mapping[str, Plan]] = MappingProxyType(
         **dict(_primes()),
     }
 )
-"""What has to be found out."""
+"""The guessing tasks, by name."""

@@ -1,8 +1,7 @@
-"""Tasks of getting about in the grid world: turning, moving, picking up, giving, counting, looking.
+"""Tasks in the grid world: turning, moving, picking up, giving, counting, looking.
 
-The learner succeeds by what it does there, so the last word is often the world's answer. Nobody fails but by
-being slow, unless it says otherwise; that is told and not judged. What a task has put down stays, except
-where it says otherwise.
+The learner succeeds by acting there, so the last text is often the answer of the world. Unless a task says
+otherwise, the only failure is to be slow, which is announced and not judged, and placed objects stay.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
 from flagfall.tasks.commai.grid_world import DIRECTIONS, GridWorld
 from flagfall.tasks.commai.original.baskets import OBJECTS
-from flagfall.tasks.commai.original.task_specs import WorldPlan
+from flagfall.tasks.commai.original.task_specs import WorldTaskSpec
 from flagfall.tasks.commai.phrases import a, blame, number, number_forms, plural, praise, too_late
 
 _FARTHEST: Final = 10
@@ -29,7 +28,7 @@ def _side(rng: Random) -> str:
 
 
 def _done(talk: Conversation, rng: Random, condition: Callable[[], bool], instead: str = "") -> Script:
-    """Wait for something to be done; the teacher may have a word for it instead of the world's."""
+    """Wait for a condition; `instead` replaces the answer of the world."""
     if not (yield from talk.wait(condition)):
         talk.say(too_late(rng))
         return None
@@ -104,7 +103,7 @@ def _give(world: GridWorld, talk: Conversation, rng: Random) -> Script:
 
 
 def _pick_up_and_give(world: GridWorld, talk: Conversation, rng: Random) -> Script:
-    """What was placed and not picked up is taken away when time is up; the teacher then takes no more."""
+    """Ask to pick up an object and give it; an object not picked up is removed when the time is up."""
     name, direction = rng.choice(OBJECTS), rng.choice(list(DIRECTIONS))
     place = world.neighbour(direction)
     world.place(name, place)
@@ -125,9 +124,9 @@ def _pick_up_and_give(world: GridWorld, talk: Conversation, rng: Random) -> Scri
 def _picked_and_given(
     world: GridWorld, talk: Conversation, name: str
 ) -> Generator[int, int, tuple[bool, bool]]:
-    """Whether the object was picked up, and whether it was then given before time was up.
+    """Return whether the object was picked up, and whether it was then given in time.
 
-    Who gives without having picked up owes one, and cannot solve the task any more.
+    A learner that gives without having picked up has a debt, and can no longer solve the task.
     """
     picked_up, given = world.learner_has[name] + 1, world.teacher_has[name] + 1
     picked, changes = False, world.changes
@@ -184,7 +183,7 @@ def _count_and_give(world: GridWorld, talk: Conversation, rng: Random) -> Script
 
 
 def _counted(world: GridWorld, talk: Conversation, name: str) -> Generator[int, int, bool]:
-    """Whether the next sentence ends with how many the learner has."""
+    """Return whether the next sentence ends with the number of objects that the learner has."""
     found = yield from talk.hear(r"\b(\w+)\.$")
     return found is not None and found[1] in number_forms(world.learner_has[name])
 
@@ -204,7 +203,7 @@ def _look(world: GridWorld, talk: Conversation, rng: Random) -> Script:
 
 
 def _look_around(world: GridWorld, talk: Conversation, rng: Random) -> Script:
-    """Fails who moves."""
+    """Ask to look in all directions; moving is a failure."""
     position = world.position
     unseen = set(DIRECTIONS)
     talk.say(f"Look around. You are facing {world.direction}.")
@@ -227,7 +226,7 @@ def _look_around(world: GridWorld, talk: Conversation, rng: Random) -> Script:
 
 
 def _find_around(world: GridWorld, talk: Conversation, rng: Random) -> Script:
-    """Takes away in the end what it has put down."""
+    """Ask for one of four objects around; what was placed is removed at the end."""
     names = OBJECTS[: len(DIRECTIONS)]
     places = [world.neighbour(direction) for direction in DIRECTIONS]
     for name, place in zip(rng.sample(names, len(names)), places, strict=True):
@@ -243,22 +242,22 @@ def _find_around(world: GridWorld, talk: Conversation, rng: Random) -> Script:
     return result
 
 
-NAVIGATION: Final[Mapping[str, WorldPlan]] = MappingProxyType(
+NAVIGATION: Final[Mapping[str, WorldTaskSpec]] = MappingProxyType(
     {
-        "turning": WorldPlan(_turn, 576),
-        "moving": WorldPlan(_move, 600),
-        "moving_relative": WorldPlan(_move_to_a_side, 784),
-        "moving_absolute": WorldPlan(_move_absolutely, 2336),
-        "pick_up": WorldPlan(_pick_up, 1328),
-        "pick_up_around": WorldPlan(_pick_up_around, 2896),
-        "pick_up_in_front": WorldPlan(_pick_up_in_front, 3328),
-        "giving": WorldPlan(_give, 1280),
-        "pick_up_around_and_give": WorldPlan(_pick_up_and_give, 5584),
-        "counting_inventory": WorldPlan(_count, 800),
-        "counting_inventory_giving": WorldPlan(_count_and_give, 8000),
-        "look": WorldPlan(_look, 1000),
-        "look_around": WorldPlan(_look_around, 5000, forgets=False),
-        "find_object_around": WorldPlan(_find_around, 10_000, forgets=False),
+        "turning": WorldTaskSpec(_turn, 576),
+        "moving": WorldTaskSpec(_move, 600),
+        "moving_relative": WorldTaskSpec(_move_to_a_side, 784),
+        "moving_absolute": WorldTaskSpec(_move_absolutely, 2336),
+        "pick_up": WorldTaskSpec(_pick_up, 1328),
+        "pick_up_around": WorldTaskSpec(_pick_up_around, 2896),
+        "pick_up_in_front": WorldTaskSpec(_pick_up_in_front, 3328),
+        "giving": WorldTaskSpec(_give, 1280),
+        "pick_up_around_and_give": WorldTaskSpec(_pick_up_and_give, 5584),
+        "counting_inventory": WorldTaskSpec(_count, 800),
+        "counting_inventory_giving": WorldTaskSpec(_count_and_give, 8000),
+        "look": WorldTaskSpec(_look, 1000),
+        "look_around": WorldTaskSpec(_look_around, 5000, forgets=False),
+        "find_object_around": WorldTaskSpec(_find_around, 10_000, forgets=False),
     }
 )
-"""Getting about in the grid world."""
+"""The tasks in the grid world, by name."""

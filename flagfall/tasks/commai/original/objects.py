@@ -1,6 +1,6 @@
-"""Tasks of saying what is in a basket and what it is like.
+"""Tasks about the objects in baskets and their properties.
 
-A sentence that is no right answer costs nothing: some tasks then tell the answer and ask again, others wait.
+A wrong answer costs nothing: some tasks then give the answer and ask again, others wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import attrs
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import SEARCHED_BYTES, Conversation
 from flagfall.tasks.commai.original.baskets import BASKETS, OBJECTS, owners, properties, things_that_are
-from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.original.task_specs import TaskSpec
 from flagfall.tasks.commai.phrases import (
     ITALIAN_NUMBERS,
     NUMBERS,
@@ -35,18 +35,26 @@ _DELIMITER: Final = "(?:, and |, | and | )"
 _ITALIAN_PRAISE: Final = ("ottimo lavoro.", "bravo.", "congratulazioni.", "giusto.", "corretto.")
 
 Judge: TypeAlias = Callable[[str], bool]
-"""Whether what was heard ends with a right answer."""
+"""Returns whether the learner's text ends with a right answer."""
 
 
 def ends_with(*answers: str) -> Judge:
-    """Right is a text that ends with one of these and a dot; anything may precede."""
+    """Return a judge of texts that end with one of the answers and a dot; anything may precede it.
+
+    Args:
+        answers: the right answers.
+    """
     endings = tuple(f"{answer}." for answer in answers)
     return lambda heard: heard.endswith(endings)
 
 
 def ends_with_all(answers: Collection[str]) -> Judge:
-    """Right is a text that ends with all of these in any order, and a dot."""
-    # Beginning with a whole word changes no match; it saves a long word from being tried letter by letter.
+    """Return a judge of texts that end with all answers in any order, and a dot.
+
+    Args:
+        answers: single words.
+    """
+    # Starting at a whole word changes no match, and avoids trying a long word letter by letter.
     pattern = re.compile("(?<![a-z])" + _DELIMITER.join(["([a-z]+)"] * len(answers)) + r"\.$")
 
     def judge(heard: str) -> bool:
@@ -58,19 +66,19 @@ def ends_with_all(answers: Collection[str]) -> Judge:
 
 @attrs.frozen
 class Quiz:
-    """A question, what answers it, and what is told of the answer.
+    """A question with its answer.
 
     Attributes:
         question: the opening.
-        judge: what is right.
-        told: the right answer, as the teacher tells it in the end.
-        again: what comes before the question when it is asked again; empty where the teacher waits.
-        praise: what is said of the right answer; empty for any praise.
+        judge: returns whether an answer is right.
+        solution: the sentence with the right answer, sent at the end of the time.
+        again: text before the question when it is asked again; empty if the teacher waits instead.
+        praise: the reply to a right answer; empty for any praise.
     """
 
     question: str
     judge: Judge
-    told: str
+    solution: str
     again: str = ""
     praise: str = ""
 
@@ -87,12 +95,12 @@ def _ask(draw: Draw, talk: Conversation, rng: Random) -> Script:
             return True
         if quiz.again:
             talk.say(f"{quiz.again} please try again. {quiz.question}")
-    talk.say(quiz.told)
+    talk.say(quiz.solution)
     return None
 
 
-def _asked_again(question: str, judge: Judge, told: str) -> Quiz:
-    return Quiz(question, judge, f"you are too slow. {told}", told)
+def _asked_again(question: str, judge: Judge, solution: str) -> Quiz:
+    return Quiz(question, judge, f"you are too slow. {solution}", solution)
 
 
 def _list(kind: str, answers: Collection[str], rng: Random) -> str:
@@ -105,20 +113,20 @@ def _basket(rng: Random) -> str:
 
 
 def _thing(rng: Random) -> tuple[str, str, tuple[str, ...]]:
-    """An owner, an object and its properties."""
+    """Draw an owner, an object and its properties."""
     owner = _basket(rng)
     name = rng.choice(list(BASKETS[owner]))
     return owner, name, BASKETS[owner][name]
 
 
 def _quality(rng: Random) -> tuple[str, str]:
-    """An owner, and a property of something in the basket."""
+    """Draw an owner, and a property of an object in the basket."""
     owner = _basket(rng)
     return owner, rng.choice(properties(owner))
 
 
 def _shared_thing(rng: Random) -> tuple[str, str]:
-    """An owner, and an object that is in both baskets."""
+    """Draw an owner, and an object that is in both baskets."""
     owner = _basket(rng)
     return owner, rng.choice([name for name in OBJECTS if all(name in basket for basket in BASKETS.values())])
 
@@ -162,7 +170,7 @@ def _verify(rng: Random) -> Quiz:
     answer = rng.choice(["yes", "no"])
     others = [quality for quality in properties() if quality not in qualities]
     quality = rng.choice(qualities if answer == "yes" else others)
-    # The stray quotation mark is what learners of round 1 hear.
+    # The stray quotation mark is in the original.
     question = f"is {name} {quality} in {owner}'s basket?'"
     return Quiz(question, ends_with(answer), f"the right answer is: {answer}.")
 
@@ -212,7 +220,7 @@ def _name_object(rng: Random) -> Quiz:
 
 
 _MEANINGLESS: Final = 6
-"""How many of the properties asked for are made up, beside those that the basket knows."""
+"""Number of made-up properties among those asked for, in addition to those of the basket."""
 
 
 def _count_objects(rng: Random) -> Quiz:
@@ -223,8 +231,8 @@ def _count_objects(rng: Random) -> Quiz:
     quality = known[place] if place < len(known) else made_up
     count = len(things_that_are(quality, owner))
     question = f"how many objects are {quality} in {owner}'s basket?"
-    told = f"the right answer is: {number(count, rng, NUMBERS)}."
-    return _asked_again(question, ends_with(*number_forms(count)), told)
+    solution = f"the right answer is: {number(count, rng, NUMBERS)}."
+    return _asked_again(question, ends_with(*number_forms(count)), solution)
 
 
 def _who_has(rng: Random) -> Quiz:
@@ -249,14 +257,14 @@ def _properties_in_all(rng: Random) -> Quiz:
     return _asked_again(question, ends_with_all(answers), _list("properties are", answers, rng))
 
 
-def _quiz(draw: Draw, max_time: int) -> Plan:
-    return Plan(partial(_ask, draw), max_time)
+def _quiz(draw: Draw, max_time: int) -> TaskSpec:
+    return TaskSpec(partial(_ask, draw), max_time)
 
 
-OBJECT_TASKS: Final[Mapping[str, Plan]] = MappingProxyType(
+OBJECT_TASKS: Final[Mapping[str, TaskSpec]] = MappingProxyType(
     {
-        "existence_1": Plan(_game, 3000),
-        "existence_2": Plan(_existence, 3000),
+        "existence_1": TaskSpec(_game, 3000),
+        "existence_2": TaskSpec(_existence, 3000),
         "associate_property": _quiz(_how_is, 3000),
         "verify_property": _quiz(_verify, 3000),
         "list_properties": _quiz(_list_properties, 3500),
@@ -268,7 +276,9 @@ OBJECT_TASKS: Final[Mapping[str, Plan]] = MappingProxyType(
         "who_has": _quiz(_who_has, 3500),
         "properties_in_one_basket_only": _quiz(_properties_only, 3500),
         "properties_in_all_baskets": _quiz(_properties_in_all, 3500),
-        "italian_count_properties": Plan(partial(_ask, _count_properties_in_italian), 3000, forgets=False),
+        "italian_count_properties": TaskSpec(
+            partial(_ask, _count_properties_in_italian), 3000, forgets=False
+        ),
     }
 )
-"""Questions about what is in a basket."""
+"""The tasks about objects in baskets, by name."""

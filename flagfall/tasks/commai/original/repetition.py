@@ -1,4 +1,4 @@
-"""Tasks of saying what one is told to say, of keeping silent, and of counting what was listed."""
+"""Tasks of repeating a text, of keeping silent, and of counting listed objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
-from flagfall.tasks.commai.original.task_specs import Plan
+from flagfall.tasks.commai.original.task_specs import TaskSpec
 from flagfall.tasks.commai.phrases import NUMBERS, a, blame, listed, number, plural, praise
 
 _PHRASES: Final = ("apple", "banana", "cat", "hello world")
@@ -51,7 +51,7 @@ def _verb(rng: Random) -> str:
 
 
 def _one_sentence(talk: Conversation, *right: str) -> Generator[int, int, bool]:
-    """Whether the first sentence of the learner, or what stands at its end, is one of these."""
+    """Return whether the first sentence of the learner ends with one of the right texts."""
     yield from talk.hear(r"\.$")
     return not talk.timed_out and talk.heard.endswith(tuple(f"{text}." for text in right))
 
@@ -98,7 +98,7 @@ def _repeat_often(how: str, comma: str, last: str, talk: Conversation, rng: Rand
 
 
 def _exactly(talk: Conversation, accepted: Collection[str]) -> Generator[int, int, bool]:
-    """Whether the first sentence is one of these, with nothing but spaces before it."""
+    """Return whether the first sentence is one of the accepted ones, with only spaces before it."""
     yield from talk.hear(r"\.$")
     return not talk.timed_out and talk.heard.lstrip(" ")[:-1] in accepted
 
@@ -115,7 +115,7 @@ def _both_or_not(talk: Conversation, rng: Random) -> Script:
     verb = _verb(rng)
     phrases = rng.choice(_PHRASES), rng.choice(_PHRASES)
     negations = [rng.choice(["", rng.choice(["do not", "don't"])]) for _ in phrases]
-    # An absent negation leaves its space: the learner of round 1 hears two spaces, or one in front.
+    # An absent negation leaves its space, as in the original: two spaces in the middle, or one in front.
     orders = [f"{negation} {verb} {phrase}" for negation, phrase in zip(negations, phrases, strict=True)]
     talk.say(f"{' and '.join(orders)}.")
     right = yield from _exactly(talk, _demanded(phrases, negations))
@@ -124,7 +124,7 @@ def _both_or_not(talk: Conversation, rng: Random) -> Script:
 
 
 def _demanded(phrases: Sequence[str], negations: Sequence[str]) -> set[str]:
-    """What may be said; with both negated it is the first phrase, though it should be silence."""
+    """Return the accepted texts; with both negated it is the first phrase, though it should be silence."""
     first, second = phrases
     if not any(negations):
         wanted = {first, second}
@@ -158,36 +158,36 @@ def _count(talk: Conversation, rng: Random) -> Script:
     return right
 
 
-def _often(how: str, comma: str, last: str) -> Plan:
-    return Plan(partial(_repeat_often, how, comma, last), 10_000)
+def _often(how: str, comma: str, last: str) -> TaskSpec:
+    return TaskSpec(partial(_repeat_often, how, comma, last), 10_000)
 
 
-REPETITION: Final[Mapping[str, Plan]] = MappingProxyType(
+REPETITION: Final[Mapping[str, TaskSpec]] = MappingProxyType(
     {
-        "be_silent": Plan(_keep_silent, 1000, forgets=False),
-        "repeat_character": Plan(partial(_repeat, _letter), 1000),
-        "repeat_what_i_say": Plan(partial(_repeat, _phrase), 1000),
-        "repeat_what_i_say_2": Plan(partial(_repeat, _promised_phrase), 1000),
+        "be_silent": TaskSpec(_keep_silent, 1000, forgets=False),
+        "repeat_character": TaskSpec(partial(_repeat, _letter), 1000),
+        "repeat_what_i_say": TaskSpec(partial(_repeat, _phrase), 1000),
+        "repeat_what_i_say_2": TaskSpec(partial(_repeat, _promised_phrase), 1000),
         "repeat_multiple_times": _often(" ", " ", " "),
         "repeat_multiple_times_2": _often("", " ", " "),
         "repeat_separated_by_comma": _often(" separated by comma (,)", ", ", ", "),
         "repeat_separated_by_and": _often(" separated by and", " and ", " and "),
         "repeat_separated_by_comma_and": _often(" separated by comma and and", ", ", " and "),
-        "repeat_disjunction": Plan(_either, 3000),
-        "repeat_conjunction_negation": Plan(_both_or_not, 3000),
-        "verb": Plan(_act, 896, forgets=False),
+        "repeat_disjunction": TaskSpec(_either, 3000),
+        "repeat_conjunction_negation": TaskSpec(_both_or_not, 3000),
+        "verb": TaskSpec(_act, 896, forgets=False),
     }
 )
-"""Saying what one is told to say. The time of `be_silent` is up after 100 to 1000 steps, drawn each time."""
+"""The repetition tasks. The time limit of `be_silent` is drawn each time, from 100 to 1000 steps."""
 
-COUNTING: Final[Mapping[str, Plan]] = MappingProxyType({"simple_counting": Plan(_count, 3000)})
-"""Counting what was listed; answers are words, never digits."""
+COUNTING: Final[Mapping[str, TaskSpec]] = MappingProxyType({"simple_counting": TaskSpec(_count, 3000)})
+"""The counting task; answers are words, never digits."""
 
-LETTERS: Final[Mapping[str, Plan]] = MappingProxyType(
+LETTERS: Final[Mapping[str, TaskSpec]] = MappingProxyType(
     {
-        "repeat_1v1l": Plan(partial(_letters, 1, 1), 112),
-        "repeat_3v1l": Plan(partial(_letters, 3, 1), 112),
-        "repeat_3v2l": Plan(partial(_letters, 3, 2), 136),
+        "repeat_1v1l": TaskSpec(partial(_letters, 1, 1), 112),
+        "repeat_3v1l": TaskSpec(partial(_letters, 3, 1), 112),
+        "repeat_3v2l": TaskSpec(partial(_letters, 3, 2), 136),
     }
 )
-"""Repeating one or two capital letters out of the first one or three."""
+"""Repetition of one or two capital letters out of the first one or three."""

@@ -1,4 +1,4 @@
-"""The sample tasks of CommAI: small, each to show one thing that an author of tasks can do."""
+"""CommAI's sample tasks: small ones, each of which shows one technique for authors of tasks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Final
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation
 from flagfall.tasks.commai.grid_world import GridWorld, Position
-from flagfall.tasks.commai.original.task_specs import Plan, WorldPlan
+from flagfall.tasks.commai.original.task_specs import TaskSpec, WorldTaskSpec
 
-# Twenty-seven characters: the last was a slip of the pen that learners have met.
+# 27 characters: the last one is an error of the original, kept because learners have met it.
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz{"
 _RANGE: Final = 2
 
@@ -46,7 +46,7 @@ def _repeat_phrase(talk: Conversation, _: Random) -> Script:
 
 
 def _conflicting_messages(talk: Conversation, _: Random) -> Script:
-    """While the first reply is said, which has a high priority, the others are dropped."""
+    """Refuse other replies while the first one is sent, which has a higher priority."""
     talk.say("Say my name")
     while found := (yield from talk.hear("(Say|my name|Heisenberg)$")):
         match found[1]:
@@ -61,7 +61,7 @@ def _conflicting_messages(talk: Conversation, _: Random) -> Script:
 
 
 def _hebrew(talk: Conversation, _: Random) -> Script:
-    """Its one letter beyond ASCII is two bytes long."""
+    """Ask for a letter beyond ASCII, which takes two bytes."""
     letter = "\N{HEBREW LETTER ALEF}"
     talk.say(f"a in Hebrew is {letter}. How do you say a in Hebrew?")
     if (yield from talk.hear(letter.encode().decode("latin-1"))) is None:
@@ -70,13 +70,13 @@ def _hebrew(talk: Conversation, _: Random) -> Script:
     return True
 
 
-def _do(command: str, done: Callable[[GridWorld], Callable[[], bool]]) -> WorldPlan:
+def _do(command: str, done: Callable[[GridWorld], Callable[[], bool]]) -> WorldTaskSpec:
     def play(world: GridWorld, talk: Conversation, _: Random) -> Script:
         condition = done(world)
         talk.say(f"Say '{command}'.")
         return (yield from talk.wait(condition)) or None
 
-    return WorldPlan(play, 1000, forgets=False)
+    return WorldTaskSpec(play, 1000, forgets=False)
 
 
 def _moved(world: GridWorld) -> Callable[[], bool]:
@@ -95,7 +95,7 @@ def _look_around(_world: GridWorld, talk: Conversation, _: Random) -> Script:
 
 
 def _pick_an_apple(world: GridWorld, talk: Conversation, rng: Random) -> Script:
-    """Clears away in the end what it has put down."""
+    """Ask for an apple; what was placed is removed at the end."""
     apple, block = rng.sample(_cells_around(world.position), 2)
     world.place("apple", apple)
     world.place("block", block, pickable=False, traversable=False)
@@ -118,25 +118,25 @@ def _cells_around(centre: Position) -> list[Position]:
     return [(x + dx, y + dy) for dx in reach for dy in reach if dx or dy]
 
 
-SAMPLES: Final[Mapping[str, Plan]] = MappingProxyType(
+SAMPLES: Final[Mapping[str, TaskSpec]] = MappingProxyType(
     {
-        "repeating_character": Plan(_repeat_character, 100, forgets=False),
-        "yes_no": Plan(_yes_or_no, 1000, forgets=False),
-        "be_silent": Plan(_be_silent, 1000, forgets=False),
-        "repeating_phrase": Plan(_repeat_phrase, 1000, forgets=False),
-        "conflicting_messages": Plan(_conflicting_messages, 1000, forgets=False),
-        "unicode": Plan(_hebrew, 1000, forgets=False),
+        "repeating_character": TaskSpec(_repeat_character, 100, forgets=False),
+        "yes_no": TaskSpec(_yes_or_no, 1000, forgets=False),
+        "be_silent": TaskSpec(_be_silent, 1000, forgets=False),
+        "repeating_phrase": TaskSpec(_repeat_phrase, 1000, forgets=False),
+        "conflicting_messages": TaskSpec(_conflicting_messages, 1000, forgets=False),
+        "unicode": TaskSpec(_hebrew, 1000, forgets=False),
     }
 )
-"""The samples that are played nowhere."""
+"""The sample tasks without a world."""
 
-SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldPlan]] = MappingProxyType(
+SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldTaskSpec]] = MappingProxyType(
     {
         "moving": _do("I move forward.", _moved),
         "turn_left": _do("I turn left.", partial(_turned, "left")),
         "turn_right": _do("I turn right.", partial(_turned, "right")),
-        "look_around": WorldPlan(_look_around, 1000, forgets=False),
-        "pick_an_apple": WorldPlan(_pick_an_apple, 10_000, forgets=False),
+        "look_around": WorldTaskSpec(_look_around, 1000, forgets=False),
+        "pick_an_apple": WorldTaskSpec(_pick_an_apple, 10_000, forgets=False),
     }
 )
-"""The samples that are played in the grid world."""
+"""The sample tasks in the grid world."""

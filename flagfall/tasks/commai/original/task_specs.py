@@ -1,8 +1,8 @@
-"""A plan is what a task is made from: its play, its time limit and its manners."""
+"""Specifications of conversation tasks: script, time limit and manner of listening."""
 
 from __future__ import annotations
 
-__all__ = ["Plan", "WorldPlan", "WorldPlay"]
+__all__ = ["TaskSpec", "WorldScript", "WorldTaskSpec"]
 
 from collections.abc import Callable
 from random import Random
@@ -11,48 +11,57 @@ from typing import TypeAlias
 import attrs
 
 from flagfall.tasks.commai.byte_task import Script
-from flagfall.tasks.commai.conversation import Conversation, ConversationTask, Play
+from flagfall.tasks.commai.conversation import Conversation, ConversationTask, DialogueScript
 from flagfall.tasks.commai.grid_world import GridWorld
 
-WorldPlay: TypeAlias = Callable[[GridWorld, Conversation, Random], Script]
-"""A play in the grid world."""
+WorldScript: TypeAlias = Callable[[GridWorld, Conversation, Random], Script]
+"""The script of a task in the grid world."""
 
 
 @attrs.frozen
-class Plan:
-    """A task that is played nowhere.
+class TaskSpec:
+    """Specification of a task without a world.
 
     Attributes:
-        play: one instance.
-        max_time: the time limit in steps.
-        forgets: whether what the learner says into the teacher's words is forgotten.
+        play: runs one instance.
+        max_time: time limit in steps.
+        forgets: whether text that interrupts the teacher is forgotten.
     """
 
-    play: Play
+    play: DialogueScript
     max_time: float
     forgets: bool = True
 
     def task(self, task_id: str) -> ConversationTask:
-        """A task by this plan."""
+        """Make a task.
+
+        Args:
+            task_id: its id.
+        """
         return ConversationTask(task_id, self.play, max_time=self.max_time, forgets=self.forgets)
 
 
 @attrs.frozen
-class WorldPlan:
-    """A task that is played in the grid world.
+class WorldTaskSpec:
+    """Specification of a task in the grid world.
 
     Attributes:
-        play: one instance.
-        max_time: the time limit in steps.
-        forgets: whether what the learner says into the teacher's words is forgotten.
+        play: runs one instance.
+        max_time: time limit in steps.
+        forgets: whether text that interrupts the teacher is forgotten.
     """
 
-    play: WorldPlay
+    play: WorldScript
     max_time: float
     forgets: bool = True
 
     def task(self, task_id: str, world: GridWorld | None = None) -> ConversationTask:
-        """A task by this plan, in a world of its own if none is given."""
+        """Make a task.
+
+        Args:
+            task_id: its id.
+            world: the world it is played in; `None` for a new one.
+        """
         place = GridWorld() if world is None else world
 
         def play(talk: Conversation, rng: Random) -> Script:
