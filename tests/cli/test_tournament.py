@@ -134,7 +134,7 @@ def test_an_estimate_has_bounds_on_the_wall_clock(plan: Path, call: Call) -> Non
     # 6 matches of 10 turns of 2 s, two at a time; 0.4 s for each process
     assert "2 at the same time; from 1.20s to 60.0s, if every agent takes all of its time" in ended.out
     plan.write_text(PLAN.replace('clock = "virtual"', "").replace("steps = 10", ""))
-    assert "the plan does not bound" in call("tournament small.toml --dry-run").out
+    assert "the plan does not limit" in call("tournament small.toml --dry-run").out
 
 
 @pytest.mark.usefixtures("plan")
