@@ -1,4 +1,4 @@
-"""What is left of a time control for one seat, in integer arithmetic.
+"""Remaining time of one seat under a time control, in integer arithmetic.
 
 Rule 1: a tie is late; `is_late` owns that, and no other code compares.
 Rule 2: this file does not know what time it is. It is given what was spent.
@@ -30,7 +30,7 @@ def _or_never(limit_ns: int | None) -> int:
 
 @attrs.define(eq=False)
 class Budget:
-    """What is left of a `TimeControl` for one seat in one match.
+    """Remaining time of one seat in one match, under a `TimeControl`.
 
     `limit` before a turn, `charge` after it. For every phase `limit <= hard_limit`; where the two are
     equal, to be late is to be disqualified.
@@ -56,13 +56,13 @@ class Budget:
 
     @property
     def total_ns(self) -> int | None:
-        """Return what is left of the total, without the grace; `None` where there is no total."""
+        """Return the remaining total, without the grace; `None` where there is no total."""
         total = self.control.total
         return None if total is None else max(0, total - self._used_ns)
 
     @property
     def overtime(self) -> bool:
-        """Return whether the total is used up and the seat lives on its grace."""
+        """Return whether the total is used up and only the grace remains."""
         return self.total_ns == 0
 
     def limit(self, phase: Phase) -> int:
@@ -98,7 +98,7 @@ class Budget:
         """Book the time that one phase took, late or not; after a turn, add the increment.
 
         Args:
-            phase: what the seat was doing. Only turns draw on the bank.
+            phase: the phase that took the time. Only turns draw on the bank.
             spent_ns: nanoseconds, 0 or more. More than was left leaves nothing, never a debt.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The rules of the clock: a frozen `TimeControl`, its text form, and the presets by name."""
+"""Time controls: the frozen `TimeControl`, its text form, and presets by name."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _COMPANIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 # Fields that a preset loses where another one is replaced: limits that belonged to the old value.
 _DEPENDENTS: Final[Mapping[str, str]] = MappingProxyType({"act": "act_abort"})
-# Fields that mean nothing without another one.
+# Fields that need another one.
 _NEEDS: Final[Mapping[str, str]] = MappingProxyType({"increment": "bank", "grace": "total"})
 
 
 class _FieldError(UsageError):
-    """A value that cannot be, or that contradicts `other`; `parse` says where it was written."""
+    """An invalid value, or one that contradicts the field `other`; `parse` adds the place in the text."""
 
     def __init__(self, field: str, message: str, other: str = "") -> None:
         super().__init__(f"time control: {message}")
@@ -79,10 +79,9 @@ def _duration(*, per_turn: bool = False) -> Any:
 
 @attrs.frozen(kw_only=True)
 class TimeControl:
-    """What time a seat has, and what becomes of it where it takes longer.
+    """Time limits of a seat, and the consequences of exceeding them.
 
-    Durations are whole nanoseconds; `None` is no limit. A tie is late: a turn that takes exactly its
-    limit is over it.
+    Durations are whole nanoseconds; `None` is no limit. A turn that takes exactly its limit is late.
 
     The text form is a list of words, separated by spaces or commas, in any order, each field once:
 
@@ -91,36 +90,38 @@ class TimeControl:
     | `act=40ms/1s` | `act`, `act_hard`; without the `/` part there is no `act_hard` |
     | `bank=60s+0.6s` | `bank`, `increment`; without the `+` part there is no `increment` |
     | `total=10m+1s` | `total`, `grace`; without the `+` part there is no `grace` |
-    | `start=1s`, `act_hard=1s`, ... | this one field, for every field that is a duration |
+    | `start=1s`, `act_hard=1s`, ... | this field; for every field that is a duration |
     | `act=none`, ... | no limit, where a preset has one |
-    | `clock=cpu`, `late=out` | these two |
+    | `clock=cpu`, `late=out` | these fields |
     | `60s+0.6s` | a bare duration with a `+`: `bank` and `increment` |
     | `40ms`, `40ms/1s` | any other bare duration: `act` and `act_hard` |
     | `blitz` | as the first word: a name out of `PRESETS`; what follows replaces parts of it |
 
-    The text of a control without limits is `untimed`; an empty text is one too. A preset stands for its
-    text, so `late` follows the default anew where what it depends on is replaced.
+    The text of a control without limits is `untimed`; an empty text means the same. A preset stands for its
+    text, so the default of `late` is derived again where the fields that it depends on are replaced.
 
     Attributes:
-        start: the time the agent has to come up. Who exceeds this, `init` or `result` is out.
-        init: for its `init`, at the start of a task.
-        act: for a turn; what happens later than that says `late`.
-        act_hard: an agent still busy with one turn for that long is out. Not below `act`.
-        act_abort: a turn that takes so long aborts the episode, and the agent plays on; where the task has
-            no `abort_action`, the agent is out instead. Up to this limit the task waits for the answer, and
-            one later than `act` counts as NIL. Between `act` and `act_hard`; not used at real-time pace.
-        result: for its `result`, at the end of a task.
-        bank: thinking time for the whole match, on which turns draw beyond `act`. Without `act`, every
-            nanosecond of a turn is drawn from it: a chess clock.
-        increment: what is added to the bank after each turn. Needs `bank`.
-        total: all the time the seat may use in the match, over all phases.
-        grace: how far past `total` the seat may go before it is out. Needs `total`.
-        clock: what is counted: time on the `wall`, or the agent's `cpu` time.
-        late: what a late turn means: the NIL action is played (`nil`), or the seat is `out`. By default
-            `nil`, and `out` for a chess clock (`bank` without `act`).
+        start: limit for the start of the agent. Exceeding `start`, `init` or `result` disqualifies.
+        init: limit for `init`, at the start of a task.
+        act: soft limit of a turn; `late` defines the consequence.
+        act_hard: hard limit: an agent that is busy with one turn for that long is disqualified. Not below
+            `act`.
+        act_abort: a turn that takes this long aborts the episode, and the agent plays on; where the task has
+            no `abort_action`, the agent is disqualified instead. Up to this limit the task waits for the
+            answer, and one later than `act` counts as NIL. Between `act` and `act_hard`; not used at
+            real-time pace.
+        result: limit for `result`, at the end of a task.
+        bank: thinking time for the whole match, on which turns draw beyond `act`. Without `act`, all time of
+            a turn is drawn from it, as on a chess clock.
+        increment: time added to the bank after each turn. Needs `bank`.
+        total: time for the whole match, over all phases.
+        grace: time beyond `total` before the seat is disqualified. Needs `total`.
+        clock: the time that counts: that of the `wall` clock, or the agent's `cpu` time.
+        late: the consequence of a late turn: the NIL action is played (`nil`), or the seat is disqualified
+            (`out`). By default `nil`, and `out` for a chess clock (`bank` without `act`).
 
     Raises:
-        UsageError: a value or a combination of values that cannot be.
+        UsageError: an invalid value, or values that contradict each other.
     """
 
     start: int | None = _duration()
@@ -175,14 +176,17 @@ class TimeControl:
 
     @classmethod
     def parse(cls, text: str) -> TimeControl:
-        """Read the text form; `TimeControl.parse(str(control)) == control`.
+        """Parse the text form; `TimeControl.parse(str(control)) == control`.
+
+        Args:
+            text: as described for the class.
 
         Raises:
-            UsageError: names the column (from 1) and the word that is wrong, and the mend.
+            UsageError: an invalid text; the message has the column (from 1), the word, and the fix.
         """
         if len(text) > MAX_TEXT_CHARS:
             raise UsageError(f"time control: {len(text)} characters are too many (at most {MAX_TEXT_CHARS})")
-        return _Reader(text).read()
+        return _Parser(text).read()
 
 
 _DURATIONS: Final = tuple(field.name for field in attrs.fields(TimeControl) if field.name not in _CHOICES)
@@ -201,7 +205,7 @@ def _duration_words(control: TimeControl) -> Iterator[str]:
         yield word
 
 
-def _said(control: TimeControl) -> Fields:
+def _set_fields(control: TimeControl) -> Fields:
     """Return the fields that the text of a control sets, without a `late` that is the default."""
     fields = attrs.asdict(control)
     if control.late == control._late_default():  # noqa: SLF001 - the default is the class's own business
@@ -209,8 +213,8 @@ def _said(control: TimeControl) -> Fields:
     return fields
 
 
-class _Reader:
-    """Reads one text: collects the fields, and knows at which column each was said."""
+class _Parser:
+    """Parser of one text: collects the fields, with the column of each."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -224,7 +228,7 @@ class _Reader:
         try:
             return TimeControl(**(self._base | self._fields))
         except _FieldError as fault:
-            # A preset is sound, and loses its companions to the words: so a word set one of the two.
+            # A preset is valid, and loses its companions to the words: so a word set one of the two fields.
             field = fault.field if fault.field in self._columns else fault.other
             self._refuse(self._columns[field], fault.message)
 
@@ -244,7 +248,7 @@ class _Reader:
             self._refuse(
                 column, f"{name!r} comes too late: write the preset first, then what replaces parts of it"
             )
-        self._base = _said(PRESETS[name])
+        self._base = _set_fields(PRESETS[name])
 
     def _take_key(self, key: str, value: str, column: int) -> None:
         start = column + len(key) + 1
@@ -258,7 +262,7 @@ class _Reader:
             self._refuse(column, f"unknown key {key!r}{suggest(key, [*_DURATIONS, *_CHOICES])}")
 
     def _take_value(self, key: str, value: str, column: int) -> None:
-        """Take `40ms`, `40ms/1s` or `60s+0.6s`; a companion that is not said is not kept of the preset."""
+        """Take `40ms`, `40ms/1s` or `60s+0.6s`; a companion without a value is not kept from the preset."""
         sign, companion = _COMPANIONS.get(key, ("", ""))
         first, joined, second = value.partition(sign) if sign else (value, "", "")
         self._set(key, self._duration(first, column), column)
@@ -293,7 +297,7 @@ class _Reader:
 PRESETS: Final[Mapping[str, TimeControl]] = MappingProxyType(
     {
         UNTIMED: TimeControl(),
-        # What the GVGAI learning track promises its entrants.
+        # The limits that the GVGAI learning track documents.
         "gvgai-document": TimeControl(
             start=1 * S,
             init=1 * S,

@@ -1,4 +1,4 @@
-"""Durations: whole nanoseconds inside, `40ms` or `0.6s` in text; exact both ways, no float on the way."""
+"""Durations: whole nanoseconds, and texts such as `40ms` or `0.6s`; conversions are exact, without floats."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def parse_duration(text: str) -> int:
         The duration in nanoseconds, less than `NEVER_NS`.
 
     Raises:
-        UsageError: it is no such text, is no whole number of nanoseconds, or is too long to be one.
+        UsageError: an invalid text, a fraction of a nanosecond, or a duration of `NEVER_NS` or more.
     """
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
