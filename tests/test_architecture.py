@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "": BASE | {"tasks", "agents", "recording", "playing"},
 }
 
+PURE_FOLDERS = ["configfile", "tasks", "tournament/formats", "tournament/stats"]
 PURE = [
     "terminal_text.py",
     "kernel/outcomes.py",
@@ -54,14 +55,12 @@ PURE = [
     "gvgai/protocol/framing.py",
     "gvgai/protocol/keywords.py",
     "recording/transcript.py",
-    *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "configfile").glob("*.py"))),
-    *(f"tournament/{name}.py" for name in ("checking", "records", "standings")),
+    *(f"tournament/{name}.py" for name in ("checking", "model", "records", "scoring", "standings")),
     *(
         str(path.relative_to(PACKAGE))
-        for folder in ("tournament/formats", "tournament/stats")
-        for path in sorted((PACKAGE / folder).glob("*.py"))
+        for folder in PURE_FOLDERS
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
     ),
-    *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),
 ]
 IMPURE_MODULES = {"asyncio", "threading", "time", "trio"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -224,6 +223,11 @@ def test_pure_logic_knows_no_loop_no_clock_and_no_global_random(name: str) -> No
         assert module != ("random",), f"{name} imports random itself: take a Random as an argument"
         if module[0] == "random":
             assert module == ("random", "Random"), f"{name} uses the global generator: {'.'.join(module)}"
+
+
+@pytest.mark.parametrize("folder", PURE_FOLDERS)
+def test_folders_of_pure_logic_are_there(folder: str) -> None:
+    assert sum(name.startswith(f"{folder}/") for name in PURE) > 3
 
 
 def test_every_unit_of_the_package_has_a_rule() -> None:
