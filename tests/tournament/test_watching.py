@@ -85,7 +85,7 @@ def test_only_the_last_instances_count_where_the_task_says_so() -> None:
     assert (part.solved, part.tasks, part.seats[0].score) == (0, 2, 0.0)
 
 
-def ended(phase: str, result: object, score: object, ticks: object) -> TaskEnded:
+def ended(phase: str, result: bool | None, score: object, ticks: object) -> TaskEnded:
     return TaskEnded(0, "t", 0, result, 0.0, 1, "finished", {"phase": phase, "score": score, "ticks": ticks})
 
 
