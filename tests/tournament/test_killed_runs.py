@@ -35,7 +35,7 @@ from tests.tournament.runs import (
 KILLS = int(os.environ.get("FLAGFALL_KILLS", "20"))
 """Each costs half a second of the processor; `FLAGFALL_KILLS=50` for a longer run by hand."""
 
-MATCHES = 24 * KILLS
+MATCHES = 48 * KILLS
 """So many that the last kill falls into the middle of the run."""
 
 
