@@ -26,6 +26,9 @@ from flagfall.timing import VirtualClock
 
 _NS: Final = 1_000_000_000
 
+ROUNDING_NS: Final = 2
+"""How much later than recorded the actor may act: records have whole nanoseconds, rounded down."""
+
 CLOSE_SECONDS: Final = 1.0
 """How long an actor may take to end when its replay is given up; then its thread is left behind."""
 
@@ -81,6 +84,8 @@ class ActorReplay:
         self._result: ActorResult | None = None
         self._error: BaseException | None = None
         self._is_over = trio.Event()
+        # Set when a turn is opened, and when the actor is over.
+        self._progress = trio.Event()
         self._clock = VirtualClock()
         self._commands: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
         self._reports: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
@@ -104,7 +109,7 @@ class ActorReplay:
         Raises:
             Exception: whatever the actor raises.
         """
-        self._do(lambda: self._sleep_until(at_ns))
+        self._do(lambda: self._wait_for_progress(at_ns))
         ask = self._ask
         if ask is None:
             return None
@@ -136,7 +141,7 @@ class ActorReplay:
         Raises:
             Exception: whatever the actor raises.
         """
-        self._do(lambda: self._sleep_until(at_ns))
+        self._do(lambda: self._wait_for_progress(at_ns))
         self._is_ended = True
         if (ask := self._ask) is not None:
             self._do(lambda: self._set(ask))
@@ -187,6 +192,7 @@ class ActorReplay:
         try:
             self._result = await run_actor(self._task, self._turns)
             self._is_over.set()
+            self._progress.set()
         except Exception as error:  # noqa: BLE001 - the replay raises it
             self._error = error
             nursery.cancel_scope.cancel()
@@ -201,6 +207,7 @@ class ActorReplay:
             return {}
         self.is_withdrawn = False
         ask = self._ask = _Ask(observation, reward)
+        self._progress.set()
         try:
             await ask.is_answered.wait()
         except trio.Cancelled:
@@ -214,6 +221,14 @@ class ActorReplay:
 
     async def _sleep_until(self, at_ns: int) -> None:
         await trio.sleep_until((at_ns - self._began_ns) / _NS)
+
+    async def _wait_for_progress(self, at_ns: int) -> None:
+        """Wait until a moment, and no longer than `ROUNDING_NS` after it for a turn or the actor's end."""
+        await self._sleep_until(at_ns)
+        if self._ask is None and self._result is None:
+            self._progress = trio.Event()
+            with trio.move_on_at((at_ns + ROUNDING_NS - self._began_ns) / _NS):
+                await self._progress.wait()
 
     async def _set(self, ask: _Ask) -> None:
         ask.is_answered.set()

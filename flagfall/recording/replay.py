@@ -257,7 +257,7 @@ class Rerun:
 
     def _end_actor(self, actor: ActorReplay, event: TaskEnded) -> None:
         """Let a task that is an actor run to its end."""
-        if self._played and event.steps == actor.steps + 1:
+        if self._played and event.steps > actor.steps:  # turns that asked no player may follow
             self._step()
         self._played = {}
         if self._due:
@@ -312,6 +312,9 @@ class Rerun:
 
     def _take_end(self, event: TaskEnded) -> None:
         task = self._playing()
+        is_actor = getattr(task, "run", None) is not None
+        if is_actor and self._actor is None and (event.ended != "cut" or event.reward):
+            self._move_on()  # it ran, though no turn of it was recorded
         if self._actor is not None:
             self._end_actor(self._actor, event)
             self._move_on(event.answers)
