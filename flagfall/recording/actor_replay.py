@@ -141,12 +141,12 @@ class ActorReplay:
         Raises:
             Exception: whatever the actor raises.
         """
-        self._do(lambda: self._wait_for_progress(at_ns))
+        self._do(lambda: self._wait_past(at_ns, self._is_over))
         self._is_ended = True
         if (ask := self._ask) is not None:
             self._do(lambda: self._set(ask))
         if self._result is None:
-            self._do(self._wait_for_result)
+            self._do(self._is_over.wait)
         assert self._result is not None
         return self._result
 
@@ -227,12 +227,13 @@ class ActorReplay:
         await self._sleep_until(at_ns)
         if self._ask is None and self._result is None:
             self._progress = trio.Event()
-            with trio.move_on_at((at_ns + ROUNDING_NS - self._began_ns) / _NS):
-                await self._progress.wait()
+            await self._wait_past(at_ns, self._progress)
+
+    async def _wait_past(self, at_ns: int, event: trio.Event) -> None:
+        """Wait for an event no longer than `ROUNDING_NS` after a moment."""
+        with trio.move_on_at((at_ns + ROUNDING_NS - self._began_ns) / _NS):
+            await event.wait()
 
     async def _set(self, ask: _Ask) -> None:
         ask.is_answered.set()
         await trio.lowlevel.checkpoint()
-
-    async def _wait_for_result(self) -> None:
-        await self._is_over.wait()

@@ -243,3 +243,12 @@ def test_turns_without_an_agent_are_played_again_to_the_nanosecond(tmp_path: Pat
         record(path, body, Sleeper(after, after * 3, 1.1), Sleeper(after), control="act=40ms/60ms start=1s")
         found = check(path, body, 2)
         assert found.ok, found
+
+
+@pytest.mark.parametrize("steps", range(2, 12))
+def test_withdrawn_turns_at_the_last_step_are_played_again(tmp_path: Path, steps: int):
+    path = tmp_path / "j"
+    events = record(path, impatient, Sleeper(0.02, 0.02, 0.001, 0.02), steps=steps)
+    assert (events[-1].reason, events[-1].turns) == ("steps", steps)
+    found = check(path, impatient)
+    assert found.ok, found
