@@ -40,7 +40,7 @@ class OpenTurn:
     Attributes:
         observation: what it shows.
         reward: the reward that comes with it.
-        unrecorded: the number of turns before it, since the last that was answered, which have no record:
+        unrecorded: the number of turns before it, since the last that was recorded, which have no record:
             they were withdrawn, or asked no player.
     """
 
@@ -66,15 +66,16 @@ class ActorReplay:
         owed: a reward from before, to be paid with its first turn.
         began_ns: when the episode began, since the match began.
         solo: the match has one seat.
+        is_withdrawn: the latest turn before it was withdrawn.
 
     Attributes:
         unrecorded: the number of turns without a record since the last `OpenTurn`.
-        is_withdrawn: the latest turn was withdrawn.
+        is_withdrawn: the latest turn was withdrawn; it counts when another one is asked for.
     """
 
-    def __init__(self, task: Any, owed: Any, began_ns: int, *, solo: bool) -> None:
+    def __init__(self, task: Any, owed: Any, began_ns: int, *, solo: bool, is_withdrawn: bool) -> None:
         self.unrecorded = 0
-        self.is_withdrawn = False
+        self.is_withdrawn = is_withdrawn
         self._task = task
         self._turns = ActorTurns(self._play_turn, owed)
         self._began_ns = began_ns
@@ -198,20 +199,19 @@ class ActorReplay:
             nursery.cancel_scope.cancel()
 
     async def _play_turn(self, observation: Any, reward: Any) -> Actions:
+        self.unrecorded += self.is_withdrawn
+        self.is_withdrawn = False
         if self._is_ended:
             await trio.lowlevel.checkpoint()
             raise EndOfMatch(Stop("stopped"))
         if not self._solo and not observation:  # it asks no player, so it is over at once
             self.unrecorded += 1
-            self.is_withdrawn = False
             return {}
-        self.is_withdrawn = False
         ask = self._ask = _Ask(observation, reward)
         self._progress.set()
         try:
             await ask.is_answered.wait()
         except trio.Cancelled:
-            self.unrecorded += 1
             self.is_withdrawn = True
             self._ask = None
             raise

@@ -253,7 +253,8 @@ class Rerun:
             self._request = self._script.send(what)
             if isinstance(self._request, RunTask):
                 task, owed = self._request.task, self._request.owed
-                self._actor = ActorReplay(task, owed, self._began_ns, solo=self._solo)
+                skipped, self._is_turn_skipped = self._is_turn_skipped, False
+                self._actor = ActorReplay(task, owed, self._began_ns, solo=self._solo, is_withdrawn=skipped)
 
     def _end_actor(self, actor: ActorReplay, event: TaskEnded) -> None:
         """Let a task that is an actor run to its end."""
@@ -264,9 +265,8 @@ class Rerun:
             raise Different("what comes next", f"the record of seat {self._due[0][0]}", "the end of the task")
         with _task_errors():
             result = actor.finish(event.at_ns)
-        if actor.unrecorded:  # a last one that was withdrawn counts when another turn follows
-            self._skip_turns(actor.unrecorded - actor.is_withdrawn)
-            self._is_turn_skipped = actor.is_withdrawn
+        self._skip_turns(actor.unrecorded)
+        self._is_turn_skipped = actor.is_withdrawn
         actor.close()
         self._actor = None
         self._send(result)
@@ -359,8 +359,9 @@ class Rerun:
 
     def _take_over(self, event: MatchEnded) -> None:
         void = event.reason == "void"
-        # At the last step, a turn that was withdrawn counts for the one that was not opened any more.
-        turns = self.turn + (self._is_turn_skipped and event.reason == "steps")
+        turns = self.turn
+        if self._is_turn_skipped and event.reason != "finished" and event.turns > turns:
+            turns += 1  # the match ended in the turn after one that was withdrawn
         if not (void and event.turns == turns - 1):  # the record of a turn may be what failed
             _same("number of turns", turns, event.turns)
         if event.reason == "finished":

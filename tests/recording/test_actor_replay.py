@@ -216,20 +216,25 @@ def test_an_actor_that_asks_no_turn_is_played_again(tmp_path: Path):
     assert found.ok, found
 
 
-def test_an_actor_that_was_cut_in_its_first_turn_is_played_again(tmp_path: Path):
-    async def paying(turns: Any) -> None:
-        await turns.ask(0, 5)
+def stop_after(seconds: float, path: Path, tasks: list[Any]) -> None:
+    """Record a match that is stopped."""
 
     async def play() -> None:
         stop = trio.Event()
         async with trio.open_nursery() as nursery:
-            tasks = ListScheduler([ActorTask(paying)])
-            options: dict[str, Any] = {"sinks": [Journal(tmp_path / "j")], "stop": stop}
-            nursery.start_soon(partial(play_here, tasks, Sleeper(0.03), **options))
-            await trio.sleep(0.01)
+            options: dict[str, Any] = {"sinks": [Journal(path)], "stop": stop, "control": "untimed"}
+            nursery.start_soon(partial(play_here, ListScheduler(tasks), Sleeper(1), **options))
+            await trio.sleep(seconds)
             stop.set()
 
     trio.run(play, clock=VirtualClock())
+
+
+def test_an_actor_that_was_cut_in_its_first_turn_is_played_again(tmp_path: Path):
+    async def paying(turns: Any) -> None:
+        await turns.ask(0, 5)
+
+    stop_after(0.01, tmp_path / "j", [ActorTask(paying)])
     assert [event.reward for event in read_journal(tmp_path / "j") if isinstance(event, TaskEnded)] == [5]
     found = verify(tmp_path / "j", lambda _header: ListScheduler([ActorTask(paying)]))
     assert found.ok, found
@@ -251,4 +256,18 @@ def test_withdrawn_turns_at_the_last_step_are_played_again(tmp_path: Path, steps
     events = record(path, impatient, Sleeper(0.02, 0.02, 0.001, 0.02), steps=steps)
     assert (events[-1].reason, events[-1].turns) == ("steps", steps)
     found = check(path, impatient)
+    assert found.ok, found
+
+
+def test_a_turn_that_the_task_before_had_withdrawn_is_counted(tmp_path: Path):
+    async def once(turns: Any) -> None:
+        with trio.move_on_after(0.015):
+            await turns.ask(0)
+
+    def tasks() -> list[Any]:
+        return [ActorTask(once, continuous=True), ActorTask(once, continuous=True)]
+
+    stop_after(0.02, tmp_path / "j", tasks())
+    assert list(read_journal(tmp_path / "j"))[-1].turns == 1
+    found = verify(tmp_path / "j", lambda _header: ListScheduler(tasks()))
     assert found.ok, found
