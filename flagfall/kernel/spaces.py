@@ -34,12 +34,12 @@ MAX_TEXT_CHARS: Final = 200
 
 @attrs.frozen
 class Spaces:
-    """What a task shows to a player, and what it takes.
+    """Observation space, action space and NIL action of a player.
 
     Attributes:
         observation: the description of its observations; `{}` where the task does not say.
         action: the description of its actions; `{}` where the task does not say.
-        nil: the action that is played for an agent that gives none.
+        nil: the action that is played for an agent that gives no legal action in time.
     """
 
     observation: dict[str, Any]
@@ -69,7 +69,7 @@ def _of(task: Any, name: str, player: str | None) -> dict[str, Any]:
 
 
 def has_arrays(described: Any) -> bool:
-    """Whether values of a described space have arrays in them."""
+    """Return true if values of a described space contain arrays."""
     match described:
         case {"type": "box" | "multi_binary" | "multi_discrete"}:
             return True
