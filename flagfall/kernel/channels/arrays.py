@@ -186,11 +186,11 @@ def ext_hook(code: int, data: memoryview) -> Any:
         CodecError: the data is not a valid array.
     """
     if code != ARRAY_EXT:
-        raise CodecError(f"MessagePack extension {code} means nothing here")
+        raise CodecError(f"unknown MessagePack extension {code}")
     try:
         return _build(msgspec.msgpack.decode(data, type=_Parts))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CodecError(f"no array: {error}") from None
+        raise CodecError(f"invalid array: {error}") from None
 
 
 def decode_hook(kind: Any, value: Any) -> Any:
@@ -211,7 +211,7 @@ def decode_hook(kind: Any, value: Any) -> Any:
 def _as_array(kind: Any, value: Any) -> Any:
     array = _build_mapping(value) if isinstance(value, dict) else value
     if not isinstance(array, _numpy().ndarray):
-        raise CodecError(f"a {type(value).__qualname__} is no array")
+        raise CodecError(f"a {type(value).__qualname__} is not an array")
     for wanted in typing.get_args(kind)[1:]:  # the dtype of NDArray[...]
         scalars = [scalar for scalar in typing.get_args(wanted) if isinstance(scalar, type)]
         if scalars and not issubclass(array.dtype.type, tuple(scalars)):
@@ -225,7 +225,7 @@ def _as_scalar(kind: Any, value: Any) -> Any:
         bool if issubclass(kind, numpy.bool_) else int if issubclass(kind, numpy.integer) else (int, float)
     )
     if not isinstance(value, accepted) or (isinstance(value, bool) and accepted is not bool):
-        raise CodecError(f"{value!r} is no {kind.__name__}")
+        raise CodecError(f"{value!r} is not of type {kind.__name__}")
     try:
         return kind(value)
     except (OverflowError, TypeError) as error:
@@ -236,7 +236,7 @@ def _build_mapping(value: dict[Any, Any]) -> Any:
     try:
         return _build(msgspec.convert(value, _Mapping))
     except msgspec.ValidationError as error:
-        raise CodecError(f"no array: {error}") from None
+        raise CodecError(f"invalid array: {error}") from None
 
 
 def restore_arrays(value: Any) -> Any:
