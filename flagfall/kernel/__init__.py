@@ -1,3 +1,3 @@
-"""The actors of a match: environment, scheduler, stage and seats, and the referee between them."""
+"""The actors of a match: environment, scheduler and seats, and the referee between them."""
 
 from __future__ import annotations

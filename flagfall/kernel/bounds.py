@@ -1,4 +1,4 @@
-"""Bounds of what a seat and a stage wait for, repeat and record, each with its reason."""
+"""Bounds on the waits, repetitions and records of seats and referee, each with its reason."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ __all__ = [
 from typing import Final
 
 MAX_NAMED_TURN: Final = 2**53
-"""The largest number of a turn that is recorded as an agent names it, where there never was such a turn: what
-every reader of JSON takes exactly. An agent may name one of a million digits, which no journal can hold."""
+"""The largest number of an unasked turn that is recorded as the agent sent it: every JSON parser reads it
+exactly. An agent may send a number of a million digits, which no journal can hold."""
 
 CPU_WALL_FACTOR: Final = 10
-"""On the CPU clock, a turn is over after this many times its limit on the wall: an agent that sleeps uses
-no CPU, and must not stop the match."""
+"""On the CPU clock, a turn is over after this many times its limit in wall-clock time: an agent that sleeps
+uses no CPU time, and must not stop the match."""
 
 HEARING_NS: Final = 1_000_000_000
-"""The longest way of an answer from a thread; one that is heard later counts as made when it is heard.
-An answer that is under way takes a few passes of the loop at most."""
+"""Maximum delivery time of an answer from a thread; one that arrives later counts from its arrival. Delivery
+takes a few passes of the loop."""
 
 UNDER_WAY_NS: Final = 500_000
-"""The wait for an answer that is under way before looking again; the loop hears it as soon as it is there."""
+"""Wait for an answer that is being delivered, before looking again; the loop receives it on its arrival."""
 
 LOOK_AGAIN_NS: Final = 1_000
-"""CPU time runs slower than the wall's, so the agent may have some left: look again, but do not spin."""
+"""CPU time passes more slowly than wall-clock time, so the agent may have some left: look again, without
+spinning."""
 
 MAX_DETAIL_CHARS: Final = 4_000
-"""A traceback of some forty lines; what tells an author why an agent fell need not be longer."""
+"""A traceback of about forty lines, enough for an author to see why an agent was disqualified."""
 
 MAX_DROPPED_RECORDS: Final = 100
 """At most this many dropped replies of a seat are recorded one by one; further ones are only counted, so that

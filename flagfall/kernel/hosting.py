@@ -1,4 +1,4 @@
-"""Contract of what runs an agent for a match, and what the agent may know before it plays."""
+"""Contract of agent hosts, and the information that an agent gets before it plays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 HostKind: TypeAlias = Literal["task", "thread", "process", "remote"]
-"""Where an agent runs: in the event loop, in a thread, in a process that is started for it, or in a
+"""Place of an agent: in the event loop, in a thread, in a process that is started for it, or in a
 program that connects."""
 
 LocalHostKind: TypeAlias = Literal["task", "thread", "process"]
-"""The kinds of hosts that a user may ask for: an agent that connects is always remote."""
+"""The kinds of hosts that a user can choose; an agent that connects is always remote."""
 
 
 @attrs.frozen
@@ -27,10 +27,10 @@ class Briefing:
     """Information for an agent before it plays.
 
     Attributes:
-        seat: the number of its seat.
-        seats: how many seats there are.
+        seat: zero-based index of its seat.
+        seats: number of seats.
         seed: a seed of its own, derived from the match's.
-        time_control: text form.
+        time_control: the time control, in its text form.
     """
 
     seat: int
@@ -41,12 +41,12 @@ class Briefing:
 
     @property
     def spaces(self) -> Spaces | None:
-        """What the first task shows and takes, where the match knows its tasks before it begins."""
+        """Spaces of the first task; `None` if the match does not know its tasks beforehand."""
         return self._look_up_spaces()
 
 
 class AgentHost(Protocol):
-    """Runs one agent for one match, somewhere."""
+    """Runs one agent for one match."""
 
     @property
     def name(self) -> str:
@@ -54,14 +54,14 @@ class AgentHost(Protocol):
 
     @property
     def kind(self) -> HostKind:
-        """Where the agent runs."""
+        """The place of the agent."""
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat until `seat.turn` says that the match is over, then close the agent.
+        """Play the seat until `seat.turn` reports the end of the match, then close the agent.
 
-        Cancelling it stops the agent by whatever means there are; it returns when the agent is gone.
+        Cancellation stops the agent by all available means; the call returns when the agent has ended.
 
         Raises:
-            AgentFault: the agent broke down; its seat is out.
-            UsageError: the agent cannot be hosted as asked; the match is void.
+            AgentFault: the agent failed; its seat is disqualified.
+            UsageError: the host does not support this agent or these settings; the match is void.
         """

@@ -1,4 +1,4 @@
-"""What the referee needs of a seat and of the ticks: small protocols, so that it knows neither."""
+"""Protocols of a seat and of the ticks as the referee needs them, so that it imports neither."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SeatPort(Protocol):
-    """A seat, as the referee needs it; `flagfall.kernel.seat` has the one that agents sit on."""
+    """A seat as the referee needs it; implemented in `flagfall.kernel.seat`."""
 
     number: int
     stats: SeatStats
@@ -24,29 +24,29 @@ class SeatPort(Protocol):
 
     @property
     def limit_ns(self) -> int:
-        """Return how long what was asked last may take before it is late."""
+        """Return the limit of the last request: an answer that takes longer is late."""
 
     def post(self, envelope: Envelope, now_ns: int) -> None:
-        """Ask the agent."""
+        """Send a request to the agent."""
 
     def charge(self, phase: Phase, spent_ns: int) -> None:
         """Book the time that one phase took."""
 
     def expire(self) -> None:
-        """End what is open, which was judged."""
+        """End the open request, which was judged."""
 
     def withdraw(self) -> None:
-        """End what is open, without a verdict."""
+        """End the open request, without a verdict."""
 
     def is_untouched(self, now_ns: int, reason: str) -> bool:
-        """Return whether the seat is disqualified for something that came before the open turn."""
+        """Return true if the reason for disqualification precedes the open turn."""
 
     def disqualify(self, reason: str, detail: str) -> str:
-        """Close the seat for good; return the reason, which the seat may know better."""
+        """Close the seat for good; return the reason, which the seat may replace by a more exact one."""
 
 
 class PacePort(Protocol):
-    """The ticks of a match at real-time pace; `flagfall.kernel.pace` has those of a clock."""
+    """The ticks of a match at real-time pace; implemented in `flagfall.kernel.pace`."""
 
     def start_turn(self, now_ns: int) -> None:
         """Set the tick that ends a turn."""

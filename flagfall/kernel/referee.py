@@ -5,7 +5,7 @@ replied, its deadline came, a tick came, a seat must be disqualified, the turn i
 goes out as calls as well: the action that is played (into the script of the match), what is recorded (to the
 dispatcher), who is asked next (`post` of a seat). When a request is complete, its result is handed over.
 
-The call that completes a turn also moves the world on, there and then, whoever made it: a synchronous task
+The call that completes a turn also moves the world on, within that call: a synchronous task
 needs no event loop, so no switch to another actor is spent on it.
 
 Rule 1: every turn is settled exactly once for each seat that is asked.
@@ -458,7 +458,7 @@ class Referee:
                 if len(held) >= HELD_VALUES:
                     self._dispatcher.flush_held()
             else:
-                held = None  # it is told at once: what is not a number may be changed by its owner
+                held = None  # it is recorded at once: a value other than a number may be changed by its owner
         if self._is_watched or (held is None and self._is_recorded):
             (shown, paid), at_ns, place = self._share_of(seat), now_ns - self._origin_ns, seat.number
             rest = (action, spent_ns, place, verdict, credit_ns, answers, refused)

@@ -42,8 +42,8 @@ class NextTask:
 
     Attributes:
         outcome: the outcome of the last task; `None` before the first.
-        index: zero-based index that the next task will have.
-        seed: the seed that it will be reset with.
+        index: zero-based index of the next task.
+        seed: the seed of its reset.
         owed: a reward that was earned and comes with the next observation.
     """
 
@@ -87,7 +87,7 @@ class MatchCut(Exception):
 
 
 class TaskTimeout(Exception):
-    """Thrown into the script when the time of a task is over, and the match goes on."""
+    """Thrown into the script when the time of a task is over, and the match continues."""
 
 
 @attrs.frozen
@@ -101,8 +101,8 @@ class PhaseRequest:
 
     Attributes:
         phase: `start`, `init` or `result`.
-        observation: what the seats are shown; a mapping from player for several players.
-        reward: the reward that comes with it; a mapping likewise.
+        observation: the observation of the seats; for several players a mapping from player.
+        reward: the reward that comes with it; for several players a mapping from player.
     """
 
     phase: Phase
@@ -115,7 +115,7 @@ class Pause:
     """Result of turns: the environment has something to do before the next one.
 
     Attributes:
-        request: the turn to go on with.
+        request: the next turn.
     """
 
     request: Request
@@ -133,10 +133,10 @@ class Stop:
 
 
 class EndOfMatch(FlagfallError):
-    """The match ended while a task that is an actor waited for its agents; a task lets it pass.
+    """The match ended while a task that is an actor waited for its agents; a task must not catch it.
 
     Attributes:
-        stop: why.
+        stop: the reason.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -151,9 +151,9 @@ class PendingAction:
     Attributes:
         action: the action.
         number: the number of the turn that it answers.
-        at_ns: when it came.
-        spent_ns: what the seat used of that turn.
-        credit_ns: what the host lost meanwhile.
+        at_ns: time of its arrival.
+        spent_ns: time that the seat used of that turn.
+        credit_ns: time that the host lost meanwhile.
     """
 
     action: Any

@@ -1,7 +1,7 @@
-"""Contracts of a task and of a task scheduler: protocols, never a concrete one.
+"""Contracts of tasks and task schedulers, as protocols.
 
-`TaskRole` is what every task has. The smaller protocols below it are optional: a task that has their members
-gets what they describe. This file knows no clock, no channel and no event loop.
+Every task implements `TaskRole`. The smaller protocols below it are optional: the kernel uses their members
+if a task has them. This file knows no clock, no channel and no event loop.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TaskRole(Protocol):
 
     @property
     def nil_action(self) -> Any:
-        """The action that is played for a late, wrong or absent agent."""
+        """The action that is played for an agent that is late, absent or answers illegally."""
 
     def is_legal(self, action: Any) -> bool:
         """Return whether the action may be given to `step`; accepts any object without raising."""
@@ -79,11 +79,11 @@ class TaskRole(Protocol):
         """Return figures of the episode that just ended, for tables and records."""
 
     def close(self) -> None:
-        """Release what the task holds. Called once, whatever happened before."""
+        """Release the task's resources. Called once, whatever happened before."""
 
 
 class AskTurns(Protocol):
-    """The referee, as a task that is an actor has it."""
+    """The referee as seen by a task that is an actor."""
 
     async def ask(self, observation: Any, reward: Any = 0) -> Any:
         """Play one turn: show the observation, and wait for the actions that are to be played.
@@ -91,15 +91,15 @@ class AskTurns(Protocol):
         Cancelling it withdraws the turn; an answer to it will be dropped.
 
         Args:
-            observation: what the agent is shown; for several players a mapping from player, and only the
-                players in it are asked.
-            reward: the reward that comes with it; likewise a mapping.
+            observation: the observation; for several players a mapping from player, and only the players in
+                it are asked.
+            reward: the reward that comes with it; for several players a mapping from player.
 
         Returns:
             The action that is played, or a mapping from player.
 
         Raises:
-            EndOfMatch: the match is over; a task lets it pass.
+            EndOfMatch: the match is over; a task must not catch it.
         """
 
 
@@ -115,10 +115,10 @@ class ActorTask(Protocol):
 
 
 class PlayerActionsTask(Protocol):
-    """A task whose players may do different things."""
+    """A task whose players have different actions."""
 
     def is_legal_for(self, player: Player, action: Any) -> bool:
-        """Return whether a player may do this; asked in place of `is_legal`."""
+        """Return whether a player may play this action; called in place of `is_legal`."""
 
 
 class TimedTask(Protocol):
@@ -142,25 +142,25 @@ class UnrepeatableTask(Protocol):
     """A task whose episodes do not follow from their seeds."""
 
     not_repeatable: str | None
-    """Why that is, from its first reset on; `None`, or no such attribute: they do."""
+    """The reason, from its first reset on; `None`, or no such attribute, if they do follow."""
 
 
 class RevisedTask(Protocol):
     """A task whose rules have changed."""
 
     def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Take the rules of an earlier time, before the first reset in a replay.
+        """Use the rules of an earlier revision; called before the first reset in a replay.
 
         Args:
             revisions: `MatchStarted.rules` of the recorded match.
 
         Returns:
-            Why it cannot; `None` where it can.
+            The reason why it cannot; `None` if it can.
         """
 
 
 class DescribedTask(Protocol):
-    """A task that describes what it shows and takes, by Gymnasium's spaces. Each is optional."""
+    """A task that describes its observations and actions by Gymnasium's spaces. Each is optional."""
 
     observation_space: Any
     """The space of its observations."""
@@ -170,7 +170,7 @@ class DescribedTask(Protocol):
 
 
 class PlayerSpacesTask(Protocol):
-    """A task that describes this for each player by itself; asked in place of `DescribedTask`."""
+    """A task that describes the spaces of each player; used in place of `DescribedTask`."""
 
     def observation_space_of(self, player: Player) -> Any:
         """Return the space of a player's observations."""
@@ -180,14 +180,14 @@ class PlayerSpacesTask(Protocol):
 
 
 class WorldTask(Protocol):
-    """A byte task that is played in a world, which hears every byte first (`flagfall.tasks.commai.world`)."""
+    """A byte task in a world (`flagfall.tasks.commai.world`), which receives every byte first."""
 
     world: Any
     """The world; `None` for none. Tasks that name one object share it."""
 
 
 class SchedulerRole(Protocol):
-    """Decides which task comes next, from the outcomes so far."""
+    """Chooses the next task, from the outcomes so far."""
 
     def set_seed(self, seed: int) -> None:
         """Set the seed; called once, before the first task is asked for."""
@@ -199,11 +199,11 @@ class SchedulerRole(Protocol):
         """Take the outcome of the last task; called before the next one is asked for."""
 
     def close(self) -> None:
-        """Close every task it holds. Called once."""
+        """Close all its tasks. Called once."""
 
 
 class DescribedScheduler(Protocol):
     """A scheduler whose tasks are known before the match begins."""
 
     tasks: Sequence[TaskRole]
-    """The tasks. Agents can know what the first of them shows and takes before they are ready."""
+    """The tasks. Agents get the spaces of the first of them before they are ready."""

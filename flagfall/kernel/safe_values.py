@@ -12,10 +12,10 @@ import msgspec
 from flagfall.kernel.channels.arrays import json_encoder
 
 MAX_CHARS: Final = 120
-"""Enough to see what an agent meant; what it really said may be of any length."""
+"""Maximum length of a representation: enough to recognise a value, which may be of any length."""
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
-"""The longest answer to a result, as JSON; most are a number."""
+"""Maximum size of an answer to a result, as JSON; most are a number."""
 
 _PLAIN: Final = (bool, float, complex, type(None))
 
@@ -23,9 +23,9 @@ _encode: Final = json_encoder().encode
 
 
 class _Brief(Repr):
-    """Shows the beginnings of plain values, and of everything else the type.
+    """Shows the beginnings of plain values, and the type of other values.
 
-    A `repr` of somebody's own may hold an address, take long or raise.
+    A `__repr__` of an agent's own may contain an address, take long or raise.
     """
 
     def __init__(self) -> None:
@@ -54,9 +54,9 @@ def safe_repr(value: Any) -> str:
 
 
 def to_recordable(answer: Any) -> Any:
-    """Return an answer as its record gives it back, so that a scheduler decides alike in a replay.
+    """Return an answer as it will be read from its record, so that a scheduler decides equally in a replay.
 
-    What JSON has no words for, and what is longer than `MAX_ANSWER_BYTES`, is `safe_repr` itself.
+    Values that JSON cannot express, or longer than `MAX_ANSWER_BYTES`, are replaced by their `safe_repr`.
     """
     if answer is None:
         return None

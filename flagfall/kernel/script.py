@@ -99,7 +99,7 @@ def run_plain(
         scheduler: gives the tasks; none of them an actor.
         act: called with (observation, reward), gives the action (mappings for several players).
         seed: the root seed; the same seed gives the same tasks as in the kernel.
-        steps: stop after so many turns; `None` to play to the end.
+        steps: number of turns after which to stop; `None` to play to the end.
         report: called with every outcome.
 
     Returns:

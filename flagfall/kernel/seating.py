@@ -32,7 +32,7 @@ class Seating:
         control_text: its text form.
         seed: the root seed of the match.
         keeper: the deadlines of the event loop, and what it has lost.
-        referee: is told which seats must be disqualified.
+        referee: notified of the seats that must be disqualified.
         void: called with the fault of a host that is no fault of its agent: the match is void.
 
     Attributes:

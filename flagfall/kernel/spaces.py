@@ -1,6 +1,6 @@
-"""What observations and actions look like, in plain values that any language reads. Pure.
+"""Descriptions of observations and actions in plain values, which any language can read. Pure.
 
-| `type` | what else it says | a value |
+| `type` | further fields | a value |
 |---|---|---|
 | `discrete` | `n`, `start` | a whole number from `start` to `start + n - 1` |
 | `box` | `shape`, `dtype`, `low`, `high`: one bound for all, a flat list, or `null` | an array |
@@ -11,7 +11,7 @@
 | `one_of` | `spaces`: a list | a pair: the number of one of them, and its value |
 | `dict` | `spaces`: by key | an object with a value for each key |
 | `sequence` | `space` | a list of values |
-| `other` | `text` | whatever the text says |
+| `other` | `text` | as the text describes |
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ import attrs
 if TYPE_CHECKING:
     from flagfall.kernel.roles import TaskRole
 
-MAX_TOLD_BOUNDS: Final = 64
-"""So many bounds of a box are told one by one; a picture has thousands, and they are all alike."""
+MAX_LISTED_BOUNDS: Final = 64
+"""Boxes with more elements than this report a single bound; pictures have thousands of equal ones."""
 
 MAX_TEXT_CHARS: Final = 200
 
 
 @attrs.frozen
 class Spaces:
-    """What a task shows to a player, and what it takes.
+    """Observation space, action space and NIL action of a player.
 
     Attributes:
         observation: the description of its observations; `{}` where the task does not say.
-        action: likewise of its actions.
-        nil: the action that is played for an agent that gives none.
+        action: the description of its actions; `{}` where the task does not say.
+        nil: the action that is played for an agent that gives no legal action in time.
     """
 
     observation: dict[str, Any]
@@ -69,7 +69,7 @@ def _of(task: Any, name: str, player: str | None) -> dict[str, Any]:
 
 
 def has_arrays(described: Any) -> bool:
-    """Whether values of a described space have arrays in them."""
+    """Return true if values of a described space contain arrays."""
     match described:
         case {"type": "box" | "multi_binary" | "multi_discrete"}:
             return True
@@ -111,7 +111,7 @@ def _bound(values: Any) -> Any:
     flat = values.reshape(-1)
     if not flat.size or (flat == flat[0]).all():
         return _finite(flat[0].item()) if flat.size else None
-    return [_finite(value) for value in flat.tolist()] if flat.size <= MAX_TOLD_BOUNDS else None
+    return [_finite(value) for value in flat.tolist()] if flat.size <= MAX_LISTED_BOUNDS else None
 
 
 def _finite(value: float) -> float | None:

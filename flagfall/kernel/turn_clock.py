@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 class Reading(NamedTuple):
-    """What the clock of a turn shows, in nanoseconds.
+    """Reading of the clock of a turn, in nanoseconds.
 
     Attributes:
-        spent_ns: used of the turn.
-        credit_ns: lost by the host while the turn ran, and not in `spent_ns`.
+        spent_ns: time used of the turn.
+        credit_ns: time that the host lost while the turn ran; not in `spent_ns`.
         busy_ns: for how long the agent has been busy without an answer.
-        grace_ns: extra time in which an answer may be heard, on a host that stalled; else 0.
+        grace_ns: grace period in which an answer may arrive, on a host that stalled; else 0.
     """
 
     spent_ns: int
@@ -55,10 +55,10 @@ class Limits(NamedTuple):
     """The limits of a turn, in nanoseconds; `NEVER_NS` for none.
 
     Attributes:
-        soft_ns: from here on it is late.
-        busy_ns: an agent that is busy so long is disqualified.
+        soft_ns: time from which an answer is late.
+        busy_ns: time of being busy after which the agent is disqualified.
         hard_ns: the same for this turn alone.
-        abort_ns: from here on the episode is aborted; before, a late turn stays open.
+        abort_ns: time from which the episode is aborted; until then a late turn stays open.
     """
 
     soft_ns: int = NEVER_NS
@@ -71,7 +71,7 @@ def verdict_of(reading: Reading, limits: Limits, *, abortable: bool) -> Verdict:
     """Judge a turn by the clock. Pure.
 
     Args:
-        reading: what the clock shows.
+        reading: the reading of the clock.
         limits: the limits of the turn.
         abortable: the task has an action that aborts its episode.
 
@@ -96,7 +96,7 @@ class TurnClock(Deadline):
     Args:
         rank: the rank among deadlines of one moment.
         control: the time control.
-        keeper: the deadlines of the event loop, and what it has lost.
+        keeper: the timekeeper of the event loop.
         when_due: called with the present time when a limit seems to be reached.
 
     Attributes:

@@ -93,7 +93,7 @@ def _as_json(event: Any, **_: Any) -> str:
 
 
 class LogSink:
-    """A sink (`flagfall.kernel.roles.Sink`) that logs a match with structlog.
+    """A sink (`flagfall.kernel.sinks.Sink`) that logs a match with structlog.
 
     Starts and ends of matches and tasks have the level `info`; late, illegal and dropped replies,
     disqualified seats and stalls `warning`; turns `debug`. An event below the level in force costs one

@@ -1,11 +1,10 @@
-"""A recorded match, executed again: told the events one after another, it says where they do not fit. Pure.
+"""Replays a match event by event and reports the first mismatch. Pure.
 
 The match itself is `flagfall.kernel.script`, as when it was played; the actions are the recorded ones.
 
-Rule 1: a turn's actions are given to the task only when the next event is there. In a match that was cut,
-    the last turn may or may not have moved its task; the number of steps that the task is booked with
-    says which.
-Rule 2: what depends on the clock (times, verdicts, dropped replies, stalls) is a recorded decision. It is
+Rule 1: a turn's actions are given to the task only when the next event has come. In a match that was cut,
+    the last turn may or may not have moved its task; the recorded number of steps of the task decides.
+Rule 2: decisions by the clock (times, verdicts, dropped replies, stalls) are taken from the record. They are
     checked for being possible, not for being right.
 """
 
@@ -48,17 +47,17 @@ _FIRST_WITH_WITHDRAWN: Final = 3
 """The first schema in which a turn that was withdrawn keeps its number."""
 
 MAX_SHOWN_CHARS: Final = 80
-"""How much of a value a message shows."""
+"""Maximum length of a value in a message."""
 
 
 class Different(Exception):
-    """What is recorded is not what happens.
+    """The record and the replay differ.
 
     Attributes:
-        what: what differs.
-        expected: what the re-execution gives, as text; empty where there is nothing to compare.
-        found: what stands in the journal, likewise.
-        seat: whose it is; `None` where it is nobody's.
+        what: the value that differs.
+        expected: the value of the replay, as text; empty if there is nothing to compare.
+        found: the value in the journal, as text.
+        seat: index of the seat that it belongs to; `None` if it belongs to none.
     """
 
     def __init__(self, what: str, expected: str = "", found: str = "", seat: int | None = None) -> None:
@@ -70,20 +69,20 @@ class Different(Exception):
 
 
 class NotRepeatable(Exception):
-    """The match holds something that cannot be executed again."""
+    """Part of the match cannot be executed again."""
 
 
 class Rerun:
-    """One match, executed again.
+    """The replay of one match.
 
     Args:
-        header: how it was recorded to begin.
-        scheduler: newly built; the caller closes it.
+        header: the recorded beginning of the match.
+        scheduler: its scheduler, newly built; the caller closes it.
 
     Attributes:
-        turn: the number of turns that are recorded so far.
-        tasks: likewise.
-        over: the end of the match was recorded.
+        turn: number of turns that were compared so far.
+        tasks: number of tasks that were compared so far.
+        over: true once the end of the match was compared.
     """
 
     def __init__(self, header: MatchStarted, scheduler: SchedulerRole) -> None:
@@ -97,20 +96,20 @@ class Rerun:
         scheduler.set_seed(derive_seed(header.seed, "scheduler"))
         self._script = match_script(header.seed)
         self._request: Any = next(self._script)
-        # The task that is recorded to run, and the steps that it has taken here.
+        # The task that runs according to the record, and the steps that it has taken here.
         self._task: TaskRole | None = None
         self._rules = TaskRules()
         self._steps = 0
-        # The task, where it is an actor; the time of the newest record of its turn, and of its beginning.
+        # The task, if it is an actor; the time of the newest record of its turn, and of its beginning.
         self._actor: ActorReplay | None = None
         self._turn_ns = self._began_ns = 0
         self._is_turn_skipped = False
-        # The turn in hand: seats whose record is to come, with what they are shown; what they played.
+        # The current turn: seats whose record is to come, with their observations; the actions played.
         self._due: list[tuple[int, Any, Any]] = []
         self._played: dict[int, Any] = {}
         self._ready: set[int] = set()
-        self._out: set[int] = set()
-        self._said_out: set[int] = set()
+        self._judged_out: set[int] = set()
+        self._disqualified: set[int] = set()
         self._latest_ns = header.at_ns
         self._lanes: dict[int, int] = {}
 
@@ -118,16 +117,16 @@ class Rerun:
         """Compare the next event.
 
         Raises:
-            Different: it does not fit; the rerun is of no more use.
-            NotRepeatable: from here on nothing can be compared.
+            Different: the event differs from the replay, which cannot go on.
+            NotRepeatable: nothing can be compared from this event on.
         """
         if self.over:
-            raise Different(f"{_name(event)} stands after the end of the match")
+            raise Different(f"{_name(event)} follows the end of the match")
         self._check_time(event)
         _TAKE[type(event)](self, event)
 
     def close(self) -> None:
-        """Leave the match where it is."""
+        """End the replay at its present point."""
         self._script.close()
         if self._actor is not None:
             self._actor.close()
@@ -208,29 +207,29 @@ class Rerun:
             raise Different("turn that was answered", "this one", str(event.answers), seat)
         if event.verdict != "on time":
             if event.verdict == "disqualified":
-                self._out.add(seat)
+                self._judged_out.add(seat)
             overrun = event.verdict == "overrun"
             if overrun and self._rules.abort is None:
                 raise Different("verdict on a task that cannot be aborted", "another one", "overrun", seat)
             played = self._rules.abort if overrun else task.nil_action
             _same(f"action played for a seat that is {event.verdict}", played, event.action, seat)
             return played
-        if seat in self._out:
-            raise Different("verdict on a seat that is out", "absent", event.verdict, seat)
+        if seat in self._judged_out:
+            raise Different("verdict on a disqualified seat", "absent", event.verdict, seat)
         for form in _forms(event.action):
             if self._rules.legal(seat, form):
                 return form
         raise Different("action that was played", "a legal one", _shown(event.action), seat)
 
     def _move_on(self, answers: Mapping[int, Any] | None = None) -> None:
-        """Go on to what the match asks for next; a notice is answered as it was then."""
+        """Advance to the next request of the match; requests for a phase get the recorded answers."""
         if self._due:
             raise Different(f"record of turn {self.turn}", f"one for seat {self._due[0][0]}", "none")
         if self._played:
             self._step()
         while isinstance(self._request, PhaseRequest):
             self._send(answers or {})
-        # A turn in which nobody is asked leaves no record.
+        # A turn in which no seat is asked leaves no record.
         while type(self._request) is tuple and not self._solo and not self._request[0]:
             if self._header.steps is not None and self.turn >= self._header.steps:
                 return
@@ -376,13 +375,15 @@ class Rerun:
             _same("number of turns", self._header.steps, event.turns)
             if self._task is not None:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
-        silent = self._out - self._said_out
+        silent = self._judged_out - self._disqualified
         if silent and not void:
             raise Different(
-                "seats that are disqualified", _shown(sorted(self._out)), _shown(sorted(self._said_out))
+                "seats that are disqualified",
+                _shown(sorted(self._judged_out)),
+                _shown(sorted(self._disqualified)),
             )
-        if event.reason == "seats" and len(self._said_out) < self._seats:
-            raise Different("seats that are out", "all", _shown(sorted(self._said_out)))
+        if event.reason == "seats" and len(self._disqualified) < self._seats:
+            raise Different("seats that are disqualified", "all", _shown(sorted(self._disqualified)))
         self.over = True
 
     # Decisions of the clock.
@@ -393,11 +394,11 @@ class Rerun:
             raise Different("start of a seat", "once, before the first task", "another", event.seat)
         self._ready.add(event.seat)
 
-    def _take_fall(self, event: SeatDisqualified) -> None:
+    def _take_disqualified(self, event: SeatDisqualified) -> None:
         self._check_seat(event.seat)
-        if event.seat in self._said_out:
-            raise Different("fall of a seat", "once", "again", event.seat)
-        self._said_out.add(event.seat)
+        if event.seat in self._disqualified:
+            raise Different("disqualification of a seat", "once", "again", event.seat)
+        self._disqualified.add(event.seat)
 
     def _take_drop(self, event: ReplyDropped) -> None:
         self._check_seat(event.seat)
@@ -428,7 +429,7 @@ _TAKE: Final[Mapping[type[Event], Callable[[Rerun, Any], None]]] = {
     TaskStarted: Rerun._take_start,  # noqa: SLF001
     TurnPlayed: Rerun._take_turn,  # noqa: SLF001
     ReplyDropped: Rerun._take_drop,  # noqa: SLF001
-    SeatDisqualified: Rerun._take_fall,  # noqa: SLF001
+    SeatDisqualified: Rerun._take_disqualified,  # noqa: SLF001
     StallSeen: Rerun._take_stall,  # noqa: SLF001
     TaskEnded: Rerun._take_end,  # noqa: SLF001
     MatchEnded: Rerun._take_over,  # noqa: SLF001
@@ -466,7 +467,7 @@ def _forms(action: Any) -> Iterator[Any]:
 
 
 def _tuples(value: Any) -> Any:
-    """Tuples in place of lists, at any depth."""
+    """Return a value with tuples in place of lists, at any depth."""
     if isinstance(value, dict):
         return {key: _tuples(of) for key, of in value.items()}
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -11,7 +11,7 @@ def series_path(path: Path, number: int, count: int) -> Path:
     """Return the file name of one match of a series: `run-3.jsonl.zst` for `run.jsonl.zst`.
 
     Args:
-        path: the name as given by the user; it is used unchanged where the series has one match.
+        path: the name that the user chose; it is unchanged if the series has one match.
         number: the match's number, from 0.
         count: the number of matches in the series.
     """

@@ -57,16 +57,16 @@ def parse_duration(text: str) -> int:
     """
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{_shown(text)} is no duration: write a number and a unit, such as 40ms or 0.6s")
+        raise UsageError(f"{_shown(text)} is not a duration: write a number and a unit, such as 40ms or 0.6s")
     whole, places, unit = match.groups(default="")
     if unit not in UNITS:
         raise UsageError(_unit_fault(text, unit))
     scale: int = 10 ** len(places)
     ns, rest = divmod(int(whole + places) * UNITS[unit], scale)
     if rest:
-        raise UsageError(f"{_shown(text)} is no whole number of nanoseconds")
+        raise UsageError(f"{_shown(text)} is not a whole number of nanoseconds")
     if ns >= NEVER_NS:
-        raise UsageError(f"{_shown(text)} is too long: leave the limit out where there is none")
+        raise UsageError(f"{_shown(text)} is too long: omit a limit that is not needed")
     return ns
 
 

@@ -245,7 +245,7 @@ class World:
                 gone[event.seat] = event.at_ns
             elif isinstance(event, TurnPlayed):
                 if event.seat in gone and event.at_ns > gone[event.seat]:
-                    assert event.verdict == "absent", f"{event.verdict} for a seat that is out"
+                    assert event.verdict == "absent", f"{event.verdict} for a disqualified seat"
                 if self.shape.kind != "paced":
                     is_nil = event.action == NIL
                     assert is_nil or event.action[:2] == (event.turn, event.seat), "a stale reply is recorded"

@@ -91,7 +91,7 @@ def test_a_preset_stands_for_its_text(name: str) -> None:
         ("gvgai-2017 act_hard=1ms", 21, "act_hard (1ms) is below act (40ms)"),
         ("start=1s increment=1s", 20, "increment without bank: add bank=..."),
         ("grace=1s", 7, "grace without total"),
-        ("60s+", 5, "'' is no duration"),
+        ("60s+", 5, "'' is not a duration"),
         ("late=lost", 6, "late cannot be 'lost'; nearest: out"),
         ("act=5s blitz", 8, "'blitz' comes too late"),
         ("untimed blitz", 9, "'blitz' comes too late"),

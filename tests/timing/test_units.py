@@ -36,7 +36,7 @@ def test_durations_read_and_write_exactly(text: str, ns: int) -> None:
 )
 def test_other_spellings_are_read_too(text: str, ns: int | None) -> None:
     if ns is None:
-        with pytest.raises(UsageError, match="no whole number"):
+        with pytest.raises(UsageError, match="not a whole number"):
             parse_duration(text)
     else:
         assert parse_duration(text) == ns
@@ -54,7 +54,7 @@ def test_other_spellings_are_read_too(text: str, ns: int | None) -> None:
         ("٣s", "number and a unit"),
         ("9" * 5_000 + "s", r"999\.\.\."),
         ("40msec", "unknown unit 'msec'; nearest: ms"),
-        ("0.1ns", "no whole number of nanoseconds"),
+        ("0.1ns", "not a whole number of nanoseconds"),
         (f"{NEVER_NS}ns", "too long"),
     ],
 )

@@ -22,10 +22,10 @@ _SHARED_ANONYMOUS: Final = "00:01"
 """The device of shared anonymous memory, of System V's, and of `memfd`."""
 
 ENTRY_BYTES: Final = 1024
-"""What a file in a memory file system takes besides its data: some 700 bytes, and its name."""
+"""Size of a file in a memory file system besides its data: about 700 bytes, and its name."""
 
 FREE_SOCKETS: Final = 32
-"""So many sockets count nothing: event loops and pools of processes have some, with little in them."""
+"""Number of sockets that count nothing: event loops and pools of processes have some, with little data."""
 
 _PAGE_TABLES: Final = "VmPTE"
 _PRIVATE: Final = ("RssAnon", "VmSwap", _PAGE_TABLES)

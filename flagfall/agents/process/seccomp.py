@@ -145,7 +145,7 @@ _SYSTEM_V: Final = ("msgget", "semget", "shmget")
 
 _SOL_SOCKET: Final = 1
 _BUFFER_SIZES: Final = (7, 8)
-"""`SO_SNDBUF` and `SO_RCVBUF`: sockets keep their usual sizes, by which they are counted."""
+"""`SO_SNDBUF` and `SO_RCVBUF`: sockets keep their default sizes, by which they are counted."""
 
 _X32: Final = 0x40000000
 """System calls with this bit are those of x32, under the same architecture."""

@@ -65,7 +65,7 @@ def is_round1_learner(agent: Any) -> bool:
 def learner_answer(agent: Any) -> Callable[[Envelope], Any]:
     """Return what answers an envelope of a byte task with a learner: a byte, or a bit in bit mode.
 
-    A teacher never says the bytes 0 and 1 (they are no text), so these are bits. What is not one token is
+    A teacher never sends the bytes 0 and 1 (they are not text), so these are bits. What is not one token is
     returned as it is, and is illegal.
     """
     reward = getattr(agent, "try_reward", None) or agent.reward

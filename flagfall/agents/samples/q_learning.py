@@ -39,7 +39,7 @@ class QLearningAgent:
     """Learns the value of each action in each state, by tabular Q-learning (Watkins, 1989).
 
     It knows only observations and rewards. A state is the observation without clock and score; the table
-    keeps every state, so many states take much memory.
+    keeps every state, so a game with many states takes much memory.
 
     Args:
         actions: number of actions, where the match does not describe them.

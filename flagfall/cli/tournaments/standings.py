@@ -39,8 +39,8 @@ _COLUMNS: Final[dict[str, Callable[[AgentRow], str]]] = {
     "drawn": lambda row: number(row.draws),
     "lost": lambda row: number(row.losses),
     "late": lambda row: number(row.late),
-    "out: late": lambda row: number(row.time_losses),
-    "out: other": lambda row: number(row.crashes),
+    "disq. late": lambda row: number(row.time_losses),
+    "disq. other": lambda row: number(row.crashes),
     "illegal": lambda row: number(row.illegal),
     "p50": lambda row: duration(row.think_p50_ns),
     "p99": lambda row: duration(row.think_p99_ns),
@@ -57,7 +57,7 @@ def print_standings(shown: Standings) -> None:
     if shown.timeless:
         print_table(_agents("Without matches in which the clock disqualified an agent", shown.timeless))
     rows = table(
-        "task", "agent", numbers=("matches", "score", "reward", "solved", "played", "out"), title="Tasks"
+        "task", "agent", numbers=("matches", "score", "reward", "solved", "played", "disq."), title="Tasks"
     )
     for row in shown.tasks:
         counts = map(number, (row.solved, row.tasks, row.fell))

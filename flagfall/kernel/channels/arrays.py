@@ -1,15 +1,15 @@
-"""Observations and actions on the wire: msgspec, with numpy arrays and scalars. Pure, and numpy is lazy.
+"""Encoding of observations and actions by msgspec, with numpy arrays and scalars. Pure; numpy loads lazily.
 
 | value | JSON | MessagePack |
 |---|---|---|
 | array | `{"$ndarray": "<f4", "shape": [2, 3], "data": base64}` | extension 78: `["<f4", [2, 3], bytes]` |
 | scalar | the number, truth value or text | the same |
-| NaN, infinity, alone | `null`: JSON has no word for them, and msgspec writes this | as it is |
-| NaN, infinity, in an array | as it is | as it is |
+| NaN, infinity, alone | `null`: JSON cannot express them, and msgspec writes this | unchanged |
+| NaN, infinity, in an array | unchanged | unchanged |
 
-Data is in C order and little-endian, so that equal arrays have equal bytes on every machine. Refused are
-types that have no fixed size everywhere (`longdouble`) or are no numbers (objects, texts, dates, records),
-and subclasses of `ndarray`, which would lose what makes them one. Arrays come in fresh and writeable.
+Data is in C order and little-endian, so that equal arrays have equal bytes on every machine. Types without a
+fixed size on all machines (`longdouble`) or without numbers (objects, texts, dates, records) are refused, and
+so are subclasses of `ndarray`, whose additions would be lost. Decoded arrays are new and writeable.
 
 A field of type `Any` gives arrays back from MessagePack; from JSON it gives mappings, which
 `restore_arrays` turns into arrays.
@@ -51,16 +51,16 @@ Data: TypeAlias = bytes | bytearray | memoryview
 Decode: TypeAlias = Callable[[Data], Any]
 
 ARRAY_KEY: Final = "$ndarray"
-"""Marks a mapping in JSON as an array. A mapping with this key that is none is an error."""
+"""Marks a mapping in JSON as an array. An invalid array under this key is an error."""
 
 ARRAY_EXT: Final = 78
 """The MessagePack extension of an array; the letter N."""
 
 MAX_ARRAY_BYTES: Final = MAX_FRAME_BYTES
-"""The longest data of an array: no frame could carry more."""
+"""Maximum size of an array's data: no frame could carry more."""
 
 MAX_DIMENSIONS: Final = 32
-"""Dimensions of an array, as many as every numpy can have."""
+"""Maximum number of dimensions: every version of numpy supports that many."""
 
 DTYPES: Final = (
     "|b1",
@@ -101,7 +101,7 @@ class _Mapping(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _numpy() -> Any:
-    """Numpy, when the first array is met: an agent process that sends none starts without it."""
+    """Import numpy when the first array is used: an agent process without arrays starts faster."""
     import numpy  # noqa: ICN001, PLC0415 - takes a tenth of a second
 
     return numpy
@@ -162,42 +162,42 @@ def _plain(value: Any, pack: Callable[[_Parts], Any]) -> Any:
 
 
 def json_encode_hook(value: object) -> Any:
-    """For `enc_hook` of a JSON encoder.
+    """Encode an array or scalar: the `enc_hook` of a JSON encoder.
 
     Raises:
-        CodecError: it is no array or scalar that can be sent.
+        CodecError: the value is not an array or scalar that can be sent.
     """
     return _plain(value, lambda parts: _Mapping(dtype=parts.dtype, shape=parts.shape, data=parts.data))
 
 
 def msgpack_encode_hook(value: object) -> Any:
-    """For `enc_hook` of a MessagePack encoder.
+    """Encode an array or scalar: the `enc_hook` of a MessagePack encoder.
 
     Raises:
-        CodecError: it is no array or scalar that can be sent.
+        CodecError: the value is not an array or scalar that can be sent.
     """
     return _plain(value, lambda parts: msgspec.msgpack.Ext(ARRAY_EXT, msgspec.msgpack.encode(parts)))
 
 
 def ext_hook(code: int, data: memoryview) -> Any:
-    """For `ext_hook` of a MessagePack decoder.
+    """Decode an array: the `ext_hook` of a MessagePack decoder.
 
     Raises:
-        CodecError: it is no sound array.
+        CodecError: the data is not a valid array.
     """
     if code != ARRAY_EXT:
-        raise CodecError(f"MessagePack extension {code} means nothing here")
+        raise CodecError(f"unknown MessagePack extension {code}")
     try:
         return _build(msgspec.msgpack.decode(data, type=_Parts))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CodecError(f"no array: {error}") from None
+        raise CodecError(f"invalid array: {error}") from None
 
 
 def decode_hook(kind: Any, value: Any) -> Any:
-    """For `dec_hook` of either decoder: fields of type `ndarray`, `NDArray[...]` or a numpy scalar.
+    """Decode a field of type `ndarray`, `NDArray[...]` or a numpy scalar: the `dec_hook` of both decoders.
 
     Raises:
-        CodecError: the value is none, or of another element type.
+        CodecError: the value is not an array or scalar, or has another element type.
     """
     numpy = _numpy()
     origin = typing.get_origin(kind) or kind
@@ -211,7 +211,7 @@ def decode_hook(kind: Any, value: Any) -> Any:
 def _as_array(kind: Any, value: Any) -> Any:
     array = _build_mapping(value) if isinstance(value, dict) else value
     if not isinstance(array, _numpy().ndarray):
-        raise CodecError(f"a {type(value).__qualname__} is no array")
+        raise CodecError(f"a {type(value).__qualname__} is not an array")
     for wanted in typing.get_args(kind)[1:]:  # the dtype of NDArray[...]
         scalars = [scalar for scalar in typing.get_args(wanted) if isinstance(scalar, type)]
         if scalars and not issubclass(array.dtype.type, tuple(scalars)):
@@ -225,7 +225,7 @@ def _as_scalar(kind: Any, value: Any) -> Any:
         bool if issubclass(kind, numpy.bool_) else int if issubclass(kind, numpy.integer) else (int, float)
     )
     if not isinstance(value, accepted) or (isinstance(value, bool) and accepted is not bool):
-        raise CodecError(f"{value!r} is no {kind.__name__}")
+        raise CodecError(f"{value!r} is not of type {kind.__name__}")
     try:
         return kind(value)
     except (OverflowError, TypeError) as error:
@@ -236,7 +236,7 @@ def _build_mapping(value: dict[Any, Any]) -> Any:
     try:
         return _build(msgspec.convert(value, _Mapping))
     except msgspec.ValidationError as error:
-        raise CodecError(f"no array: {error}") from None
+        raise CodecError(f"invalid array: {error}") from None
 
 
 def restore_arrays(value: Any) -> Any:
@@ -245,7 +245,7 @@ def restore_arrays(value: Any) -> Any:
     Lists and mappings are made anew; other values are kept.
 
     Raises:
-        CodecError: a mapping with the key `$ndarray` is no sound array, or the value is too deep to walk.
+        CodecError: a mapping with the key `$ndarray` is not a valid array, or the value is nested too deeply.
     """
     try:
         return _restore(value)
@@ -280,7 +280,7 @@ def msgpack_encoder() -> msgspec.msgpack.Encoder:
 def json_decoder(kind: Any = Any) -> Decode:
     """Return a decoder from JSON to values of a type; with `Any`, arrays are restored.
 
-    The function raises `CodecError`, and nothing else, for any bytes that are no such value.
+    The function raises `CodecError`, and nothing else, for bytes that do not encode such a value.
     """
     decode = _guarded(msgspec.json.Decoder(kind, dec_hook=decode_hook).decode)
     return (lambda data: restore_arrays(decode(data))) if kind is Any else decode
@@ -289,13 +289,13 @@ def json_decoder(kind: Any = Any) -> Decode:
 def msgpack_decoder(kind: Any = Any) -> Decode:
     """Return a decoder from MessagePack to values of a type.
 
-    The function raises `CodecError`, and nothing else, for any bytes that are no such value.
+    The function raises `CodecError`, and nothing else, for bytes that do not encode such a value.
     """
     return _guarded(msgspec.msgpack.Decoder(kind, dec_hook=decode_hook, ext_hook=ext_hook).decode)
 
 
 def _guarded(decode: Decode) -> Decode:
-    """Msgspec says `DecodeError`, `UnicodeDecodeError` or `RecursionError`, as the noise may be."""
+    """Raise every error of a msgspec decoder as a `CodecError`; which one it raises depends on the data."""
 
     def guarded(data: Data) -> Any:
         try:

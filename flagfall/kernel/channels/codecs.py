@@ -1,7 +1,7 @@
-"""Text on the byte wire and on the bit wire. Pure: values in, values out.
+"""Codecs between texts, bytes and bits. Pure: values in, values out.
 
-The byte wire carries the characters 0 to 255, one a turn. The bit wire carries `0` and `1`: UTF-8, each byte
-most significant bit first, as the standard serializer of round 1 of the General AI Challenge has it.
+In byte mode a turn carries one character, 0 to 255. In bit mode it carries `0` or `1`: UTF-8, each byte most
+significant bit first, like the standard serializer of round 1 of the General AI Challenge.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from typing import Final
 from flagfall.errors import FlagfallError
 
 SILENCE: Final = 0x20
-"""The byte of a side that says nothing: one space."""
+"""The byte for silence: a space."""
 
 BITS_PER_BYTE: Final = 8
 
 MAX_PENDING_BITS: Final = 8 * 65_536
-"""What a `BitEncoder` holds unsaid. The longest message of the micro-tasks is some hundred characters."""
+"""Maximum number of bits in a `BitEncoder`; messages of the micro-tasks have some hundred characters."""
 
 _BITS: Final = tuple(f"{byte:08b}" for byte in range(256))
 _NO_BIT = re.compile("[^01]")
-# What a byte that belongs to no character decodes to under `surrogateescape`.
+# Bytes outside of any character decode to these under `surrogateescape`.
 _ESCAPED = re.compile("[\udc80-\udcff]")
-# The longest beginning of a character that is not one yet.
+# The longest incomplete character.
 _LONGEST_BEGINNING_BYTES: Final = 3
 
 
 class CodecError(FlagfallError, ValueError):
-    """Something cannot go over the wire, or what came over it means nothing.
+    """A value cannot be encoded, or data cannot be decoded.
 
     Attributes:
-        position: where in the input, from 0; `None` where that has no meaning.
+        position: zero-based position in the input; `None` if that has no meaning.
     """
 
     def __init__(self, message: str, position: int | None = None) -> None:
@@ -53,10 +53,10 @@ class CodecError(FlagfallError, ValueError):
 
 
 def text_to_bytes(text: str) -> bytes:
-    """One byte for each character.
+    """Encode a text with one byte for each character.
 
     Raises:
-        CodecError: a character is beyond 255; names it and its position.
+        CodecError: a character is beyond 255; the message names it and its position.
     """
     try:
         return text.encode("latin-1")
@@ -69,15 +69,15 @@ def text_to_bytes(text: str) -> bytes:
 
 
 def bytes_to_text(data: bytes) -> str:
-    """One character for each byte; every byte has one."""
+    """Decode bytes to one character each; every byte has one."""
     return data.decode("latin-1")
 
 
 def text_to_bits(text: str) -> str:
-    """UTF-8, each byte as eight characters `0` or `1`, most significant first.
+    """Encode a text as UTF-8, each byte as eight characters `0` or `1`, most significant first.
 
     Raises:
-        CodecError: a character is half of a surrogate pair, which UTF-8 cannot write.
+        CodecError: a character is half of a surrogate pair, which UTF-8 cannot encode.
     """
     try:
         data = text.encode()
@@ -94,10 +94,10 @@ def bits_to_text(bits: str, *, strict: bool = False) -> str | None:
 
     Args:
         bits: characters `0` and `1`.
-        strict: all must decode; else as many leading bytes are dropped as it takes for the rest to.
+        strict: all bytes must decode; otherwise leading bytes are dropped until the rest decodes.
 
     Returns:
-        The text; `None` where nothing decodes, or there are fewer than eight bits.
+        The text; `None` if nothing decodes, or there are fewer than eight bits.
 
     Raises:
         CodecError: another character is among the bits.
@@ -110,7 +110,7 @@ def bits_to_text(bits: str, *, strict: bool = False) -> str | None:
 
 
 def _after_last_escape(text: str) -> int:
-    """Where the part begins that is good UTF-8 up to the end."""
+    """Return the start of the part that is valid UTF-8 up to the end."""
     return max((match.end() for match in _ESCAPED.finditer(text)), default=0)
 
 
@@ -128,18 +128,18 @@ def _check_bits(bits: str, offset: int = 0) -> None:
 
 
 class BitEncoder:
-    """Text in, bits out, in pieces of any length."""
+    """Encoder from text to bits, in pieces of any length."""
 
     def __init__(self) -> None:
         self._bits = bytearray()
 
     @property
     def pending_bits(self) -> int:
-        """How many bits wait to be taken."""
+        """Number of bits that wait to be taken."""
         return len(self._bits)
 
     def feed(self, text: str) -> None:
-        """Add text to what is to be said.
+        """Append text to the queue.
 
         Raises:
             CodecError: a character has no UTF-8 form, or more than `MAX_PENDING_BITS` would wait; nothing
@@ -153,7 +153,7 @@ class BitEncoder:
         self._bits += bits.encode()
 
     def take(self, count: int = 1) -> str:
-        """Take the next bits: at most `count` of those that wait, none at the end.
+        """Take the next bits: at most `count` of those that wait; empty at the end.
 
         Args:
             count: number of bits.
@@ -164,11 +164,11 @@ class BitEncoder:
 
 
 class BitDecoder:
-    """Bits in, in pieces of any length; text out, as soon as there is some.
+    """Decoder from bits, in pieces of any length, to text.
 
     Args:
-        strict: bits that are not UTF-8 are an error; else bytes that are part of no character are skipped
-            as soon as a later one is, which is how a listener of round 1 hears.
+        strict: bits that are not UTF-8 are an error; otherwise bytes outside of any character are skipped as
+            soon as a later byte completes one, like in round 1.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -179,18 +179,18 @@ class BitDecoder:
 
     @property
     def pending_bits(self) -> int:
-        """How many bits are kept that are no text yet; 31 at most."""
+        """Number of bits that do not complete a character yet; at most 31."""
         return len(self._bits) + BITS_PER_BYTE * len(self._tail)
 
     def feed(self, bits: str) -> str:
         """Add bits.
 
         Returns:
-            The text that they complete; empty where they complete none.
+            The characters that they complete; may be empty.
 
         Raises:
-            CodecError: another character is among the bits (nothing was added then), or the decoder is
-                strict and they are not UTF-8; names the position, counted from the first bit ever fed.
+            CodecError: another character is among the bits (then nothing was added), or the decoder is
+                strict and they are not UTF-8; the message has the position, counted from the first bit fed.
         """
         _check_bits(bits, self._taken + len(self._bits))
         bits = self._bits + bits

@@ -1,8 +1,8 @@
-"""Frames on a byte stream: a big-endian length of four bytes, then the payload. Pure: bytes in, frames out.
+"""Framing of a byte stream: a big-endian length of four bytes, then the payload. Pure: bytes in, frames out.
 
-Rule 1: a length over the bound is refused at the header, before the payload is kept.
-Rule 2: after a bad header the stream cannot be trusted again: every further call fails the same way.
-Rule 3: frames are taken before more is fed, so that a framer holds one frame and one chunk at most.
+Rule 1: a length over the bound is refused at the header, before the payload is stored.
+Rule 2: after an invalid header the stream stays invalid: every further call fails in the same way.
+Rule 3: frames are taken before more input is fed, so that a framer holds at most one frame and one chunk.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from flagfall.errors import FlagfallError, UsageError
 
 HEADER_BYTES: Final = 4
 
-# The largest observation in sight is a stack of four Atari screens (4 x 210 x 160 x 3) as float64, 3.1 MiB;
+# The largest known observation is a stack of four Atari screens (4 x 210 x 160 x 3) as float64, 3.1 MiB;
 # a GVGAI state is 15 kB, a LangRoom picture 12 KiB.
 MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
-"""The longest payload, unless a framer is told otherwise."""
+"""Default of the maximum payload size."""
 
 
 class FrameError(FlagfallError):
-    """A frame is longer than the bound. Who sent it is told by who reads the stream."""
+    """A frame is longer than the bound; the reader of the stream adds the sender to the message."""
 
 
 class NeedMore(enum.Enum):
@@ -33,7 +33,7 @@ class NeedMore(enum.Enum):
 
 
 NEED_MORE: Final = NeedMore.NEED_MORE
-"""What `Framer.next_frame` returns while no whole frame is there."""
+"""Returned by `Framer.next_frame` while no whole frame is available."""
 
 Frame: TypeAlias = bytes | Literal[NeedMore.NEED_MORE]
 
@@ -68,7 +68,7 @@ class Framer:
             take(payload)
 
     Args:
-        max_frame_bytes: the longest payload that is let in.
+        max_frame_bytes: the maximum payload size that is accepted.
 
     Raises:
         ValueError: the bound does not fit the header.
@@ -83,11 +83,11 @@ class Framer:
 
     @property
     def buffered_bytes(self) -> int:
-        """How much input is held."""
+        """Number of bytes of input that are held."""
         return len(self._buffer)
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Add input, cut anyhow.
+        """Add input, in pieces of any size.
 
         Raises:
             FrameError: the stream is broken since an earlier header.
@@ -112,10 +112,10 @@ class Framer:
         return payload
 
     def close(self) -> bool:
-        """Say that no input follows.
+        """End the input.
 
         Returns:
-            Whether the input ended inside a frame: something was lost.
+            True if the input ended inside a frame, so that data was lost.
 
         Raises:
             FrameError: the stream is broken since an earlier header.

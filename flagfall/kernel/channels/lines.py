@@ -1,4 +1,4 @@
-"""Lines on a byte stream. Pure: bytes in, lines out."""
+"""Splitting of a byte stream into lines. Pure: bytes in, lines out."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from flagfall.errors import FlagfallError
 
 
 class LineError(FlagfallError):
-    """The other end does not keep to the protocol so badly that it cannot be read on."""
+    """The other end breaks the protocol, so that no further line can be read."""
 
 
 class LineReader:
     """Cuts a byte stream into lines; a carriage return before the line feed belongs to the end.
 
-    Lines are taken before more is fed, so that it holds one line and one chunk at most.
+    Lines are taken before more input is fed, so that it holds at most one line and one chunk.
 
     Attributes:
-        max_bytes: the longest line that is taken, its end not counted; it may be changed.
+        max_bytes: maximum length of a line without its end; it may be changed.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._buffer = bytearray()
-        self._seen = 0  # so much of the buffer is known to hold no end of line
+        self._seen = 0  # this part of the buffer holds no end of line
 
     @property
     def buffered_bytes(self) -> int:
-        """How much input is held; what is left at the end of the stream is half a line."""
+        """Number of bytes of input that are held; at the end of the stream, an incomplete line."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> None:
-        """Add input, cut anyhow."""
+        """Add input, in pieces of any size."""
         self._buffer += data
 
     def next_line(self) -> bytes | None:
         """Return the next line without its end, or `None` while none is complete.
 
         Raises:
-            LineError: it is too long, or will be.
+            LineError: the line is too long, or will be.
         """
         end = self._buffer.find(b"\n", self._seen)
         if end < 0:

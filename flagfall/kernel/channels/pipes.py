@@ -16,7 +16,7 @@ from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer,
 from flagfall.kernel.channels.lines import LineReader
 
 READ_BYTES: Final = 64 * 1024
-"""What a Linux pipe holds, so that one read empties it."""
+"""The capacity of a Linux pipe, so that one read empties it."""
 
 
 class PipeStream:
@@ -26,8 +26,8 @@ class PipeStream:
     a turn each pass would cost more than the system call.
 
     Args:
-        read_fd: where the other end is heard.
-        write_fd: where it is spoken to; the same one where it is not given, as with a socket.
+        read_fd: descriptor to read from.
+        write_fd: descriptor to write to; by default `read_fd`, as with a socket.
     """
 
     def __init__(self, read_fd: int, write_fd: int | None = None) -> None:
@@ -39,7 +39,7 @@ class PipeStream:
         os.set_blocking(write_fd, False)
 
     async def write(self, data: bytes) -> None:
-        """Write all of it. If it is cancelled, part may be out: close the pipe then.
+        """Write all bytes. If the call is cancelled, part of them may have been sent: close the pipe then.
 
         Raises:
             trio.BrokenResourceError: the other end is gone.
@@ -54,7 +54,7 @@ class PipeStream:
                 raise trio.BrokenResourceError(f"the other end is gone: {error.strerror}") from error
 
     async def read(self) -> bytes:
-        """Read the bytes that are there, at most `READ_BYTES`; none when the other end has closed."""
+        """Read the available bytes, at most `READ_BYTES`; empty when the other end has closed."""
         while True:
             await wait_readable(self._read_fd)
             try:
@@ -65,7 +65,7 @@ class PipeStream:
                 return b""
 
     def read_nowait(self) -> bytes | None:
-        """Read like `read`, without waiting; `None` where there is nothing yet."""
+        """Read like `read`, without waiting; `None` if nothing is available."""
         try:
             return os.read(self._read_fd, READ_BYTES)
         except BlockingIOError:
@@ -74,7 +74,7 @@ class PipeStream:
             return b""
 
     def write_nowait(self, data: bytes) -> None:
-        """Write as much of it as goes without waiting: a last word, before the pipe is closed."""
+        """Write as much as possible without waiting: a last message before the pipe is closed."""
         with suppress(OSError):
             os.write(self._write_fd, data)
 
@@ -108,7 +108,7 @@ class TcpStream(PipeStream):
         super().__init__(connection.fileno())
 
     async def write(self, data: bytes) -> None:
-        """Write all of it; see `PipeStream.write`.
+        """Write all bytes; see `PipeStream.write`.
 
         Raises:
             trio.BrokenResourceError: the other end is gone.
@@ -117,7 +117,7 @@ class TcpStream(PipeStream):
         await super().write(data)
 
     async def read(self) -> bytes:
-        """Return what there is; see `PipeStream.read`."""
+        """Read the available bytes; see `PipeStream.read`."""
         if self._incomplete:
             # Linux clears the option again when data is sent, so it is set before each such read.
             with suppress(OSError):
@@ -139,24 +139,24 @@ class TcpStream(PipeStream):
 
 
 class ByteStream(Protocol):
-    """A stream of bytes each way, such as a `PipeStream`; the methods are as there."""
+    """A bidirectional stream of bytes; `PipeStream` describes the methods."""
 
     async def write(self, data: bytes) -> None:
-        """Write all of it."""
+        """Write all bytes."""
 
     async def read(self) -> bytes:
-        """Read the bytes that are there; none when the other end has closed."""
+        """Read the available bytes; empty when the other end has closed."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the stream."""
 
 
 class FramedStream:
-    """Sends and receives payloads over bytes, which are closed with it: lines, then frames if wanted.
+    """Sends and receives payloads over a byte stream, which it owns: as lines, later as frames if chosen.
 
     Args:
-        pipe: the bytes.
-        max_bytes: the longest payload that is let in.
+        pipe: the byte stream.
+        max_bytes: maximum size of a received payload.
     """
 
     def __init__(self, pipe: ByteStream, max_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -165,19 +165,19 @@ class FramedStream:
         self._framer = Framer(max_bytes)
 
     def allow(self, max_bytes: int) -> None:
-        """From now on payloads may be so long."""
+        """Set the maximum size of received payloads."""
         assert self._lines is not None
         self._lines.max_bytes = max_bytes
         self._framer = Framer(max_bytes)
 
     def use_frames(self) -> None:
-        """From now on payloads are frames, both ways; what was read already, too."""
+        """Switch to frames in both directions; input that was read already is parsed as frames, too."""
         assert self._lines is not None
         self._framer.feed(self._lines.take_rest())
         self._lines = None
 
     async def send(self, payload: bytes) -> None:
-        """Write one. If it is cancelled, part of it may be out: close the pipe then.
+        """Send a payload. If the call is cancelled, part of it may have been sent: close the stream then.
 
         Raises:
             trio.BrokenResourceError: the other end is gone.
@@ -186,12 +186,12 @@ class FramedStream:
         await self._pipe.write(frame(payload) if self._lines is None else payload + b"\n")
 
     async def receive(self) -> bytes:
-        """Return the next message. If the call is cancelled, none was taken.
+        """Return the next payload. If the call is cancelled, none was taken.
 
         Raises:
-            trio.EndOfChannel: the other end closed, perhaps in the middle of one.
+            trio.EndOfChannel: the other end closed, possibly in the middle of a payload.
             FrameError: a frame is longer than allowed.
-            LineError: a line is.
+            LineError: a line is longer than allowed.
         """
         if self._lines is None:
             while (payload := self._framer.next_frame()) is NEED_MORE:
@@ -208,5 +208,5 @@ class FramedStream:
         return data
 
     def close(self) -> None:
-        """Close the bytes."""
+        """Close the byte stream."""
         self._pipe.close()

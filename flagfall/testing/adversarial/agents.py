@@ -34,7 +34,7 @@ REFUSED: Final = 91
 """Answer of an agent whose attempt failed."""
 
 LITTLE_S: Final = 0.2
-"""Between the limit of a turn and the hard one, with room for what a busy machine takes or is credited."""
+"""A time between the soft and the hard limit of a turn, with room for delays on a busy machine."""
 
 LOT_S: Final = 0.8
 LONG_S: Final = 20.0
@@ -53,7 +53,7 @@ HOSTS_PORT: Final = "FLAGFALL_HOSTS_PORT"
 
 
 def _bad_from(bad: Callable[[], Any]) -> Callable[[int], Any]:
-    """Return an agent that calls a function in its turn, and answers with the result, if there is one."""
+    """Return an agent that calls a function in turn `TURN`, and answers with the result, if there is one."""
 
     def act(observation: int) -> Any:
         if observation != TURN:
@@ -115,18 +115,18 @@ ignores_sigterm = _bad_from(_ignore_sigterm)
 stops_itself = _bad_from(_stop_itself)
 
 
-# What it says.
+# Messages.
 
 
 async def answers_twice(seat: Any) -> None:
-    """Says something else after each answer."""
+    """Answer every turn twice, with different values."""
     async for turn in seat:
         seat.reply(turn.observation)
         seat.reply(99)
 
 
 class AnswersAnOldTurn:
-    """Gives the answer to the turn before first."""
+    """Answers the previous turn before the current one."""
 
     async def run(self, seat: Any) -> None:
         """Play the seat."""
@@ -139,7 +139,7 @@ class AnswersAnOldTurn:
 
 
 def _to_the_wire(data: bytes) -> None:
-    """Write past everything that frames what an agent says: to whatever is open."""
+    """Write to all open descriptors, past the framing of messages."""
     for fd in range(3, 20):
         with suppress(OSError):
             left = memoryview(data)
@@ -177,7 +177,7 @@ floods_stderr = _bad_from(lambda: _flood(2))
 
 
 async def floods_the_wire(seat: Any) -> None:
-    """Answers the first turn again and again."""
+    """Answers the first turn again and again, without end."""
     async for turn in seat:
         if turn.observation == TURN:
             for _ in range(MAX_FLOOD_BYTES // 100):
@@ -185,7 +185,7 @@ async def floods_the_wire(seat: Any) -> None:
         seat.reply(turn.observation)
 
 
-# How it goes.
+# Ways to end.
 
 
 def _close_its_pipes() -> None:
@@ -221,7 +221,7 @@ class _Raising:
             raise ValueError(f"bad in {where}")
 
     def start(self, briefing: Any) -> None:
-        """Come up."""
+        """Start."""
         self._maybe("start")
 
     def init(self, observation: int) -> None:
@@ -244,7 +244,7 @@ class _Raising:
 
 
 class RaisesInStart(_Raising):
-    """Does not come up."""
+    """Fails when it starts."""
 
     where = "start"
 
@@ -287,7 +287,7 @@ async def swallows_cancellation(observation: int) -> int:
 
 
 class ChildSwallowsCancellation:
-    """Plays well, and has a task that does not stop when the match is over."""
+    """Plays well, but has a task that does not stop when the match is over."""
 
     async def run(self, seat: Any) -> None:
         """Play the seat."""
@@ -297,11 +297,11 @@ class ChildSwallowsCancellation:
                 seat.reply(turn.observation)
 
 
-# What it takes.
+# Resources.
 
 
 def _leave_children() -> None:
-    """Children in sessions of their own, whose parents are gone; and then it goes itself."""
+    """Start children in sessions of their own whose parents have ended, and exit."""
     for _ in range(3):
         if os.fork() == 0:
             os.setsid()
@@ -375,11 +375,11 @@ reads_its_opponents_files = _bad_from(_read_the_opponents_file)
 opens_a_socket = _bad_from(_open_a_socket)
 
 
-# How it gets out.
+# Escapes.
 
 
 def _tries(attempt: Callable[[], bool]) -> Callable[[int], Any]:
-    """Return an agent that answers whether it could do something."""
+    """Return an agent that answers whether its attempt succeeded."""
     return _bad_from(lambda: DONE if attempt() else REFUSED)
 
 

@@ -25,7 +25,7 @@ class Row:
         verdicts: the possible verdicts, by place; at other places the behaviour does not apply.
         stays: its thread may run on for a while, or forever: a thread cannot be stopped.
         pinned: it may run on one processor core only.
-        beside_records: its code is a file beside the records of a match, the usual layout.
+        beside_records: its code is a file beside the records of a match, a common layout.
     """
 
     does: str
