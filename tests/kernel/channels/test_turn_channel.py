@@ -5,6 +5,7 @@ from __future__ import annotations
 import trio
 
 from flagfall.kernel.channels.turn_channel import BURST_ENVELOPES
+from flagfall.timing import VirtualClock
 from tests.fakes import CountTask, play_here
 
 
@@ -32,6 +33,7 @@ async def steps_of_a_match(turns: int) -> int:
 
 def test_a_burst_of_turns_is_one_step_of_the_loop() -> None:
     bursts = 100
-    few, many = (trio.run(steps_of_a_match, n * bursts * (BURST_ENVELOPES + 1)) for n in (1, 2))
-    # The steps of the start and the end of a match fall out of the difference; armed deadlines add a few.
-    assert bursts <= many - few < 1.2 * bursts
+    few, many = (
+        trio.run(steps_of_a_match, n * bursts * (BURST_ENVELOPES + 1), clock=VirtualClock()) for n in (1, 2)
+    )
+    assert many - few == bursts, "the steps of the start and the end of a match fall out of the difference"
