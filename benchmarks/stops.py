@@ -46,7 +46,8 @@ def _by_freezer(pid: int, seconds: float) -> None:
     (group / "freezer.state").write_text("FROZEN")
     time.sleep(seconds)
     (group / "freezer.state").write_text("THAWED")
-    (FREEZER / "cgroup.procs").write_text(str(pid))
+    for member in (group / "cgroup.procs").read_text().split():  # a process may have been started meanwhile
+        (FREEZER / "cgroup.procs").write_text(member)
     group.rmdir()
 
 

@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "": BASE | {"tasks", "agents", "recording", "playing"},
 }
 
+PURE_FOLDERS = ["configfile", "tasks", "tournament/formats", "tournament/stats"]
 PURE = [
     "terminal_text.py",
     "kernel/outcomes.py",
@@ -54,14 +55,12 @@ PURE = [
     "gvgai/protocol/framing.py",
     "gvgai/protocol/keywords.py",
     "recording/transcript.py",
-    *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "configfile").glob("*.py"))),
-    *(f"tournament/{name}.py" for name in ("checking", "records", "standings")),
+    *(f"tournament/{name}.py" for name in ("checking", "model", "records", "scoring", "standings")),
     *(
         str(path.relative_to(PACKAGE))
-        for folder in ("tournament/formats", "tournament/stats")
-        for path in sorted((PACKAGE / folder).glob("*.py"))
+        for folder in PURE_FOLDERS
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
     ),
-    *(str(path.relative_to(PACKAGE)) for path in sorted((PACKAGE / "tasks").rglob("*.py"))),
 ]
 IMPURE_MODULES = {"asyncio", "threading", "time", "trio"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -77,14 +76,14 @@ def unit(parts: tuple[str, ...]) -> str:
     return parts[0] if parts else ""
 
 
-def parts_of(path: Path) -> tuple[str, ...]:
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
+def parts_of(path: Path, package: Path = PACKAGE) -> tuple[str, ...]:
+    parts = path.relative_to(package).with_suffix("").parts
     return parts[:-1] if parts[-1] in {"__init__", "__main__"} else parts
 
 
-def imports(path: Path) -> Iterator[tuple[str, ...]]:
+def imports(path: Path, package: Path = PACKAGE) -> Iterator[tuple[str, ...]]:
     """Every module that a file imports, type-checking imports too, as the parts of its name."""
-    here = ("flagfall", *path.relative_to(PACKAGE).with_suffix("").parts)
+    here = (package.name, *path.relative_to(package).with_suffix("").parts)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
@@ -95,13 +94,17 @@ def imports(path: Path) -> Iterator[tuple[str, ...]]:
                 yield (*module, alias.name)
 
 
-def import_graph() -> dict[str, set[str]]:
+def import_graph(package: Path) -> dict[str, set[str]]:
     """Return which modules each module imports, imports for types and inside of functions included."""
-    names = {".".join(("flagfall", *parts_of(path))): path for path in MODULES if path.name != "__main__.py"}
+    names = {
+        ".".join((package.name, *parts_of(path, package))): path
+        for path in sorted(package.rglob("*.py"))
+        if path.name != "__main__.py"
+    }
     graph: dict[str, set[str]] = {}
     for name, path in names.items():
         found = graph[name] = set()
-        for parts in imports(path):
+        for parts in imports(path, package):
             full, module = ".".join(parts), ".".join(parts[:-1])
             found |= {full if full in names else module} & (names.keys() - {name})
     return graph
@@ -131,7 +134,7 @@ def cycle(graph: Mapping[str, AbstractSet[str]]) -> list[str]:
     return []
 
 
-GRAPH = import_graph()
+GRAPH = import_graph(PACKAGE)
 FOLDERS = sorted({name.rpartition(".")[0] for name in GRAPH} - {""})
 
 
@@ -144,11 +147,58 @@ def test_no_import_cycle_among_the_entries_of_a_folder(folder: str) -> None:
     assert cycle(entries_of(folder, GRAPH)) == []
 
 
-def test_a_cycle_would_be_noticed() -> None:
-    graph = {"flagfall.a.x": {"flagfall.b"}, "flagfall.a.y": set(), "flagfall.b": {"flagfall.a.y"}}
+TYPES_ONLY = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "
+IN_A_FUNCTION = "def late():\n    "
+
+
+def plant(folder: Path, sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Write a package `pkg` with these files, by path, and return its imports."""
+    for name, source in sources.items():
+        path = folder / "pkg" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+        (path.parent / "__init__.py").touch()
+    return import_graph(folder / "pkg")
+
+
+@pytest.mark.parametrize("place", ["", TYPES_ONLY, IN_A_FUNCTION], ids=["module", "types only", "function"])
+@pytest.mark.parametrize(
+    "back",
+    ["import pkg.a.x", "from pkg.a import x", "from pkg.a.x import Name", "from ..a.x import Name as N"],
+)
+def test_a_planted_cycle_among_files_is_found(tmp_path: Path, place: str, back: str) -> None:
+    sources = {"a/x.py": "from pkg.b.y import Name\n", "b/y.py": "from pkg.c import Name\n", "c.py": ""}
+    assert cycle(plant(tmp_path, sources)) == []
+    graph = plant(tmp_path, {**sources, "b/y.py": f"{place}{back}\n"})
+    assert set(cycle(graph)) == {"pkg.a.x", "pkg.b.y"}
+    assert set(cycle(entries_of("pkg", graph))) == {"a", "b"}
+
+
+def test_a_module_that_imports_the_facade_of_its_folder_is_a_cycle(tmp_path: Path) -> None:
+    graph = plant(tmp_path, {"a/x.py": "from pkg.a import Name\n", "a/y.py": ""})
     assert cycle(graph) == []
-    assert set(cycle(entries_of("flagfall", graph))) == {"a", "b"}
+    (tmp_path / "pkg/a/__init__.py").write_text("from .x import Name\n")
+    assert set(cycle(import_graph(tmp_path / "pkg"))) == {"pkg.a", "pkg.a.x"}
+
+
+@pytest.mark.parametrize("place", ["", TYPES_ONLY, IN_A_FUNCTION], ids=["module", "types only", "function"])
+def test_a_planted_cycle_among_the_entries_of_a_folder_is_found(tmp_path: Path, place: str) -> None:
+    sources = {
+        "top/a/x.py": "from pkg.top.b import Name\n",
+        "top/a/y.py": "",
+        "top/b.py": f"{place}from pkg.top.a.y import Name\n",
+    }
+    graph = plant(tmp_path, sources)
+    assert cycle(graph) == [], "no cycle of files"
+    assert cycle(entries_of("pkg", graph)) == [], "none among the entries above"
+    assert set(cycle(entries_of("pkg.top", graph))) == {"a", "b"}
+
+
+def test_the_graph_is_that_of_the_package() -> None:
+    assert len(GRAPH) == len([path for path in MODULES if path.name != "__main__.py"]) > 300
     assert "flagfall.kernel.seat" in GRAPH["flagfall.kernel.seating"]
+    assert {name.count(".") for name in FOLDERS} == {0, 1, 2, 3, 4}
+    assert sum(map(len, GRAPH.values())) > 1000
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -173,6 +223,11 @@ def test_pure_logic_knows_no_loop_no_clock_and_no_global_random(name: str) -> No
         assert module != ("random",), f"{name} imports random itself: take a Random as an argument"
         if module[0] == "random":
             assert module == ("random", "Random"), f"{name} uses the global generator: {'.'.join(module)}"
+
+
+@pytest.mark.parametrize("folder", PURE_FOLDERS)
+def test_folders_of_pure_logic_are_there(folder: str) -> None:
+    assert sum(name.startswith(f"{folder}/") for name in PURE) > 3
 
 
 def test_every_unit_of_the_package_has_a_rule() -> None:

@@ -120,7 +120,7 @@ class Referee:
         """Begin a task: from now on the turns belong to it."""
         rules = self._rules = TaskRules.of(task)
         self._pending.clear()
-        self._first_turn = self.turns
+        self._first_turn = self.turns + self._is_withdrawn
         self.play_until_ns = self._origin_ns + rules.play_until_ns
         self.result_until_ns = self._origin_ns + rules.result_until_ns if rules.result_until_ns else 0
 
@@ -135,17 +135,13 @@ class Referee:
             observation: what the seats are shown in the first turn.
             reward: the reward that comes with it.
         """
-        self._skip_withdrawn()
         self._script = script
-        self._is_first_turn = True
-        self._open_turn(observation, reward)
+        self._open_first_turn(observation, reward)
 
     def ask(self, observation: Any, reward: Any) -> None:
         """Play one turn; the result is the actions, or a `Stop`."""
-        self._skip_withdrawn()
         self._script = None
-        self._is_first_turn = True
-        self._open_turn(observation, reward)
+        self._open_first_turn(observation, reward)
 
     def ask_all(self, request: PhaseRequest) -> None:
         """Ask all seats that want it in a phase; the result is their answers by number, or a `Stop`."""
@@ -313,12 +309,6 @@ class Referee:
         self._is_withdrawn = bool(self._missing) and self._phase == "act"
         self._close_turn()
 
-    def _skip_withdrawn(self) -> None:
-        """Count a turn that was withdrawn, since another one comes and must not have its number (rule 6)."""
-        if self._is_withdrawn:
-            self._is_withdrawn = False
-            self.turns += 1
-
     @property
     def abortable(self) -> bool:
         """Return whether the episode can be aborted by an action."""
@@ -331,6 +321,17 @@ class Referee:
     def has_asked(self, number: int) -> bool:
         """Return whether there was an envelope of this number."""
         return -self._phases <= number <= self.turns
+
+    def _open_first_turn(self, observation: Any, reward: Any) -> None:
+        """Open the first turn of a request; one that was withdrawn before counts now (rule 6)."""
+        if self._is_withdrawn:
+            self._is_withdrawn = False
+            self.turns += 1
+            if self.turns >= self._steps:
+                self.stop("steps")
+                return
+        self._is_first_turn = True
+        self._open_turn(observation, reward)
 
     def _open_turn(self, observation: Any, reward: Any) -> None:
         if self.stopped is not None or not self._in_play:

@@ -26,6 +26,9 @@ from flagfall.timing import VirtualClock
 
 _NS: Final = 1_000_000_000
 
+ROUNDING_NS: Final = 2
+"""How much later than recorded the actor may act: records have whole nanoseconds, rounded down."""
+
 CLOSE_SECONDS: Final = 1.0
 """How long an actor may take to end when its replay is given up; then its thread is left behind."""
 
@@ -37,7 +40,7 @@ class OpenTurn:
     Attributes:
         observation: what it shows.
         reward: the reward that comes with it.
-        unrecorded: the number of turns before it, since the last that was answered, which have no record:
+        unrecorded: the number of turns before it, since the last that was recorded, which have no record:
             they were withdrawn, or asked no player.
     """
 
@@ -63,15 +66,16 @@ class ActorReplay:
         owed: a reward from before, to be paid with its first turn.
         began_ns: when the episode began, since the match began.
         solo: the match has one seat.
+        is_withdrawn: the latest turn before it was withdrawn.
 
     Attributes:
         unrecorded: the number of turns without a record since the last `OpenTurn`.
-        is_withdrawn: the latest turn was withdrawn.
+        is_withdrawn: the latest turn was withdrawn; it counts when another one is asked for.
     """
 
-    def __init__(self, task: Any, owed: Any, began_ns: int, *, solo: bool) -> None:
+    def __init__(self, task: Any, owed: Any, began_ns: int, *, solo: bool, is_withdrawn: bool) -> None:
         self.unrecorded = 0
-        self.is_withdrawn = False
+        self.is_withdrawn = is_withdrawn
         self._task = task
         self._turns = ActorTurns(self._play_turn, owed)
         self._began_ns = began_ns
@@ -81,6 +85,8 @@ class ActorReplay:
         self._result: ActorResult | None = None
         self._error: BaseException | None = None
         self._is_over = trio.Event()
+        # Set when a turn is opened, and when the actor is over.
+        self._progress = trio.Event()
         self._clock = VirtualClock()
         self._commands: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
         self._reports: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
@@ -104,7 +110,7 @@ class ActorReplay:
         Raises:
             Exception: whatever the actor raises.
         """
-        self._do(lambda: self._sleep_until(at_ns))
+        self._do(lambda: self._wait_for_progress(at_ns))
         ask = self._ask
         if ask is None:
             return None
@@ -136,12 +142,12 @@ class ActorReplay:
         Raises:
             Exception: whatever the actor raises.
         """
-        self._do(lambda: self._sleep_until(at_ns))
+        self._do(lambda: self._wait_past(at_ns, self._is_over))
         self._is_ended = True
         if (ask := self._ask) is not None:
             self._do(lambda: self._set(ask))
         if self._result is None:
-            self._do(self._wait_for_result)
+            self._do(self._is_over.wait)
         assert self._result is not None
         return self._result
 
@@ -187,24 +193,25 @@ class ActorReplay:
         try:
             self._result = await run_actor(self._task, self._turns)
             self._is_over.set()
+            self._progress.set()
         except Exception as error:  # noqa: BLE001 - the replay raises it
             self._error = error
             nursery.cancel_scope.cancel()
 
     async def _play_turn(self, observation: Any, reward: Any) -> Actions:
+        self.unrecorded += self.is_withdrawn
+        self.is_withdrawn = False
         if self._is_ended:
             await trio.lowlevel.checkpoint()
             raise EndOfMatch(Stop("stopped"))
         if not self._solo and not observation:  # it asks no player, so it is over at once
             self.unrecorded += 1
-            self.is_withdrawn = False
             return {}
-        self.is_withdrawn = False
         ask = self._ask = _Ask(observation, reward)
+        self._progress.set()
         try:
             await ask.is_answered.wait()
         except trio.Cancelled:
-            self.unrecorded += 1
             self.is_withdrawn = True
             self._ask = None
             raise
@@ -215,9 +222,18 @@ class ActorReplay:
     async def _sleep_until(self, at_ns: int) -> None:
         await trio.sleep_until((at_ns - self._began_ns) / _NS)
 
+    async def _wait_for_progress(self, at_ns: int) -> None:
+        """Wait until a moment, and no longer than `ROUNDING_NS` after it for a turn or the actor's end."""
+        await self._sleep_until(at_ns)
+        if self._ask is None and self._result is None:
+            self._progress = trio.Event()
+            await self._wait_past(at_ns, self._progress)
+
+    async def _wait_past(self, at_ns: int, event: trio.Event) -> None:
+        """Wait for an event no longer than `ROUNDING_NS` after a moment."""
+        with trio.move_on_at((at_ns + ROUNDING_NS - self._began_ns) / _NS):
+            await event.wait()
+
     async def _set(self, ask: _Ask) -> None:
         ask.is_answered.set()
         await trio.lowlevel.checkpoint()
-
-    async def _wait_for_result(self) -> None:
-        await self._is_over.wait()

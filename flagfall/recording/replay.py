@@ -252,20 +252,20 @@ class Rerun:
             self._request = self._script.send(what)
             if isinstance(self._request, RunTask):
                 task, owed = self._request.task, self._request.owed
-                self._actor = ActorReplay(task, owed, self._began_ns, solo=self._solo)
+                skipped, self._is_turn_skipped = self._is_turn_skipped, False
+                self._actor = ActorReplay(task, owed, self._began_ns, solo=self._solo, is_withdrawn=skipped)
 
     def _end_actor(self, actor: ActorReplay, event: TaskEnded) -> None:
         """Let a task that is an actor run to its end."""
-        if self._played and event.steps == actor.steps + 1:
+        if self._played and event.steps > actor.steps:  # turns that asked no player may follow
             self._step()
         self._played = {}
         if self._due:
             raise Different("what comes next", f"the record of seat {self._due[0][0]}", "the end of the task")
         with _task_errors():
             result = actor.finish(event.at_ns)
-        if actor.unrecorded:  # a last one that was withdrawn counts when another turn follows
-            self._skip_turns(actor.unrecorded - actor.is_withdrawn)
-            self._is_turn_skipped = actor.is_withdrawn
+        self._skip_turns(actor.unrecorded)
+        self._is_turn_skipped = actor.is_withdrawn
         actor.close()
         self._actor = None
         self._send(result)
@@ -311,6 +311,9 @@ class Rerun:
 
     def _take_end(self, event: TaskEnded) -> None:
         task = self._playing()
+        is_actor = getattr(task, "run", None) is not None
+        if is_actor and self._actor is None and (event.ended != "cut" or event.reward):
+            self._move_on()  # it ran, though no turn of it was recorded
         if self._actor is not None:
             self._end_actor(self._actor, event)
             self._move_on(event.answers)
@@ -356,6 +359,8 @@ class Rerun:
     def _take_over(self, event: MatchEnded) -> None:
         void = event.reason == "void"
         turns = self.turn
+        if self._is_turn_skipped and event.reason != "finished" and event.turns > turns:
+            turns += 1  # the match ended in the turn after one that was withdrawn
         if not (void and event.turns == turns - 1):  # the record of a turn may be what failed
             _same("number of turns", turns, event.turns)
         if event.reason == "finished":

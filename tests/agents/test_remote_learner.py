@@ -616,5 +616,5 @@ def test_texts_for_the_command_line(port: int):
     ],
 )
 def test_texts_that_mean_no_remote_learner(text: str):
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="invalid address"):
         host_agent(text)

@@ -69,7 +69,7 @@ def test_what_public_games_have_that_is_tolerated():
         for notice in load_game(path).notices
         if not notice.logged
     ]
-    wrong = [text for text in told if "as its parent says" not in text]
+    wrong = [text for text in told if ", as inherited;" not in text]
     assert wrong == [
         "pong: VerticalAvatar has no parameter 'alternate_keys'",
         "witnessprotected: 'n' cannot be used in a level: unknown sprite 'running'",

@@ -19,8 +19,8 @@ from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
 from tests.fakes import CountTask, play_here
 
-CONTROL = "start=20s act=250ms/1s"
-STOP_SECONDS, LONG_STOP_SECONDS = 0.4, 1.2
+CONTROL = "start=20s act=500ms/1500ms"
+STOP_SECONDS, LONG_STOP_SECONDS = 0.7, 1.8
 """Beyond the limit of a turn, and beyond the hard one. An honest agent needs 10 ms of the limit; the rest is
 for what a busy machine takes from it."""
 

@@ -166,3 +166,28 @@ def test_steps_cut_the_match_in_the_middle():
     assert played.reason == "steps"
     end = next(e for e in played.events if isinstance(e, TaskEnded))
     assert (end.steps, end.ended, end.result) == (2, "cut", None)
+
+
+async def impatient(turns: Any) -> None:
+    """Withdraws six turns."""
+    for number in range(6):
+        with trio.move_on_after(0.005):
+            await turns.ask(number)
+
+
+def test_turns_that_were_withdrawn_count_towards_the_steps():
+    tasks = [ActorTask(impatient, continuous=True), CountTask(5, continuous=True)]
+    played = play(ListScheduler(tasks), Sleeper(1), control="untimed", steps=2)
+    assert played.turns == []
+    assert (played.events[-1].reason, played.events[-1].turns) == ("steps", 2)
+
+
+def test_an_answer_to_a_withdrawn_turn_is_not_played_for_the_next_task():
+    async def once(turns: Any) -> None:
+        with trio.move_on_after(0.005):
+            await turns.ask(0)
+
+    tasks = [ActorTask(once, continuous=True), CountTask(2, continuous=True)]
+    # It answers turn 0 at 12 ms, when the next task runs, whose first tick comes at 15 ms.
+    played = play(ListScheduler(tasks), Sleeper(0.012, 1, say=42), control="untimed", tick_ns=10 * MS)
+    assert [(turn.turn, turn.action) for turn in played.turns] == [(1, NIL), (2, NIL)]

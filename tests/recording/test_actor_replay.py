@@ -190,3 +190,84 @@ async def test_an_actor_is_played_again_from_within_an_event_loop(tmp_path: Path
     record_in_thread = partial(record, tmp_path / "j", plain, Sleeper(0.01))
     await trio.to_thread.run_sync(record_in_thread)
     assert check(tmp_path / "j", plain).ok
+
+
+async def silent(_turns: Any) -> None:
+    await trio.sleep(0.02)
+
+
+async def empty_at_the_end(turns: Any) -> None:
+    await turns.ask({"player_0": 1})
+    await trio.sleep(0.0019808)
+    await turns.ask({})
+
+
+async def absent_at_once(turns: Any) -> None:
+    """Asks a seat that may be disqualified, after times that are no whole nanoseconds."""
+    for number in range(12):
+        await trio.sleep(0.0123456789123 + number / 7e3)
+        await turns.ask({"player_0": number}, {"player_0": 0.25})
+
+
+def test_an_actor_that_asks_no_turn_is_played_again(tmp_path: Path):
+    path = tmp_path / "j"
+    record(path, silent, Sleeper(0.01))
+    found = check(path, silent)
+    assert found.ok, found
+
+
+def stop_after(seconds: float, path: Path, tasks: list[Any]) -> None:
+    """Record a match that is stopped."""
+
+    async def play() -> None:
+        stop = trio.Event()
+        async with trio.open_nursery() as nursery:
+            options: dict[str, Any] = {"sinks": [Journal(path)], "stop": stop, "control": "untimed"}
+            nursery.start_soon(partial(play_here, ListScheduler(tasks), Sleeper(1), **options))
+            await trio.sleep(seconds)
+            stop.set()
+
+    trio.run(play, clock=VirtualClock())
+
+
+def test_an_actor_that_was_cut_in_its_first_turn_is_played_again(tmp_path: Path):
+    async def paying(turns: Any) -> None:
+        await turns.ask(0, 5)
+
+    stop_after(0.01, tmp_path / "j", [ActorTask(paying)])
+    assert [event.reward for event in read_journal(tmp_path / "j") if isinstance(event, TaskEnded)] == [5]
+    found = verify(tmp_path / "j", lambda _header: ListScheduler([ActorTask(paying)]))
+    assert found.ok, found
+
+
+@pytest.mark.parametrize("body", [empty_at_the_end, absent_at_once])
+def test_turns_without_an_agent_are_played_again_to_the_nanosecond(tmp_path: Path, body: Any):
+    for number in range(10):
+        path = tmp_path / f"{number}"
+        after = 0.0001234567 * (number + 1)
+        record(path, body, Sleeper(after, after * 3, 1.1), Sleeper(after), control="act=40ms/60ms start=1s")
+        found = check(path, body, 2)
+        assert found.ok, found
+
+
+@pytest.mark.parametrize("steps", range(2, 12))
+def test_withdrawn_turns_at_the_last_step_are_played_again(tmp_path: Path, steps: int):
+    path = tmp_path / "j"
+    events = record(path, impatient, Sleeper(0.02, 0.02, 0.001, 0.02), steps=steps)
+    assert (events[-1].reason, events[-1].turns) == ("steps", steps)
+    found = check(path, impatient)
+    assert found.ok, found
+
+
+def test_a_turn_that_the_task_before_had_withdrawn_is_counted(tmp_path: Path):
+    async def once(turns: Any) -> None:
+        with trio.move_on_after(0.015):
+            await turns.ask(0)
+
+    def tasks() -> list[Any]:
+        return [ActorTask(once, continuous=True), ActorTask(once, continuous=True)]
+
+    stop_after(0.02, tmp_path / "j", tasks())
+    assert list(read_journal(tmp_path / "j"))[-1].turns == 1
+    found = verify(tmp_path / "j", lambda _header: ListScheduler(tasks()))
+    assert found.ok, found

@@ -135,6 +135,11 @@ def test_every_kind_is_there() -> None:
         assert {turn["seat"] for turn in turns_in(every)} == {0, 1}
         assert any(line.get("tick_ns") for line in every)
         assert any(line["event"] == "dropped" for line in every)
+    assert set(PLANS) == MATCHES.keys()
+    assert set(TOURNAMENTS) == MATCHES.keys() - {"files"}
+    assert [len(names(f"schema{n}/*.{kind}")) for n in (1, 2) for kind in ("transcript", "results")] == [
+        4
+    ] * 4
 
 
 @pytest.mark.usefixtures("in_fixtures")

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,9 @@ from tests.tournament.runs import (
 )
 
 KILLS = int(os.environ.get("FLAGFALL_KILLS", "20"))
-MATCHES = 24 * KILLS
+"""Each costs half a second of the processor; `FLAGFALL_KILLS=50` for a longer run by hand."""
+
+MATCHES = 48 * KILLS
 """So many that the last kill falls into the middle of the run."""
 
 
@@ -74,7 +77,7 @@ def assert_same(plan: Path, disturbed: Path, undisturbed: Path) -> None:
 def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
     plan, out = write_plan(tmp_path, MATCHES // 4), tmp_path / "out"
     random = Random(1)
-    runner, known = None, set[int]()
+    runner, known, killed = None, set[int](), Counter[str]()
     for _ in range(KILLS):
         fresh = runner is None or runner.poll() is not None
         if runner is None or fresh:
@@ -90,11 +93,14 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_pat
         if workers and random.random() < 0.6:
             with suppress(ProcessLookupError):
                 os.kill(random.choice(workers), signal.SIGKILL)
+                killed["worker"] += 1
             continue
         assert runner.poll() is None, runner.communicate()
         runner.kill()
         runner.communicate()
+        killed["runner"] += 1
     assert runner is not None
+    assert min(killed["runner"], killed["worker"]) > KILLS // 10, killed
     if runner.poll() is None:
         runner.kill()
         runner.communicate()

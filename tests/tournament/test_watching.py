@@ -85,6 +85,35 @@ def test_only_the_last_instances_count_where_the_task_says_so() -> None:
     assert (part.solved, part.tasks, part.seats[0].score) == (0, 2, 0.0)
 
 
+def ended(phase: str, result: bool | None, score: object, ticks: object) -> TaskEnded:
+    return TaskEnded(0, "t", 0, result, 0.0, 1, "finished", {"phase": phase, "score": score, "ticks": ticks})
+
+
+def test_training_counts_for_nothing_where_only_the_last_instances_count() -> None:
+    made = MatchObserver(1, CONTROL)
+    for event in (
+        ended("validation", None, -2.5, 30),
+        ended("training", True, 99, 7),
+        ended("validation", True, 4, 10),
+        ended("training", True, 99, 7),
+    ):
+        made(event)
+    part = record(made, last=2, seats=1)
+    assert (part.solved, part.tasks, part.game_score, part.ticks) == (1, 2, 1.5, 40)
+    assert part.seats[0].score == 0.5
+    whole = record(made, seats=1)
+    assert (whole.solved, whole.tasks, whole.game_score, whole.ticks) == (3, 4, 199.5, 54)
+
+
+@pytest.mark.parametrize("value", [None, "9", float("nan"), float("inf"), 10**30, True])
+def test_scores_and_ticks_that_are_no_figures_count_as_none(value: object) -> None:
+    made = MatchObserver(1, CONTROL)
+    made(ended("validation", True, value, value))
+    made(ended("validation", True, 3, 5))
+    kept = record(made, last=2, seats=1)
+    assert (kept.solved, kept.game_score, kept.ticks) == (2, 3.0 + (value is True), 5 + (value is True))
+
+
 def test_plain_turns_that_come_together_count_one_by_one() -> None:
     made = MatchObserver(1, CONTROL)
     made.write_batch(TurnsPlayed(0, [0, 10, 10], [0] * 3, [0] * 3, [0] * 3, [5, 7, 9]))
