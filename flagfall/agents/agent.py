@@ -116,7 +116,7 @@ def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
     """Return an agent of any kind with a uniform interface; a class is instantiated.
 
     Args:
-        agent: of any kind described above.
+        agent: an agent of any kind described above.
         timer: the timer of its turns.
 
     Raises:

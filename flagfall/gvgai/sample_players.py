@@ -25,7 +25,7 @@ class RandomPlayer:
         """Seed the player from the match.
 
         Args:
-            briefing: of the match.
+            briefing: the briefing of the match.
         """
         self._random = Random(briefing.seed)
 
@@ -33,7 +33,7 @@ class RandomPlayer:
         """Return a random action.
 
         Args:
-            state: of the game.
+            state: the state of the game.
         """
         return self._random.choice(("NIL", *state.available_actions))
 
@@ -75,7 +75,7 @@ class QLearningPlayer:
         """Seed the player from the match.
 
         Args:
-            briefing: of the match.
+            briefing: the briefing of the match.
         """
         self._random = Random(briefing.seed)
 
@@ -83,7 +83,7 @@ class QLearningPlayer:
         """Start a level without a last action.
 
         Args:
-            state: of the game.
+            state: the state of the game.
         """
         self._begin()
 
@@ -91,7 +91,7 @@ class QLearningPlayer:
         """Learn from the effect of the last action; return the best action, or sometimes a random one.
 
         Args:
-            state: of the game.
+            state: the state of the game.
         """
         features = list(_features(state))
         actions = ("NIL", *state.available_actions)

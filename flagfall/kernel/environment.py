@@ -1,8 +1,8 @@
 """The environment, an actor that drives the script of a match, and the scheduler actor beside it.
 
-The environment hosts the tasks one after another: it takes what the script requests to the referee (turns and
-phases), to the scheduler actor (the next task, over memory channels) or to the task itself (one that is an
-actor). It books outcomes, and closes everything at the end.
+The environment hosts the tasks one after another. It passes the requests of the script to the referee (turns
+and phases), to the scheduler actor (the next task, over memory channels) or to a task that is an actor. It
+books outcomes, and closes everything at the end.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ async def _run_scheduler(
 ) -> None:
     """Answer every outcome with the next task, `None` when there are no more: the scheduler actor.
 
-    The first thing received is `None`: nothing has been played yet. A scheduler that has something to
-    wait for has `async next_task`, else everything is a plain call.
+    The first value received is `None`: nothing has been played yet. A scheduler that has to wait has an async
+    `next_task`; otherwise all calls are plain ones.
     """
     async with outcomes, assignments:
         async for outcome in outcomes:
@@ -84,7 +84,7 @@ class Environment:
 
     Args:
         setup: the parts and rules of the match.
-        keeper: the deadlines of the event loop, and what it has lost.
+        keeper: the timekeeper of the event loop.
     """
 
     def __init__(self, setup: MatchSetup, keeper: Timekeeper) -> None:
@@ -124,10 +124,10 @@ class Environment:
 
         Args:
             stop: when it is set, the match ends before the next turn, with reason `stopped`.
-            header: fields of `MatchStarted` that say how to build the match again.
+            header: fields of `MatchStarted` from which the match can be built again.
 
         Raises:
-            HostFault: something that is not an agent failed; what was recorded stays.
+            HostFault: something other than an agent failed; the records so far stay.
             UsageError: a host cannot play its agent as asked.
         """
         reason = "stopped"

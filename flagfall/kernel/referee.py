@@ -1,19 +1,19 @@
 """The referee between a task and its seats, as a state machine: no event loop, no clock of its own.
 
-It is asked for turns and phases (`play_turns`, `ask`, `ask_all`), and takes what happens as calls: a seat
-replied, its deadline came, a tick came, a seat must be disqualified, the turn is withdrawn. What it decides
-goes out as calls as well: the action that is played (into the script of the match), what is recorded (to the
-dispatcher), who is asked next (`post` of a seat). When a request is complete, its result is handed over.
+The environment requests turns and phases (`play_turns`, `ask`, `ask_all`). Inputs are calls: a seat replied,
+its deadline came, a tick came, a seat must be disqualified, the turn is withdrawn. Outputs are calls as well:
+the action that is played (into the script of the match), the records (to the dispatcher), the next request to
+a seat (`post`). When a request of the environment is complete, its result is handed over.
 
-The call that completes a turn also moves the world on, within that call: a synchronous task
-needs no event loop, so no switch to another actor is spent on it.
+The call that completes a turn also steps the task: a synchronous task needs no event loop, so no switch
+to another actor is spent on it.
 
 Rule 1: every turn is settled exactly once for each seat that is asked.
-Rule 2: what is played for a turn answers that turn; at real-time pace, the newest that the seat had to say of
-    this task.
+Rule 2: the action played for a turn is the answer to that turn; at real-time pace, the seat's newest answer
+    in this task.
 Rule 3: a seat that is disqualified stays so. NIL is played for it, and it is not asked again.
-Rule 4: an error in the world never reaches the agent whose reply completed the turn. It is handed over like a
-    result, and raised for the environment.
+Rule 4: an error of the task never reaches the agent whose reply completed the turn. It is handed over like a
+    result, and raised in the environment.
 Rule 5: with several seats, records of one turn come in seat order (`flagfall.kernel.dispatcher`). So the
     journal does not depend on the order in which the loop runs its tasks.
 Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is not one to the next turn.
@@ -48,16 +48,16 @@ class Referee:
     """The state of one match between its task and its seats.
 
     Args:
-        dispatcher: takes what is recorded.
+        dispatcher: takes the records.
         now: the present time in nanoseconds.
-        origin_ns: when the match began, on that clock.
+        origin_ns: time at which the match began, on that clock.
         steps: the match is cut after this many turns; `None` for no limit.
 
     Attributes:
         turns: the number of turns that are over, and so the number of the next one.
-        stopped: why the match was ended early, if it was.
-        play_until_ns: when the task's time is up.
-        result_until_ns: until when agents may think of its result in any case; 0 for no such time.
+        stopped: the reason why the match was ended early; `None` otherwise.
+        play_until_ns: time at which the task's time is up.
+        result_until_ns: time until which agents may answer its result in any case; 0 for no such time.
         pace: the ticks, at real-time pace; `None` at lock-step pace.
         on_disqualified: called with the number of a seat that was disqualified, to stop its agent.
         on_result: called when a request is complete.
@@ -93,7 +93,7 @@ class Referee:
         self._seats: Sequence[SeatPort] = ()
         self._is_solo = False
         self._in_play = 0
-        # The open request: what is shown, to whom, and how many answers are missing (and the tick, perhaps).
+        # The open request: observation, seats, and the number of missing answers (with the tick, if any).
         self._phase: Phase = "act"
         self._phases = self._missing = self._first_turn = 0
         self._observation: Any = None
@@ -103,7 +103,7 @@ class Referee:
         # By seat: the newest answer at real-time pace; the notice that goes out with its next envelope.
         self._pending: dict[int, PendingAction] = {}
         self._notices: dict[int, LateNotice] = {}
-        # What completed turns go to (`None`: they are handed over), and the result that is handed over.
+        # The receiver of completed turns (`None`: they are handed over), and the result that is handed over.
         self._script: Callable[[Actions], Request] | None = None
         self._result: Outcome[Any] | None = None
         self._is_first_turn = self._is_paused = self._is_withdrawn = False
@@ -199,16 +199,16 @@ class Referee:
         credit_ns: int,
         verdict: Verdict,
     ) -> None:
-        """Take the reply of a seat to what is open.
+        """Take the reply of a seat to the open request.
 
         Args:
             seat: the seat.
-            envelope: what it answers.
+            envelope: the envelope that it answers.
             action: the answer.
             now_ns: the present time.
-            spent_ns: what the seat used of the turn.
-            credit_ns: what the host lost meanwhile.
-            verdict: that of the clock: `on time`, `late`, `overrun` or `disqualified`.
+            spent_ns: time that the seat used of the turn.
+            credit_ns: time that the host lost meanwhile.
+            verdict: the verdict of the clock: `on time`, `late`, `overrun` or `disqualified`.
         """
         if envelope.phase != "act":
             self._take_answer(seat, envelope.phase, action, spent_ns, verdict)
@@ -227,9 +227,9 @@ class Referee:
     def replied_stale(
         self, seat: SeatPort, envelope: Envelope, action: Any, now_ns: int, spent_ns: int
     ) -> None:
-        """Take the reply of a seat to what is not open any more; the arguments are as for `replied`.
+        """Take the reply of a seat to a request that is no longer open; the arguments are as for `replied`.
 
-        At real-time pace it is the newest that the seat has to say. Else it is dropped.
+        At real-time pace it is the seat's newest answer. Otherwise it is dropped.
         """
         if self.is_paced(envelope.phase) and envelope.number >= self._first_turn:
             self._pending[seat.number] = PendingAction(action, envelope.number, now_ns, spent_ns, 0)
@@ -237,7 +237,7 @@ class Referee:
             self.dropped(seat, envelope.number, "stale")
 
     def dropped(self, seat: SeatPort, number: int, why: Literal["stale", "double", "unasked"]) -> None:
-        """Take note of a reply that answers no open turn."""
+        """Count and record a reply that answers no open turn."""
         seat.stats.dropped += 1
         if seat.stats.dropped <= MAX_DROPPED_RECORDS:
             self._dispatcher.note(ReplyDropped(self._now() - self._origin_ns, seat.number, number, why))
@@ -253,10 +253,10 @@ class Referee:
         self._settle(seat, action, verdict, self._now(), spent_ns, credit_ns)
 
     def disqualified(self, seat: SeatPort, reason: str, detail: str = "") -> None:
-        """Disqualify a seat; whatever it was asked is answered for it.
+        """Disqualify a seat, and answer its open request for it.
 
         Args:
-            seat: the seat; one that is disqualified already stays as it is.
+            seat: the seat; nothing happens if it is disqualified already.
             reason: see `flagfall.events.SeatDisqualified`.
             detail: details for the agent's author.
         """
@@ -305,7 +305,7 @@ class Referee:
             self._end_turn()
 
     def withdrawn(self) -> None:
-        """Withdraw what is open: its result is not waited for any more."""
+        """Withdraw the open request: its result is not awaited any more."""
         self._is_withdrawn = bool(self._missing) and self._phase == "act"
         self._close_turn()
 

@@ -1,15 +1,15 @@
 """A seat: the agent's end of a match, made of a turn channel and a turn clock.
 
-Rule 1: a turn's clock starts when the agent takes the turn, or when it is posted if the agent is not
-    there to take it (still busy, or gone to think). Waiting in a queue of the host is not charged.
-Rule 2: a turn is judged by the clock when the reply is there, or when its time has come. Exactly on the
+Rule 1: a turn's clock starts when the agent takes the turn, or when it is posted if the agent is not waiting
+    for it (still busy, or computing). Waiting in a queue of the host is not charged.
+Rule 2: a turn is judged by the clock when the reply arrives, or when its deadline comes. Exactly on the
     deadline is late.
-Rule 3: a reply belongs to the envelope it answers. If that is not open any more, it is dropped.
+Rule 3: a reply belongs to the envelope that it answers. If that is no longer open, the reply is dropped.
 Rule 4: an agent busy with one envelope up to its hard limit is disqualified, whatever it is asked meanwhile.
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
-    then busy with an old turn: the clock of whatever it is asked next starts when it takes that.
-Rule 6: a turn is reckoned without what others lost it. If it seems late on a host that stalled meanwhile, the
-    verdict waits for one grace period, and for no second one (`flagfall.kernel.grace`).
+    then busy with an old turn: the clock of its next request starts when it takes that.
+Rule 6: time lost to others is not charged. If a turn seems late on a host that stalled meanwhile, the verdict
+    waits for one grace period, and not for a second one (`flagfall.kernel.grace`).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 class Referee(Protocol):
-    """The referee, as a seat needs it; `flagfall.kernel.referee` has the one that plays.
+    """The referee as a seat needs it; implemented in `flagfall.kernel.referee`.
 
-    Its methods take what happens at a seat. They never block and never raise, and may post the next turn to
+    Its methods report the events of a seat. They never block and never raise, and may post the next turn to
     the seat before they return.
     """
 
     result_until_ns: int
-    """The moment until which agents may think of a result in any case; 0 for none."""
+    """Time until which agents may answer a result in any case; 0 for none."""
 
     @property
     def abortable(self) -> bool:
@@ -85,7 +85,7 @@ class Referee(Protocol):
 
 
 class Reply(Protocol):
-    """The way of an agent's answer."""
+    """Function with which an agent answers."""
 
     def __call__(self, action: Any = None, number: int | None = None) -> None:
         """Answer the turn that was taken last, or the one with this number.
@@ -106,22 +106,22 @@ class Seat:
     Args:
         number: zero-based index of the seat in the match.
         control: the time control.
-        keeper: the deadlines of the event loop, and what it has lost.
-        referee: takes what happens at the seat.
+        keeper: the timekeeper of the event loop.
+        referee: notified of the events of the seat.
 
     Attributes:
         number: zero-based index of the seat in the match.
-        clock: measures what the agent uses.
+        clock: measures the time that the agent uses.
         stats: counts and times for the report.
         reply: answers the turn that was taken last (see `Reply`); the channel's own method, since every turn
             comes this way.
-        disqualified: why the seat is disqualified, or `None`.
+        disqualified: the reason why the seat is disqualified, or `None`.
         reason_detail: details of that for the agent's author.
-        stderr_tail: the end of what the agent wrote to its standard error; set by a host that has it.
+        stderr_tail: the end of the agent's standard error; set by a host that has it.
         absence: explains why there is no agent yet, when the time for `start` runs out; set by a host that
             waits for agents to connect. `None`, or if it returns `None`: the agent is merely late.
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
-        now: the clock that it is judged by, in nanoseconds.
+        now: the clock by which it is judged, in nanoseconds.
         budget: what is left of the time control.
         timer: the clock of the turn, for the agent.
         is_metered: its turns must be charged to the budget.

@@ -85,7 +85,7 @@ def describe_space(space: Any) -> dict[str, Any]:
     """Return a Gymnasium space in plain values, as the head of this module lists them.
 
     Args:
-        space: of Gymnasium.
+        space: a space of Gymnasium.
     """
     for kind in type(space).__mro__:
         if kind.__name__ in _DESCRIBED:

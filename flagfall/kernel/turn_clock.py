@@ -1,4 +1,4 @@
-"""The clock of a turn: what an agent has used of its turn, what is credited to it, which limit comes next.
+"""The clock of a turn: the time that an agent has used, the time credited to it, and the next limit.
 
 It is started when a turn is taken (or posted to a busy agent), and read when the turn is answered or its time
 has come. It measures and nothing else: it knows no envelope and no referee. The verdict is a pure function of
@@ -100,23 +100,23 @@ class TurnClock(Deadline):
         when_due: called with the present time when a limit seems to be reached.
 
     Attributes:
-        budget: what is left of the time control.
+        budget: the remaining time under the time control.
         is_flat: the limits never change, and nothing need be charged.
         is_overrun: the agent is busy with a turn that was aborted.
-        phase: what the agent was asked last.
-        limit_ns: how long that may take before it is late.
-        started_ns: when the clock of the turn started; `None` while it does not run.
-        busy_since_ns: since when the agent is busy; `None` while it is not.
+        phase: the phase of the last request.
+        limit_ns: the soft limit of that request.
+        started_ns: time at which the clock of the turn started; `None` while it does not run.
+        busy_since_ns: time since which the agent is busy; `None` while it is not.
         fast_path_until_ns: a reply before this moment is on time.
         grace: the grace period of the turn.
-        timer: what the agent sees of this clock.
-        cpu_clock: on the CPU clock, what the agent has used; set by its host.
-        agent_times: for an agent that lives by this process's clock (in a thread), its host's function that
+        timer: the agent's view of this clock.
+        cpu_clock: returns the CPU time of the agent, for time controls on the CPU clock; set by its host.
+        agent_times: for an agent that uses this process's clock (in a thread), its host's function that
             returns when it took the turn of a number and when its answer was made, each `None` if it has not.
-            The turn is judged by these, and by when the answer was heard only where they are not known.
-        not_lost_ns: what of the ledger's stalls this agent did not lose (kept by the ledger).
-        load_seen_ns: the ledger's sum of delays by load up to which that is reckoned.
-        feels_loop: whether it is held up by what delays the loop alone.
+            The turn is judged by these times, or by the arrival of the answer where they are unknown.
+        not_lost_ns: the part of the ledger's stalls that this agent did not lose (kept by the ledger).
+        load_seen_ns: the ledger's sum of delays by load that is taken into account in `not_lost_ns`.
+        feels_loop: true if delays of the loop alone delay the agent.
     """
 
     __slots__ = (
@@ -186,12 +186,12 @@ class TurnClock(Deadline):
     # The limits.
 
     def set_limits(self, phase: Phase, *, paced: bool = False, extended_until_ns: int = 0) -> None:
-        """Look up the limits of what the agent is asked next.
+        """Look up the limits of the next request.
 
         Args:
-            phase: what that is.
+            phase: the phase of that request.
             paced: the tick is the limit, at real-time pace.
-            extended_until_ns: the moment until which it may take in any case; 0 for none.
+            extended_until_ns: time until which it is not late in any case; 0 for none.
         """
         self.phase = phase
         self.limit_ns = self.budget.limit(phase)
@@ -240,17 +240,17 @@ class TurnClock(Deadline):
             self._deadlines.arm(self)
 
     def resume(self, now_ns: int) -> None:
-        """Start the clock of the turn that waits, with what was used of it before it was paused."""
+        """Start the clock of the turn that waits, with the time used before it was paused."""
         self.start(now_ns - self._used_ns)
 
     def pause(self, now_ns: int, number: int) -> None:
-        """Stop the clock of a turn that was not taken yet, and remember what was used of it."""
+        """Stop the clock of a turn that was not taken yet, and remember the time used of it."""
         used_ns = 0 if self.started_ns is None else self.spent(now_ns, number)[0]
         self.reset()
         self._used_ns = used_ns
 
     def reset(self) -> None:
-        """Stop: the agent waits for a turn, of which nothing is used."""
+        """Stop: the agent waits for a turn, of which no time is used."""
         self.started_ns = self.busy_since_ns = None
         self.due_ns = NEVER_NS
         self._used_ns = 0
@@ -277,13 +277,13 @@ class TurnClock(Deadline):
         self.is_overrun = True
 
     def end_overrun(self) -> None:
-        """End being busy with a turn that was aborted; whatever is asked next has its full time."""
+        """End being busy with a turn that was aborted; the next request has its full time."""
         self._overrun_hard_ns = None
         self.is_overrun = False
         self.reset()
 
     def put_off(self, due_ns: int) -> None:
-        """Fire at this moment, unless something else comes before."""
+        """Fire at this moment, unless another limit comes before."""
         self.due_ns = due_ns
         self._deadlines.arm(self)
 
@@ -331,18 +331,18 @@ class TurnClock(Deadline):
         return Reading(spent_ns, credit_ns, busy_ns), min(hard_left_ns, limit_ns - spent_ns), hard_left_ns
 
     def spent(self, now_ns: int, number: int) -> tuple[int, int]:
-        """Return what the turn of a number has cost the agent so far, and what the host lost of it."""
+        """Return the time that a turn has cost the agent so far, and the time that the host lost of it."""
         since_ns = now_ns if self.started_ns is None else self.started_ns
         if self.agent_times is not None and self.cpu_clock is None:
             return self._spent_there(now_ns, since_ns, number)
         return self._cost(now_ns, since_ns, self._mark_ns, self._cpu_ns)
 
     def look_again_in(self, left_ns: int, now_ns: int) -> None:
-        """Fire again when the time that is left will be over, on the wall at the earliest."""
+        """Fire again when the remaining time will be over, at the earliest by wall-clock time."""
         self.put_off(now_ns + max(LOOK_AGAIN_NS, left_ns))
 
     def may_lie_unheard(self, now_ns: int, credit_ns: int) -> bool:
-        """Return whether the host stalled in the open turn and may hear an answer later than it came."""
+        """Return true if the host stalled in the open turn, so an answer may be ready but not received."""
         if self.agent_times is not None or self.cpu_clock is not None:
             return False  # it is known when it came, or it makes no difference
         if credit_ns or self._ledger.load_ended_ns > self.clock_began_ns:
@@ -361,7 +361,7 @@ class TurnClock(Deadline):
         return self._busy_hard_ns if self._overrun_hard_ns is None else self._overrun_hard_ns
 
     def _spent_there(self, now_ns: int, since_ns: int, number: int) -> tuple[int, int]:
-        """Reckon by the agent's own times: how long a turn or an answer is on its way does not count."""
+        """Compute the cost from the agent's own times, without the delivery of turn and answer."""
         assert self.agent_times is not None
         took_ns, made_ns = self.agent_times(number)
         began_ns = since_ns if took_ns is None else max(since_ns, took_ns)
@@ -371,7 +371,7 @@ class TurnClock(Deadline):
         return self._cost(ended_ns, began_ns, self._mark_ns + outside_ns, 0)
 
     def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
-        """Return for how long the agent has been busy, and what the host lost of that."""
+        """Return for how long the agent has been busy, and the time that the host lost of that."""
         return self._cost(now_ns, since_ns, self._busy_mark_ns, self._busy_cpu_ns)
 
     def _cost(self, now_ns: int, since_ns: int, mark_ns: int, cpu_ns: int) -> tuple[int, int]:
@@ -391,7 +391,7 @@ class TurnClock(Deadline):
         return wall_ns - credit_ns, credit_ns
 
     def _lost_before(self, now_ns: int) -> int:
-        """Return what of the step that runs will be booked as lost, though it was over at the start."""
+        """Return the part of the running step that will be booked as lost, but preceded the start."""
         cost = self._keeper.cost_of_this_step(now_ns)
         owner = self._ledger.owner_of(current_task())
         if owner is self:

@@ -371,15 +371,7 @@ class Rerun:
             _same("number of turns", self._header.steps, event.turns)
             if self._task is not None:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
-        silent = self._judged_out - self._disqualified
-        if silent and not void:
-            raise Different(
-                "seats that are disqualified",
-                _shown(sorted(self._judged_out)),
-                _shown(sorted(self._disqualified)),
-            )
-        if event.reason == "seats" and len(self._disqualified) < self._seats:
-            raise Different("seats that are disqualified", "all", _shown(sorted(self._disqualified)))
+        self._check_disqualified(event.reason)
         self.over = True
 
     def _check_turns(self, event: MatchEnded, *, void: bool) -> None:
@@ -387,6 +379,14 @@ class Rerun:
             self._skip_turns(0)  # the match ended in the turn after one that was withdrawn
         if not (void and event.turns == self.turn - 1):  # the record of a turn may be what failed
             _same("number of turns", self.turn, event.turns)
+
+    def _check_disqualified(self, reason: str) -> None:
+        """Check at the end that every disqualification is recorded, and that the reason of the end fits."""
+        recorded = _shown(sorted(self._disqualified))
+        if reason != "void" and self._judged_out - self._disqualified:
+            raise Different("seats that are disqualified", _shown(sorted(self._judged_out)), recorded)
+        if reason == "seats" and len(self._disqualified) < self._seats:
+            raise Different("seats that are disqualified", "all", recorded)
 
     # Decisions of the clock.
 

@@ -87,7 +87,7 @@ def seats_of(ids: Sequence[str]) -> int:
     """Return the number of agents that every one of the tasks seats.
 
     Args:
-        ids: of tasks, at least one.
+        ids: ids of tasks, at least one.
 
     Raises:
         UsageError: there is no such task, or they seat different numbers of agents.

@@ -123,7 +123,7 @@ class AgentUnderTest:
         """Play one match with the agent at all seats, in an event loop of its own.
 
         Args:
-            seed: of the match.
+            seed: the seed of the match.
             policy: the text of a task scheduler.
             steps: number of turns; `None` for the end of the tasks.
             seconds: when to cancel the match; `None` for the agent's patience.

@@ -13,8 +13,8 @@ def misfit(plan: TournamentPlan, records: Records) -> str:
     """Describe the first record that cannot be a result of one of the plan's matches; empty if all fit.
 
     Args:
-        plan: of the tournament.
-        records: of matches that count, by id.
+        plan: the plan of the tournament.
+        records: the records of matches that count, by id.
     """
     # The schedule computes a round from the records of earlier rounds, so each record is checked before the
     # schedule reads it.

@@ -28,7 +28,7 @@ def agent_rows(standings: Standings) -> list[ExportRow]:
     """Return a row for each agent: the fields of `AgentRow`, with separate columns for the ends of intervals.
 
     Args:
-        standings: of a tournament.
+        standings: the standings of a tournament.
     """
     return [_flat(attrs.asdict(row, recurse=False)) for row in standings.rows]
 

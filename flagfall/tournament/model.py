@@ -75,7 +75,7 @@ class Format(Protocol):
         """Yield all matches that are determined by the records, played or not, in order.
 
         Args:
-            plan: of the tournament.
+            plan: the plan of the tournament.
             records: results so far.
         """
         ...
@@ -84,7 +84,7 @@ class Format(Protocol):
         """Return the number of matches if no agent is withdrawn, or an upper bound; see `exact_total`.
 
         Args:
-            plan: of the tournament.
+            plan: the plan of the tournament.
         """
         ...
 
@@ -92,7 +92,7 @@ class Format(Protocol):
         """Return the points by which the format ranks agents; empty if it leaves ranking to the scoring.
 
         Args:
-            plan: of the tournament.
+            plan: the plan of the tournament.
             records: results so far.
         """
         ...
@@ -237,7 +237,7 @@ class TournamentPlan:
         """Return the agent with a name.
 
         Args:
-            name: of an agent of the plan.
+            name: the name of an agent of the plan.
         """
         return next(agent for agent in self.agents if agent.name == name)
 
@@ -245,7 +245,7 @@ class TournamentPlan:
         """Return the task with a name.
 
         Args:
-            name: of a task of the plan.
+            name: the name of a task of the plan.
         """
         return next(task for task in self.tasks if task.name == name)
 

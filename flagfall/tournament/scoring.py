@@ -69,7 +69,7 @@ class TaskRanking:
 
     Attributes:
         task: its name.
-        placings: of the agents that have played it.
+        placings: the placings of the agents that have played it.
     """
 
     task: str
@@ -101,7 +101,7 @@ def rank_tasks(plan: TournamentPlan, played: Played) -> tuple[TaskRanking, ...]:
     """Return the ranking on each task that has results, in the order of the plan.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
         played: matches that count.
     """
     results: dict[tuple[str, str], list[tuple[MatchRecord, SeatRecord]]] = defaultdict(list)
@@ -156,7 +156,7 @@ def total_points(names: Iterable[str], rankings: Iterable[TaskRanking]) -> tuple
     """Return all agents across all tasks, the best first.
 
     Args:
-        names: of all agents.
+        names: the names of all agents.
         rankings: from `rank_tasks`.
     """
     placings = _placings_by_agent(names, rankings)
@@ -177,7 +177,7 @@ def rank_key(names: Iterable[str], rankings: Iterable[TaskRanking]) -> dict[str,
     """Return, by agent, its points followed by its number of first places, second places and so on.
 
     Args:
-        names: of all agents.
+        names: the names of all agents.
         rankings: from `rank_tasks`.
     """
     placings = _placings_by_agent(names, rankings)
@@ -215,7 +215,7 @@ def check_scoring(scoring: Scoring, form: Format, problems: Problems) -> None:
     """Report a scoring in a plan whose format ranks by points of its own.
 
     Args:
-        scoring: of the plan.
+        scoring: the scoring of the plan.
         form: format of the plan.
         problems: collects the problem.
     """

@@ -157,8 +157,8 @@ def standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMP
     """Return the standings of a tournament.
 
     Args:
-        plan: of the tournament.
-        records: of the matches that count.
+        plan: the plan of the tournament.
+        records: the records of the matches that count.
         resamples: resamples for the intervals of scores; 0 computes none, for speed.
     """
     order = schedule(plan)
@@ -193,7 +193,7 @@ class _Table:
     """Rows of all agents over some matches.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
         played: the matches.
         resamples: resamples for the intervals of scores.
     """
@@ -220,7 +220,7 @@ class _Table:
         """Return the rows, the best first.
 
         Args:
-            points: of the format or the scoring.
+            points: the points of the format or the scoring.
             keys: rank agents before their ratings do.
         """
         outcomes = self._outcomes()

@@ -63,7 +63,7 @@ class Lock:
     """Lock that the single runner of a folder holds; the system releases it however the runner ends.
 
     Args:
-        folder: of the tournament.
+        folder: the folder of the tournament.
 
     Raises:
         UsageError: another process holds it.
@@ -133,7 +133,7 @@ class Store:
     """Database of a tournament.
 
     Args:
-        folder: of the tournament.
+        folder: the folder of the tournament.
         mode: `make` creates a missing database, `read` only reads.
         durable: every match is on disk when `put` returns.
 
@@ -161,7 +161,7 @@ class Store:
         """Store the plan of a new tournament.
 
         Args:
-            plan: of the tournament.
+            plan: the plan of the tournament.
             folder: folder in which relative paths in its text start.
 
         Raises:
@@ -222,7 +222,7 @@ class Store:
         """Store the result of a match in one transaction.
 
         Args:
-            record: of an attempt, void or not.
+            record: the record of an attempt, void or not.
 
         Raises:
             HostFault: the database cannot be written, for example on a full disk.
@@ -307,8 +307,8 @@ class Store:
         """Check records against a plan.
 
         Args:
-            plan: of the tournament.
-            records: of matches that count, by id.
+            plan: the plan of the tournament.
+            records: the records of matches that count, by id.
 
         Raises:
             DamagedStore: a record is not a match of the plan.

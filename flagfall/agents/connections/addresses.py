@@ -83,7 +83,7 @@ def cannot_bind(address: str, port: int, error: Exception) -> str:
     """Return the message for a port that cannot be bound.
 
     Args:
-        address: of the port.
+        address: the address of the port.
         port: the port.
         error: the reason.
     """

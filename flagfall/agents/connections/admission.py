@@ -205,7 +205,7 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
         Agents that wait already are for that match, too.
 
         Args:
-            place: of that match.
+            place: the place of that match.
 
         Raises:
             UsageError: another seat plays with the agent of this address.
@@ -222,7 +222,7 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
         """Give up a place: agents that join from now on are for the next match.
 
         Args:
-            place: of the match.
+            place: the place of the match.
         """
         if self.occupant is place:
             self.occupant = None

@@ -62,7 +62,7 @@ class ListeningHost(ABC, Generic[AdmissionT]):
         Args:
             admission: the source of agents.
             seat: the seat to play.
-            briefing: what the agent may know.
+            briefing: the information for the agent.
             start: the first envelope of the seat.
             in_series: the admission stays open after the match.
 
@@ -119,7 +119,7 @@ class ListeningHost(ABC, Generic[AdmissionT]):
 
         Args:
             seat: the seat to play.
-            briefing: what the agent may know.
+            briefing: the information for the agent.
         """
         try:
             start = await seat.turn()

@@ -52,6 +52,6 @@ class CommandHost:
 
         Args:
             seat: the seat to play.
-            briefing: what the agent may know.
+            briefing: the information for the agent.
         """
         await play_in_subprocess(self._words, self._isolation, seat, briefing, shown=self._shown)

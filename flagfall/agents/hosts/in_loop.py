@@ -53,7 +53,7 @@ class LoopHost:
 
         Args:
             seat: the seat to play.
-            briefing: what the agent may know.
+            briefing: the information for the agent.
         """
         played = _AgentTask()
         try:

@@ -48,7 +48,7 @@ class ProcessHost:
 
         Args:
             seat: the seat to play.
-            briefing: what the agent may know.
+            briefing: the information for the agent.
         """
         await play_in_subprocess(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
 

@@ -36,7 +36,7 @@ class HostOptions:
     """Options of hosts; each host takes those that concern it.
 
     Attributes:
-        name: of the agent, for tables and records.
+        name: the name of the agent, for tables and records.
         isolation: how an agent is isolated in a process.
         join_policy: which agents may connect.
         learner_command: the program to start as the learner of round 1; `None` to wait for one.

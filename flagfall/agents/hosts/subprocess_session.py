@@ -31,7 +31,7 @@ async def play_in_subprocess(
         command: the program and its arguments.
         isolation: how it is isolated.
         seat: the seat to play.
-        briefing: what the agent may know.
+        briefing: the information for the agent.
         agent: the text of the agent that the program is to load; empty if the program is the agent.
         shown: files and folders that a sandbox shows it, besides those of `isolation`.
 

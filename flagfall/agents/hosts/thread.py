@@ -46,7 +46,7 @@ class ThreadHost:
 
         Args:
             seat: the seat to play.
-            briefing: what the agent may know.
+            briefing: the information for the agent.
         """
         try:
             await seat.turn()

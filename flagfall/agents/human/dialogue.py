@@ -101,7 +101,7 @@ class DialogueQueue:
 
         Args:
             byte: from the teacher, 0 to 255.
-            reward: of the step before.
+            reward: the reward of the step before.
         """
         if reward:
             self._heard.clear()
@@ -165,7 +165,7 @@ class Tape:
 
         Args:
             number: index of the turn.
-            byte: of the teacher.
+            byte: the byte of the teacher.
             reward: that came with it.
         """
         unseen = number - self.newest_turn - 1

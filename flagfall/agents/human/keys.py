@@ -79,7 +79,7 @@ class KeyHuman(Human):
         """Return what to show of an observation.
 
         Args:
-            observation: of any task.
+            observation: an observation of any task.
 
         Raises:
             AgentFault: it has nothing that a human could see, or the task is not played by these keys.

@@ -76,7 +76,7 @@ class RoomHuman(KeyHuman):
         """Return the picture and the last part of the dialogue.
 
         Args:
-            observation: of LangRoom.
+            observation: the observation of LangRoom.
 
         Raises:
             AgentFault: it is the observation of another task.

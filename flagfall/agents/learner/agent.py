@@ -52,7 +52,7 @@ class LearningAgent:
         """Reset everything learned, and take the seed of the match.
 
         Args:
-            briefing: of the match.
+            briefing: the briefing of the match.
         """
         self._begin(briefing.seed)
 
@@ -70,8 +70,8 @@ class LearningAgent:
         """Return the next byte; a space is silence.
 
         Args:
-            byte: of the teacher.
-            reward: of the step before.
+            byte: the byte of the teacher.
+            reward: the reward of the step before.
         """
         if self._speaking:
             if byte == SILENCE and not reward:

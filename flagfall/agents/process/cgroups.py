@@ -27,7 +27,7 @@ def make_group(limits: Limits) -> Path | None:
     """Create a group with limits; `rmdir` removes an empty one.
 
     Args:
-        limits: of memory and processes; the others are not enforced by groups.
+        limits: the limits of memory and processes; the others are not enforced by groups.
 
     Returns:
         The folder of the group, or `None` if none can be created here.
@@ -56,7 +56,7 @@ def has_controller(group: Path | None, name: str) -> bool:
 
     Args:
         group: its folder; `None` for no group.
-        name: of the controller, such as `memory`.
+        name: the name of the controller, such as `memory`.
     """
     return group is not None and (group / f"{name}.max").exists()
 
@@ -65,7 +65,7 @@ def controllers(pid: int) -> frozenset[str]:
     """Return the controllers of the groups that a process can create.
 
     Args:
-        pid: of the process.
+        pid: the pid of the process.
     """
     parent = _parent(pid)
     return frozenset() if parent is None else frozenset(_controllers(parent).split())

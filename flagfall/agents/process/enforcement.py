@@ -25,7 +25,7 @@ def enforcement_of(kind: IsolationKind) -> Mapping[str, str]:
     """Return how each limit is enforced here, by the name of the limit.
 
     Args:
-        kind: of isolation; with `none` there are no limits.
+        kind: the kind of isolation; with `none` there are no limits.
     """
     if kind == "none":
         return {}

@@ -81,7 +81,7 @@ def threads_of(pid: int) -> list[str]:
     """Return the `/proc` folders of a process's threads; none if it is gone.
 
     Args:
-        pid: of the process.
+        pid: the pid of the process.
     """
     try:
         return [f"/proc/{pid}/task/{name}" for name in os.listdir(f"/proc/{pid}/task")]
@@ -93,7 +93,7 @@ def descendants(pid: int) -> list[int]:
     """Return the processes below one, zombies too; some may be missed that are started meanwhile.
 
     Args:
-        pid: of the process above them.
+        pid: the pid of the process above them.
     """
     found: list[int] = []
     above = [pid]
@@ -110,7 +110,7 @@ def status_of(pid: int) -> tuple[str, str]:
     """Return the state of a process, one letter, and its start time; `X` and nothing if it is gone.
 
     Args:
-        pid: of the process.
+        pid: the pid of the process.
     """
     try:
         with open(f"/proc/{pid}/stat") as file:

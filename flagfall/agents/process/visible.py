@@ -117,7 +117,7 @@ def refuse_private(shown: Iterable[str], private: Path) -> None:
         real = Path(path).resolve()
         if real.is_relative_to(hidden) or hidden.is_relative_to(real):
             raise UsageError(
-                f"a sandbox must not show {path}: what no agent may see is there, {private};"
+                f"a sandbox must not show {path}: it contains or is in {private}, which no agent may see;"
                 " show less of it, or write that elsewhere"
             )
 
@@ -126,7 +126,7 @@ def is_copied(path: str) -> bool:
     """Return true for a plain file that only its owner can read: it is copied for an agent of another user.
 
     Args:
-        path: of the file.
+        path: the path of the file.
     """
     mode = os.lstat(path).st_mode if os.path.lexists(path) else 0
     return stat.S_ISREG(mode) and not is_public(path)
@@ -136,7 +136,7 @@ def is_public(path: str) -> bool:
     """Return true if users other than the owner can read a file, or list and enter a folder.
 
     Args:
-        path: of the file or folder.
+        path: the path of the file or folder.
     """
     mode = os.stat(path).st_mode  # noqa: PTH116 - it takes half the time
     wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)

@@ -32,7 +32,7 @@ class RandomAgent:
         """Take the seed and the action space of the match.
 
         Args:
-            briefing: of the match.
+            briefing: the briefing of the match.
         """
         self._random = Random(briefing.seed)
         actions = {} if briefing.spaces is None else briefing.spaces.action
@@ -88,8 +88,8 @@ class MemorizingAgent:
         """Return the next byte of what it heard before, once the teacher has been silent.
 
         Args:
-            byte: of the teacher.
-            reward: of the step before.
+            byte: the byte of the teacher.
+            reward: the reward of the step before.
         """
         if reward:
             self._heard.clear()

@@ -93,8 +93,8 @@ class LangRoomSolver:
         """Look, listen, and return a move and a word.
 
         Args:
-            observation: of LangRoom.
-            timer: of the turn.
+            observation: the observation of LangRoom.
+            timer: the timer of the turn.
         """
         late: Any = timer.late
         dx, dy = _STEPS[self._step if late is None else late.played["move"]]

@@ -163,7 +163,7 @@ class LanguageModel:
         """Take the action space of the match, and open the HTTP client.
 
         Args:
-            briefing: of the match.
+            briefing: the briefing of the match.
         """
         spaces = briefing.spaces
         self._space = {} if spaces is None else spaces.action
@@ -185,9 +185,9 @@ class LanguageModel:
         """Return the action of the model, or NIL.
 
         Args:
-            observation: of the turn.
-            reward: of the turn before.
-            timer: of the turn.
+            observation: the observation of the turn.
+            reward: the reward of the turn before.
+            timer: the timer of the turn.
         """
         if type(observation) is int and self._space.get("n", _BYTES) == _BYTES:
             return await self._converse(observation, reward, timer)

@@ -26,7 +26,7 @@ def action_count(briefing: Briefing) -> int | None:
     """Return the number of actions, where they are integers from 0 and not bytes; `None` elsewhere.
 
     Args:
-        briefing: of the match.
+        briefing: the briefing of the match.
     """
     space = briefing.spaces.action if briefing.spaces is not None else {}
     if space.get("type") != "discrete" or space.get("start", 0) != 0 or space["n"] == BYTES:
@@ -69,7 +69,7 @@ class QLearningAgent:
         """Take the seed and the number of actions of the match.
 
         Args:
-            briefing: of the match.
+            briefing: the briefing of the match.
         """
         self._random = Random(briefing.seed)
         self._actions = action_count(briefing) or self._actions
@@ -82,8 +82,8 @@ class QLearningAgent:
         """Learn from the last reward, and return an action.
 
         Args:
-            observation: of any form.
-            reward: of the step before.
+            observation: an observation of any form.
+            reward: the reward of the step before.
         """
         here = self._situation(observation)
         values = self._values.setdefault(here, [0.0] * self._actions)
@@ -101,7 +101,7 @@ class QLearningAgent:
 
         Args:
             observation: the last one; not used.
-            reward: of the last step.
+            reward: the reward of the last step.
         """
         self._learn(reward, 0.0)
         self._last = None

@@ -79,9 +79,9 @@ class Hello(_Message, frozen=True):
     """The first message of a host.
 
     Attributes:
-        version: of this protocol.
+        version: the version of this protocol.
         seat: the number of the seat.
-        seats: how many there are.
+        seats: number of seats.
         seed: a seed of the agent's own, 0 to 2**63 - 1.
         time_control: text form.
         spaces: observations and actions of the first task; `None` if they are not known yet.
@@ -105,7 +105,7 @@ class Ask(_Message, frozen=True):
     """A turn.
 
     Attributes:
-        number: of the envelope, see `flagfall.kernel.channels.envelope.Envelope`.
+        number: the number of the envelope, see `flagfall.kernel.channels.envelope.Envelope`.
         phase: `act`, `init` or `result`.
         observation: the observation.
         reward: the reward for an earlier action.
@@ -162,8 +162,8 @@ class Ready(_Message, frozen=True):
 
     Attributes:
         wants: the phases that it wants to be asked in; `act` always.
-        encoding: of all messages that follow.
-        version: of the protocol that it speaks.
+        encoding: the encoding of all messages that follow.
+        version: the version of the protocol that it speaks.
     """
 
     wants: Annotated[tuple[Phase, ...], Meta(max_length=8)] = ("act",)

@@ -157,7 +157,7 @@ class WireSession:
 
     Args:
         seat: the agent's seat.
-        briefing: what the agent may know.
+        briefing: the information for the agent.
         agent: the text of the agent that the other end is to load; empty if it is the agent.
         max_unsolicited: the most messages in a row that answer nothing, before the agent is disqualified;
             `None` if it can do no harm by them.

@@ -72,7 +72,7 @@ class TurnTimes:
         """Note that the agent takes a turn now.
 
         Args:
-            number: of the turn.
+            number: the number of the turn.
         """
         self._took = (number, self.now())
 
@@ -80,7 +80,7 @@ class TurnTimes:
         """Note that its answer is sent now; an answer to a turn that it does not have is ignored.
 
         Args:
-            number: of the turn.
+            number: the number of the turn.
         """
         if number == self._took[0] != self._made[0]:
             self._made = (number, self.now())
@@ -89,7 +89,7 @@ class TurnTimes:
         """Return both times of a turn, each `None` if it has not happened yet.
 
         Args:
-            number: of the turn.
+            number: the number of the turn.
         """
         took, made = self._took, self._made
         return (took[1] if took[0] == number else None, made[1] if made[0] == number else None)

@@ -124,7 +124,7 @@ class _LearnerMatch:
 
     Args:
         admission: the source of learners.
-        place: of this match.
+        place: the place of this match.
         seat: the seat that is played.
         start: the first envelope of the seat.
         keeps: the connection is kept for the next match.

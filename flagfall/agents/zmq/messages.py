@@ -40,7 +40,7 @@ def read_reply(frames: list[bytes], *, bits: bool = False) -> int | BadReply:
     """Return the byte or bit of a message: one frame of one character in UTF-8, its code 0 to 255.
 
     Args:
-        frames: of the message.
+        frames: the frames of the message.
         bits: it is bit mode; the character must be `0` or `1`.
     """
     if len(frames) != 1:

@@ -21,7 +21,7 @@ def require_file(path: Path) -> None:
     """Require that a path is a readable file.
 
     Args:
-        path: of the file, as the user wrote it.
+        path: the path of the file, as the user wrote it.
 
     Raises:
         UsageError: it is not.
@@ -42,7 +42,7 @@ def reading(path: Path) -> Iterator[None]:
     """Return a context for reading an untrusted file: faults in it, and Ctrl-C, are reported in one line.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         UsageError: there is no such file, or the body of the context raised one.

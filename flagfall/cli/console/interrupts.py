@@ -33,7 +33,7 @@ class Interrupts:
     Attributes:
         stop: set by the first signal.
         scope: cancelled by the second signal.
-        number: of the first signal; 0 if there was none.
+        number: the number of the first signal; 0 if there was none.
     """
 
     stop: trio.Event = attrs.Factory(trio.Event)
@@ -67,7 +67,7 @@ class Interrupts:
         """Count a signal, and return whether an agent blocks the loop: the one before is not handled yet.
 
         Args:
-            number: of the signal.
+            number: the number of the signal.
         """
         self.number = self.number or number
         self._unhandled += number in _CANCELLING

@@ -48,7 +48,7 @@ class Progress:
         """Begin the next match.
 
         Args:
-            number: of the match, from 0.
+            number: the number of the match, from 0.
             who: the names of its agents.
         """
         of = f"match {number} ({number + 1} of {self._matches}): " if self._matches > 1 else ""

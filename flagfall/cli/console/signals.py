@@ -26,7 +26,7 @@ class Ended:
     """The signal that ended a command.
 
     Attributes:
-        number: of the signal; SIGINT unless another one arrived.
+        number: the number of the signal; SIGINT unless another one arrived.
     """
 
     def __init__(self) -> None:

@@ -166,7 +166,7 @@ def print_statistics(statistics: TrackStatistics) -> None:
     """Print the statistics of a track: by level, by phase, and the training curve.
 
     Args:
-        statistics: of the track.
+        statistics: the statistics of the track.
     """
     from flagfall.cli.console.output import duration, number, print_table, table
     from flagfall.terminal_text import sanitize_terminal

@@ -32,7 +32,7 @@ def check_results(path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS) -> No
     """Check that a results file can be written, and that a file which it replaces is a results file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         beginnings: the first bytes of results files of this kind.
 
     Raises:
@@ -55,7 +55,7 @@ def write_results(path: Path, figures: Figures) -> None:
     """Write a results file.
 
     Args:
-        path: of the file; JSON if its name ends in `.json`, otherwise in the layout of round 1.
+        path: the path of the file; JSON if its name ends in `.json`, otherwise in the layout of round 1.
         figures: the statistics of a match.
     """
     with replacing(path) as file:

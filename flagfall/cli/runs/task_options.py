@@ -131,7 +131,7 @@ def choose_tasks(
     The original CommAI tasks have ids too, although `flagfall tasks` does not list them.
 
     Args:
-        ids: of tasks, from `--task`.
+        ids: ids of tasks, from `--task`.
         policy: the text of `--scheduler`.
         config: the text of `--config`.
         options: settings of byte tasks.

@@ -70,7 +70,7 @@ class TournamentScreen:
         """Show a stored record.
 
         Args:
-            record: of an attempt, void or not.
+            record: the record of an attempt, void or not.
         """
         if record.status == "void":
             self.say(f"{record.id} is void: {sanitize_terminal(record.why)}")

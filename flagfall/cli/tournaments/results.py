@@ -28,7 +28,7 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
     """Print the standings or the matches, or write them to a file.
 
     Args:
-        folder: of the tournament.
+        folder: the folder of the tournament.
         output: file to write; `None` prints.
         form: `table`, or one of `flagfall.tournament.exports.FILE_FORMATS`; by default the extension of
             `output`.

@@ -28,8 +28,8 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None
     """Print the matches that are known beforehand, and an estimate of the time for those not yet played.
 
     Args:
-        plan: of the tournament.
-        folder: of the tournament; matches already played there are taken into account.
+        plan: the plan of the tournament.
+        folder: the folder of the tournament; matches already played there are taken into account.
         jobs: matches at the same time; by default the plan's, or as many as there are processors for.
     """
     from flagfall.tournament.formats.schedule import schedule

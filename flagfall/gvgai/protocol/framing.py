@@ -134,7 +134,7 @@ class Message(NamedTuple):
     """A message of a server.
 
     Attributes:
-        number: of the message; its answer carries it.
+        number: the number of the message; its answer carries it.
         payload: `START`, `FINISH`, or a state as JSON.
     """
 
@@ -175,7 +175,7 @@ class ClientProtocol:
         """Return a reply as bytes.
 
         Args:
-            number: of the message that it answers.
+            number: the number of the message that it answers.
             answer: text of the answer.
             kind: kind of observation requested next.
         """

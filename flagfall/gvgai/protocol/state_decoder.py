@@ -85,7 +85,7 @@ def read_state(payload: bytes) -> StateMessage:
     """Return the state in a message.
 
     Args:
-        payload: of the message.
+        payload: the payload of the message.
 
     Raises:
         LineError: it is not a state.

@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from flagfall.kernel.channels.envelope import Envelope
 
 BURST_ENVELOPES: Final = 8
-"""After this many envelopes in a row that lay ready, `receive` lets the rest of the loop run.
+"""After this many envelopes in a row that were ready, `receive` lets the rest of the loop run.
 
 A pass of trio's loop costs about as much as two turns, so eight keep its share below a fifth, while a
-deadline next door waits less than 0.1 ms for each busy match."""
+deadline of another match waits less than 0.1 ms for each busy match."""
 
 
 class ReplyHandler(Protocol):
     """The referee's side of a channel: takes replies. No method may block or raise."""
 
     def answered(self, envelope: Envelope, value: Any) -> None:
-        """Take the reply to the open envelope, which is open no more."""
+        """Take the reply to the open envelope, which closes it."""
 
     def answered_stale(self, envelope: Envelope, value: Any) -> None:
-        """Take the reply to an envelope that was taken, but is not the newest any more or was retracted."""
+        """Take the reply to an envelope that was taken, but was replaced or retracted."""
 
     def answered_nothing(self, number: object) -> None:
-        """Take note of a reply to nothing that was taken; `number` is what the agent named, or `None`."""
+        """Take a reply to no envelope that was taken; `number` is the one that the agent gave, or `None`."""
 
 
 class TurnChannel:
@@ -100,11 +100,11 @@ class TurnChannel:
             self._wake_receiver()
 
     def retract(self) -> None:
-        """Take back what was not taken; a reply to the open envelope will be stale."""
+        """Take back an envelope that was not taken; a reply to the open envelope will be stale."""
         self.waiting = self.open = None
 
     def close(self) -> None:
-        """Send no more: what waits is retracted, and `receive` ends. Closing again does nothing."""
+        """Close: a waiting envelope is retracted, and `receive` ends. Closing again does nothing."""
         self.closed = True
         self.retract()
         if self._receiver is not None:

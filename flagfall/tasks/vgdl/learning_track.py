@@ -54,7 +54,7 @@ class TrackRules:
     """Parameters of a track.
 
     Attributes:
-        name: of its preset, and of its time control.
+        name: the name of its preset, and of its time control.
         training_ns: end of training, in nanoseconds since the match began.
         games: limit of games in training; `None` for no limit.
         training: training levels.
@@ -83,7 +83,7 @@ class TrackRules:
         """Return the rules of a preset, with some fields replaced.
 
         Args:
-            name: of the preset.
+            name: the name of the preset.
             **changes: new values of fields; `None` keeps the preset's.
 
         Raises:
@@ -121,10 +121,10 @@ class TrackLevel:
     """One level in one phase: its task, with the limits of the phase.
 
     Args:
-        task: of the level.
+        task: the task of the level.
         level: its number.
         phase: `TRAINING` or `VALIDATION`.
-        rules: of the track.
+        rules: the rules of the track.
 
     Attributes:
         play_until_ns, result_until_ns: see `flagfall.kernel.roles.TaskRole`.
@@ -149,7 +149,7 @@ class TrackLevel:
         """Return whether an action is legal.
 
         Args:
-            action: of the level's task.
+            action: the action of the level's task.
         """
         return self._task.is_legal(action)
 
@@ -157,7 +157,7 @@ class TrackLevel:
         """Begin the level.
 
         Args:
-            seed: of its draws.
+            seed: the seed of its draws.
         """
         return self._task.reset(seed)
 
@@ -165,7 +165,7 @@ class TrackLevel:
         """Play one step.
 
         Args:
-            action: of the level's task.
+            action: the action of the level's task.
         """
         return self._task.step(action)
 
@@ -191,7 +191,7 @@ class Track:
 
     Args:
         levels: tasks, by number of the level.
-        rules: of the track.
+        rules: the rules of the track.
 
     Attributes:
         rules: see the arguments.
@@ -226,7 +226,7 @@ class Track:
         """Set the seed by which levels are drawn.
 
         Args:
-            seed: of the match.
+            seed: the seed of the match.
         """
         self._random = Random(seed)
 
@@ -247,7 +247,7 @@ class Track:
         """Record the agent's answer, and end training if its time is over.
 
         Args:
-            outcome: of the last level.
+            outcome: the outcome of the last level.
         """
         self._answer = outcome.answers.get(0)
         if self.phase == "validation":

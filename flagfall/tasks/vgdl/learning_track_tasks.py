@@ -43,7 +43,7 @@ class SharedGame:
     """A game that keeps its state from level to level, as in the public program: timers, pulls, numbers.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
@@ -57,8 +57,8 @@ class TrackTask(VgdlTask):
     `LEFT` and `ACTION_LEFT` are the same; the number of an action, as in `VgdlTask`, is valid, too.
 
     Args:
-        definition: of the game.
-        level: of this game.
+        definition: the definition of the game.
+        level: the level of this game.
         task_id: id of the task.
         shared: the game whose state is kept from level to level; `None` to start each level anew.
         tiles: see `VgdlTask`.
@@ -108,7 +108,7 @@ class TrackSetup:
 
     Attributes:
         game: its file or its name; see `flagfall.tasks.vgdl.game_files`.
-        rules: of the track.
+        rules: the rules of the track.
         sprites: folder of images for pictures; `None` for flagfall's own drawings. Journals have no pictures,
             so they do not record it.
     """

@@ -91,7 +91,7 @@ def greedy(play: Play, random: Random) -> str:
     """Return the action with the highest value after one tick; a random one of several.
 
     Args:
-        play: stays as it is.
+        play: the play, which is not changed.
         random: for the choice among equal actions.
     """
     values = {}
@@ -138,7 +138,7 @@ def best_first(play: Play, *, expansions: int = 10_000, depth_cost: float = 0.01
     (Lipovetzky and Geffner, 2017), with novelty 1. No situation is expanded twice.
 
     Args:
-        play: start; stays as it is.
+        play: the start, which is not changed.
         expansions: limit of expanded states.
         depth_cost: cost of a tick, in points.
     """
@@ -188,7 +188,7 @@ def tree_search(play: Play, random: Random, *, simulations: int = 100, horizon: 
     """Return the most visited action of a Monte Carlo tree search (UCT).
 
     Args:
-        play: start; stays as it is.
+        play: the start, which is not changed.
         random: for rollouts and for the order of untried actions.
         simulations: number of simulated sequences.
         horizon: limit of ticks of a sequence.

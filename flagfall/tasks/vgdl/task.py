@@ -86,8 +86,8 @@ class VgdlTask(Task):
     An episode ends with the game, after 2001 ticks at the latest; it is solved if the game is won.
 
     Args:
-        definition: of the game.
-        level: of this game.
+        definition: the definition of the game.
+        level: the level of this game.
         observation: `state`: a `StateObservation`, which shares unchanged parts with the next one;
             `planes`: see `PlanesView`; `image`: uint8 [height, width, 3]; `text`: see `TextView`.
         block: pixels a cell; `None` for the game's own.
@@ -224,7 +224,7 @@ class VgdlTask(Task):
         """Return the current picture (`rgb`) or text (`ansi`).
 
         Args:
-            mode: of `render_modes`.
+            mode: one of `render_modes`.
             *args: for other modes.
             **kwargs: for other modes.
         """

@@ -39,7 +39,7 @@ class Encounter:
     """Two agents that meet on every task, in every repeat.
 
     Attributes:
-        plan: of the tournament.
+        plan: the plan of the tournament.
         round: zero-based round.
         number: zero-based position within the round.
         agents: names of the two agents.

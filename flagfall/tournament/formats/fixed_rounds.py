@@ -39,7 +39,7 @@ class FixedRounds:
         """Yield the matches of all rounds that are determined: all rounds, unless agents can be withdrawn.
 
         Args:
-            plan: of the tournament.
+            plan: the plan of the tournament.
             records: results so far.
         """
         rounds = {task.name: self._rounds(task) for task in plan.tasks}
@@ -62,7 +62,7 @@ class FixedRounds:
         """Return the number of matches if no agent is withdrawn.
 
         Args:
-            plan: of the tournament.
+            plan: the plan of the tournament.
         """
         meetings = (agents for task in plan.tasks for one in self._rounds(task) for agents in one)
         # An agent alone is one match, and k agents at a game are k rotations.
@@ -72,7 +72,7 @@ class FixedRounds:
         """Return nothing: the scoring of the plan ranks the agents.
 
         Args:
-            plan: of the tournament.
+            plan: the plan of the tournament.
             records: results so far.
         """
         return {}

@@ -79,7 +79,7 @@ class Bracket:
     """Bracket of a knockout, as far as the records determine it.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
         records: results so far.
         replays: see `Knockout`.
 

@@ -29,7 +29,7 @@ class Schedule:
     changed otherwise.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
 
     Attributes:
         total: number of matches; `None` if it depends on their results.
@@ -107,7 +107,7 @@ def schedule(plan: TournamentPlan) -> Schedule:
     """Return the schedule of a plan.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
     """
     return Schedule(plan)
 
@@ -116,7 +116,7 @@ def most_matches(plan: TournamentPlan) -> int:
     """Return the largest number of matches that a plan can have.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
     """
     count = plan.format.total(plan)
     return count if plan.stop.matches is None else min(count, plan.stop.matches)

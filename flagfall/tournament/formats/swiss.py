@@ -72,7 +72,7 @@ class Swiss:
         """Return the table after the complete rounds.
 
         Args:
-            plan: of the tournament.
+            plan: the plan of the tournament.
             records: results so far.
         """
         table = _table(plan)

@@ -25,7 +25,7 @@ class Withdrawals:
         """Count the disqualifications in matches.
 
         Args:
-            records: of matches that count.
+            records: the records of matches that count.
         """
         for record in records:
             self._disqualified.update(seat.agent for seat in record.seats if seat.fell is not None)

@@ -28,7 +28,7 @@ def plan_facts(plan: TournamentPlan) -> dict[str, str]:
     """Return the settings of a plan as text, by path: `agents.learner.spec`, `tasks.micro.steps` and so on.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
     """
     fields = [field for field in attrs.fields(TournamentPlan) if field.name not in _FREE]
     return dict(fact for field in fields for fact in _field_facts(field.name, field, plan))
@@ -38,7 +38,7 @@ def seats_in(facts: Mapping[str, str]) -> dict[str, int]:
     """Return the number of seats of each task, by its name.
 
     Args:
-        facts: of a plan. Invalid numbers of seats are left out: the facts may come from a damaged file.
+        facts: facts of a plan. Invalid numbers of seats are left out: the facts may come from a damaged file.
     """
     seats = {}
     for place, fact in facts.items():

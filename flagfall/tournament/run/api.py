@@ -43,7 +43,7 @@ async def run_tournament(
     """Play a tournament.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
         out: its folder; by default the plan's. A missing folder is made.
         jobs: number of matches at the same time; by default the plan's, or as many as there are processors
             for.
@@ -87,7 +87,7 @@ def refuse_showing(plan: TournamentPlan, *private: Path) -> None:
     """Refuse sandboxed agents that could read records or the plan of their own tournament.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
         private: its folder, and the plan file if there is one.
 
     Raises:
@@ -106,8 +106,8 @@ def open_tournament(
     """Open the store of a tournament, locked while the context lasts; a missing one is made.
 
     Args:
-        plan: of the tournament.
-        folder: of the tournament.
+        plan: the plan of the tournament.
+        folder: the folder of the tournament.
         resume: continue the tournament in the folder, if there is one.
         base: see `run_tournament`.
 

@@ -51,12 +51,12 @@ def contest_plan(
         games: files or names.
         agents: see `flagfall.gvgai.play_track.seat_agent`.
         times: time control of every match.
-        rules: of every track.
+        rules: the rules of every track.
         seed: seed of the first game; the others derive theirs from it.
         sprites: see `TrackSetup`.
         clock: see `TournamentPlan`.
         host: where agents run.
-        isolation: of agents in processes.
+        isolation: the isolation of agents in processes.
 
     Raises:
         UsageError: there is no game or no agent, one is named twice, or a game cannot be played.
@@ -114,8 +114,8 @@ class MemoryStore:
         """Accept the records; there are none.
 
         Args:
-            plan: of the tournament.
-            records: of earlier runs.
+            plan: the plan of the tournament.
+            records: the records of earlier runs.
         """
 
 
@@ -127,7 +127,7 @@ class TrackEngine:
     Args:
         plan: a plan whose tasks are tracks.
         times: time control, and the thinking time of agents on the virtual clock.
-        isolation: of agents in processes; `None` for the default of each kind of agent.
+        isolation: the isolation of agents in processes; `None` for the default of each kind of agent.
         journal: file for the record of a match; numbered if there are several matches.
         sinks: returns additional sinks of a match.
 
@@ -169,7 +169,7 @@ class TrackEngine:
         """Play one track; see `Engine`.
 
         Args:
-            attempt: what to play.
+            attempt: the attempt to play.
         """
         spec = attempt.spec
         if self.stop is not None and self.stop.is_set():

@@ -38,7 +38,7 @@ def send_command(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
     """Send a command to the run in a folder; block until it has answered.
 
     Args:
-        folder: of the tournament.
+        folder: the folder of the tournament.
         request: fields of a request without its token, such as `{"do": "jobs", "jobs": 4}`.
 
     Returns:

@@ -276,7 +276,7 @@ async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> 
 
     Args:
         run: the run to control.
-        folder: of the tournament.
+        folder: the folder of the tournament.
         warn: called with a line of text if no socket can be made; the run continues without one.
     """
     token = secrets.token_hex(TOKEN_BYTES // 2)

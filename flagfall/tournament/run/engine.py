@@ -49,7 +49,7 @@ class Engine(Protocol):
         Cancelling the call ends the match and the processes of its agents.
 
         Args:
-            attempt: what to play.
+            attempt: the attempt to play.
 
         Raises:
             WorkerLost: the worker that played it is gone; the match can be played again.
@@ -66,7 +66,7 @@ def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
     Under the wall clock each agent gets a processor of its own; under the virtual clock each match does.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
         cores: number of processors; by default those of this machine that this process may use.
     """
     cores = len(os.sched_getaffinity(0)) if cores is None else cores

@@ -40,8 +40,8 @@ class LocalEngine:
     """Engine that starts a worker for a match if none is idle; see `flagfall.tournament.run.engine.Engine`.
 
     Args:
-        plan: of the tournament.
-        folder: of the tournament.
+        plan: the plan of the tournament.
+        folder: the folder of the tournament.
     """
 
     def __init__(self, plan: TournamentPlan, folder: Path) -> None:

@@ -33,9 +33,9 @@ def play_attempt(plan: TournamentPlan, attempt: Attempt, folder: Path) -> MatchR
     """Play one match; block until it is over.
 
     Args:
-        plan: of the tournament.
-        attempt: what to play.
-        folder: of the tournament, with the folders `RUNNING` and `JOURNALS`.
+        plan: the plan of the tournament.
+        attempt: the attempt to play.
+        folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
 
     Returns:
         The record; void if a fault or a stall of the host affected the match.
@@ -124,8 +124,8 @@ def _keep(file: Path, folder: Path, record: MatchRecord, *, lasting: bool) -> st
 
     Args:
         file: the journal as it was written.
-        folder: of the tournament.
-        record: of the match.
+        folder: the folder of the tournament.
+        record: the record of the match.
         lasting: flush it to disk, so that it survives a power failure; not needed if the match can be
             replayed with the same result.
     """

@@ -92,7 +92,7 @@ class MatchObserver:
         elif isinstance(event, SeatDisqualified):
             if event.reason in TIME_LOSSES:
                 began_ns = self._seen_ns[event.seat]
-                self._take_late(began_ns, event.at_ns, f"seat {event.seat} fell (late)")
+                self._take_late(began_ns, event.at_ns, f"seat {event.seat} disqualified (late)")
         elif isinstance(event, TaskEnded) and event.ended != "cut":
             self._instances.append(_Instance.of(event))
 

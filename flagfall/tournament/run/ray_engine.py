@@ -34,8 +34,8 @@ class RayEngine:
     it has seats.
 
     Args:
-        plan: of the tournament.
-        folder: of the tournament.
+        plan: the plan of the tournament.
+        folder: the folder of the tournament.
 
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
@@ -125,8 +125,8 @@ def play_on_ray(plan: TournamentPlan, attempt: Attempt) -> tuple[MatchRecord, by
     """Play one match in a worker of Ray; return the record and the content of the journal.
 
     Args:
-        plan: of the tournament.
-        attempt: what to play.
+        plan: the plan of the tournament.
+        attempt: the attempt to play.
     """
     with tempfile.TemporaryDirectory(prefix="flagfall-") as name:
         folder = Path(name)

@@ -56,8 +56,8 @@ class RecordStore(Protocol):
         """Check stored records against a plan.
 
         Args:
-            plan: of the tournament.
-            records: of matches that count, by id.
+            plan: the plan of the tournament.
+            records: the records of matches that count, by id.
         """
 
 
@@ -82,7 +82,7 @@ class Run:
     """A run of a tournament; `play` may be called once.
 
     Args:
-        plan: of the tournament.
+        plan: the plan of the tournament.
         store: has the records of earlier runs.
         engine: plays matches.
         jobs: number of matches at the same time.
@@ -94,8 +94,8 @@ class Run:
         DamagedStore: the stored records cannot be read, or do not fit the plan.
 
     Attributes:
-        plan: as given.
-        records: of matches that count, by id; grows.
+        plan: the plan.
+        records: the records of matches that count, by id; grows.
         running: the matches that are being played, by id.
         voids: number of void attempts in this run.
         total: largest number of matches; `None` if it is not known.

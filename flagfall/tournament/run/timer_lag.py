@@ -53,8 +53,8 @@ def warn_tight_limits(plan: TournamentPlan, latency: TimerLatency) -> Iterator[s
     """Yield a warning for each limit that is too tight for this machine.
 
     Args:
-        plan: of the tournament.
-        latency: of this machine.
+        plan: the plan of the tournament.
+        latency: the latency of this machine.
     """
     for task in plan.tasks:
         for name, limit_ns in task.control.turn_durations().items():

@@ -23,7 +23,7 @@ class Duel:
 
     Attributes:
         agents: names of the two.
-        score: of the first one: 1, 0.5 or 0.
+        score: the score of the first one: 1, 0.5 or 0.
     """
 
     agents: tuple[str, str]
@@ -36,7 +36,7 @@ class MeetingResult:
 
     Attributes:
         task: its name.
-        points: of each game, see `points_of`.
+        points: the points of each game, see `points_of`.
         duels: from games for two seats, and from agents that played alone. If both agents were disqualified
             there is none.
         tables: score by agent of each game for more than two seats.
@@ -78,7 +78,7 @@ def points_of(records: Sequence[MatchRecord]) -> tuple[dict[str, float], ...]:
     has the share of the others that it beat; a single agent has none.
 
     Args:
-        records: of the matches of the meeting.
+        records: the records of the matches of the meeting.
     """
     if len(records[0].seats) > 1:
         return tuple({seat.agent: seat.score for seat in record.seats} for record in records)

@@ -45,7 +45,7 @@ class RatedDuel:
     Attributes:
         first: name of an agent.
         second: name of its opponent.
-        score: of the first one: 1, 0.5 or 0.
+        score: the score of the first one: 1, 0.5 or 0.
         meeting: number of its meeting.
     """
 

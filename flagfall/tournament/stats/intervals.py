@@ -48,7 +48,7 @@ def bootstrap_mean(
     Args:
         groups: independent values; no group is empty. A group with a single value has no known variation, so
             there is no interval.
-        seed: of the resampling.
+        seed: the seed of the resampling.
         resamples: number of resamples; 0 for no interval.
         level: confidence level.
     """

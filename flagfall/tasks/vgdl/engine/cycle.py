@@ -33,10 +33,10 @@ def begin(game: Game, level: LevelDefinition, seed: int, block_size: int, memory
 
     Args:
         game: to be played.
-        level: of this game.
-        seed: of its generator.
+        level: the level of this game.
+        seed: the seed of its generator.
         block_size: pixels a cell.
-        memory: of an earlier play, or a new one.
+        memory: the memory of an earlier play, or a new one.
 
     Raises:
         GameError: the level needs too much work.
@@ -99,10 +99,10 @@ def advance(play: Play, action: str) -> None:
     """Run one cycle of a play; do nothing if it is over.
 
     Args:
-        play: is changed.
-        action: of the avatar, such as `flagfall.tasks.vgdl.actions.LEFT`; one that it does not have counts as
-            `NIL`. `ESCAPE` ends the play without a winner, and so does a cycle that exceeds the work limit,
-            with a message.
+        play: the play, which is changed.
+        action: the action of the avatar, such as `flagfall.tasks.vgdl.actions.LEFT`; any other one counts
+            as `NIL`. `ESCAPE` ends the play without a winner, and so does a cycle that exceeds the work
+            limit, with a message.
     """
     if play.over:
         return

@@ -37,12 +37,13 @@ def start(
 
     Args:
         game: to be played.
-        level: of this game.
-        seed: of the one generator of all its draws.
+        level: the level of this game.
+        seed: the seed of the one generator of all its draws.
         block_size: pixels a cell, at least 1; `None` for the game's own, or the largest that fits the level
             into 800 pixels. It matters, because speeds are truncated to whole pixels; the learning track
             plays with 10.
-        memory: of an earlier play that this one continues, as in the learning track; changed by the play.
+        memory: the memory of an earlier play that this one continues, as in the learning track; the play
+            changes it.
 
     Raises:
         UsageError: the block size is invalid.
@@ -79,7 +80,7 @@ def fork(play: Play) -> Play:
     next cycle, equally in all plays and before it is read.)
 
     Args:
-        play: stays as it is.
+        play: the play, which is not changed.
     """
     new = Play.__new__(Play)
     for name in _SHARED_FIELDS:

@@ -111,7 +111,7 @@ def load(game: Game, data: bytes) -> Play:
     """Return the play that was stored by `dump`.
 
     Args:
-        game: of the play.
+        game: the game of the play.
         data: result of `dump`.
 
     Raises:

@@ -53,7 +53,7 @@ def load_game(path: str | Path) -> GameDefinition:
     """Read a game from a file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         GameError: the game is invalid.

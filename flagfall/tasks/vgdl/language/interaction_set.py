@@ -26,7 +26,7 @@ def read_interactions(block: Line, names: Names, notices: Notices) -> Iterator[E
 
     Args:
         block: the line `InteractionSet`.
-        names: of the sprites.
+        names: the names of the sprites.
         notices: receives mistakes that the original ignores.
 
     Raises:

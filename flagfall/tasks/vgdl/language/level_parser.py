@@ -27,8 +27,8 @@ def load_level(definition: GameDefinition, path: str | Path) -> LevelDefinition:
     """Read a level from a file.
 
     Args:
-        definition: of its game.
-        path: of the file.
+        definition: the definition of its game.
+        path: the path of the file.
 
     Raises:
         GameError: the level is invalid.
@@ -45,7 +45,7 @@ def read_level(definition: GameDefinition, text: str, file: str = "level") -> Le
     used up their numbers), with a notice.
 
     Args:
-        definition: of its game.
+        definition: the definition of its game.
         text: rows.
         file: name of the file in messages; its stem is the name of the level.
 
@@ -89,7 +89,7 @@ class _LevelBuilder:
         """Add the sprites of a character.
 
         Args:
-            character: of the level.
+            character: the character of the level.
             x: column.
             y: row.
         """

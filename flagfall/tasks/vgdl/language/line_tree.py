@@ -113,7 +113,7 @@ def load_text(path: str | Path) -> str:
     """Return the text of a file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         GameError: it is too long, or not UTF-8.
@@ -135,7 +135,7 @@ def numbered_lines(text: str, file: str) -> Iterator[tuple[int, str]]:
     """Yield number and text of every line; lines end at a newline, a carriage return or both.
 
     Args:
-        text: of a file.
+        text: the content of a file.
         file: its name in messages.
 
     Raises:
@@ -153,7 +153,7 @@ def parse_lines(text: str, file: str, notices: Notices) -> Line:
     """Return the first line of a text, with all others below it.
 
     Args:
-        text: of a file.
+        text: the content of a file.
         file: its name in messages.
         notices: receives mistakes that the original ignores.
 

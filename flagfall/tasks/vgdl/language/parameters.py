@@ -19,7 +19,7 @@ def by_key(words: Iterable[Word]) -> dict[str, Word]:
     """Return the parameters among some words; the last one of a key counts.
 
     Args:
-        words: of a line.
+        words: the words of a line.
     """
     return {word.split()[0]: word for word in words if word.is_parameter}
 
@@ -80,7 +80,7 @@ def read_parameters(
     Args:
         known: parameters of the row.
         given: words of the file, by key; the caller reports keys that are not in the row.
-        names: of the sprites.
+        names: the names of the sprites.
         notices: receives values that do not fit.
 
     Raises:

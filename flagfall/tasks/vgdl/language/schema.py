@@ -203,7 +203,7 @@ def direction(name: str = "NONE") -> Parameter:
     """Return a direction parameter.
 
     Args:
-        name: of the default.
+        name: the name of the default.
     """
     return Parameter(ValueKind.DIRECTION, DIRECTIONS[name])
 

@@ -30,7 +30,7 @@ class SpriteSet:
 
     Attributes:
         types: by type number.
-        names: of the types.
+        names: the names of the types.
         order: leaf types in draw order.
         limits: by type, how many of this resource a sprite can hold.
     """
@@ -180,7 +180,7 @@ class _SpriteSetParser:
 
         Args:
             type_id: type number.
-            names: of all types.
+            names: the names of all types.
 
         Raises:
             GameError: a parameter names an undefined sprite, or is a number out of range.

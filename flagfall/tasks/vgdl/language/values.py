@@ -148,7 +148,7 @@ def fit(kind: ValueKind, key: str, text: str) -> Value:
     counts.
 
     Args:
-        kind: of the parameter.
+        kind: the kind of the parameter.
         key: its name.
         text: as written.
 

@@ -35,7 +35,7 @@ def darker(colour: Colour, share: float = 0.35) -> Colour:
 
     Args:
         colour: to be darkened.
-        share: of black, from 0 to 1.
+        share: the share of black, from 0 to 1.
     """
     return mixed(colour, (0, 0, 0), share)
 
@@ -45,7 +45,7 @@ def lighter(colour: Colour, share: float = 0.35) -> Colour:
 
     Args:
         colour: to be lightened.
-        share: of white, from 0 to 1.
+        share: the share of white, from 0 to 1.
     """
     return mixed(colour, (255, 255, 255), share)
 
@@ -88,7 +88,7 @@ class Pen:
         """Fill the whole rectangle.
 
         Args:
-            colour: of the fill.
+            colour: the colour of the fill.
             strength: opacity, from 0 to 1.
         """
         self._lay(np.full_like(self._x, -np.inf), colour, strength)
@@ -97,10 +97,10 @@ class Pen:
         """Draw a filled circle.
 
         Args:
-            x: of its centre.
-            y: of its centre.
-            radius: of the circle.
-            colour: of the fill.
+            x: the x coordinate of its centre.
+            y: the y coordinate of its centre.
+            radius: the radius of the circle.
+            colour: the colour of the fill.
             strength: opacity, from 0 to 1.
         """
         self._lay(np.hypot(self._x - x, self._y - y) - radius, colour, strength)
@@ -109,11 +109,11 @@ class Pen:
         """Draw a circle line.
 
         Args:
-            x: of its centre.
-            y: of its centre.
-            radius: of the circle.
-            width: of the line.
-            colour: of the line.
+            x: the x coordinate of its centre.
+            y: the y coordinate of its centre.
+            radius: the radius of the circle.
+            width: the width of the line.
+            colour: the colour of the line.
         """
         self._lay(np.abs(np.hypot(self._x - x, self._y - y) - radius) - width / 2, colour)
 
@@ -121,11 +121,11 @@ class Pen:
         """Draw a filled ellipse.
 
         Args:
-            x: of its centre.
-            y: of its centre.
+            x: the x coordinate of its centre.
+            y: the y coordinate of its centre.
             wide: its horizontal radius.
             high: its vertical radius.
-            colour: of the fill.
+            colour: the colour of the fill.
         """
         scaled = np.hypot((self._x - x) / wide, (self._y - y) / high)
         self._lay((scaled - 1) * min(wide, high), colour)
@@ -134,11 +134,11 @@ class Pen:
         """Draw a filled rectangle with round corners.
 
         Args:
-            x: of its centre.
-            y: of its centre.
+            x: the x coordinate of its centre.
+            y: the y coordinate of its centre.
             wide: half its width.
             high: half its height.
-            colour: of the fill.
+            colour: the colour of the fill.
             corner: radius of the corners.
         """
         over_x = np.abs(self._x - x) - (wide - corner)
@@ -151,7 +151,7 @@ class Pen:
 
         Args:
             points: its corners, clockwise on the screen.
-            colour: of the fill.
+            colour: the colour of the fill.
         """
         distance: Any = -np.inf
         for (x0, y0), (x1, y1) in zip(points, [*points[1:], points[0]], strict=True):
@@ -168,8 +168,8 @@ class Pen:
         Args:
             start: one end.
             end: the other end.
-            width: of the line.
-            colour: of the line.
+            width: the width of the line.
+            colour: the colour of the line.
         """
         (x0, y0), (x1, y1) = start, end
         dx, dy = x1 - x0, y1 - y0

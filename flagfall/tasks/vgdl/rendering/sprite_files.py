@@ -121,7 +121,7 @@ class SpriteTiles(TileSet):
     direction.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
         folder: with the images.
 
     Raises:

@@ -48,7 +48,7 @@ def choose_drawing(sprite_type: SpriteType) -> Drawing:
     """Return the drawing of a type.
 
     Args:
-        sprite_type: of a game.
+        sprite_type: a sprite type of a game.
     """
     role = _role(sprite_type)
     given = _given_colour(sprite_type)
@@ -102,7 +102,7 @@ class TileSet:
     """Tiles of one game, drawn on first use.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
@@ -163,8 +163,8 @@ class Tile:
 
         Args:
             canvas: `[height, width, 3]`; is changed.
-            left: of its upper left corner.
-            top: of its upper left corner.
+            left: the x coordinate of its upper left corner.
+            top: the y coordinate of its upper left corner.
         """
         height, width = self.ink.shape[:2]
         skip_x, skip_y = max(0, -left), max(0, -top)

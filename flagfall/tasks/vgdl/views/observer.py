@@ -242,8 +242,8 @@ class _Anchors:
     """Positions on the grid, by number: a sprite's first cell, and whether it extends into the next ones.
 
     Args:
-        width: of the grid, in cells.
-        height: of the grid, in cells.
+        width: the width of the grid, in cells.
+        height: the height of the grid, in cells.
         block: pixels a cell.
 
     Attributes:

@@ -45,14 +45,14 @@ class PlanesView:
     """Converts states of one game to planes; columns that did not change are not converted again.
 
     Args:
-        definition: of the game.
-        width: of its level, in cells.
-        height: of its level, in cells.
+        definition: the definition of the game.
+        width: the width of its level, in cells.
+        height: the height of its level, in cells.
 
     Attributes:
         types: type of each plane; see `visible_types`.
         resources: types whose amounts are the last facts.
-        space: of the results.
+        space: the space of the results.
 
     Raises:
         UsageError: the level is too large.
@@ -79,7 +79,7 @@ class PlanesView:
         """Return the planes of a state, as new arrays.
 
         Args:
-            state: of the game.
+            state: the state of the game.
         """
         planes, plane_of = self._planes, self._plane_of
         for at, column in enumerate(state.observation_grid):

@@ -32,7 +32,7 @@ def characters(definition: GameDefinition) -> Mapping[int, str]:
     on top, an unused letter of their name, or any other unused character.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
     """
     seen = visible_types(definition)
     height = {number: at for at, number in enumerate(seen)}
@@ -56,7 +56,7 @@ class TextView:
     """Writes states of one game as text.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
@@ -69,7 +69,7 @@ class TextView:
         """Return a status line, the board, and a legend of the characters on it.
 
         Args:
-            state: of the game.
+            state: the state of the game.
         """
         return "\n".join([self._status(state), *self.board(state), self._legend()])
 
@@ -77,8 +77,8 @@ class TextView:
         """Return the space of the texts of a level.
 
         Args:
-            width: of the level, in cells.
-            height: of the level, in cells.
+            width: the width of the level, in cells.
+            height: the height of the level, in cells.
         """
         names = [self._types[number].name for number in self._characters]
         # A name is in the legend, and beside an amount of at most ten digits.
@@ -90,7 +90,7 @@ class TextView:
         """Return the rows of the level: in each cell the sprite that is drawn last.
 
         Args:
-            state: of the game.
+            state: the state of the game.
         """
         return ["".join(row) for row in zip(*self._read(state.observation_grid), strict=True)]
 

@@ -19,7 +19,7 @@ def visible_types(definition: GameDefinition) -> tuple[int, ...]:
     its own name; such types come before all others.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
     """
     types = definition.types
     leaves = set(definition.order)

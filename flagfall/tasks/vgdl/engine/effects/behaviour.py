@@ -29,7 +29,7 @@ def effect(name: str) -> Callable[[_Behaviour], _Behaviour]:
     """Register a function `(line, play, first, second)` that returns the change of the score.
 
     Args:
-        name: of the effect, as games write it.
+        name: the name of the effect, as games write it.
     """
 
     def register(behaviour: _Behaviour) -> _Behaviour:
@@ -43,7 +43,7 @@ def effect_maker(name: str) -> Callable[[EffectMaker], EffectMaker]:
     """Register a function that makes an effect from its line.
 
     Args:
-        name: of the effect, as games write it.
+        name: the name of the effect, as games write it.
 
     Raises:
         TypeError: the effect has a behaviour already.

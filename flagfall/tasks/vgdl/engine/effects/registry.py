@@ -40,7 +40,7 @@ def find_side_effects(definition: GameDefinition) -> SideEffects:
     """Return the types whose sprites the effects of a game can change.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
     """
     found = SideEffects()
     for line in definition.rules:

@@ -26,7 +26,7 @@ def as_single(value: float) -> float:
     """Return a number rounded to 32 bits, as the original stores a mass before it divides by it.
 
     Args:
-        value: of 64 bits.
+        value: a number of 64 bits.
     """
     number: float = unpack("f", pack("f", value))[0]
     return number

@@ -235,8 +235,8 @@ def still_touch(first: Sprite, second: Sprite) -> bool:
     """Return whether two sprites still overlap, after another effect; detect the ground on the way.
 
     Args:
-        first: of a pair.
-        second: of a pair.
+        first: the first sprite of a pair.
+        second: the second sprite of a pair.
     """
     if first.kind.senses_ground:
         detect_ground(first, second)
@@ -249,7 +249,7 @@ def find_ground(play: Play, pair: Pair, first: Sprite) -> None:
     Args:
         play: in a cycle.
         pair: has solid types.
-        first: of the pair.
+        first: the first sprite of the pair.
     """
     for type_id in pair.ground_types:
         play.work.charge(len(play.groups[type_id]))
@@ -263,8 +263,8 @@ def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite
 
     Args:
         play: in a cycle.
-        pair: of types.
-        first: of the pair.
+        pair: a pair of types.
+        first: the first sprite of the pair.
         newborn: sprites with this number or a higher one are left out.
     """
     ranks = pair.second_ranks

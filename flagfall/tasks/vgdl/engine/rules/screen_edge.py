@@ -27,8 +27,8 @@ def may_be_outside(sprite: Sprite, width: int, height: int) -> bool:
 
     Args:
         sprite: entered in the grid.
-        width: of the screen, in pixels.
-        height: of the screen, in pixels.
+        width: the width of the screen, in pixels.
+        height: the height of the screen, in pixels.
     """
     right = sprite.right + sprite.w
     return sprite.left < 0 or sprite.top < 0 or right > width or sprite.bottom + sprite.h > height
@@ -39,8 +39,8 @@ def is_outside(sprite: Sprite, width: int, height: int) -> bool:
 
     Args:
         sprite: any.
-        width: of the screen, in pixels.
-        height: of the screen, in pixels.
+        width: the width of the screen, in pixels.
+        height: the height of the screen, in pixels.
     """
     return sprite.x < 0 or sprite.y < 0 or sprite.x + sprite.w > width or sprite.y + sprite.h > height
 

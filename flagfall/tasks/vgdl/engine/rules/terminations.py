@@ -19,7 +19,7 @@ def compile_termination(definition: GameDefinition, rule: TerminationRule) -> Te
     """Return a line of the TerminationSet as functions of the play.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
         rule: the line.
     """
     return Termination(

@@ -29,7 +29,7 @@ def run(play: Play, plan: TimerPlan) -> None:
 
     Args:
         play: in a cycle.
-        plan: of a timer that is due.
+        plan: the plan of a timer that is due.
     """
     if plan.types is None:
         plan.effect(play, None, None)

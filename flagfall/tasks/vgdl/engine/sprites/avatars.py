@@ -67,7 +67,7 @@ def make_weapons(kind: SpriteKind) -> Callable[[Play, Sprite], None]:
     """Return the effect of `USE` for the `ShootAvatar` family: fire the first weapon that has ammunition.
 
     Args:
-        kind: of avatars that have weapons.
+        kind: the kind of avatars that have weapons.
     """
     weapons: Sequence[int] = kind.parameters["stype"]
     ammo: Sequence[int] = kind.parameters["ammo"]

@@ -27,7 +27,7 @@ class BehaviourRegistry(dict[str, Callable[[SpriteKind], _Behaviour]], Generic[_
         """Register a function that makes the behaviour of a type.
 
         Args:
-            name: of the behaviour, as rows of sprite classes write it.
+            name: the name of the behaviour, as rows of sprite classes write it.
 
         Raises:
             TypeError: another function has this name.
@@ -45,7 +45,7 @@ class BehaviourRegistry(dict[str, Callable[[SpriteKind], _Behaviour]], Generic[_
         """Register a function that is the behaviour of all types.
 
         Args:
-            name: of the behaviour, as rows of sprite classes write it.
+            name: the name of the behaviour, as rows of sprite classes write it.
 
         Raises:
             TypeError: another function has this name.

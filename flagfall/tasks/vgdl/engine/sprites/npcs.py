@@ -183,7 +183,7 @@ def _make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite
     """Return the update of a chaser.
 
     Args:
-        kind: of chasers.
+        kind: the kind of chasers.
         find: chooses the targets among sprites of the right type.
     """
     wanted = kind.parameters["stype"]
@@ -267,7 +267,7 @@ def make_epsilon_random(kind: SpriteKind, otherwise: Update) -> Update:
     """Return an update that makes a random step with probability `epsilon`.
 
     Args:
-        kind: of the sprites.
+        kind: the kind of the sprites.
         otherwise: their update in all other ticks.
     """
     epsilon = kind.parameters["epsilon"]

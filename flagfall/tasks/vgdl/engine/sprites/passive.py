@@ -24,7 +24,7 @@ def age(play: Play, sprite: Sprite) -> None:
 
     Args:
         play: in a cycle.
-        sprite: of any class.
+        sprite: a sprite of any class.
     """
     passive(play, sprite)
     if sprite.ttl >= 0:
@@ -39,7 +39,7 @@ def age_and_move(play: Play, sprites: Sequence[Sprite]) -> None:
 
     Args:
         play: in a cycle.
-        sprites: of one type.
+        sprites: the sprites of one type.
     """
     for sprite in sprites:
         age(play, sprite)
@@ -50,7 +50,7 @@ def fly_on(play: Play, sprites: Sequence[Sprite]) -> None:
 
     Args:
         play: in a cycle.
-        sprites: of one type.
+        sprites: the sprites of one type.
     """
     tick = play.tick
     block = play.block_size

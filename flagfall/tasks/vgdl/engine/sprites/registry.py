@@ -42,7 +42,7 @@ def compile_kinds(definition: GameDefinition, side_effects: SideEffects) -> tupl
     """Return the traits of all types of a game.
 
     Args:
-        definition: of the game.
+        definition: the definition of the game.
         side_effects: types whose sprites its effects can change.
 
     Raises:

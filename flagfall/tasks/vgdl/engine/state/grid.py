@@ -32,8 +32,8 @@ class Grid:
     """The grid of one play.
 
     Args:
-        width: of the level, in cells.
-        height: of the level, in cells.
+        width: the width of the level, in cells.
+        height: the height of the level, in cells.
         block_size: pixels a cell.
         entered: by type, whether its sprites are entered in cells.
         watched: by type, whether leaving the screen has an effect on its sprites.
@@ -41,7 +41,7 @@ class Grid:
 
     Attributes:
         width, height, block_size, entered, watched, work: see the arguments.
-        size: of the screen, in pixels.
+        size: the size of the screen, in pixels.
         cells: sprites by cell.
         near_edge: watched sprites that may be partly outside of the screen.
     """
@@ -76,7 +76,7 @@ class Grid:
 
         Args:
             copies: by sprite, the one that takes its place; sprites that both plays share are left out.
-            work: of the new play.
+            work: the work of the new play.
         """
         new = Grid.__new__(Grid)
         new.width = self.width

@@ -98,7 +98,7 @@ def push(heap: list[tuple[int, Cell]], entry: tuple[int, Cell]) -> None:
     """Insert as Java's `siftUp`: move up while strictly smaller than the parent.
 
     Args:
-        heap: of distances and cells.
+        heap: the heap of distances and cells.
         entry: new.
     """
     at = len(heap)
@@ -116,7 +116,7 @@ def pop(heap: list[tuple[int, Cell]]) -> tuple[int, Cell]:
     """Remove the first entry as Java's `poll`: the last leaf sinks from the root.
 
     Args:
-        heap: of distances and cells; not empty.
+        heap: the heap of distances and cells; not empty.
     """
     first = heap[0]
     entry = heap.pop()

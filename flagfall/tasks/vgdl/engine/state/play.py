@@ -54,10 +54,10 @@ class Play:
 
     Args:
         game: to be played.
-        level: of this game.
+        level: the level of this game.
         block_size: pixels a cell.
         random: source of all draws.
-        memory: of an earlier play, or a new one.
+        memory: the memory of an earlier play, or a new one.
 
     Attributes:
         game, level, block_size, random, memory: see the arguments.
@@ -67,10 +67,10 @@ class Play:
         over: the play has ended.
         winner: `NO_WINNER`, `WON` or `LOST`.
         score: so far.
-        counters: of the game.
+        counters: the counters of the game.
         aborted: the avatar has chosen `ESCAPE`.
         avatar: sprite that is controlled; `None` once it has been removed.
-        last_action: of the avatar.
+        last_action: the last action of the avatar.
         groups: by type, its sprites in the order of birth.
         population: number of sprites.
         templates: by type, a sprite to copy; `None` until the first is made.

@@ -28,7 +28,7 @@ class PlayMemory:
     Attributes:
         next_id: number of the next sprite.
         timers: pending timers, by due time.
-        flags: of effects that remember whether their score applied.
+        flags: the flags of effects that remember whether their score applied.
         pulls: by pulling effect, the tick of its last pull and the sprites pulled in that tick.
         messages: lines that the original would have logged and not yet cleared.
         can_end: counters may end the game.

@@ -32,7 +32,7 @@ class SpriteKind:
     Attributes:
         id: type number.
         name: as the game writes it.
-        parameters: of its class, converted.
+        parameters: the parameters of its class, converted.
         is_avatar: its class is an avatar's.
         category: category in observations, unless the avatar fired the sprite.
         subtypes: types whose sprites count as this one.
@@ -80,7 +80,7 @@ def category_of(parameters: Mapping[str, Any], *, is_avatar: bool) -> int:
     """Return the category of a sprite type: that of the first flag that is set.
 
     Args:
-        parameters: of its class, converted.
+        parameters: the parameters of its class, converted.
         is_avatar: its class is an avatar's.
     """
     if is_avatar:

@@ -42,7 +42,7 @@ class Rule:
     """One effect of a pair.
 
     Attributes:
-        name: of the effect.
+        name: the name of the effect.
         run: the effect.
         quiet: it changes no position but the first sprite's, and makes no sprite.
         batch: it takes all second sprites that a first one touches at once.
