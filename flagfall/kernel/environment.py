@@ -157,7 +157,7 @@ class Environment:
             nursery.start_soon(self._schedule, outcomes_in, assignments_out)
             try:
                 return await self._run_script(outcomes, assignments)
-            except Exception as error:  # noqa: BLE001 - kept, and raised when everything is closed
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - kept, and raised when everything is closed
                 self._task_failed(error)
                 return "void", 0
             finally:
@@ -172,7 +172,7 @@ class Environment:
         try:
             self._setup.scheduler.set_seed(derive_seed(self._setup.seed, "scheduler"))
             await _run_scheduler(self._setup.scheduler, outcomes, assignments)
-        except Exception as error:  # noqa: BLE001 - whatever a scheduler does, no agent pays for it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a scheduler does, no agent pays for it
             self._void(f"task scheduler: {type(error).__name__}: {error}", error)
 
     # The script.
@@ -363,7 +363,7 @@ class Environment:
     def _sink_failed(self, error: Exception) -> None:
         self._void(f"a sink failed: {error!r}", error)
 
-    def _task_failed(self, error: Exception) -> None:
+    def _task_failed(self, error: Exception | SystemExit) -> None:
         if not isinstance(error, HostFault):
             self._void(f"task {self._task_id}: {type(error).__name__}: {error}", error)
         elif self._fault is None:

@@ -409,3 +409,29 @@ def test_a_host_that_cannot_play_as_asked_says_so_to_the_caller():
     assert into.events[-1].reason == "void"
     assert "no such sandbox" in into.events[-1].detail
     assert into.disqualified == []
+
+
+@pytest.mark.parametrize("where", ["reset", "step", "result", "metrics"])
+def test_a_task_that_exits_voids_its_match_and_nothing_else(where: str):
+    class Exits(CountTask):
+        def _maybe_fail(self, here: str) -> None:
+            if here == where:
+                raise SystemExit(3)
+
+    fault, into = void(Exits(), Sleeper(0.01))
+    assert str(fault) == "task count: SystemExit: 3"
+    assert (into.events[-1].reason, into.disqualified) == ("void", [])
+
+
+def test_an_actor_or_a_scheduler_that_exits_voids_its_match_and_nothing_else():
+    async def body(turns: Any) -> None:
+        await turns.ask(0)
+        raise SystemExit(3)
+
+    assert str(void(ActorTask(body), Sleeper(0.01))[0]) == "task runs: SystemExit: 3"
+
+    class Exits(ListScheduler):
+        def next_task(self) -> Any:
+            raise SystemExit(3)
+
+    assert str(void(Exits([CountTask()]), Sleeper(0.01))[0]) == "task scheduler: SystemExit: 3"
