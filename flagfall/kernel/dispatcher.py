@@ -82,6 +82,10 @@ class EventDispatcher:
             except Exception as error:  # noqa: BLE001 - it must not strike the agent whose turn it is
                 self.sink_failed(error)
 
+    def close(self) -> None:
+        """Pass on nothing more: the match is over, though an agent may still hold its seat."""
+        self._sinks = self._takers = self._watchers = ()
+
     def flush_held(self) -> None:
         """Pass the turns that are held back to the sinks that take batches."""
         held = self.held

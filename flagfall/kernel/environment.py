@@ -390,6 +390,7 @@ class Environment:
         if self._fault is not None:
             reason = "void"
         self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""))
+        self._dispatcher.close()
         for sink in self._writers:
             sink.finish()
 

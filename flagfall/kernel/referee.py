@@ -324,14 +324,13 @@ class Referee:
 
     def _open_first_turn(self, observation: Any, reward: Any) -> None:
         """Open the first turn of a request; one that was withdrawn before counts now (rule 6)."""
-        if self._is_withdrawn:
-            self._is_withdrawn = False
-            self.turns += 1
-            if self.turns >= self._steps:
-                self.stop("steps")
-                return
-        self._is_first_turn = True
-        self._open_turn(observation, reward)
+        was_withdrawn, self._is_withdrawn = self._is_withdrawn, False
+        self.turns += was_withdrawn
+        if was_withdrawn and self.turns >= self._steps:
+            self.stop("steps")
+        else:
+            self._is_first_turn = True
+            self._open_turn(observation, reward)
 
     def _open_turn(self, observation: Any, reward: Any) -> None:
         if self.stopped is not None or not self._in_play:

@@ -28,7 +28,7 @@ from flagfall.kernel.turn_clock import TurnClock, verdict_of
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from flagfall.errors import AgentFault
     from flagfall.kernel.channels.envelope import Envelope
@@ -115,7 +115,6 @@ class Seat:
         stats: counts and times for the report.
         reply: answers the turn that was taken last (see `Reply`); the channel's own method, since every turn
             comes this way.
-        wants: the phases in which the agent wants to be asked; the others are answered for it.
         disqualified: the reason why the seat is disqualified, or `None`.
         reason_detail: details of that for the agent's author.
         stderr_tail: the end of the agent's standard error; set by a host that has it.
@@ -132,6 +131,7 @@ class Seat:
         "_channel",
         "_is_asking",
         "_referee",
+        "_wants",
         "absence",
         "budget",
         "clock",
@@ -145,13 +145,12 @@ class Seat:
         "stderr_tail",
         "task",
         "timer",
-        "wants",
     )
 
     def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: Referee) -> None:
         self.number = number
         self.stats = SeatStats()
-        self.wants: frozenset[str] = frozenset({"act"})
+        self._wants: frozenset[str] = frozenset({"act"})
         self.disqualified: str | None = None
         self.reason_detail = ""
         self.stderr_tail = ""
@@ -200,6 +199,15 @@ class Seat:
 
     # The agent's side.
 
+    @property
+    def wants(self) -> frozenset[str]:
+        """Return the phases that the agent wants to be asked in; the others are answered for it."""
+        return self._wants
+
+    @wants.setter
+    def wants(self, phases: Iterable[str]) -> None:
+        self._wants = frozenset(phases)  # here, so that whatever else it may be fails in the agent
+
     def __aiter__(self) -> Seat:
         return self
 
@@ -236,9 +244,16 @@ class Seat:
         timer.late = envelope.late
         return envelope
 
+    def close(self) -> None:
+        """Leave the match: the seat is disqualified as `gone`, unless the match is over."""
+        if not self.closed:
+            self._referee.disqualified(self, "gone", "the agent closed its seat")
+
     async def _wait(self) -> Envelope:
         """Wait for a turn; meanwhile no time of the agent is used."""
         channel, clock = self._channel, self.clock
+        if self._is_asking:
+            return await channel.receive_next()  # which raises: the task that asks has the clock
         self._is_asking = True
         try:
             self._pause_clock()
@@ -422,10 +437,10 @@ class Seat:
                 reason, detail = fault.reason, fault.detail
         self.disqualified = reason
         self.reason_detail = detail[-MAX_DETAIL_CHARS:]
-        self.close()
+        self.end()
         return reason
 
-    def close(self) -> None:
+    def end(self) -> None:
         """End the turns: the agent's next call of `turn` ends."""
         self._channel.close()
         self.clock.due_ns = NEVER_NS

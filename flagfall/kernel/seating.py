@@ -71,7 +71,7 @@ class Seating:
     async def close(self) -> None:
         """End the turns of every seat, and give the agents `CLOSE_SECONDS` to end."""
         for seat in self.seats:
-            seat.close()
+            seat.end()
         with trio.move_on_after(CLOSE_SECONDS):
             await self._agents_gone.wait()
 

@@ -358,11 +358,7 @@ class Rerun:
 
     def _take_over(self, event: MatchEnded) -> None:
         void = event.reason == "void"
-        turns = self.turn
-        if self._is_turn_skipped and event.reason != "finished" and event.turns > turns:
-            turns += 1  # the match ended in the turn after one that was withdrawn
-        if not (void and event.turns == turns - 1):  # the record of a turn may be what failed
-            _same("number of turns", turns, event.turns)
+        self._check_turns(event, void=void)
         if event.reason == "finished":
             if self._task is not None:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
@@ -377,6 +373,12 @@ class Rerun:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
         self._check_disqualified(event.reason)
         self.over = True
+
+    def _check_turns(self, event: MatchEnded, *, void: bool) -> None:
+        if event.turns > self.turn and event.reason != "finished":
+            self._skip_turns(0)  # the match ended in the turn after one that was withdrawn
+        if not (void and event.turns == self.turn - 1):  # the record of a turn may be what failed
+            _same("number of turns", self.turn, event.turns)
 
     def _check_disqualified(self, reason: str) -> None:
         """Check at the end that every disqualification is recorded, and that the reason of the end fits."""

@@ -229,7 +229,12 @@ async def one_task_receives_at_a_time(open_channel: Open) -> None:
         with _raises(trio.BusyResourceError, "receive beside another task that waits"):
             await channel.receive()
         channel.send_nowait(Envelope(0))
-    _same(log, [0], "what the first receiver got")
+        channel.send_nowait(Envelope(1))  # replaces it before the receiver that was woken runs
+        channel.receive_nowait()
+        with _raises(trio.BusyResourceError, "receive beside a task that was woken for nothing"):
+            await channel.receive()
+        channel.send_nowait(Envelope(2))
+    _same(log, [2], "what the first receiver got")
 
 
 async def closing_ends_the_channel(open_channel: Open) -> None:

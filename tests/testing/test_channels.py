@@ -45,7 +45,16 @@ class WokenForGood(TurnChannel):
 
 class ForgetsTheFirst(TurnChannel):
     async def receive_next(self) -> Any:
+        self._is_receiving = False
         self._receiver = None
+        return await super().receive_next()
+
+
+class ForgetsTheWoken(TurnChannel):
+    """Takes a receiver that was woken, and has not run yet, for one that is gone."""
+
+    async def receive_next(self) -> Any:
+        self._is_receiving = self._receiver is not None
         return await super().receive_next()
 
 
@@ -84,6 +93,7 @@ class Unclosable(TurnChannel):
         (LosesOnCancel, "a_cancelled_receive_took_nothing"),
         (NeverYields, "receiving_lets_the_loop_run: 0 passes"),
         (WokenForGood, "a_retracted_envelope_is_not_received"),
+        (ForgetsTheWoken, "one_task_receives_at_a_time"),
         (ForgetsTheFirst, "one_task_receives_at_a_time: it never ended"),
         (PlaysStale, "a_reply_that_comes_too_late_is_stale"),
         (IgnoresNumbers, "a_reply_by_number_answers_no_other_envelope"),

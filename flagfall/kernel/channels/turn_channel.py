@@ -61,7 +61,17 @@ class TurnChannel:
         closed: no more envelopes come.
     """
 
-    __slots__ = ("_burst", "_handler", "_receiver", "closed", "last_answered", "open", "taken", "waiting")
+    __slots__ = (
+        "_burst",
+        "_handler",
+        "_is_receiving",
+        "_receiver",
+        "closed",
+        "last_answered",
+        "open",
+        "taken",
+        "waiting",
+    )
 
     def __init__(self, handler: ReplyHandler) -> None:
         self._handler = handler
@@ -70,6 +80,8 @@ class TurnChannel:
         self.open: Envelope | None = None
         self.last_answered: int | None = None
         self.closed = False
+        # A task is in `receive_next`; and it is parked there.
+        self._is_receiving = False
         self._receiver: Task | None = None
         self._burst = 0
 
@@ -162,15 +174,19 @@ class TurnChannel:
 
     async def receive_next(self) -> Envelope:
         """Take the newest envelope as `receive` does, always with a checkpoint; `take` found none."""
-        if self._receiver is not None:
+        if self._is_receiving:
             raise trio.BusyResourceError("another task waits for this seat's next turn already")
+        self._is_receiving = True
         self._burst = 0
-        if self.waiting is not None or self.closed:
-            await checkpoint()
-        while self.waiting is None and not self.closed:
-            # A woken task looks again: the envelope that woke it may have been retracted since.
-            self._receiver = current_task()
-            await wait_task_rescheduled(self._forget_receiver)
+        try:
+            if self.waiting is not None or self.closed:
+                await checkpoint()
+            while self.waiting is None and not self.closed:
+                # A woken task looks again: the envelope that woke it may have been retracted since.
+                self._receiver = current_task()
+                await wait_task_rescheduled(self._forget_receiver)
+        finally:
+            self._is_receiving = False
         return self.receive_nowait()
 
     def reply(self, action: Any = None, number: int | None = None) -> None:
