@@ -268,6 +268,8 @@ def test_a_turn_that_the_task_before_had_withdrawn_is_counted(tmp_path: Path):
         return [ActorTask(once, continuous=True), ActorTask(once, continuous=True)]
 
     stop_after(0.02, tmp_path / "j", tasks())
-    assert list(read_journal(tmp_path / "j"))[-1].turns == 1
+    last = list(read_journal(tmp_path / "j"))[-1]
+    assert isinstance(last, MatchEnded)
+    assert last.turns == 1
     found = verify(tmp_path / "j", lambda _header: ListScheduler(tasks()))
     assert found.ok, found
