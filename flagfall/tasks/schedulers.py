@@ -74,7 +74,7 @@ class TaskScheduler(TaskSampler):
 
     @property
     def all_observation_spaces_equal(self) -> bool:
-        """Whether all tasks have the same observation space."""
+        """True if all tasks have the same observation space."""
         first = self.tasks[0].observation_space
         return all(task.observation_space == first for task in self.tasks)
 

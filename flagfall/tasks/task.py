@@ -283,7 +283,7 @@ class TaskSampler(ABC):
     @property
     @abstractmethod
     def all_observation_spaces_equal(self) -> bool:
-        """Whether all tasks that can be sampled have the same observation space."""
+        """True if all tasks that can be sampled have the same observation space."""
 
     @abstractmethod
     def reset(self) -> None:

@@ -133,7 +133,7 @@ class Conversation:
 
     @property
     def silent(self) -> bool:
-        """Whether the queue holds nothing but spaces."""
+        """True if the queue holds nothing but spaces."""
         return not self._unsaid.strip()
 
     def say(self, text: str, priority: int = _TASK_PRIORITY, *, instead: bool = False) -> bool:

@@ -64,7 +64,7 @@ class WorldSwitch(TaskSampler):
 
     @property
     def all_observation_spaces_equal(self) -> bool:
-        """Whether all tasks have the same observation space."""
+        """True if all tasks have the same observation space."""
         return self._tasks.all_observation_spaces_equal
 
     def next_task(self, force_advance_scene: bool = False) -> Task | None:

@@ -80,7 +80,7 @@ class RoomBatch:
 
     @property
     def over(self) -> Mask:
-        """Whether the episode of each room has used all its steps; true before the first one, too."""
+        """True if the episode of each room has used all its steps; true before the first one, too."""
         over: Mask = self._steps >= self._rules.length
         return over
 

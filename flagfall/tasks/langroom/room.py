@@ -74,7 +74,7 @@ class Room:
 
     @property
     def over(self) -> bool:
-        """Whether the episode has used all its steps; true before the first episode, too."""
+        """True if the episode has used all its steps; true before the first episode, too."""
         return self.steps >= self._length
 
     def begin(self) -> None:
