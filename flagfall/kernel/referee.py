@@ -9,11 +9,9 @@ The call that completes a turn also steps the task: a synchronous task needs no 
 to another actor is spent on it.
 
 Rule 1: every turn is settled exactly once for each seat that is asked.
-Rule 2: the action played for a turn is the answer to that turn; at real-time pace, the seat's newest answer
-    in this task.
+Rule 2: the action played for a turn answers it; at real-time pace, it is the seat's newest answer in this task.
 Rule 3: a seat that is disqualified stays so. NIL is played for it, and it is not asked again.
-Rule 4: an error of the task never reaches the agent whose reply completed the turn. It is handed over like a
-    result, and raised in the environment.
+Rule 4: an error of the task is raised in the environment, never for the agent that completed the turn.
 Rule 5: with several seats, records of one turn come in seat order (`flagfall.kernel.dispatcher`). So the
     journal does not depend on the order in which the loop runs its tasks.
 Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is not one to the next turn.
@@ -135,13 +133,11 @@ class Referee:
             observation: what the seats are shown in the first turn.
             reward: the reward that comes with it.
         """
-        self._script = script
-        self._open_first_turn(observation, reward)
+        self._open_first_turn(script, observation, reward)
 
     def ask(self, observation: Any, reward: Any) -> None:
         """Play one turn; the result is the actions, or a `Stop`."""
-        self._script = None
-        self._open_first_turn(observation, reward)
+        self._open_first_turn(None, observation, reward)
 
     def ask_all(self, request: PhaseRequest) -> None:
         """Ask all seats that want it in a phase; the result is their answers by number, or a `Stop`."""
@@ -306,8 +302,9 @@ class Referee:
 
     def withdrawn(self) -> None:
         """Withdraw the open request: its result is not awaited any more."""
-        self._is_withdrawn = bool(self._missing) and self._phase == "act"
+        is_open, turns = bool(self._missing) and self._phase == "act", self.turns
         self._close_turn()
+        self._is_withdrawn = is_open and self.turns == turns
 
     @property
     def abortable(self) -> bool:
@@ -322,8 +319,9 @@ class Referee:
         """Return whether there was an envelope of this number."""
         return -self._phases <= number <= self.turns
 
-    def _open_first_turn(self, observation: Any, reward: Any) -> None:
+    def _open_first_turn(self, script: Any, observation: Any, reward: Any) -> None:
         """Open the first turn of a request; one that was withdrawn before counts now (rule 6)."""
+        self._script = script
         was_withdrawn, self._is_withdrawn = self._is_withdrawn, False
         self.turns += was_withdrawn
         if was_withdrawn and self.turns >= self._steps:
@@ -507,7 +505,9 @@ class Referee:
         return {self._rules.players[number]: self._answers[number] for number in sorted(self._answers)}
 
     def _close_turn(self) -> None:
-        """Ask nothing any more, and wait for nothing."""
+        """Ask nothing any more; a turn that is recorded, and only waits for its tick, counts."""
+        if self.pace is not None and self._is_solo and self._missing and self._phase == "act":
+            self.turns += 0 in self._answers
         self._asked, self._missing = (), 0
         self._dispatcher.forget_turn()
         if self.pace is not None:

@@ -55,6 +55,7 @@ class _Ask:
     def __init__(self, observation: Any, reward: Any) -> None:
         self.observation, self.reward = observation, reward
         self.actions: Any = None
+        self.is_recorded = False
         self.is_answered = trio.Event()
 
 
@@ -114,6 +115,7 @@ class ActorReplay:
         ask = self._ask
         if ask is None:
             return None
+        ask.is_recorded = True
         unrecorded, self.unrecorded = self.unrecorded, 0
         return OpenTurn(ask.observation, ask.reward, unrecorded)
 
@@ -212,7 +214,7 @@ class ActorReplay:
         try:
             await ask.is_answered.wait()
         except trio.Cancelled:
-            self.is_withdrawn = True
+            self.is_withdrawn = not ask.is_recorded  # else it counts already
             self._ask = None
             raise
         if self._is_ended:

@@ -326,9 +326,9 @@ class PlaysOldTasks(Referee):
 class NumbersAgain(Referee):
     """Gives the number of a turn that was withdrawn to the next one."""
 
-    def _open_first_turn(self, observation: Any, reward: Any) -> None:
+    def _open_first_turn(self, script: Any, observation: Any, reward: Any) -> None:
         self._is_withdrawn = False
-        super()._open_first_turn(observation, reward)
+        super()._open_first_turn(script, observation, reward)
 
 
 class LetsBackIn(Referee):

@@ -216,14 +216,15 @@ def test_an_actor_that_asks_no_turn_is_played_again(tmp_path: Path):
     assert found.ok, found
 
 
-def stop_after(seconds: float, path: Path, tasks: list[Any]) -> None:
+def stop_after(seconds: float, path: Path, tasks: list[Any], agent: Any = None, **more: Any) -> None:
     """Record a match that is stopped."""
 
     async def play() -> None:
         stop = trio.Event()
         async with trio.open_nursery() as nursery:
             options: dict[str, Any] = {"sinks": [Journal(path)], "stop": stop, "control": "untimed"}
-            nursery.start_soon(partial(play_here, ListScheduler(tasks), Sleeper(1), **options))
+            player = agent or Sleeper(1)
+            nursery.start_soon(partial(play_here, ListScheduler(tasks), player, **options, **more))
             await trio.sleep(seconds)
             stop.set()
 
@@ -268,6 +269,29 @@ def test_a_turn_that_the_task_before_had_withdrawn_is_counted(tmp_path: Path):
         return [ActorTask(once, continuous=True), ActorTask(once, continuous=True)]
 
     stop_after(0.02, tmp_path / "j", tasks())
+    ends = [event for event in read_journal(tmp_path / "j") if isinstance(event, MatchEnded)]
+    assert [event.turns for event in ends] == [1]
+    found = verify(tmp_path / "j", lambda _header: ListScheduler(tasks()))
+    assert found.ok, found
+
+
+@pytest.mark.parametrize("is_actor", [False, True])
+def test_a_match_that_is_stopped_before_the_tick_of_a_recorded_turn(tmp_path: Path, *, is_actor: bool):
+    """At real-time pace the only seat is disqualified, and its turn recorded, before the tick."""
+
+    async def two(turns: Any) -> None:
+        for number in range(2):
+            with trio.move_on_after(0.03):
+                await turns.ask(number)
+
+    class Crashes:
+        def act(self, _observation: Any) -> int:
+            raise ValueError
+
+    def tasks() -> list[Any]:
+        return [ActorTask(two, continuous=True) if is_actor else CountTask(5)]
+
+    stop_after(0.02, tmp_path / "j", tasks(), Crashes(), tick_ns=50_000_000)
     ends = [event for event in read_journal(tmp_path / "j") if isinstance(event, MatchEnded)]
     assert [event.turns for event in ends] == [1]
     found = verify(tmp_path / "j", lambda _header: ListScheduler(tasks()))
