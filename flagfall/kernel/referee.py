@@ -5,11 +5,10 @@ its deadline came, a tick came, a seat must be disqualified, the turn is withdra
 the action that is played (into the script of the match), the records (to the dispatcher), the next request to
 a seat (`post`). When a request of the environment is complete, its result is handed over.
 
-The call that completes a turn also steps the task: a synchronous task needs no event loop, so no switch
-to another actor is spent on it.
+The call that completes a turn also steps the task, without a switch to another actor.
 
 Rule 1: every turn is settled exactly once for each seat that is asked.
-Rule 2: the action played for a turn answers it; at real-time pace, it is the seat's newest answer in this task.
+Rule 2: the action played for a turn answers it; at real-time pace, it is the seat's newest in this task.
 Rule 3: a seat that is disqualified stays so. NIL is played for it, and it is not asked again.
 Rule 4: an error of the task is raised in the environment, never for the agent that completed the turn.
 Rule 5: with several seats, records of one turn come in seat order (`flagfall.kernel.dispatcher`). So the
@@ -506,8 +505,9 @@ class Referee:
 
     def _close_turn(self) -> None:
         """Ask nothing any more; a turn that is recorded, and only waits for its tick, counts."""
-        if self.pace is not None and self._is_solo and self._missing and self._phase == "act":
-            self.turns += 0 in self._answers
+        waits_for_tick = self.pace is not None and self._phase == "act" and self._missing == 1
+        if waits_for_tick and self._is_solo and self._answers:
+            self.turns += 1
         self._asked, self._missing = (), 0
         self._dispatcher.forget_turn()
         if self.pace is not None:
