@@ -20,7 +20,7 @@ from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper
 
 CLOSE_SECONDS: Final = 1.0
-"""How long agents have to close when the match is over; then they are stopped."""
+"""Maximum time for agents to close when the match is over; then they are stopped."""
 
 
 class Seating:

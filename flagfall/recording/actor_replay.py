@@ -27,10 +27,10 @@ from flagfall.timing import VirtualClock
 _NS: Final = 1_000_000_000
 
 ROUNDING_NS: Final = 2
-"""How much later than recorded the actor may act: records have whole nanoseconds, rounded down."""
+"""Maximum delay of an actor's act after its record, which has whole nanoseconds, rounded down."""
 
 CLOSE_SECONDS: Final = 1.0
-"""How long an actor may take to end when its replay is given up; then its thread is left behind."""
+"""Maximum time for an actor to end when its replay is given up; then its thread is left behind."""
 
 
 @attrs.frozen

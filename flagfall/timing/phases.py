@@ -7,7 +7,7 @@ __all__ = ["Phase"]
 from typing import Literal, TypeAlias
 
 Phase: TypeAlias = Literal["start", "init", "act", "result"]
-"""What is asked of the agent.
+"""Phase of a match in which an agent is asked.
 
 - `start`: load and get ready; the observation is what the agent may know before it plays (`Briefing` fields).
 - `init`: a task begins; the observation is its first.

@@ -41,7 +41,7 @@ Points: TypeAlias = Mapping[str, tuple[float, float | None]]
 """By agent: the points that rank it, and its Buchholz score in formats that have one."""
 
 Scoring: TypeAlias = Literal["ratings", "formula-one"]
-"""How agents are ranked where the format does not: by ratings, or by points for places on each task."""
+"""Ranking where the format has none of its own: by ratings, or by points for places on each task."""
 
 
 class Format(Protocol):

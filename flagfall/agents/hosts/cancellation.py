@@ -30,7 +30,7 @@ from flagfall.kernel.tracebacks import hide_frames
 hide_frames(__file__)
 
 MAX_IGNORED_CANCELLATIONS: Final = 100
-"""How often a task may wait again after its cancellation (cleaning up takes a few times)."""
+"""Maximum number of waits of a task after its cancellation; cleaning up takes a few."""
 
 MAX_STEPS: Final = 10_000
 """The most steps of all tasks of an agent after its cancellation: each task could start another and end."""

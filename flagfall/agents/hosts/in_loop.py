@@ -29,7 +29,7 @@ CLOSE_SECONDS: Final = 0.5
 """The longest time of an agent's `close`."""
 
 SHIELD_SECONDS: Final = 0.5
-"""How long a cancelled agent may shield itself before its shields are removed."""
+"""Time that a cancelled agent may shield itself before its shields are removed."""
 
 _AGAIN_SECONDS: Final = 0.001
 

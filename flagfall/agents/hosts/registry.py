@@ -28,7 +28,7 @@ from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind
 
 AgentForm: TypeAlias = Scheme | Literal["object"]
-"""How an agent is given: a text of some scheme, or a Python object."""
+"""Form in which an agent is given: the scheme of its text, or a Python object."""
 
 
 @attrs.frozen

@@ -41,7 +41,7 @@ from flagfall.agents.process.visible import is_copied, refuse_unreadable
 from flagfall.errors import UsageError
 
 TMP: Final = "/tmp"  # noqa: S108 - a new one for each sandbox
-"""Where an agent in a sandbox has its temporary files; in memory, and gone with it."""
+"""Folder of the temporary files of an agent in a sandbox; in memory, and gone with it."""
 
 MEMORY_FILES: Final = (TMP, "/dev/shm")  # noqa: S108 - inside of the sandbox
 """The file systems of a sandbox that are memory of the machine."""
@@ -67,7 +67,7 @@ _SYSTEM: Final = (
     "/etc/ssl/openssl.cnf",
     "/nix/store",
 )
-"""What programs of the system need; nothing in it is secret."""
+"""Files that programs of the system need; none of them is secret."""
 
 _PYTHON: Final = ("bin", "lib", "lib64", "libexec", "share", "ssl", "pyvenv.cfg")
 """The parts of a Python in its folder, which may be the folder of a project as well."""

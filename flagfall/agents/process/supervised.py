@@ -43,10 +43,10 @@ EXIT_GRACE_SECONDS: Final = 0.1
 """Grace period of a process that broke down to end by itself, so that its exit code is its own."""
 
 STDERR_BYTES: Final = 8 * 1024
-"""How much of an agent's standard error is kept: its end."""
+"""Maximum size of the stderr tail that is kept."""
 
 FREE_STDERR_BYTES: Final = 1024**2
-"""How much of an agent's standard error is read as fast as it comes. After that `READ_BYTES` are read every
+"""Size of an agent's standard error that is read as fast as it comes. After that `READ_BYTES` are read every
 `STDERR_PAUSE_SECONDS`, some 13 MB a second, or a flood would occupy the event loop."""
 
 STDERR_PAUSE_SECONDS: Final = 0.005

@@ -42,10 +42,10 @@ TERM_SECONDS: Final = 0.005
 """The time from SIGTERM to SIGKILL: a match must be over within 20 ms of a hard limit."""
 
 KILL_SECONDS: Final = 5.0
-"""How long to go on killing: a process that is left then waits in the system, for a disk perhaps."""
+"""Maximum time of killing: a process that is left then waits in the system, for a disk perhaps."""
 
 GROUP_SECONDS: Final = 0.5
-"""How long to try to remove a control group: killed processes stay in it for a moment."""
+"""Maximum time for removing a control group: killed processes stay in it for a moment."""
 
 LOOK_SECONDS: Final = 0.1
 """The interval at which processes, memory and files are counted. A folder takes some microseconds a file, so

@@ -68,7 +68,7 @@ ONE_TRY_SECONDS: Final = 5.0
 """The longest time of one attempt, up to the first message of the host."""
 
 _LAST_SECONDS: Final = 2.0
-"""How long the thread has to send the last message."""
+"""Maximum time for the thread to send the last message."""
 
 _LOST: Final = (
     trio.EndOfChannel,

@@ -64,7 +64,7 @@ from flagfall.timing.phases import Phase
 WIRE_VERSION: Final = 1
 
 MAX_DETAIL_CHARS: Final = 8 * 1024
-"""How much of an agent's own description of its failure is kept: its end."""
+"""Maximum length of an agent's own description of its failure; its end is kept."""
 
 Encoding: TypeAlias = Literal["json", "msgpack"]
 

@@ -39,7 +39,7 @@ from flagfall.kernel.spaces import Spaces, spaces_of
 from flagfall.timing import NEVER_NS
 
 CLOSE_SECONDS: Final = 0.5
-"""How long an agent has to close and end by itself after the match."""
+"""Maximum time for an agent to close and end by itself after the match."""
 
 MAX_READ_AT_ONCE: Final = 100
 """After this many messages that answer nothing the rest of the loop runs; each takes some microseconds."""

@@ -44,7 +44,7 @@ MAX_DROPPED_AT_ONCE: Final = 100
 """After this many of them the rest of the loop runs; each takes some microseconds."""
 
 READ_LAST_SECONDS: Final = 0.05
-"""How long a learner that flagfall started has to read its last reward. It cannot know that the match is
+"""Time for a learner that flagfall started to read its last reward. It cannot know that the match is
 over, so a longer wait would be in vain."""
 
 READ_HELLO_SECONDS: Final = 0.05

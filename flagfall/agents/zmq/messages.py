@@ -19,7 +19,7 @@ HELLO: Final = b"hello"
 """The first message of a learner."""
 
 MAX_SHOWN_CHARS: Final = 40
-"""How much of an invalid message is shown to its author."""
+"""Maximum length of an invalid message that is shown to its author."""
 
 _MAX_BYTE: Final = 255
 _BITS: Final = "01"

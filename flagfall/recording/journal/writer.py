@@ -57,7 +57,7 @@ WRITE_BYTES: Final = 512 * 1024
 """Size of a write. A call into the thread costs the loop about 0.2 ms, which 20,000 turns share."""
 
 MAX_WAITING_BYTES: Final = 2 * 1024 * 1024
-"""When more than this waits for the disk, the match waits too (about 90,000 turns of bytes)."""
+"""Size waiting for the disk beyond which the match waits too (about 90,000 turns of bytes)."""
 
 RESUME_BYTES: Final = MAX_WAITING_BYTES // 4
 """The match goes on when no more than this is left, so that it does not wait again in each turn."""
