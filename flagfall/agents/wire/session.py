@@ -49,8 +49,8 @@ FLOOD_PAUSE_SECONDS: Final = 0.002
 holds the agent up."""
 
 MAX_UNWAITED_NS: Final = 1_000_000
-"""The longest time in which answers are taken as soon as they are there, before the rest of the loop runs; the
-seat lets it run after every eighth turn, too. It is shorter than what counts as a stall of the loop."""
+"""The longest time in which answers are taken as soon as they are there, before the rest of the loop runs.
+The seat lets it run after every eighth turn, too. It is shorter than what counts as a stall of the loop."""
 
 _REASONS: Final = frozenset({"crashed", "not started"})
 """The reasons that an agent may give for its own failure; any other becomes `crashed`."""
