@@ -130,20 +130,15 @@ async def _fork(
     variables = isolation.own_variables(folder)
     common = {name: value for name, value in isolation.environment("").items() if name not in variables}
     use = FORK_SERVERS.join(common)
-    is_broken = False
     try:
         settings = _settings(isolation.limits, folder, group, None)
         process, report = await use.fork(settings, variables, arguments)
-    except ForkServerError:
-        is_broken = True
-        return None
-    else:
-        started = SupervisedProcess(process, folder, group, report, use=use)
-        use = None
-        return started
-    finally:
-        if use is not None:
-            await use.end(is_broken=is_broken)
+    except BaseException as error:
+        await use.end(is_broken=isinstance(error, ForkServerError))
+        if isinstance(error, ForkServerError):
+            return None
+        raise
+    return SupervisedProcess(process, folder, group, report, use=use)
 
 
 async def _execute(
@@ -334,10 +329,10 @@ class SupervisedProcess:
         process = self.process
         assert isinstance(process.stdin, trio.lowlevel.FdStream)
         assert isinstance(process.stdout, trio.lowlevel.FdStream)
-        pipe = PipeStream(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
-        process.stdin.close()
+        reading, writing = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
+        process.stdin.close()  # which makes the pipe blocking again
         process.stdout.close()
-        return pipe
+        return PipeStream(reading, writing)
 
     async def read_stderr(self) -> None:
         """Read its standard error, and keep the end of it."""

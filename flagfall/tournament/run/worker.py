@@ -5,7 +5,8 @@
 It reads frames from its standard input, first the plan and then attempts, and answers each attempt with a
 frame. All of them are pickles: both ends are this program, and no other has access to the pipe. The worker
 ends at the end of its input, and is killed when its runner ends in any way (`PR_SET_PDEATHSIG`; supervisors
-then end its agents). After each match it kills all processes that the match has left.
+then end its agents). After each match it kills all processes that the match has left; the server that forks
+its agents stays for the next one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.process.supervisor import KILL_SECONDS, descendants
 from flagfall.agents.wire.worker import take_standard_streams
 from flagfall.errors import UsageError
@@ -56,13 +58,14 @@ def main(runner: int) -> int:
     messages = _messages(read_fd)
     plan, folder = next(messages)
     gc.freeze()
-    for attempt in messages:
-        try:
-            answer: Any = play_attempt(plan, attempt, Path(folder))
-        except UsageError as error:
-            answer = error
-        _end_orphans()
-        _write(write_fd, frame(pickle.dumps(answer), MAX_MESSAGE_BYTES))
+    with FORK_SERVERS.keep():
+        for attempt in messages:
+            try:
+                answer: Any = play_attempt(plan, attempt, Path(folder))
+            except UsageError as error:
+                answer = error
+            _end_orphans()
+            _write(write_fd, frame(pickle.dumps(answer), MAX_MESSAGE_BYTES))
     return 0
 
 
@@ -75,7 +78,10 @@ def _end_orphans() -> None:
                 pass
         except ChildProcessError:
             return
-        for pid in descendants(os.getpid()):
+        left = [pid for pid in descendants(os.getpid()) if pid not in FORK_SERVERS.pids()]
+        if not left:
+            return
+        for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_REAP_SECONDS)
