@@ -28,6 +28,8 @@ REPORTER = """
 import json, os, random, resource, signal, sys, threading
 import numpy
 
+SIGNALS = ("SIGINT", "SIGTERM", "SIGCHLD", "SIGPIPE")
+
 def above(pid):
     return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
 
@@ -36,14 +38,14 @@ def act(observation):
     if mine and observation == 0:
         fds = [int(name) for name in os.listdir("/proc/self/fd")]
         told = {
-            "fds": sorted(os.readlink(f"/proc/self/fd/{fd}").partition(":")[0] for fd in fds if os.path.exists(f"/proc/self/fd/{fd}")),
+            "fds": sorted(os.readlink(f"/proc/self/fd/{fd}").partition(":")[0] for fd in fds[:-1]),
             "server": above(os.getppid()),
             "folder": mine,
             "listed": os.listdir(mine),
             "secret": os.environ.get("SECRET_OF_AGENT"),
             "draws": [random.random(), float(numpy.random.random())],
             "argv": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
-            "signals": [str(signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE)],
+            "signals": [str(signal.getsignal(getattr(signal, name))) for name in SIGNALS],
             "threads": threading.active_count(),
             "session": os.getsid(0) == os.getpid(),
             "files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
@@ -96,9 +98,7 @@ async def test_agents_that_play_at_once_share_a_server_and_nothing_else(tmp_path
     assert len(told) == 3
     assert len({each["server"] for each in told}) == 1
     for each in told:
-        assert each["fds"] == sorted(["/dev/null", "/proc/", *["pipe"] * 4]) or each["fds"].count("pipe") == 4
-        assert "socket" not in each["fds"]
-        assert "anon_inode" not in each["fds"]
+        assert each["fds"] == ["/dev/null", "pipe", "pipe", "pipe", "pipe"]  # 0, 1, 2 and the agent's two
         assert each["argv"] == ["__main__.py"]
         assert each["session"]
         assert each["threads"] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import trio
 
+from flagfall.agents.hosts.command import CommandHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.agents.process.supervised import STDERR_BYTES
@@ -280,3 +282,26 @@ async def test_killing_the_agents_process_from_outside():
         played = await play_here(CountTask(10**6), host("process", "naps"), control=CONTROL)
     assert (played.reason, played.disqualified[0].reason) == ("seats", "gone")
     assert "-9" in played.disqualified[0].detail
+
+
+NEVER_READS = """
+import json, os, sys, time
+os.read(0, 65536)
+os.write(1, json.dumps({"type": "ready"}).encode() + b"\\n")
+time.sleep(600)
+"""
+
+
+class LongTask(CountTask):
+    """Shows more than a pipe holds."""
+
+    def reset(self, _seed: int) -> Any:
+        return "x" * 1_000_000
+
+
+async def test_a_program_that_never_reads_a_long_turn_does_not_hold_up_the_loop(tmp_path: Path):
+    (tmp_path / "program.py").write_text(NEVER_READS)
+    program = CommandHost(f"{sys.executable} {tmp_path}/program.py", "program")
+    with trio.fail_after(60):
+        played = await play_here(LongTask(5), program, control="start=20s act=50ms/200ms")
+    assert [fall.reason for fall in played.disqualified] == ["late"]
