@@ -7,7 +7,7 @@ __all__ = ["matches", "seats"]
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +16,12 @@ import attrs
 import trio
 
 from benchmarks.curves import curve, sizes_up_to
-from benchmarks.kernel import OneTask
+from benchmarks.kernel import OneTask, echo
 from benchmarks.measure import Row, reduced
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.kernel.roles import SchedulerRole
 from flagfall.timing import TimeControl
 
 MATCHES: Final = (1, 4, 16, 64, 256, 1_024, 4_096, 16_384)
@@ -79,7 +80,9 @@ class Together:
         return observation + 1
 
 
-async def _play_together(count: int, together: Together, tasks: Any = OneTask, each: int = 1) -> None:
+async def _play_together(
+    count: int, together: Together, tasks: Callable[[], SchedulerRole] = OneTask, each: int = 1
+) -> None:
     """Play matches until their agents say so.
 
     Args:
@@ -110,26 +113,24 @@ def _rounds(count: int) -> int:
     return max(1, min(MOST_ROUNDS, MATCHES[-1] // count // 2))
 
 
-async def _short_matches(count: int) -> None:
-    async def echo(observation: int) -> int:
-        return observation
-
-    async with trio.open_nursery() as nursery:
-        for number in range(count):
-            host = LoopHost(echo, "echo")
-            nursery.start_soon(partial(play_match, OneTask(), [host], control=CONTROL, seed=number, steps=1))
+async def _short_matches(count: int, repeats: int) -> float:
+    """Return the CPU time of matches of one turn, some at a time, in seconds."""
+    await _play_one()
+    began = time.process_time()
+    for _ in range(repeats):
+        async with trio.open_nursery() as nursery:
+            for number in range(count):
+                host = LoopHost(echo, "echo")
+                play = partial(play_match, OneTask(), [host], control=CONTROL, seed=number, steps=1)
+                nursery.start_soon(play)
+    return time.process_time() - began
 
 
 def _match_us(least: int, count: int) -> float:
     """Return the CPU time of a match of one turn, from `play_match` to its result, in microseconds."""
     repeats = -(-least // count)
-    spent = []
-    for _ in range(_rounds(count)):
-        began = time.process_time()
-        for _ in range(repeats):
-            trio.run(_short_matches, count)
-        spent.append((time.process_time() - began) / (repeats * count) * 1e6)
-    return min(spent)
+    spent = [trio.run(_short_matches, count, repeats) for _ in range(_rounds(count))]
+    return min(spent) / (repeats * count) * 1e6
 
 
 def resident_kb() -> float:
@@ -178,7 +179,7 @@ def matches(scale: int) -> Iterator[Row]:
 
 
 class CrowdTask:
-    """Endless task of many players who move at the same time; each observes the number of its turn."""
+    """Endless task of two or more players who move at the same time; each observes its last action."""
 
     id = "crowd"
     continuous = True
@@ -210,7 +211,7 @@ class CrowdScheduler:
     """Scheduler of one crowd.
 
     Args:
-        seats: number of its players.
+        seats: number of its players, at least two.
     """
 
     def __init__(self, seats: int) -> None:
@@ -234,7 +235,8 @@ def _seat_us(turns: int, count: int) -> float:
     spent = []
     for _ in range(MOST_ROUNDS):
         together = Together(count, max(LEAST_TURNS, turns // count))
-        trio.run(_play_together, 1, together, partial(CrowdScheduler, count), count)
+        tasks = partial(CrowdScheduler, count) if count > 1 else OneTask
+        trio.run(_play_together, 1, together, tasks, count)
         spent.append(together.seconds / (count * together.turns) * 1e6)
     return min(spent)
 
