@@ -13,12 +13,10 @@ import pytest
 from benchmarks.results import read_run
 from benchmarks.suites import SUITES
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "benchmarks" / "README.md").read_text()
 HEADER = "| row | meaning | target | limit |"
 ABSENT_GAME = "<game>, all rows"
-
-pytestmark = pytest.mark.slow
 
 
 def described(suite: str) -> dict[str, list[str]]:
@@ -41,6 +39,7 @@ def plain(text: str) -> str:
     return text.replace(">=", "≥").replace("<=", "≤")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_suite_at_a_hundredth_has_the_rows_that_the_page_describes(suite, tmp_path):
     kept = tmp_path / "run.jsonl"
