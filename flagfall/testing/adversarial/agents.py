@@ -36,8 +36,9 @@ REFUSED: Final = 91
 LITTLE_S: Final = 0.2
 """A time between the soft and the hard limit of a turn, with room for delays on a busy machine."""
 
-LOT_S: Final = 2.5
-"""A time far beyond the hard limit: what the host of a busy machine loses meanwhile is credited."""
+LOT_S: Final = 1.2
+"""A time far beyond the hard limit: what the host of a busy machine loses meanwhile is credited. A thread
+whose agent was disqualified runs on for the rest of it."""
 
 BLOCKING_S: Final = 0.8
 """A time beyond the hard limit for which an agent blocks its loop; its own step is never credited to it."""
