@@ -17,7 +17,7 @@ import trio
 
 from benchmarks.curves import curve, sizes_up_to
 from benchmarks.kernel import OneTask, echo
-from benchmarks.measure import Row, reduced
+from benchmarks.measure import ROUNDS, Row, reduced
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import Outcome, StepResult
@@ -34,7 +34,6 @@ LEAST_TURNS: Final = 10
 """Turns of each match that are measured at the largest size."""
 
 SHORT_MATCHES: Final = 1_024
-MOST_ROUNDS: Final = 5
 CONTROL: Final = TimeControl.parse("act=1h start=1h")
 """Every turn has a deadline; none is reached, however many matches take turns."""
 
@@ -98,19 +97,19 @@ async def _play_together(
             nursery.start_soon(play)
 
 
-def _turn_us(turns: int, count: int) -> float:
+def _turn_us(turns: int, most_rounds: int, count: int) -> float:
     """Return the CPU time of a turn of one of many matches, in microseconds."""
     spent = []
-    for _ in range(_rounds(count)):
+    for _ in range(_rounds(count, most_rounds)):
         together = Together(count, max(LEAST_TURNS, turns // count))
         trio.run(_play_together, count, together)
         spent.append(together.seconds / (count * together.turns) * 1e6)
     return min(spent)
 
 
-def _rounds(count: int) -> int:
+def _rounds(count: int, most: int) -> int:
     """Return how often to measure so that setting up the matches takes seconds, not minutes."""
-    return max(1, min(MOST_ROUNDS, MATCHES[-1] // count // 2))
+    return max(1, min(most, MATCHES[-1] // count // 2))
 
 
 async def _short_matches(count: int, repeats: int) -> float:
@@ -126,10 +125,10 @@ async def _short_matches(count: int, repeats: int) -> float:
     return time.process_time() - began
 
 
-def _match_us(least: int, count: int) -> float:
+def _match_us(least: int, most_rounds: int, count: int) -> float:
     """Return the CPU time of a match of one turn, from `play_match` to its result, in microseconds."""
     repeats = -(-least // count)
-    spent = [trio.run(_short_matches, count, repeats) for _ in range(_rounds(count))]
+    spent = [trio.run(_short_matches, count, repeats) for _ in range(_rounds(count, most_rounds))]
     return min(spent) / (repeats * count) * 1e6
 
 
@@ -169,12 +168,12 @@ def matches(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     sizes = sizes_up_to(MATCHES, scale)
-    turns = reduced(TURNS, scale)
+    turns, rounds = reduced(TURNS, scale), reduced(ROUNDS, scale)
     yield from curve(
-        "busy turn", "µs", sizes, partial(_turn_us, turns), reference=64, target="≤ 1.15 at 4,096"
+        "busy turn", "µs", sizes, partial(_turn_us, turns, rounds), reference=64, target="≤ 1.15 at 4,096"
     )
     least = reduced(SHORT_MATCHES, scale)
-    yield from curve("match of one turn", "µs", sizes, partial(_match_us, least), target="≤ 200 µs")
+    yield from curve("match of one turn", "µs", sizes, partial(_match_us, least, rounds), target="≤ 200 µs")
     yield from curve("open match", "KB", sizes_up_to(OPEN_MATCHES, scale), _open_kb, target="≤ 20 KB")
 
 
@@ -230,10 +229,10 @@ class CrowdScheduler:
         pass
 
 
-def _seat_us(turns: int, count: int) -> float:
+def _seat_us(turns: int, rounds: int, count: int) -> float:
     """Return the CPU time of a turn for each of its seats, in microseconds."""
     spent = []
-    for _ in range(MOST_ROUNDS):
+    for _ in range(rounds):
         together = Together(count, max(LEAST_TURNS, turns // count))
         tasks = partial(CrowdScheduler, count) if count > 1 else OneTask
         trio.run(_play_together, 1, together, tasks, count)
@@ -247,5 +246,5 @@ def seats(scale: int) -> Iterator[Row]:
     Args:
         scale: divides the amount of work.
     """
-    turns = reduced(TURNS, scale)
-    yield from curve("turn of a seat", "µs", sizes_up_to(SEATS, scale), partial(_seat_us, turns))
+    turns, rounds = reduced(TURNS, scale), reduced(ROUNDS, scale)
+    yield from curve("turn of a seat", "µs", sizes_up_to(SEATS, scale), partial(_seat_us, turns, rounds))

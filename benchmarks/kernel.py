@@ -22,7 +22,7 @@ import trio
 import trio.testing
 
 from benchmarks.matches import byte_rows, journals, no_sinks, play_matches
-from benchmarks.measure import Row, beside, percentile, reduced
+from benchmarks.measure import ROUNDS, Row, beside, percentile, reduced
 from benchmarks.suites import Suite, by_name
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import Event, TurnPlayed
@@ -122,13 +122,14 @@ async def _channels(pairs: int, turns: int) -> float:
 
 def round_trips(scale: int) -> Iterator[Row]:
     """Round trips with deadline, verdict and budget, against channels with `move_on_after`."""
+    rounds = reduced(ROUNDS, scale)
     with tempfile.TemporaryDirectory() as folder:
         for matches, target in ((1, "≥ 3"), (8, "≥ 3"), (64, "≥ 5")):
             most = max(64_000, matches * 4_000)  # so long that setting up is no part of it
             turns = reduced(most, scale, matches)
             ours = partial(_echo_matches, matches, turns, no_sinks)
             trios = partial(trio.run, _channels, matches, reduced(32_000 // matches, scale))
-            rate, base, ratio = beside(ours, trios)
+            rate, base, ratio = beside(ours, trios, rounds)
             yield Row(
                 f"round trips/s, {matches} matches",
                 f"{rate:,.0f}",
@@ -137,7 +138,7 @@ def round_trips(scale: int) -> Iterator[Row]:
                 target,
             )
             journaled = partial(_echo_matches, matches, turns, journals(Path(folder)))
-            rate, base, ratio = beside(journaled, ours)
+            rate, base, ratio = beside(journaled, ours, rounds)
             yield Row(
                 f"round trips/s with a journal, {matches} matches",
                 f"{rate:,.0f}",
