@@ -7,7 +7,7 @@ and rows of the same name are compared.
 
 from __future__ import annotations
 
-__all__ = ["OtherCheckout", "measure_against"]
+__all__ = ["ROUNDS", "OtherCheckout", "measure_against"]
 
 import json
 import os

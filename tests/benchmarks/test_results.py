@@ -124,16 +124,21 @@ def test_a_kept_run_is_compared_with_an_older_one(tmp_path, capsys):
     assert "| b | 5 µs | no such row |  |  |  |  |" in printed
     assert "| z | 0 late | 0 late | = |  |  |  |" in printed
     assert f"before: {describe_machine()}"[:60] in printed
+    report([str(new), "--before", str(old), "--markdown", "--targets"])
+    printed = capsys.readouterr().out
+    assert "| a |" in printed
+    assert "| b |" not in printed
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
         (["round1", "--only", "nothing"], "--only nothing: no such group in round1; known: challenge"),
-        (["round1", "--plot", "x.pdf"], "--plot x.pdf: must end in .svg or .png"),
+        (["round1", "--plot", "x.svg"], "--plot x.svg: only the suite growth has curves"),
+        (["growth", "--plot", "x.pdf"], "--plot x.pdf: must end in .svg or .png"),
         (["round1", "--against", "/nonexistent"], "--against: /nonexistent holds no package flagfall"),
         (["round1", "--json", "/nonexistent/x"], "/nonexistent/x: No such file or directory"),
-        (["round1", "--scale", "0"], "argument --scale: invalid _scale value"),
+        (["round1", "--scale", "0"], "argument --scale: '0' is no whole number from 1 on"),
         (["no-such-suite"], "invalid choice: 'no-such-suite'"),
     ],
 )
@@ -141,8 +146,8 @@ def test_wrong_arguments_get_one_line_before_anything_is_measured(capsys, words,
     assert problem in failure(capsys, main, *words)
 
 
-@pytest.mark.skipif(find_spec("matplotlib") is not None, reason="matplotlib is installed")
-def test_without_matplotlib_one_line_says_what_to_install(capsys):
+def test_without_matplotlib_one_line_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
     assert "pip install 'flagfall[plots]'" in failure(capsys, main, "growth", "--plot", "x.svg")
 
 
