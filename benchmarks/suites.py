@@ -25,6 +25,7 @@ SUITES: Final[Mapping[str, str]] = {
     "tournament": "benchmarks.tournament",
     "stops": "benchmarks.stops",
     "growth": "benchmarks.growth",
+    "limits": "benchmarks.limits",
 }
 """Module of each suite, imported when the suite is used, so that a broken one disturbs no other."""
 

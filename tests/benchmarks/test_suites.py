@@ -76,3 +76,11 @@ def test_page_describes_every_suite():
     headings = set(re.findall(r"^## (\w+)$", PAGE, flags=re.MULTILINE))
     assert set(SUITES) <= headings
     assert PAGE.count(HEADER) == len(SUITES)
+
+
+@pytest.mark.parametrize("suite", [suite for suite in SUITES if suite != "limits"])
+def test_limits_in_code_letters_are_rows_of_the_suite_of_limits(suite):
+    measured = described("limits")
+    for name, (_, _, limit) in described(suite).items():
+        unknown = set(re.findall(r"`([^`]+)`", limit)) - measured.keys()
+        assert not unknown, name
