@@ -80,8 +80,7 @@ class _Place:
                 str(scale),
                 output,
             ]
-            games = {"VGDL_GAMES": str(_public_games())} if "VGDL_GAMES" not in os.environ else {}
-            environment = {**os.environ, **games, "PYTHONPATH": str(self.root)}
+            environment = {**os.environ, "PYTHONPATH": str(self.root)}
             try:
                 subprocess.run(
                     words,
@@ -99,10 +98,6 @@ class _Place:
                 raise _GroupFailedError(lines[-1]) from error
             lines = output.read_text(encoding="utf-8").splitlines()
         return {row.name: row for row in (Row(**json.loads(line)) for line in lines)}
-
-
-def _public_games() -> Path:
-    return ROOT.parent / "shared" / "data" / "gvgai" / "games"
 
 
 class OtherCheckout:
@@ -125,6 +120,7 @@ class OtherCheckout:
         mixed = Path(self._folder.name) / "mixed"
         mixed.mkdir()
         (mixed / "benchmarks").symlink_to(ROOT / "benchmarks")
+        (mixed.parent / "shared").symlink_to(ROOT.parent / "shared")  # public games beside the checkout
         for name in LINKED:
             if (path / name).is_dir():
                 (mixed / name).symlink_to(path / name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import subprocess
 import sys
@@ -70,6 +71,20 @@ def test_suite_at_a_hundredth_has_the_rows_that_the_page_describes(suite, tmp_pa
             assert plain(row.target) in plain(target), f"{name}: the page has another target"
     absent = page.keys() - found.keys() - {ABSENT_GAME}
     assert not absent, "on the page, and not in the suite"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("suite", "group"), [("vgdl", "zelda"), ("gvgai", "track")])
+def test_public_games_that_are_absent_are_skipped_with_a_note(suite, group, tmp_path):
+    kept = tmp_path / "run.jsonl"
+    words = [sys.executable, "-m", "benchmarks", suite, "--only", group, "--json", str(kept)]
+    environment = {**os.environ, "VGDL_GAMES": str(tmp_path)}
+    subprocess.run(words, cwd=ROOT, env=environment, check=True, timeout=300)
+    rows = {name: result.row for (_, name), result in read_run(kept).results.items()}
+    assert "zelda, all rows" in rows
+    for name, row in rows.items():
+        assert name.endswith(", all rows")
+        assert "name a folder of the public games as VGDL_GAMES" in row.skipped
 
 
 def test_page_describes_every_suite():
