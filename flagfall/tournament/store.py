@@ -18,9 +18,10 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -40,6 +41,7 @@ from flagfall.tournament.stats.time_histogram import MAX_BUCKET
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
 _SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord))
+assert _SEAT[-1] == "thinking"
 _PUT_MATCH: Final = f"INSERT INTO matches ({', '.join(_MATCH)}) VALUES ({', '.join('?' * len(_MATCH))})"  # noqa: S608 - our names
 _PUT_SEAT: Final = (
     f"INSERT INTO seats (match, seat, {', '.join(_SEAT)}) VALUES (?, ?, {', '.join('?' * len(_SEAT))})"  # noqa: S608
@@ -50,6 +52,7 @@ _SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats ORDER BY match, se
 _Bucket = Annotated[int, msgspec.Meta(ge=0, le=MAX_BUCKET)]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _THINKING: Final = msgspec.json.Decoder(tuple[tuple[_Bucket, _Count], ...])
+_ENCODER: Final = msgspec.json.Encoder()
 _FACTS: Final = msgspec.json.Decoder(dict[str, str])
 _MAX_HOLDER_BYTES: Final = 32
 _PRINTED: Final = 60
@@ -218,19 +221,20 @@ class Store:
 
     # Matches.
 
-    def put(self, record: MatchRecord) -> None:
-        """Store the result of a match in one transaction.
+    def put(self, *records: MatchRecord) -> None:
+        """Store the results of matches in one transaction, all or none of them.
 
         Args:
-            record: the record of an attempt, void or not.
+            records: the records of attempts, void or not.
 
         Raises:
             HostFault: the database cannot be written, for example on a full disk.
         """
         with self._writing():
-            row = [getattr(record, name) for name in _MATCH]
-            number = self._database.execute(_PUT_MATCH, row).lastrowid
-            seats = [(number, place, *_seat_row(seat)) for place, seat in enumerate(record.seats)]
+            seats: list[tuple[Any, ...]] = []
+            for record in records:
+                number = self._database.execute(_PUT_MATCH, _match_row(record)).lastrowid
+                seats += ((number, place, *_seat_row(seat)) for place, seat in enumerate(record.seats))
             self._database.executemany(_PUT_SEAT, seats)
 
     @contextmanager
@@ -357,7 +361,13 @@ def holds_tournament(folder: Path) -> bool:
         raise UsageError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 
-def _seat_row(seat: SeatRecord) -> list[Any]:
-    values = [getattr(seat, name) for name in _SEAT]
-    values[_SEAT.index("thinking")] = json.dumps(seat.thinking, separators=(",", ":"))
-    return values
+_match_row: Final[Callable[[MatchRecord], tuple[Any, ...]]] = attrgetter(*_MATCH)
+_seat_values: Final[Callable[[SeatRecord], tuple[Any, ...]]] = attrgetter(*_SEAT[:-1])
+
+
+def _seat_row(seat: SeatRecord) -> tuple[Any, ...]:
+    return *_seat_values(seat), _json(seat.thinking)
+
+
+def _json(thinking: tuple[tuple[int, int], ...]) -> str:
+    return _ENCODER.encode(thinking).decode()

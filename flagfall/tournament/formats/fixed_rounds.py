@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import ClassVar, TypeAlias
 
-from flagfall.tournament.formats.encounters import meeting_matches
+from flagfall.tournament.formats.encounters import meeting_matches, until_played
 from flagfall.tournament.formats.withdrawals import Withdrawals
 from flagfall.tournament.model import PlannedTask, Points, TournamentPlan
 from flagfall.tournament.records import MatchSpec, Records
@@ -35,8 +35,8 @@ class FixedRounds:
         """
         return [list(combinations(task.agents, task.seats))]
 
-    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
-        """Yield the matches of all rounds that are determined: all rounds, unless agents can be withdrawn.
+    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
+        """Yield the matches of all rounds; if agents can be withdrawn, each round after the one before it.
 
         Args:
             plan: the plan of the tournament.
@@ -54,8 +54,7 @@ class FixedRounds:
                 continue
             known = list(specs)
             yield from known
-            if any(spec.id not in records for spec in known):
-                return
+            yield from until_played(known, records)
             withdrawals.add(records[spec.id] for spec in known)
 
     def total(self, plan: TournamentPlan) -> int:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["Attempt", "Engine", "WorkerLost", "jobs_on", "void_record"]
+__all__ = ["Attempt", "BatchEngine", "Engine", "WorkerLost", "jobs_on", "void_record"]
 
 import os
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import attrs
 
 from flagfall.errors import HostFault
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
+
+if TYPE_CHECKING:
+    from flagfall.tournament.run.batch import Batch
 
 
 class WorkerLost(HostFault):
@@ -58,6 +61,31 @@ class Engine(Protocol):
 
     async def aclose(self) -> None:
         """Stop the workers; not to be called while a match is played."""
+
+
+@runtime_checkable
+class BatchEngine(Engine, Protocol):
+    """An engine whose workers take several matches in one message.
+
+    Attributes:
+        batch_seconds: longest expected duration of a batch of several matches.
+    """
+
+    batch_seconds: float
+
+    async def play_batch(self, batch: Batch) -> None:
+        """Play matches one after another on one worker, and report each.
+
+        When it returns, all of them are reported, or the batch was recalled. When it raises an exception or
+        is cancelled, the matches that have ended are reported as far as they are known.
+
+        Args:
+            batch: the matches.
+
+        Raises:
+            WorkerLost: the worker is gone; it was playing the first match that is not reported.
+            UsageError: the first match that is not reported cannot be played as planned.
+        """
 
 
 def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
