@@ -10,34 +10,36 @@ points for its place on each task.
 
 from __future__ import annotations
 
-__all__ = ["AgentRow", "Standings", "TaskRow", "standings"]
+__all__ = ["AgentRow", "Standings", "TaskRow", "standings", "standings_of"]
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
+import numpy as np
 
 from flagfall.kernel.seeding import derive_seed
+from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, ResultColumns, columns_of
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import Points, TournamentPlan
-from flagfall.tournament.records import (
-    TIME_LOSSES,
-    MatchRecord,
-    Played,
-    Records,
-    SeatRecord,
-    without_time_losses,
+from flagfall.tournament.records import Records
+from flagfall.tournament.scoring import TaskTotals, rank_key, rank_totals, ranked
+from flagfall.tournament.stats.duels import duels_of, game_tables, mean_by_meeting, meeting_points
+from flagfall.tournament.stats.elo import Ratings, rate_duels
+from flagfall.tournament.stats.intervals import (
+    MANY_VALUES,
+    NORMAL_FROM,
+    RESAMPLES,
+    Interval,
+    bootstrap_mean,
+    wilson,
 )
-from flagfall.tournament.scoring import rank_key, rank_tasks, ranked
-from flagfall.tournament.stats.duels import MeetingResult, meeting_results
-from flagfall.tournament.stats.elo import RatedDuel, Ratings, rate
-from flagfall.tournament.stats.intervals import RESAMPLES, Interval, bootstrap_mean, wilson
 from flagfall.tournament.stats.skill import Skill, rate_skills
 from flagfall.tournament.stats.sprt import SprtState
 from flagfall.tournament.stats.time_histogram import TimeHistogram
 
 P50, P99 = 0.5, 0.99
+_PAIR: Final = 2
 
 
 @attrs.frozen(kw_only=True)
@@ -162,16 +164,47 @@ def standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMP
         resamples: resamples for the intervals of scores; 0 computes none, for speed.
     """
     order = schedule(plan)
-    played = list(order.played(records))
-    table = _Table(plan, played, resamples)
-    kept = without_time_losses(records)
-    timeless = [(spec, record) for spec, record in played if record.id in kept]
-    return Standings(
-        rows=table.rows(*_ranks(plan, records, played)),
-        timeless=() if len(kept) == len(records) else _Table(plan, timeless, resamples).rows({}, {}),
-        tasks=tuple(_task_rows(plan, played, resamples)),
+    return standings_of(
+        plan,
+        columns_of(plan, order.played(records)),
+        points=plan.format.ranks(plan, records),
         sprt=order.sprt(records),
         over=order.over(records),
+        resamples=resamples,
+    )
+
+
+def standings_of(
+    plan: TournamentPlan,
+    results: ResultColumns,
+    *,
+    points: Points,
+    sprt: SprtState | None,
+    over: bool,
+    resamples: int = RESAMPLES,
+) -> Standings:
+    """Return the standings of a tournament from the columns of its results.
+
+    Args:
+        plan: the plan of the tournament.
+        results: the matches that count.
+        points: the points of the format.
+        sprt: state of the sequential test.
+        over: no match is left to play.
+        resamples: see `standings`.
+    """
+    table = _Table(plan, results, resamples)
+    keys: _RankKeys = {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}
+    if plan.scoring == "formula-one":
+        keys = rank_key([agent.name for agent in plan.agents], rank_totals(plan, _task_totals(plan, results)))
+        points = {agent: (float(key[0]), None) for agent, key in keys.items()}
+    timeless = results.without_time_losses()
+    return Standings(
+        rows=table.rows(points, keys),
+        timeless=() if timeless is results else _Table(plan, timeless, resamples).rows({}, {}),
+        tasks=tuple(_task_rows(plan, results, resamples)),
+        sprt=sprt,
+        over=over,
         notes=tuple(table.notes()),
     )
 
@@ -180,13 +213,47 @@ _RankKeys = Mapping[str, tuple[float, ...]]
 """By agent: numbers that rank it before its rating does, the most important first; larger is better."""
 
 
-def _ranks(plan: TournamentPlan, records: Records, played: Played) -> tuple[Points, _RankKeys]:
-    """Return the points of the format or the scoring; both are empty if ratings alone rank the agents."""
-    if plan.scoring == "formula-one":
-        keys = rank_key([agent.name for agent in plan.agents], rank_tasks(plan, played))
-        return {agent: (float(key[0]), None) for agent, key in keys.items()}, keys
-    points = plan.format.ranks(plan, records)
-    return points, {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}
+class _Groups:
+    """Rows of a column, by a key.
+
+    Args:
+        keys: key of each row, at least 0.
+        size: number of possible keys.
+    """
+
+    def __init__(self, keys: Array, size: int) -> None:
+        self.counts = np.bincount(keys, minlength=size)
+        self.keys = np.flatnonzero(self.counts)
+        self._order = np.argsort(keys, kind="stable")
+        self._starts = (np.cumsum(self.counts) - self.counts)[self.keys]
+        self._size = size
+
+    def firsts(self) -> Array:
+        """Return the first row of each key that occurs."""
+        return self._order[self._starts]
+
+    def rows(self) -> Iterator[Array]:
+        """Yield the rows of each key that occurs, in order."""
+        return iter(np.split(self._order, self._starts[1:]) if len(self.keys) else ())
+
+    def sums(self, values: Array) -> Array:
+        """Return the sum of whole numbers for each key."""
+        return self._reduced(np.add, values.astype(np.int64))
+
+    def largest(self, values: Array) -> Array:
+        """Return the largest of numbers from 0 on for each key; 0 where there is none."""
+        return self._reduced(np.maximum, values)
+
+    def _reduced(self, operation: np.ufunc, values: Array) -> Array:
+        reduced = np.zeros(self._size, dtype=np.int64)
+        if len(self.keys):
+            reduced[self.keys] = operation.reduceat(values[self._order], self._starts)
+        return reduced
+
+
+def _bound(values: int) -> int | None:
+    """Return `normal_from` of `bootstrap_mean` for a table of so many values."""
+    return NORMAL_FROM if values > MANY_VALUES else None
 
 
 class _Table:
@@ -194,27 +261,31 @@ class _Table:
 
     Args:
         plan: the plan of the tournament.
-        played: the matches.
+        results: the matches.
         resamples: resamples for the intervals of scores.
     """
 
-    def __init__(self, plan: TournamentPlan, played: Played, resamples: int) -> None:
+    def __init__(self, plan: TournamentPlan, results: ResultColumns, resamples: int) -> None:
         self._plan = plan
+        self._results = results
         self._resamples = resamples
-        self._seats: dict[str, list[SeatRecord]] = defaultdict(list)
-        for _, record in played:
-            for seat in record.seats:
-                self._seats[seat.agent].append(seat)
-        results = list(meeting_results(played))
-        self._duels = [
-            RatedDuel(*duel.agents, duel.score, number)
-            for number, result in enumerate(results)
-            for duel in result.duels
-        ]
-        self._tables = [table for result in results for table in result.tables]
-        self._ratings: Ratings = rate(self._duels, plan.anchor)
-        self._skills = rate_skills(self._tables) if self._tables else {}
-        self._points = _points_by_task(results)
+        size = len(results.agents)
+        self._place = {name: place for place, name in enumerate(results.agents)}
+        seats = _Groups(results.agent, size)
+        self._matches = seats.counts
+        self._fell = seats.sums(results.fell != NOT_DISQUALIFIED)
+        self._time_losses = seats.sums(results.time_losses())
+        self._sums = {name: seats.sums(results.seat_counters[name]) for name in _SUMMED}
+        self._longest = seats.largest(results.seat_counters["think_max_ns"])
+        duels = duels_of(results)
+        self._outcomes = {
+            score: np.bincount(duels.first[duels.score == score], minlength=size)
+            + np.bincount(duels.second[duels.score == 1 - score], minlength=size)
+            for score in (1.0, 0.5, 0.0)
+        }
+        self._ratings: Ratings = rate_duels(results.agents, duels, plan.anchor)
+        self._skills = rate_skills(game_tables(results)) if (results.seats > _PAIR).any() else {}
+        self._points, self._normal_from = _points_by_task(plan, results)
 
     def rows(self, points: Points, keys: _RankKeys) -> tuple[AgentRow, ...]:
         """Return the rows, the best first.
@@ -223,9 +294,8 @@ class _Table:
             points: the points of the format or the scoring.
             keys: rank agents before their ratings do.
         """
-        outcomes = self._outcomes()
         names = [agent.name for agent in self._plan.agents]
-        rows = [self._row(name, points.get(name, (None, None)), outcomes[name]) for name in names]
+        rows = [self._row(name, points.get(name, (None, None))) for name in names]
         by_ratings = self._plan.scoring == "ratings"
 
         def key(row: AgentRow) -> tuple[float, ...]:
@@ -234,28 +304,18 @@ class _Table:
 
         return tuple(attrs.evolve(row, place=place) for place, row in ranked(rows, key))
 
-    def _outcomes(self) -> Mapping[str, Counter[float]]:
-        """Return by agent how many of its duels had each score."""
-        outcomes: dict[str, Counter[float]] = defaultdict(Counter)
-        for duel in self._duels:
-            outcomes[duel.first][duel.score] += 1
-            outcomes[duel.second][1 - duel.score] += 1
-        return outcomes
-
-    def _row(
-        self, name: str, points: tuple[float | None, float | None], outcomes: Counter[float]
-    ) -> AgentRow:
-        seats = self._seats[name]
-        thinking = TimeHistogram(pair for seat in seats for pair in seat.thinking)
-        time_losses = sum(seat.fell in TIME_LOSSES for seat in seats)
-        fell = sum(seat.fell is not None for seat in seats)
-        sums = {counter: sum(getattr(seat, counter) for seat in seats) for counter in _SUMMED}
+    def _row(self, name: str, points: tuple[float | None, float | None]) -> AgentRow:
+        me = self._place[name]
+        thinking = self._results.thinking
+        times = TimeHistogram((int(bucket), int(count)) for _, _, bucket, count in thinking[thinking[:, 0] == me])
+        wins, draws, losses = (int(outcomes[me]) for outcomes in self._outcomes.values())
+        fell, time_losses = int(self._fell[me]), int(self._time_losses[me])
         return AgentRow(
             agent=name,
-            matches=len(seats),
-            wins=outcomes[1],
-            draws=outcomes[0.5],
-            losses=outcomes[0],
+            matches=int(self._matches[me]),
+            wins=wins,
+            draws=draws,
+            losses=losses,
             points=points[0],
             buchholz=points[1],
             score=self._score(name),
@@ -264,18 +324,18 @@ class _Table:
             fell=fell,
             time_losses=time_losses,
             crashes=fell - time_losses,
-            think_p50_ns=thinking.quantile_ns(P50),
-            think_p99_ns=thinking.quantile_ns(P99),
-            think_max_ns=max((seat.think_max_ns for seat in seats), default=0),
-            **sums,
+            think_p50_ns=times.quantile_ns(P50),
+            think_p99_ns=times.quantile_ns(P99),
+            think_max_ns=int(self._longest[me]),
+            **{counter: int(sums[me]) for counter, sums in self._sums.items()},
         )
 
     def _score(self, name: str) -> Interval | None:
-        groups = list(self._points[name].values())
+        groups = self._points.get(self._place[name])
         if not groups:
             return None
         seed = derive_seed(self._plan.seed, "bootstrap", name)
-        drawn = bootstrap_mean(groups, seed, self._resamples)
+        drawn = bootstrap_mean(groups, seed, self._resamples, normal_from=self._normal_from)
         # Without variation so far the bootstrap has no width, although later results may differ.
         if drawn.low is not None and drawn.low == drawn.high:
             drawn = wilson(drawn.value, sum(map(len, groups)))
@@ -304,41 +364,77 @@ def _rating_key(row: AgentRow) -> tuple[float, float]:
     return (1.0, -row.score.value if row.score is not None else 1.0)
 
 
-def _points_by_task(results: Iterable[MeetingResult]) -> Mapping[str, Mapping[str, list[float]]]:
-    """Return by agent and task its points of each meeting."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for result in results:
-        games: dict[str, list[float]] = defaultdict(list)
-        for points in result.points:
-            for name, share in points.items():
-                games[name].append(share)
-        for name, shares in games.items():
-            found[name][result.task].append(sum(shares) / len(shares))
-    return found
+def _points_by_task(
+    plan: TournamentPlan, results: ResultColumns
+) -> tuple[Mapping[int, Sequence[Array]], int | None]:
+    """Return by agent its points of each meeting on each task, and `normal_from` of `bootstrap_mean`.
+
+    The tasks are in the order in which the agent played them first.
+    """
+    points = meeting_points(results)
+    groups = _Groups(points.agent * len(plan.tasks) + points.task, len(results.agents) * len(plan.tasks))
+    values = [points.points[rows] for rows in groups.rows()]
+    found: dict[int, list[Array]] = {}
+    for group in np.argsort(groups.firsts(), kind="stable"):
+        found.setdefault(int(groups.keys[group]) // len(plan.tasks), []).append(values[group])
+    return found, _bound(len(points.points))
 
 
-def _task_rows(plan: TournamentPlan, played: Played, resamples: int) -> Iterable[TaskRow]:
-    found: dict[tuple[str, str], list[tuple[str, MatchRecord, SeatRecord]]] = defaultdict(list)
-    for spec, record in played:
-        for seat in record.seats:
-            found[spec.task, seat.agent].append((spec.meeting, record, seat))
-    for task in plan.tasks:
+def _by_task_and_agent(plan: TournamentPlan, results: ResultColumns) -> _Groups:
+    """Return the seats by task and agent: the key is the task's place times the number of agents, plus the
+    agent's place."""
+    size = len(results.agents)
+    return _Groups(results.task[results.match_of_seat] * size + results.agent, len(plan.tasks) * size)
+
+
+def _task_totals(plan: TournamentPlan, results: ResultColumns) -> dict[tuple[str, str], TaskTotals]:
+    seats, match = _by_task_and_agent(plan, results), results.match_of_seat
+    size = len(results.agents)
+    keys = results.task[match] * size + results.agent
+    whole = {name: seats.sums(results.counters[name][match]) for name in ("solved", "ticks", "tasks")}
+    score = np.bincount(keys, results.counters["game_score"][match], len(plan.tasks) * size)
+    result = np.bincount(keys, results.score, len(plan.tasks) * size)
+    totals = {}
+    for key, rows in zip(seats.keys, seats.rows(), strict=True):
+        fallen = results.fell[rows]
+        fallen = fallen[fallen != NOT_DISQUALIFIED]
+        totals[plan.tasks[key // size].name, results.agents[key % size]] = TaskTotals(
+            wins=int(whole["solved"][key]),
+            result=float(result[key]),
+            score=float(score[key]),
+            ticks=int(whole["ticks"][key]),
+            games=int(whole["tasks"][key]),
+            disqualified=results.falls[fallen[0]] if len(fallen) else "",
+        )
+    return totals
+
+
+def _task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> Iterable[TaskRow]:
+    size = len(results.agents)
+    seats, match = _by_task_and_agent(plan, results), results.match_of_seat
+    solved, tasks = (seats.sums(results.counters[name][match]) for name in ("solved", "tasks"))
+    fell = seats.sums(results.fell != NOT_DISQUALIFIED)
+    reward = np.bincount(results.task[match] * size + results.agent, results.reward, len(plan.tasks) * size)
+    meeting, agent, means = mean_by_meeting(results, np.arange(len(results.agent)))
+    task_of = np.zeros(int(results.meeting[-1]) + 1 if len(results) else 0, dtype=np.int64)
+    task_of[results.meeting] = results.task
+    groups = _Groups(task_of[meeting] * size + agent, len(plan.tasks) * size)
+    values = dict(zip(groups.keys.tolist(), (means[rows] for rows in groups.rows()), strict=True))
+    place = {name: number for number, name in enumerate(results.agents)}
+    for number, task in enumerate(plan.tasks):
         for name in task.agents:
-            mine = found[task.name, name]
-            if not mine:
+            key = number * size + place[name]
+            matches = int(seats.counts[key])
+            if not matches:
                 continue
-            meetings: dict[str, list[float]] = defaultdict(list)
-            for meeting, _, seat in mine:
-                meetings[meeting].append(seat.score)
-            means = [sum(scores) / len(scores) for scores in meetings.values()]
             seed = derive_seed(plan.seed, "bootstrap", name, task.name)
             yield TaskRow(
                 task=task.name,
                 agent=name,
-                matches=len(mine),
-                score=bootstrap_mean([means], seed, resamples),
-                reward=sum(seat.reward for _, _, seat in mine) / len(mine),
-                solved=sum(record.solved for _, record, _ in mine) if task.seats == 1 else 0,
-                tasks=sum(record.tasks for _, record, _ in mine),
-                fell=sum(seat.fell is not None for _, _, seat in mine),
+                matches=matches,
+                score=bootstrap_mean([values[key]], seed, resamples, normal_from=_bound(len(means))),
+                reward=float(reward[key]) / matches,
+                solved=int(solved[key]) if task.seats == 1 else 0,
+                tasks=int(tasks[key]),
+                fell=int(fell[key]),
             )
