@@ -30,7 +30,10 @@ import msgspec
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.seeding import MAX_SEED
+from flagfall.tournament.block_columns import columns_of_blocks, has_fixed_schedule
+from flagfall.tournament.block_store import BlockWriter, read_blocks
 from flagfall.tournament.checking import misfit
+from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
 from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK, PLAN, RUNNING
 from flagfall.tournament.model import TournamentPlan
@@ -46,8 +49,12 @@ _PUT_MATCH: Final = f"INSERT INTO matches ({', '.join(_MATCH)}) VALUES ({', '.jo
 _PUT_SEAT: Final = (
     f"INSERT INTO seats (match, seat, {', '.join(_SEAT)}) VALUES (?, ?, {', '.join('?' * len(_SEAT))})"  # noqa: S608
 )
-_MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches ORDER BY number"  # noqa: S608 - our names
-_SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats ORDER BY match, seat"  # noqa: S608
+_MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches WHERE number > ? ORDER BY number"  # noqa: S608 - our names
+_SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats WHERE match > ? ORDER BY match, seat"  # noqa: S608
+_REMARKS: Final = (
+    f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
+    " WHERE why <> '' OR status = 'void' ORDER BY number"
+)
 
 _Bucket = Annotated[int, msgspec.Meta(ge=0, le=MAX_BUCKET)]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -153,6 +160,7 @@ class Store:
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         if mode == "make":
             self._database = open_to_write(self._path, durable=durable)
+            self._blocks = BlockWriter(self._database, self._numbered)
             return
         if not holds_tournament(folder):
             raise UsageError(f"{folder} holds no tournament: there is no {DATABASE} in it")
@@ -232,10 +240,14 @@ class Store:
         """
         with self._writing():
             seats: list[tuple[Any, ...]] = []
+            numbered = []
             for record in records:
-                number = self._database.execute(_PUT_MATCH, _match_row(record)).lastrowid
+                number = self._database.execute(_PUT_MATCH, _match_row(record)).lastrowid or 0
+                numbered.append((number, record))
                 seats += ((number, place, *_seat_row(seat)) for place, seat in enumerate(record.seats))
             self._database.executemany(_PUT_SEAT, seats)
+            committed = self._blocks.add(numbered)
+        committed()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -257,15 +269,50 @@ class Store:
         Raises:
             DamagedStore: a record cannot be read.
         """
+        for _, record in self._numbered(0):
+            yield record
+
+    def _numbered(self, after: int) -> Iterator[tuple[int, MatchRecord]]:
+        """Yield the records after a number, each with its number."""
         seats: dict[int, list[SeatRecord]] = {}
         with self._reading():
-            for match, *values in self._database.execute(_SEATS):
+            for match, *values in self._database.execute(_SEATS, (after,)):
                 seats.setdefault(match, []).append(self._seat(match, dict(zip(_SEAT, values, strict=True))))
-            for number, *values in self._database.execute(_MATCHES):
+            for number, *values in self._database.execute(_MATCHES, (after,)):
                 fields = dict(zip(_MATCH, values, strict=True))
-                yield self._record(MatchRecord, number, {**fields, "seats": tuple(seats.pop(number, ()))})
+                fields["seats"] = tuple(seats.pop(number, ()))
+                yield number, self._record(MatchRecord, number, fields)
         if seats:
             raise DamagedStore(self._path, f"match {min(seats)} has seats but no record")
+
+    def columns(self, plan: TournamentPlan) -> ResultColumns | None:
+        """Return the matches that count as columns, checked against a plan.
+
+        Args:
+            plan: the plan of the tournament.
+
+        Returns:
+            The columns; `None` if they have to be made from the records: of small tournaments, of those whose
+            schedule depends on results, and of those whose records do not fit the plan.
+
+        Raises:
+            DamagedStore: a record cannot be read.
+        """
+        if not has_fixed_schedule(plan):
+            return None
+        with self._reading():
+            blocks = read_blocks(self._database, self._numbered)
+        return None if blocks is None else columns_of_blocks(plan, blocks)
+
+    def remarks(self) -> list[MatchRecord]:
+        """Return the void attempts, and the matches that count although the host stalled, in order.
+
+        Raises:
+            DamagedStore: a record cannot be read.
+        """
+        with self._reading():
+            rows = self._database.execute(_REMARKS).fetchall()
+        return [self._record(MatchRecord, number, dict(zip(_MATCH, values, strict=True))) for number, *values in rows]
 
     def _seat(self, match: int, fields: dict[str, Any]) -> SeatRecord:
         try:

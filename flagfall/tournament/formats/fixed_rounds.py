@@ -8,7 +8,7 @@ from __future__ import annotations
 
 __all__ = ["FixedRounds", "Meetings"]
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import ClassVar, TypeAlias
 
@@ -42,13 +42,11 @@ class FixedRounds:
             plan: the plan of the tournament.
             records: results so far.
         """
-        rounds = {task.name: self._rounds(task) for task in plan.tasks}
-        rounds_per_repeat = max(map(len, rounds.values()))
+        rounds = self.meetings_of_a_repeat(plan)
         withdrawals = Withdrawals(plan.stop.falls)
-        for number in range(plan.repeats * rounds_per_repeat):
-            repeat, index = divmod(number, rounds_per_repeat)
-            meetings = {name: of_task[index] for name, of_task in rounds.items() if index < len(of_task)}
-            specs = _round_matches(plan, meetings, number, repeat, withdrawals.withdrawn)
+        for number in range(plan.repeats * len(rounds)):
+            repeat, index = divmod(number, len(rounds))
+            specs = _round_matches(plan, rounds[index], number, repeat, withdrawals.withdrawn)
             if plan.stop.falls is None:
                 yield from specs
                 continue
@@ -56,6 +54,25 @@ class FixedRounds:
             yield from known
             yield from until_played(known, records)
             withdrawals.add(records[spec.id] for spec in known)
+
+    def meetings_of_a_repeat(self, plan: TournamentPlan) -> list[list[tuple[int, tuple[str, ...]]]]:
+        """Return the meetings of each round, in the order of the schedule: place of the task, and agents.
+
+        The rounds of all repeats are the same, unless agents are withdrawn.
+
+        Args:
+            plan: the plan of the tournament.
+        """
+        of_tasks = [self._rounds(task) for task in plan.tasks]
+        return [
+            [
+                (place, tuple(agents))
+                for place, rounds in enumerate(of_tasks)
+                if index < len(rounds)
+                for agents in rounds[index]
+            ]
+            for index in range(max(map(len, of_tasks)))
+        ]
 
     def total(self, plan: TournamentPlan) -> int:
         """Return the number of matches if no agent is withdrawn.
@@ -82,18 +99,15 @@ class FixedRounds:
 
 def _round_matches(
     plan: TournamentPlan,
-    meetings: Mapping[str, Meetings],
+    meetings: Iterable[tuple[int, tuple[str, ...]]],
     number: int,
     repeat: int,
     withdrawn: frozenset[str],
 ) -> Iterator[MatchSpec]:
-    count = 0
-    for task in plan.tasks:
-        for agents in meetings.get(task.name, ()):
-            name = f"r{number}-m{count}"
-            count += 1
-            alone = task.seats == 1
-            seed = plan.match_seed(repeat, task, *(() if alone else sorted(agents)))
-            if alone or withdrawn.isdisjoint(agents):
-                present = [agent for agent in agents if agent not in withdrawn]
-                yield from meeting_matches(name, task, present, seed, number)
+    for count, (place, agents) in enumerate(meetings):
+        task = plan.tasks[place]
+        alone = task.seats == 1
+        seed = plan.match_seed(repeat, task, *(() if alone else sorted(agents)))
+        if alone or withdrawn.isdisjoint(agents):
+            present = [agent for agent in agents if agent not in withdrawn]
+            yield from meeting_matches(f"r{number}-m{count}", task, present, seed, number)

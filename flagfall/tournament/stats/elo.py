@@ -37,6 +37,10 @@ _STEPS: Final = 100
 _LONGEST_STEP: Final = 2.0
 """Bound of a step of Newton's method, which overshoots where the likelihood is flat; in units of log odds."""
 _CLOSE: Final = 1e-11
+_MANY_DUELS: Final = 100_000
+"""Duels up to which each is a term of the likelihood; more are counted by agents and score first. The sums
+are the same but for rounding."""
+
 _AT_A_TIME: Final = 4_000_000
 """Most numbers of a table of meetings and agents; larger tables are added up in parts."""
 
@@ -156,18 +160,23 @@ class _Fit:
     def __init__(self, names: Sequence[str], duels: Duels) -> None:
         self._names = names
         self._duels = duels
-        # Duels of the same two agents with the same score count together.
-        scores, score_of = np.unique(duels.score, return_inverse=True)
-        pair_of = duels.first * len(names) + duels.second
-        counts = np.bincount(pair_of * len(scores) + score_of)
-        cells = np.flatnonzero(counts)
-        pairs, counts = cells // len(scores), counts[cells]
-        self._first, self._second = pairs // len(names), pairs % len(names)
-        self._scores = scores[cells % len(scores)]
-        self._counts = counts.astype(float)
+        self._first, self._second, self._scores = duels.first, duels.second, duels.score
+        self._counts = np.ones(len(duels.score))
+        if len(duels.score) > _MANY_DUELS:
+            self._count_equal_duels()
         self.prior = 0.0 if self._has_maximum() else _PRIOR_DUELS
         self._strengths = np.zeros(len(names))
         self._climb()
+
+    def _count_equal_duels(self) -> None:
+        """Replace all duels of the same two agents with the same score by one with their count."""
+        scores, score_of = np.unique(self._scores, return_inverse=True)
+        size = len(self._names)
+        counts = np.bincount((self._first * size + self._second) * len(scores) + score_of)
+        cells = np.flatnonzero(counts)
+        self._first, self._second = np.divmod(cells // len(scores), size)
+        self._scores = scores[cells % len(scores)]
+        self._counts = counts[cells].astype(float)
 
     def _has_maximum(self) -> bool:
         """Return whether each agent reaches each other one by steps to an agent that it scored against."""
@@ -240,8 +249,11 @@ class _Fit:
             low, high = np.searchsorted(meetings, [begin, begin + rows])
             places = (meetings[low:high] - begin) * size
             cells = min(rows, count - begin) * size
-            scores = np.bincount(places + first[low:high], surprise[low:high], cells)
-            scores -= np.bincount(places + second[low:high], surprise[low:high], cells)
+            scores = np.bincount(
+                np.concatenate([places + first[low:high], places + second[low:high]]),
+                np.concatenate([surprise[low:high], -surprise[low:high]]),
+                cells,
+            )
             table = scores.reshape(-1, size)
             products += table.T @ table
         return count, products
