@@ -37,7 +37,9 @@ def columns_of_blocks(plan: TournamentPlan, blocks: Sequence[Block]) -> ResultCo
     counts = [len(block.seats()) for block in blocks]
     maps = [[agents[name] for name in block.agents] for block in blocks]
     agent = _mapped(seats["agent"], maps, counts)
-    fell = _mapped(seats["fell"], [[*(falls[n] for n in block.falls), NOT_DISQUALIFIED] for block in blocks], counts)
+    fell = _mapped(
+        seats["fell"], [[*(falls[n] for n in block.falls), NOT_DISQUALIFIED] for block in blocks], counts
+    )
     calendar = _Calendar(plan, agents)
     position, meeting, row = calendar.find(matches)
     if (position < 0).any():
@@ -80,7 +82,8 @@ def _mapped(codes: Array, maps: Sequence[Sequence[int]], counts: Sequence[int]) 
 def _ranges(starts: Array, lengths: Array) -> Array:
     """Return the numbers of all ranges, one range after another."""
     ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+    numbers: Array = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
+    return numbers
 
 
 def _thinking(blocks: Sequence[Block], maps: Sequence[Sequence[int]]) -> Array:
@@ -187,8 +190,6 @@ def _scores_together(rewards: Array, fell: Array) -> Array:
     for me in range(number):
         for other in range(number):
             if me != other:
-                equal = np.where(
-                    rewards[:, me] == rewards[:, other], 0.5, rewards[:, me] > rewards[:, other]
-                )
+                equal = np.where(rewards[:, me] == rewards[:, other], 0.5, rewards[:, me] > rewards[:, other])
                 wanted[:, me] += np.where(fell[:, me] != fell[:, other], ~fell[:, me], equal)
     return np.where(fell, 0.0, wanted / (number - 1))

@@ -1,9 +1,9 @@
 """Blocks: the results of some thousand stored matches in a compact form, from which standings are read.
 
-A block has everything that standings need of its matches. The rows of the database remain the record; a
-change of a stored row drops all blocks (see the triggers in `flagfall.tournament.database`), and then the rows
-are read. Only matches of formats whose whole schedule is known beforehand are put into blocks: their place in
-the schedule follows from their ids.
+A block has everything that standings need of its matches. The rows of the database remain the record: a
+change of a stored row drops all blocks (triggers in `flagfall.tournament.database`), and then the rows are
+read. Only matches of formats whose whole schedule is known beforehand are put into blocks: their place in the
+schedule follows from their ids.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["BLOCK_MATCHES", "Block", "BlockError", "decode_block", "encode_block
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -37,9 +37,6 @@ _ID: Final = re.compile(r"r(0|[1-9][0-9]{0,8})-m(0|[1-9][0-9]{0,8})-g(0|[1-9][0-
 
 class BlockError(Exception):
     """A block is damaged, or matches have no place in one."""
-
-
-_Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=BLOCK_MATCHES * 1000)]
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True):
@@ -145,7 +142,9 @@ def decode_block(data: object) -> Block:
         and (thinking[:, 3] >= 0).all()
         and all((matches[name] >= 0).all() for name in MATCH_ROW.names or () if name != "game_score")
         and all((seats[name] >= 0).all() for name in SEAT_COUNTERS)
-        and not any(np.isnan(values).any() for values in (matches["game_score"], seats["score"], seats["reward"]))
+        and not any(
+            np.isnan(values).any() for values in (matches["game_score"], seats["score"], seats["reward"])
+        )
     )
     if not fine:
         raise BlockError("its rows are impossible")

@@ -9,12 +9,10 @@ again.
 
 from __future__ import annotations
 
-__all__ = ["Lock", "Store", "StoredPlan", "holds_tournament"]
+__all__ = ["Store", "StoredPlan", "holds_tournament"]
 
-import fcntl
 import json
 import math
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -35,7 +33,7 @@ from flagfall.tournament.block_store import BlockWriter, read_blocks
 from flagfall.tournament.checking import misfit
 from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
-from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK, PLAN, RUNNING
+from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
 from flagfall.tournament.plan.parser import parse_plan
@@ -61,44 +59,11 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 _THINKING: Final = msgspec.json.Decoder(tuple[tuple[_Bucket, _Count], ...])
 _ENCODER: Final = msgspec.json.Encoder()
 _FACTS: Final = msgspec.json.Decoder(dict[str, str])
-_MAX_HOLDER_BYTES: Final = 32
 _PRINTED: Final = 60
 """Characters of a damaged value that a message shows."""
 
 
 _Record = TypeVar("_Record", MatchRecord, SeatRecord)
-
-
-class Lock:
-    """Lock that the single runner of a folder holds; the system releases it however the runner ends.
-
-    Args:
-        folder: the folder of the tournament.
-
-    Raises:
-        UsageError: another process holds it.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(self._file, 0)
-            os.write(self._file, f"{os.getpid()}\n".encode())
-        except BlockingIOError:
-            holder = os.read(self._file, _MAX_HOLDER_BYTES).strip()
-            os.close(self._file)
-            raise UsageError(
-                f"{folder} is in use by process {holder.decode('ascii', 'replace')}: wait for it, or query it"
-                f" with `flagfall ctl {folder} status`"
-            ) from None
-        except BaseException:
-            os.close(self._file)
-            raise
-
-    def close(self) -> None:
-        """Release the lock."""
-        os.close(self._file)
 
 
 @attrs.frozen
@@ -312,7 +277,10 @@ class Store:
         """
         with self._reading():
             rows = self._database.execute(_REMARKS).fetchall()
-        return [self._record(MatchRecord, number, dict(zip(_MATCH, values, strict=True))) for number, *values in rows]
+        return [
+            self._record(MatchRecord, number, dict(zip(_MATCH, values, strict=True)))
+            for number, *values in rows
+        ]
 
     def _seat(self, match: int, fields: dict[str, Any]) -> SeatRecord:
         try:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["Attempt", "BatchEngine", "Engine", "WorkerLost", "jobs_on", "void_record"]
+__all__ = ["Attempt", "Batch", "BatchEngine", "Engine", "WorkerLost", "jobs_on", "void_record"]
 
 import os
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
 
 import attrs
 
 from flagfall.errors import HostFault
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
-
-if TYPE_CHECKING:
-    from flagfall.tournament.run.batch import Batch
 
 
 class WorkerLost(HostFault):
@@ -35,6 +35,61 @@ class Attempt:
     spec: MatchSpec
     number: int = 1
     counts: bool = False
+
+
+class Batch:
+    """Attempts for one worker, which plays them in order and reports each; short ones share a message.
+
+    Args:
+        attempts: at least one.
+        take: called with reported records and the seconds that each match took; it may raise an exception,
+            which ends the batch.
+
+    Attributes:
+        left: attempts that are not reported; of a running batch the first one is being played.
+        recalled: no further attempt of the batch is to begin; those left are not void.
+    """
+
+    def __init__(
+        self,
+        attempts: Iterable[Attempt],
+        take: Callable[[Batch, Sequence[tuple[MatchRecord, float]]], None],
+    ) -> None:
+        self.left = deque(attempts)
+        self.recalled = False
+        self._take = take
+        self._on_recall: Callable[[], None] | None = None
+
+    def report(self, played: Sequence[tuple[MatchRecord, float]]) -> None:
+        """Report the records of the next attempts.
+
+        Args:
+            played: in the order of the batch, each with the seconds that the match took.
+        """
+        self._take(self, played)
+
+    @contextmanager
+    def recalled_by(self, call: Callable[[], None]) -> Iterator[None]:
+        """Set the function that informs the worker of a recall, while the context lasts.
+
+        Args:
+            call: called at once if the batch is recalled already.
+        """
+        self._on_recall = call
+        if self.recalled:
+            call()
+        try:
+            yield
+        finally:
+            self._on_recall = None
+
+    def recall(self) -> None:
+        """Let the worker begin no further attempt, as far as it can be reached; see `recalled`."""
+        if self.recalled or len(self.left) <= 1:
+            return
+        self.recalled = True
+        if self._on_recall is not None:
+            self._on_recall()
 
 
 class Engine(Protocol):

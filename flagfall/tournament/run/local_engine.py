@@ -23,8 +23,7 @@ from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
 from flagfall.kernel.channels.pipes import PipeStream
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.batch import Batch
-from flagfall.tournament.run.engine import Attempt, WorkerLost, jobs_on
+from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, jobs_on
 from flagfall.tournament.run.peers import has_ended
 from flagfall.tournament.run.worker import BATCH_ENDED, MAX_MESSAGE_BYTES, RECALL
 

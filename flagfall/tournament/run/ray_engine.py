@@ -25,8 +25,7 @@ from flagfall.errors import UsageError
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.batch import Batch
-from flagfall.tournament.run.engine import Attempt, WorkerLost, jobs_on
+from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, jobs_on
 from flagfall.tournament.run.match import Answer, play_attempts
 
 BATCH_SECONDS: Final = 0.25
@@ -175,8 +174,10 @@ def play_on_ray(plan: TournamentPlan, attempts: Sequence[Attempt]) -> list[Playe
             (folder / inside).mkdir()
 
         def keep(answer: Answer, seconds: float) -> None:
-            kept = isinstance(answer, MatchRecord) and answer.journal is not None
-            played.append((answer, (folder / answer.journal).read_bytes() if kept else b"", seconds))
+            journal = b""
+            if isinstance(answer, MatchRecord) and answer.journal is not None:
+                journal = (folder / answer.journal).read_bytes()
+            played.append((answer, journal, seconds))
 
         left = (attempt for attempt in attempts if not played or isinstance(played[-1][0], MatchRecord))
         play_attempts(plan, left, folder, keep)

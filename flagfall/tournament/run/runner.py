@@ -30,8 +30,8 @@ from flagfall.errors import FlagfallError, HostFault
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records
-from flagfall.tournament.run.batch import MAX_BATCH, SHARE, Batch, Durations
-from flagfall.tournament.run.engine import Attempt, BatchEngine, Engine, WorkerLost, void_record
+from flagfall.tournament.run.batch import MAX_BATCH, SHARE, Durations
+from flagfall.tournament.run.engine import Attempt, Batch, BatchEngine, Engine, WorkerLost, void_record
 
 Engines: TypeAlias = Literal["local", "ray"]
 

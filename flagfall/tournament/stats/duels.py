@@ -83,9 +83,7 @@ def _duels_of_games(results: ResultColumns) -> Duels:
     one = results.first_seat[place]
     counted = (results.score[one] != 0) | (results.score[one + 1] != 0)
     place, one = place[counted], one[counted]
-    return Duels(
-        results.agent[one], results.agent[one + 1], results.score[one], results.meeting[place]
-    )
+    return Duels(results.agent[one], results.agent[one + 1], results.score[one], results.meeting[place])
 
 
 @attrs.frozen(eq=False)
@@ -132,7 +130,8 @@ class _AloneGroup:
             mine, theirs = self.compare(one, other)
             totals[:, one] += mine
             totals[:, other] += theirs
-        return totals / (size - 1)
+        shares: Array = totals / (size - 1)
+        return shares
 
 
 def _alone(results: ResultColumns) -> Iterator[_AloneGroup]:
@@ -179,7 +178,8 @@ def meeting_points(results: ResultColumns) -> MeetingPoints:
         agents.append(group.agent.ravel())
         points.append(group.points().ravel())
     if not meetings:
-        return MeetingPoints(*(np.zeros(0, dtype=np.int64) for _ in range(2)), np.zeros(0))
+        nothing = np.zeros(0, dtype=np.int64)
+        return MeetingPoints(nothing, nothing, np.zeros(0))
     meeting = np.concatenate(meetings)
     order = np.argsort(meeting, kind="stable")
     task_of = np.zeros(int(results.meeting.max()) + 1, dtype=np.int64)
