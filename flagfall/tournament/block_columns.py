@@ -33,36 +33,38 @@ def columns_of_blocks(plan: TournamentPlan, blocks: Sequence[Block]) -> ResultCo
     agents = _codes([agent.name for agent in plan.agents], [block.agents for block in blocks])
     falls = _codes([], [block.falls for block in blocks])
     matches = np.concatenate([block.matches() for block in blocks])
-    seats = np.concatenate([block.seats() for block in blocks])
-    counts = [len(block.seats()) for block in blocks]
+    seats = [block.seats() for block in blocks]
     maps = [[agents[name] for name in block.agents] for block in blocks]
-    agent = _mapped(seats["agent"], maps, counts)
-    fell = _mapped(
-        seats["fell"], [[*(falls[n] for n in block.falls), NOT_DISQUALIFIED] for block in blocks], counts
-    )
+    reasons = [[*(falls[name] for name in block.falls), NOT_DISQUALIFIED] for block in blocks]
     calendar = _Calendar(plan, agents)
     position, meeting, row = calendar.find(matches)
     if (position < 0).any():
         return None
-    order = np.argsort(position)
-    seat_order = _ranges(np.concatenate([[0], np.cumsum(matches["seats"])])[order], matches["seats"][order])
-    matches, seats, meeting, row = matches[order], seats[seat_order], meeting[order], row[order]
+    order = np.argsort(position, kind="stable")  # quick where most are in order
     first_seat = np.concatenate([[0], np.cumsum(matches["seats"])])
+    seat_order = _ranges(first_seat[order], matches["seats"][order])
+    meeting, row = meeting[order], row[order]
+
+    def column(name: str) -> Array:
+        """Return a column of all seats, without a copy of the other columns."""
+        values: Array = np.concatenate([some[name] for some in seats])[seat_order]
+        return values
+
     results = ResultColumns(
         agents=tuple(agents),
         falls=tuple(falls),
         task=calendar.task[row],
         meeting=np.cumsum(np.diff(meeting, prepend=meeting[:1]) != 0),
-        first_seat=first_seat,
-        counters={name: np.ascontiguousarray(matches[name]) for name in MATCH_COUNTERS},
-        agent=agent[seat_order],
-        score=np.ascontiguousarray(seats["score"]),
-        reward=np.ascontiguousarray(seats["reward"]),
-        fell=fell[seat_order],
-        seat_counters={name: np.ascontiguousarray(seats[name]) for name in SEAT_COUNTERS},
+        first_seat=np.concatenate([[0], np.cumsum(matches["seats"][order])]),
+        counters={name: matches[name][order] for name in MATCH_COUNTERS},
+        agent=_mapped(seats, "agent", maps)[seat_order],
+        score=column("score"),
+        reward=column("reward"),
+        fell=_mapped(seats, "fell", reasons)[seat_order],
+        seat_counters={name: column(name) for name in SEAT_COUNTERS},
         thinking=_thinking(blocks, maps),
     )
-    fits = calendar.seats_fit(results, matches["game"], row) and _scores_follow(plan, results)
+    fits = calendar.seats_fit(results, matches["game"][order], row) and _scores_follow(plan, results)
     return results if fits else None
 
 
@@ -71,11 +73,10 @@ def _codes(first: Sequence[str], others: Sequence[Sequence[str]]) -> dict[str, i
     return {name: code for code, name in enumerate(names)}
 
 
-def _mapped(codes: Array, maps: Sequence[Sequence[int]], counts: Sequence[int]) -> Array:
+def _mapped(seats: Sequence[Array], name: str, maps: Sequence[Sequence[int]]) -> Array:
     """Return the codes of blocks as codes of all; -1 is the last entry of a map."""
-    parts = np.split(codes, np.cumsum(counts)[:-1])
     return np.concatenate(
-        [np.array(table, dtype=np.int64)[part] for table, part in zip(maps, parts, strict=True)]
+        [np.array(table, dtype=np.int64)[some[name]] for table, some in zip(maps, seats, strict=True)]
     )
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 __all__ = ["Groups"]
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
 from flagfall.tournament.columns import Array
+
+
+_SMALL: Final = 1 << 16
 
 
 class Groups:
@@ -22,7 +26,9 @@ class Groups:
     def __init__(self, keys: Array, size: int) -> None:
         self.counts = np.bincount(keys, minlength=size)
         self.keys = np.flatnonzero(self.counts)
-        self._order = np.argsort(keys, kind="stable")
+        # numpy sorts numbers of 16 bits in linear time.
+        small = keys.astype(np.uint16) if size <= _SMALL else keys
+        self._order = np.argsort(small, kind="stable")
         self._starts = (np.cumsum(self.counts) - self.counts)[self.keys]
         self._size = size
 

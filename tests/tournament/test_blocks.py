@@ -160,7 +160,7 @@ def test_many_duels_are_rated_alike_counted_together_or_one_by_one(monkeypatch: 
         assert attrs.astuple(row.elo) == pytest.approx(attrs.astuple(other.elo), abs=1e-6)
 
 
-def fill(folder: Path, plan: TournamentPlan, records: Iterable[MatchRecord]) -> None:
+def fill(folder: Path, records: Iterable[MatchRecord]) -> None:
     """Store records as a run does: some together, and void attempts among them."""
     store = Store(folder, "make")
     for number, record in enumerate(records):
@@ -205,7 +205,7 @@ def assert_equal_columns(found: ResultColumns, wanted: ResultColumns) -> None:
 def test_blocks_have_all_that_standings_need(name: str, share: float, tmp_path: Path) -> None:
     plan = PLANS[name]
     records = results_of(plan, 5, share)
-    fill(tmp_path, plan, records.values())
+    fill(tmp_path, records.values())
     found = columns(tmp_path, plan)
     if name in {"withdrawals", "swiss", "knockout"}:
         assert found is None
@@ -222,7 +222,7 @@ def test_blocks_have_all_that_standings_need(name: str, share: float, tmp_path: 
 def test_a_row_that_was_changed_is_read_again(tmp_path: Path) -> None:
     plan = PLANS["round-robin"]
     records = results_of(plan, 5, 1.0)
-    fill(tmp_path, plan, records.values())
+    fill(tmp_path, records.values())
     for change in (
         "UPDATE seats SET turns = 12345 WHERE match = 3 AND seat = 0",
         "DELETE FROM seats WHERE match = 1",
@@ -251,7 +251,7 @@ def test_a_row_that_was_changed_is_read_again(tmp_path: Path) -> None:
 def test_damaged_blocks_are_not_used(tmp_path: Path, change: str) -> None:
     plan = PLANS["round-robin"]
     records = results_of(plan, 5, 1.0)
-    fill(tmp_path, plan, records.values())
+    fill(tmp_path, records.values())
     with sqlite3.connect(tmp_path / "tournament.db") as database:
         database.execute(change)
     database.close()
@@ -282,7 +282,7 @@ def test_records_that_do_not_fit_the_plan_are_refused_from_blocks_too(
         first = attrs.evolve(first, seats=(attrs.evolve(first.seats[0], **{field: value}), *first.seats[1:]))
     else:
         first = attrs.evolve(first, **{field: value})
-    fill(tmp_path, plan, [first, *(record for name, record in records.items() if name != "r0-m0-g0")])
+    fill(tmp_path, [first, *(record for name, record in records.items() if name != "r0-m0-g0")])
     store = Store(tmp_path)
     assert store.columns(plan) is None
     with pytest.raises(UsageError, match=message):

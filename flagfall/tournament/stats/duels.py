@@ -198,8 +198,11 @@ def mean_by_meeting(results: ResultColumns, seats: Array) -> tuple[Array, Array,
     """
     size = max(1, len(results.agents))
     keys = results.meeting[results.match_of_seat[seats]] * size + results.agent[seats]
-    found, inverse = np.unique(keys, return_inverse=True)
-    means = np.bincount(inverse, results.score[seats]) / np.bincount(inverse)
+    order = np.argsort(keys, kind="stable")  # quick, because most are in order
+    ordered = keys[order]
+    new = np.diff(ordered, prepend=-1) != 0
+    found, place = ordered[new], np.cumsum(new) - 1
+    means = np.bincount(place, results.score[seats][order]) / np.bincount(place)
     return found // size, found % size, means
 
 
