@@ -19,6 +19,7 @@ __all__ = ["AdaptedAgent", "Agent", "adapt"]
 
 import inspect
 from collections.abc import Awaitable, Callable
+from types import FunctionType, MethodType
 from typing import Any, Protocol, TypeAlias
 
 import attrs
@@ -231,6 +232,13 @@ def _wants_timer_only(result: Callable[..., Any]) -> bool:
 
 def _positional(method: Callable[..., Any]) -> int:
     """Return the most positional arguments that a method takes; 1 if that is unknown."""
+    function = method.__func__ if type(method) is MethodType else method
+    if type(function) is FunctionType and not function.__dict__:  # no `__wrapped__`, no `__signature__`
+        # The same as below, without the 50 us that a signature takes.
+        code = function.__code__
+        if not code.co_flags & inspect.CO_VARARGS and (function is method or code.co_argcount):
+            return code.co_argcount - (function is not method)
+        return 1
     try:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):  # a built-in without a signature

@@ -49,18 +49,25 @@ def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, N
     Raises:
         AgentFault: it ignored its cancellation.
     """
+    task = current_task()
+    status = task._cancel_status  # noqa: SLF001 - trio has no public way to the scopes that a task is in
     answer: Any = None
     ignored = 0
-    while True:
-        try:
-            trap = agent.send(answer)
-        except StopIteration:
-            return
-        answer = yield trap
-        ignored += seat.closed and _is_cancelled(answer)
-        if ignored > MAX_IGNORED_CANCELLATIONS and not _has_children():
-            _abandon(agent)
-            raise AgentFault("crashed", "it ignored its cancellation")
+    try:
+        while True:
+            try:
+                trap = agent.send(answer)
+            except StopIteration:
+                return
+            answer = yield trap
+            ignored += seat.closed and _is_cancelled(answer)
+            if ignored > MAX_IGNORED_CANCELLATIONS and not _has_children():
+                _abandon(agent)
+                raise AgentFault("crashed", "it ignored its cancellation")
+    finally:
+        if task._cancel_status is not status:  # noqa: SLF001 - as above
+            # It left scopes open; the task goes on without it, in the scope that it was in before.
+            task._activate_cancel_status(status)  # noqa: SLF001 - as above
 
 
 class CancellationGuard:
