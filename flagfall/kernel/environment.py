@@ -69,6 +69,23 @@ class Environment:
         keeper: the timekeeper of the event loop.
     """
 
+    __slots__ = (
+        "_control_text",
+        "_dispatcher",
+        "_fault",
+        "_keeper",
+        "_origin_ns",
+        "_referee",
+        "_scheduling",
+        "_seating",
+        "_setup",
+        "_task_id",
+        "_task_stats",
+        "_turns",
+        "_turns_before",
+        "_writers",
+    )
+
     def __init__(self, setup: MatchSetup, keeper: Timekeeper) -> None:
         self._setup = setup
         self._keeper = keeper
@@ -131,7 +148,9 @@ class Environment:
                 for sink in self._writers:
                     sink.attach(self._referee.pause, self._keeper.real_work)
                     writers.start_soon(self._write, sink)
-            self._record(MatchStarted, **self._header(header))
+            self._dispatcher.dispatch(
+                MatchStarted(self._keeper.now() - self._origin_ns, **self._header(header))
+            )
             reason, owed = await self._play_with_agents(stop)
         except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
             self._void(f"{type(error).__name__}: {error}", error)
@@ -261,15 +280,14 @@ class Environment:
 
     # Records.
 
-    def _record(self, kind: type[Event], *args: Any, **fields: Any) -> None:
-        self._dispatcher.dispatch(kind(self._keeper.now() - self._origin_ns, *args, **fields))
+    def _record(self, kind: type[Event], *args: Any) -> None:
+        if self._dispatcher.has_sinks:
+            self._dispatcher.dispatch(kind(self._keeper.now() - self._origin_ns, *args))
 
     def _book(self, outcome: Outcome) -> Outcome:
         """Count and record the outcome of a task; return it with its time."""
-        outcome = attrs.evolve(outcome, at_ns=self._keeper.now() - self._origin_ns)
-        self._task_stats.setdefault(outcome.task, TaskStats(outcome.task)).add(outcome)
-        ended = TaskEnded(
-            outcome.at_ns,
+        at_ns = self._keeper.now() - self._origin_ns
+        values = (
             outcome.task,
             outcome.index,
             outcome.result,
@@ -279,7 +297,10 @@ class Environment:
             outcome.metrics,
             outcome.answers,
         )
-        self._dispatcher.dispatch(ended)
+        outcome = Outcome(*values, at_ns)
+        self._task_stats.setdefault(outcome.task, TaskStats(outcome.task)).add(outcome)
+        if self._dispatcher.has_sinks:
+            self._dispatcher.dispatch(TaskEnded(at_ns, *values))
         return outcome
 
     def _header(self, header: dict[str, Any]) -> dict[str, Any]:

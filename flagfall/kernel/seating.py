@@ -42,6 +42,21 @@ class Seating:
         seats: in seat order.
     """
 
+    __slots__ = (
+        "_agents_gone",
+        "_agents_left",
+        "_control_text",
+        "_forcing",
+        "_hosts",
+        "_ledger",
+        "_nursery",
+        "_referee",
+        "_running",
+        "_seed",
+        "_void",
+        "seats",
+    )
+
     def __init__(
         self,
         hosts: Sequence[AgentHost],

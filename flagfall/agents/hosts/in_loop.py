@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = ["LoopHost"]
 
+import inspect
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ SHIELD_SECONDS: Final = 0.5
 """Time that a cancelled agent may shield itself before its shields are removed."""
 
 _AGAIN_SECONDS: Final = 0.001
+
+_NOTHING_COUNTED: Final = nullcontext()
 
 
 class LoopHost:
@@ -78,7 +81,7 @@ class LoopHost:
             await seat.turn()
         except trio.EndOfChannel:
             return
-        with counting_steps() if seat.budget.control.clock == "cpu" else nullcontext() as cpu:
+        with counting_steps() if seat.budget.control.clock == "cpu" else _NOTHING_COUNTED as cpu:
             if cpu is not None:
                 seat.cpu_clock = cpu.used_ns
             agent = await self._start(seat, briefing)
@@ -87,9 +90,10 @@ class LoopHost:
             except trio.EndOfChannel:
                 pass
             finally:
-                with trio.move_on_after(CLOSE_SECONDS) as scope:
-                    scope.shield = True
-                    await resolve(agent.close())
+                closing = agent.close()
+                if inspect.isawaitable(closing):
+                    with trio.move_on_after(CLOSE_SECONDS, shield=True):
+                        await closing
 
     async def _start(self, seat: Seat, briefing: Briefing) -> AdaptedAgent:
         try:
