@@ -247,7 +247,7 @@ def _positional(method: Callable[..., Any]) -> int:
 
 
 def _plain_function(method: Any) -> FunctionType | None:
-    """Return the function of a method or function; `None` if it is wrapped, or something else that is called."""
+    """Return the function of a method or function; `None` if it is wrapped, or another kind of callable."""
     function = method.__func__ if type(method) is MethodType else method
     # A wrapper's attributes, such as `__wrapped__` and `__signature__`, stand in its dictionary.
     return function if type(function) is FunctionType and not function.__dict__ else None

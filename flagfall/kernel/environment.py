@@ -1,8 +1,8 @@
 """The environment, an actor that drives the script of a match.
 
 The environment hosts the tasks one after another. It passes the requests of the script to the referee (turns
-and phases), to the task scheduler (the next task) or to a task that is an actor. It books outcomes, and closes
-everything at the end.
+and phases), to the task scheduler (the next task) or to a task that is an actor. It books outcomes, and
+closes everything at the end.
 """
 
 from __future__ import annotations
@@ -139,7 +139,9 @@ class Environment:
             raise self._fault
         return self._result(reason)
 
-    async def _play(self, stop: trio.Event | None, header: dict[str, Any], writers: trio.Nursery | None) -> str:
+    async def _play(
+        self, stop: trio.Event | None, header: dict[str, Any], writers: trio.Nursery | None
+    ) -> str:
         """Play the match, and return why it ended."""
         reason = "stopped"
         owed: Any = 0

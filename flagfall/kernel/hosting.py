@@ -70,7 +70,7 @@ class AgentHost(Protocol):
 
 
 class ForcingHost(Protocol):
-    """A host whose agent runs in the task of `run` and may ignore its cancellation, so that it must be forced."""
+    """A host whose agent runs in the task of `run`, and may ignore its cancellation there."""
 
     async def force_end(self, task: Task) -> None:
         """End the agent by force; started in a task of its own when the agent is stopped.

@@ -173,7 +173,9 @@ class Seating:
         host = self._hosts[number]
         if is_forcing(host) and number not in self._forcing and self._nursery is not None:
             scope = self._forcing[number] = trio.CancelScope(shield=True)
-            self._nursery.start_soon(self._run_force, host, self._running[number][1], scope, name=f"end of seat {number}")
+            self._nursery.start_soon(
+                self._run_force, host, self._running[number][1], scope, name=f"end of seat {number}"
+            )
 
     async def _run_force(self, host: ForcingHost, task: trio.lowlevel.Task, scope: trio.CancelScope) -> None:
         with scope:

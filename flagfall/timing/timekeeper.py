@@ -1,10 +1,10 @@
 """The timekeeper fires the deadlines of all matches of a loop, and keeps the time that the loop lost.
 
-There is one timekeeper for a trio run, shared by its matches. On the wall clock it is a task that sleeps until
-the earliest deadline; on the virtual clock the clock itself does that work.
+There is one timekeeper for a trio run, shared by its matches. On the wall clock it is a task that sleeps
+until the earliest deadline; on the virtual clock the clock itself does that work.
 
-It watches the loop as long as a match is open. Its task and the counters of the host, which take 0.3 ms to start,
-stay for `LINGER_NS` after the last match, so that matches which follow each other share them.
+It watches the loop as long as a match is open. Its task and the counters of the host, which take 0.3 ms to
+start, stay for `LINGER_NS` after the last match, so that matches which follow each other share them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from flagfall.timing.stalls import NO_COST, StallLedger, StallMonitor, StepCost
 _NS = 1_000_000_000
 
 LINGER_NS: Final = 100 * MS
-"""Time after the last match of a loop until the timekeeper ends: where the next one starts later than that, the
-0.3 ms of starting anew are less than a hundredth of the time between them."""
+"""Time after the last match of a loop until the timekeeper ends: where the next one starts later than that,
+the 0.3 ms of starting anew are less than a hundredth of the time between them."""
 
 
 class Timekeeper:
@@ -78,10 +78,10 @@ class Timekeeper:
             trio.lowlevel.add_instrument(self._watch)
             if not self._keeping:
                 self._keeping = True
-                trio.lowlevel.spawn_system_task(self._keep, name="flagfall timekeeper")
+                trio.lowlevel.spawn_system_task(self._run, name="flagfall timekeeper")
 
     def leave(self) -> None:
-        """Stop watching with the last match; the rest ends `LINGER_NS` later, unless there is another match."""
+        """Stop watching with the last match; the rest ends `LINGER_NS` later, if no other match begins."""
         self._users -= 1
         if self._users == 0 and self._is_watching:
             self._stop_watching()
@@ -107,24 +107,27 @@ class Timekeeper:
     def _trio_time(self, due_ns: int) -> float:
         return trio.current_time() + (due_ns - self.now()) / _NS
 
-    async def _keep(self) -> None:
+    async def _run(self) -> None:
         try:
-            while self._keeping:
-                due_ns = self.deadlines.next_due_ns()
-                self._wake_ns = due_ns
-                deadline = self._trio_time(due_ns) if due_ns < NEVER_NS else float("inf")
-                with trio.CancelScope(deadline=deadline) as self._scope:
-                    await trio.sleep_forever()
-                # Whatever becomes due while this runs waits for the next pass: others may run in between.
-                now_ns = self.now()
-                while (entry := self.deadlines.pop_due(now_ns)) is not None:
-                    entry.fire(now_ns)
+            await self._keep()
         finally:  # the loop may end before its matches do
             self._keeping = False
             self._stop_watching()
             if self._watch is not None:
                 self._watch.close()
                 self._watch = None
+
+    async def _keep(self) -> None:
+        while self._keeping:
+            due_ns = self.deadlines.next_due_ns()
+            self._wake_ns = due_ns
+            deadline = self._trio_time(due_ns) if due_ns < NEVER_NS else float("inf")
+            with trio.CancelScope(deadline=deadline) as self._scope:
+                await trio.sleep_forever()
+            # Whatever becomes due while this runs waits for the next pass: others may run in between.
+            now_ns = self.now()
+            while (entry := self.deadlines.pop_due(now_ns)) is not None:
+                entry.fire(now_ns)
 
 
 class _Linger(Deadline):

@@ -70,7 +70,7 @@ async def test_nothing_is_left_after_the_last_match_however_many_there_were():
         assert len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments) == instruments
     assert tasks_living() <= before[0] + 1, "matches that follow each other share one timekeeper"
     with trio.fail_after(30):
-        while left_over() != before:  # it ends `LINGER_NS` after the last match
+        while left_over() != before:  # noqa: ASYNC110 - no event: it ends `LINGER_NS` after the last match
             await trio.sleep(LINGER_NS / 1e9)
 
 
