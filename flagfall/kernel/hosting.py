@@ -4,12 +4,13 @@ from __future__ import annotations
 
 __all__ = ["AgentHost", "Briefing", "ForcingHost", "HostKind", "LocalHostKind", "is_forcing"]
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeGuard
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 
 import attrs
 
 if TYPE_CHECKING:
+    from trio import CancelScope
     from trio.lowlevel import Task
 
     from flagfall.kernel.seat import Seat
@@ -72,13 +73,14 @@ class AgentHost(Protocol):
 class ForcingHost(Protocol):
     """A host whose agent runs in the task of `run`, and may ignore its cancellation there."""
 
-    async def force_end(self, task: Task) -> None:
+    def force_end(self, task: Task, scope: CancelScope) -> Coroutine[Any, Any, None]:
         """End the agent by force; started in a task of its own when the agent is stopped.
 
         It goes on until it is cancelled, which is when the agent has ended.
 
         Args:
             task: the task in which `run` was called.
+            scope: the cancelled scope in which it was called.
         """
 
 

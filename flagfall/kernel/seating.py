@@ -4,14 +4,14 @@ from __future__ import annotations
 
 __all__ = ["Seating"]
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.kernel.hosting import AgentHost, Briefing, ForcingHost, is_forcing
+from flagfall.kernel.hosting import AgentHost, Briefing, is_forcing
 from flagfall.kernel.referee import Referee
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
@@ -169,17 +169,16 @@ class Seating:
             self._force_end(number)
 
     def _force_end(self, number: int) -> None:
-        """Let the host of an agent that is stopped end it by force, if it can; until the agent has ended."""
+        """Let the host of an agent that is stopped end it by force, if it can, until the agent has ended."""
         host = self._hosts[number]
         if is_forcing(host) and number not in self._forcing and self._nursery is not None:
-            scope = self._forcing[number] = trio.CancelScope(shield=True)
-            self._nursery.start_soon(
-                self._run_force, host, self._running[number][1], scope, name=f"end of seat {number}"
-            )
+            forcing = self._forcing[number] = trio.CancelScope(shield=True)
+            scope, task = self._running[number]
+            self._nursery.start_soon(self._run_force, host.force_end(task, scope), forcing)
 
-    async def _run_force(self, host: ForcingHost, task: trio.lowlevel.Task, scope: trio.CancelScope) -> None:
-        with scope:
-            await host.force_end(task)
+    async def _run_force(self, force: Coroutine[Any, Any, None], forcing: trio.CancelScope) -> None:
+        with forcing:
+            await force
 
     def _find_blocker(self) -> int | None:
         last = self._ledger.last

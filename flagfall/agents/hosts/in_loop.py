@@ -63,17 +63,18 @@ class LoopHost:
         except UsageError as error:  # from the agent's own code, not from the user's options
             raise AgentFault("crashed", agent_traceback(error)) from error
 
-    async def force_end(self, task: Task) -> None:
+    async def force_end(self, task: Task, scope: trio.CancelScope) -> None:
         """Give the cancelled agent a short time; then remove the shields of its cancel scopes.
 
         Args:
             task: the agent's task.
+            scope: the cancelled scope of the agent.
         """
         CancellationGuard(task).wrap_tasks()
         await trio.sleep(SHIELD_SECONDS)
         while True:
             # Repeatedly: it may open new shielded scopes, within the limits of its guard.
-            unshield(task)
+            unshield(task, scope)
             await trio.sleep(_AGAIN_SECONDS)
 
     async def _play(self, seat: Seat, briefing: Briefing) -> None:
