@@ -17,6 +17,7 @@ Group: TypeAlias = Callable[[int], Iterator[Row]]
 
 SUITES: Final[Mapping[str, str]] = {
     "kernel": "benchmarks.kernel",
+    "match_cost": "benchmarks.match_cost",
     "hosts": "benchmarks.hosts",
     "round1": "benchmarks.round1",
     "langroom": "benchmarks.langroom",
