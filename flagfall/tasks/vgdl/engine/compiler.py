@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["compile_game"]
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
 from flagfall.tasks.vgdl.engine.effects.registry import compile_effect, find_side_effects, runs_in_batch
@@ -144,7 +144,6 @@ def _prepare_broad_phase(game: Game) -> None:
     game.broad_phase_entered = [
         row is not None and number not in crowds for number, row in enumerate(contacts)
     ]
-    game.broad_phase_scanned = [_scanned(number, row, crowds) for number, row in enumerate(contacts)]
     game.broad_phase_crowds = [
         (kind.id, other, contact)
         for kind, row in zip(game.kinds, contacts, strict=True)
@@ -174,14 +173,3 @@ def _contact(here: Sequence[int], there: Sequence[int]) -> Contact | None:
     if not here and not there:
         return None
     return sum(1 << index for index in {*here, *there}), tuple(here), tuple(there)
-
-
-def _scanned(number: int, row: Sequence[Contact | None] | None, crowds: Collection[int]) -> tuple[int, ...]:
-    """Return the types that a type may touch without finding them in cells."""
-    return tuple(
-        [
-            other
-            for other, contact in enumerate(row or ())
-            if contact and (number in crowds or other in crowds)
-        ]
-    )

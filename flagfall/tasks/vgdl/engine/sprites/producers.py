@@ -38,9 +38,20 @@ class Spawner:
             sprite: a producer.
             children: types to spawn.
         """
+        self.update_with(play, sprite, children, play.random.next_float())
+
+    def update_with(self, play: Play, sprite: Sprite, children: Sequence[int], drawn: float) -> None:
+        """Do as `update` after its draw.
+
+        Args:
+            play: in a cycle.
+            sprite: a producer.
+            children: types to spawn.
+            drawn: number in [0, 1).
+        """
         if sprite.start < 0:
             sprite.start = play.tick
-        if play.random.next_float() < self.chance and (sprite.start + play.tick) % sprite.cooldown == 0:
+        if drawn < self.chance and (sprite.start + play.tick) % sprite.cooldown == 0:
             for child in children:
                 self._spawn(play, sprite, child)
         if not self.rests:
@@ -64,10 +75,13 @@ class Spawner:
 def _make_spawner(kind: SpriteKind) -> Update:
     """`SpawnPoint`, `Bomber`, and `SpawnPointMultiSprite`, which makes one of each type at a time."""
     spawner = Spawner(kind)
+    chance = spawner.chance
+    eventful = spawner.total > 0 or not spawner.rests  # something may happen without a child
 
     def spawn(play: Play, sprites: Sequence[Sprite]) -> None:
-        for sprite in list(sprites):
-            spawner.update(play, sprite, sprite.products)
+        for sprite, drawn in zip(list(sprites), play.random.next_floats(len(sprites)), strict=True):
+            if drawn < chance or eventful or sprite.start < 0:
+                spawner.update_with(play, sprite, sprite.products, drawn)
 
     return spawn
 

@@ -103,51 +103,76 @@ class Grid:
             WorkLimitExceeded: it is too large to be entered again in this cycle.
             OverflowError: its position exceeds 32 bits; it is moved to the farthest valid one.
         """
-        if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
-            sprite.x = max(1 - _FARTHEST, min(sprite.x, _FARTHEST - 1))
-            sprite.y = max(1 - _FARTHEST, min(sprite.y, _FARTHEST - 1))
-            raise OverflowError("the position of a sprite exceeds 32 bits")
-        if sprite.cells:
-            self.leave(sprite)
         block = self.block_size
         x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
         column = x // block
         row = y // block
         end_column = (x + w - 1) // block + 1
         end_row = (y + h - 1) // block + 1
+        on_screen = column >= 0 and row >= 0 and end_column <= self.width and end_row <= self.height
+        if not on_screen:
+            _check_range(sprite)
+            if self.watched[sprite.type]:
+                self.near_edge.add(sprite)
+        if self.entered[sprite.type]:
+            number = row * _STRIDE + column
+            if end_column == column + 1 and end_row == row + 1:
+                cells: tuple[int, ...] = (number,)
+                for old in sprite.cells:  # it may stay in one beside the new one, and will if it is pushed back
+                    step = old - number
+                    if step == 1:
+                        end_column += 1
+                    elif step == -1:
+                        column -= 1
+                    elif step == _STRIDE:
+                        end_row += 1
+                    elif step == -_STRIDE:
+                        row -= 1
+                    else:
+                        continue
+                    cells = (number, old)
+                    break
+            else:
+                cells = tuple(
+                    [
+                        number + down * _STRIDE + along
+                        for down in range(end_row - row)
+                        for along in range(end_column - column)
+                    ]
+                )
+            self._put(sprite, cells)
+        elif on_screen:
+            column = row = 0
+            end_column = self.width
+            end_row = self.height
         sprite.left = column * block
         sprite.top = row * block
         sprite.right = end_column * block - w
         sprite.bottom = end_row * block - h
-        on_screen = column >= 0 and row >= 0 and end_column <= self.width and end_row <= self.height
-        if not on_screen and self.watched[sprite.type]:
-            self.near_edge.add(sprite)
-        if not self.entered[sprite.type]:
-            if on_screen:
-                width, height = self.size
-                sprite.left = sprite.top = 0
-                sprite.right = width - w
-                sprite.bottom = height - h
-            return
-        first = row * _STRIDE + column
-        if end_column == column + 1 and end_row == row + 1:
-            sprite.cells = (first,)
-        else:
-            sprite.cells = tuple(
-                [
-                    first + down * _STRIDE + along
-                    for down in range(end_row - row)
-                    for along in range(end_column - column)
-                ]
-            )
+
+    def _put(self, sprite: Sprite, new: tuple[int, ...]) -> None:
+        """Enter a sprite in some cells, and remove it from all others."""
         cells = self.cells
-        if len(sprite.cells) > LARGE_GROUP:
-            self.work.charge(len(sprite.cells))
-        for cell in sprite.cells:
-            if cell in cells:
-                cells[cell] += (sprite,)
-            else:
-                cells[cell] = (sprite,)
+        old = sprite.cells
+        if len(new) > LARGE_GROUP:
+            self.work.charge(len(new))
+        if len(old) + len(new) > LARGE_GROUP:
+            self.leave(sprite)
+            old = ()
+        for cell in old:
+            if cell not in new:
+                there = cells[cell]
+                if len(there) == 1:
+                    del cells[cell]
+                else:
+                    cells[cell] = tuple([other for other in there if other is not sprite])
+        for cell in new:
+            if cell not in old:
+                if cell in cells:
+                    cells[cell] += (sprite,)
+                else:
+                    cells[cell] = (sprite,)
+        sprite.cells = new
 
     def enter_first(self, sprite: Sprite) -> None:
         """Enter a new sprite, unless neither its cells nor the screen's edge matter to its type.
@@ -174,3 +199,18 @@ class Grid:
                 del cells[cell]
             else:
                 cells[cell] = tuple([other for other in there if other is not sprite])
+
+
+def _check_range(sprite: Sprite) -> None:
+    """Keep a sprite within 32 bits.
+
+    Args:
+        sprite: off the screen.
+
+    Raises:
+        OverflowError: its position exceeds them; it is moved to the farthest valid one.
+    """
+    if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
+        sprite.x = max(1 - _FARTHEST, min(sprite.x, _FARTHEST - 1))
+        sprite.y = max(1 - _FARTHEST, min(sprite.y, _FARTHEST - 1))
+        raise OverflowError("the position of a sprite exceeds 32 bits")

@@ -89,7 +89,7 @@ class Play:
         updating: rank of the type that is updated now.
         shields: (first type, second type, effect) that are off for the rest of the tick.
         due: pairs that are to be run, as bits.
-        agenda: by pair, the first sprites for which it is run.
+        agenda: by pair, the first sprites for which it is run; by these, the second sprites that they may touch.
         work: work of this cycle.
     """
 
@@ -183,7 +183,7 @@ class Play:
         self.updating = UPDATES_OVER
         self.shields: set[tuple[int, int, str]] = set()
         self.due = 0
-        self.agenda: list[set[Sprite]] = [set() for _ in self.game.pairs]
+        self.agenda: list[dict[Sprite, set[Sprite]]] = [{} for _ in self.game.pairs]
         self.work.used = 0
 
     # Sprites.
