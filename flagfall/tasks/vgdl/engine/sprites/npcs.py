@@ -45,11 +45,11 @@ def _make_wanderer(kind: SpriteKind) -> Update:
     moves_unrested = _can_move_unrested(kind)
 
     def wander_plainly(play: Play, sprites: Sequence[Sprite]) -> None:
-        tick = play.tick
         take = play.random.take
+        rested = play.tick - sprites[0].cooldown
         skipped = 0
         for sprite in sprites:
-            if tick - sprite.moved_at < sprite.cooldown:
+            if sprite.moved_at > rested:
                 skipped += 1  # a direction that nothing will read
             else:
                 sprite.last_direction_x, sprite.last_direction_y = dx, dy = DIRECTIONS[take(skipped + 1) >> 46]
@@ -261,22 +261,24 @@ def _approach(play: Play, sprites: Sequence[Sprite], target: Sprite, repeat: int
         target: not one of them, unless it is alone.
         repeat: how often a chaser that has arrived repeats a random direction.
     """
-    tick = play.tick
     take = play.random.take
     target_x, target_y = target.x, target.y
+    rested = play.tick - sprites[0].cooldown
     skipped = 0
     for sprite in sprites:
+        if sprite.moved_at > rested and sprite.x != target_x:
+            skipped += 1
+            continue
         x = sprite.x
         y = sprite.y
-        rests = tick - sprite.moved_at < sprite.cooldown
         if x == target_x and y == target_y:
             if skipped:
                 take(skipped)
                 skipped = 0
             dx, dy = random_step(play, sprite, repeat)
-            if not rests:
+            if sprite.moved_at <= rested:
                 active(play, sprite, dx, dy, sprite.speed)
-        elif rests:
+        elif sprite.moved_at > rested:
             skipped += 1
         else:
             ways = _TOWARDS_BY_BIT[(target_x > x) - (target_x < x)][(target_y > y) - (target_y < y)]

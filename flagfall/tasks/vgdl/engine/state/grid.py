@@ -22,10 +22,19 @@ Cells: TypeAlias = dict[int, tuple[Sprite, ...]]
 """Sprites by cell number."""
 
 _STRIDE: Final = 1 << 32
-"""Difference of the cell numbers of two rows: larger than any distance within a row."""
+"""Difference of the numbers of two cells beyond the screen, one above the other; no row is longer."""
+
+_BEYOND: Final = 1 << 64
+"""Cells beyond the screen have higher numbers than any cell on it."""
 
 _FARTHEST: Final = 1 << 31
 """Positions are 32-bit integers in the original."""
+
+_Spot: TypeAlias = tuple[tuple[int, ...], int, int, int, int]
+"""Cells of a rectangle, and the bounds within which they stay the same: left, right, top, bottom."""
+
+_MAX_SPOTS: Final = 10_000
+"""Kept rectangles; a sprite that moves by whole cells has one for each cell."""
 
 
 class Grid:
@@ -44,9 +53,21 @@ class Grid:
         size: the size of the screen, in pixels.
         cells: sprites by cell.
         near_edge: watched sprites that may be partly outside of the screen.
+        spots: what rectangles on the screen have been found to cover; one table for all copies of a grid.
     """
 
-    __slots__ = ("block_size", "cells", "entered", "height", "near_edge", "size", "watched", "width", "work")
+    __slots__ = (
+        "block_size",
+        "cells",
+        "entered",
+        "height",
+        "near_edge",
+        "size",
+        "spots",
+        "watched",
+        "width",
+        "work",
+    )
 
     def __init__(
         self,
@@ -64,6 +85,7 @@ class Grid:
         self.watched = watched
         self.work = work
         self.block_size = block_size
+        self.spots: dict[tuple[int, int, int, int], _Spot] = {}
         self.clear()
 
     def clear(self) -> None:
@@ -86,6 +108,7 @@ class Grid:
         new.watched = self.watched
         new.work = work
         new.block_size = self.block_size
+        new.spots = self.spots
         get = copies.get
         cells = new.cells = self.cells.copy()
         for cell in {cell for sprite in copies for cell in sprite.cells}:
@@ -103,62 +126,18 @@ class Grid:
             WorkLimitExceeded: it is too large to be entered again in this cycle.
             OverflowError: its position exceeds 32 bits; it is moved to the farthest valid one.
         """
-        block = self.block_size
-        x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
-        column = x // block
-        row = y // block
-        end_column = (x + w - 1) // block + 1
-        end_row = (y + h - 1) // block + 1
-        on_screen = column >= 0 and row >= 0 and end_column <= self.width and end_row <= self.height
-        if not on_screen:
-            _check_range(sprite)
-            if self.watched[sprite.type]:
-                self.near_edge.add(sprite)
-        if self.entered[sprite.type]:
-            number = row * _STRIDE + column
-            if end_column == column + 1 and end_row == row + 1:
-                cells: tuple[int, ...] = (number,)
-                for old in sprite.cells:  # it may stay in one beside the new one, and will if it is pushed back
-                    step = old - number
-                    if step == 1:
-                        end_column += 1
-                    elif step == -1:
-                        column -= 1
-                    elif step == _STRIDE:
-                        end_row += 1
-                    elif step == -_STRIDE:
-                        row -= 1
-                    else:
-                        continue
-                    cells = (number, old)
-                    break
-            else:
-                cells = tuple(
-                    [
-                        number + down * _STRIDE + along
-                        for down in range(end_row - row)
-                        for along in range(end_column - column)
-                    ]
-                )
-            self._put(sprite, cells)
-        elif on_screen:
-            column = row = 0
-            end_column = self.width
-            end_row = self.height
-        sprite.left = column * block
-        sprite.top = row * block
-        sprite.right = end_column * block - w
-        sprite.bottom = end_row * block - h
-
-    def _put(self, sprite: Sprite, new: tuple[int, ...]) -> None:
-        """Enter a sprite in some cells, and remove it from all others."""
-        cells = self.cells
+        spot = self.spots.get((sprite.x, sprite.y, sprite.w, sprite.h)) or self._locate(sprite)
+        new, sprite.left, sprite.right, sprite.top, sprite.bottom = spot
+        if not self.entered[sprite.type]:
+            self._free(sprite)
+            return
         old = sprite.cells
         if len(new) > LARGE_GROUP:
             self.work.charge(len(new))
-        if len(old) + len(new) > LARGE_GROUP:
             self.leave(sprite)
             old = ()
+        sprite.cells = new
+        cells = self.cells
         for cell in old:
             if cell not in new:
                 there = cells[cell]
@@ -172,7 +151,50 @@ class Grid:
                     cells[cell] += (sprite,)
                 else:
                     cells[cell] = (sprite,)
-        sprite.cells = new
+
+    def _locate(self, sprite: Sprite) -> _Spot:
+        """Return the cells and bounds of a sprite, and note a watched one that extends beyond the screen."""
+        block = self.block_size
+        x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
+        if not (-_FARTHEST < x < _FARTHEST and -_FARTHEST < y < _FARTHEST):
+            sprite.x = max(1 - _FARTHEST, min(x, _FARTHEST - 1))
+            sprite.y = max(1 - _FARTHEST, min(y, _FARTHEST - 1))
+            raise OverflowError("the position of a sprite exceeds 32 bits")
+        columns = range(x // block, (x + w - 1) // block + 1)
+        rows = range(y // block, (y + h - 1) // block + 1)
+        on_screen = (
+            columns.start >= 0 and rows.start >= 0 and columns.stop <= self.width and rows.stop <= self.height
+        )
+        spot = (
+            tuple([self._number(column, row) for row in rows for column in columns])
+            if self.entered[sprite.type]
+            else (),
+            columns.start * block,
+            columns.stop * block - w,
+            rows.start * block,
+            rows.stop * block - h,
+        )
+        if not on_screen:
+            if self.watched[sprite.type]:
+                self.near_edge.add(sprite)
+        elif sprite.cells and len(self.spots) < _MAX_SPOTS:
+            self.spots[x, y, w, h] = spot
+        return spot
+
+    def _number(self, column: int, row: int) -> int:
+        """Return the number of a cell: a small one on the screen."""
+        if 0 <= column < self.width and 0 <= row < self.height:
+            return row * self.width + column
+        return _BEYOND + row * _STRIDE + column
+
+    def _free(self, sprite: Sprite) -> None:
+        """Let the bounds of a sprite that is not entered in cells be those of the screen, if it is there."""
+        width, height = self.size
+        w, h = sprite.w, sprite.h
+        if sprite.left >= 0 and sprite.top >= 0 and sprite.right + w <= width and sprite.bottom + h <= height:
+            sprite.left = sprite.top = 0
+            sprite.right = width - w
+            sprite.bottom = height - h
 
     def enter_first(self, sprite: Sprite) -> None:
         """Enter a new sprite, unless neither its cells nor the screen's edge matter to its type.
@@ -199,18 +221,3 @@ class Grid:
                 del cells[cell]
             else:
                 cells[cell] = tuple([other for other in there if other is not sprite])
-
-
-def _check_range(sprite: Sprite) -> None:
-    """Keep a sprite within 32 bits.
-
-    Args:
-        sprite: off the screen.
-
-    Raises:
-        OverflowError: its position exceeds them; it is moved to the farthest valid one.
-    """
-    if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
-        sprite.x = max(1 - _FARTHEST, min(sprite.x, _FARTHEST - 1))
-        sprite.y = max(1 - _FARTHEST, min(sprite.y, _FARTHEST - 1))
-        raise OverflowError("the position of a sprite exceeds 32 bits")

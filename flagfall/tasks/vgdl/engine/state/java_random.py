@@ -92,21 +92,6 @@ class JavaRandom:
         self.state = state = (state * multiplier + increment) & _MASK
         return state
 
-    def next_floats(self, count: int) -> list[float]:
-        """Return several numbers as `next_float` would.
-
-        Args:
-            count: number of draws.
-        """
-        self.draws += count
-        state = self.state
-        floats = []
-        for _ in range(count):
-            state = (state * _MULTIPLIER + _INCREMENT) & _MASK
-            floats.append((state >> 24) / 0x1000000)
-        self.state = state
-        return floats
-
     def next_float(self) -> float:
         """Return a number in [0, 1) of 24 bits: one draw."""
         self.draws += 1
