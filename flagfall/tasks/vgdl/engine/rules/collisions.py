@@ -209,9 +209,48 @@ def run_pair(play: Play, pair: Pair) -> None:
     for rule in pair.rules:
         if play.shields and (pair.first, pair.second, rule.name) in play.shields:
             continue
-        run_rule(play, pair, rule)
+        if rule.independent:
+            run_independent(play, pair, rule)
+        else:
+            run_rule(play, pair, rule)
         if play.touched:
             search_around(play, play.game.broad_phase_all)
+
+
+def run_independent(play: Play, pair: Pair, rule: Rule) -> None:
+    """Do as `run_rule` for an effect whose first sprites do not matter to each other.
+
+    Args:
+        play: in a cycle.
+        pair: has the effect.
+        rule: the effect.
+    """
+    agenda = play.agenda[pair.index]
+    killed = play.killed
+    play.work.charge(len(agenda))
+    for first in sort_by_turn(agenda, pair.first_ranks, several=pair.several_firsts):
+        if first in killed:
+            continue
+        x = first.x
+        y = first.y
+        right = x + first.w
+        bottom = y + first.h
+        seconds = [
+            other
+            for other in agenda[first]
+            if other.x < right and x < other.x + other.w and other.y < bottom and y < other.y + other.h
+        ]
+        if not seconds:
+            continue
+        if len(seconds) > 1:
+            play.work.charge(len(seconds))
+            seconds = sort_by_turn(seconds, pair.second_ranks, several=pair.several_seconds)
+        gain = rule.run(play, first, seconds[0])  # it may change the score itself
+        play.score += gain
+        for second in seconds[1:]:
+            if first not in killed and overlaps(first, second.x, second.y, second.w, second.h):
+                gain = rule.run(play, first, second)
+                play.score += gain
 
 
 def run_rule(play: Play, pair: Pair, rule: Rule) -> None:

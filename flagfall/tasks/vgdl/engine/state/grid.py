@@ -4,6 +4,9 @@ A sprite is entered in every cell that its rectangle touches. It may stay entere
 until it touches one in which it is not entered, so a sprite that falls and is pushed back in each tick costs
 nothing here. A cell therefore lists candidates; rectangles decide.
 
+A row of cells counts as a cell too: sprites that fly along rows are entered there, as they change it seldom,
+and the few that search for them are entered in both.
+
 Cells continue beyond the screen; a sprite entered in one of those is noted as possibly outside. The value of
 a cell is a tuple, so a copy of the grid can share it.
 """
@@ -31,10 +34,10 @@ _FARTHEST: Final = 1 << 31
 """Positions are 32-bit integers in the original."""
 
 _Spot: TypeAlias = tuple[tuple[int, ...], int, int, int, int]
-"""Cells of a rectangle, and the bounds within which they stay the same: left, right, top, bottom."""
+"""Cells of a sprite, and the bounds within which they stay the same: left, right, top, bottom."""
 
 _MAX_SPOTS: Final = 10_000
-"""Kept rectangles; a sprite that moves by whole cells has one for each cell."""
+"""Spots kept; a type that moves by whole cells needs one for each cell that it reaches."""
 
 
 class Grid:
@@ -44,23 +47,25 @@ class Grid:
         width: the width of the level, in cells.
         height: the height of the level, in cells.
         block_size: pixels a cell.
-        entered: by type, whether its sprites are entered in cells.
+        in_cells: by type, whether its sprites are entered in cells.
+        in_rows: by type, whether its sprites are entered in rows.
         watched: by type, whether leaving the screen has an effect on its sprites.
         work: charged for large sprites.
 
     Attributes:
-        width, height, block_size, entered, watched, work: see the arguments.
+        width, height, block_size, in_cells, in_rows, watched, work: see the arguments.
         size: the size of the screen, in pixels.
         cells: sprites by cell.
         near_edge: watched sprites that may be partly outside of the screen.
-        spots: what rectangles on the screen have been found to cover; one table for all copies of a grid.
+        spots: by x, y and type, the cells of sprites on the screen; one table for all copies of a grid.
     """
 
     __slots__ = (
         "block_size",
         "cells",
-        "entered",
         "height",
+        "in_cells",
+        "in_rows",
         "near_edge",
         "size",
         "spots",
@@ -74,14 +79,16 @@ class Grid:
         width: int,
         height: int,
         block_size: int,
-        entered: Sequence[bool],
+        in_cells: Sequence[bool],
+        in_rows: Sequence[bool],
         watched: Sequence[bool],
         work: WorkLimit,
     ) -> None:
         self.width = width
         self.height = height
         self.size = (width * block_size, height * block_size)
-        self.entered = entered
+        self.in_cells = in_cells
+        self.in_rows = in_rows
         self.watched = watched
         self.work = work
         self.block_size = block_size
@@ -104,7 +111,8 @@ class Grid:
         new.width = self.width
         new.height = self.height
         new.size = self.size
-        new.entered = self.entered
+        new.in_cells = self.in_cells
+        new.in_rows = self.in_rows
         new.watched = self.watched
         new.work = work
         new.block_size = self.block_size
@@ -126,11 +134,8 @@ class Grid:
             WorkLimitExceeded: it is too large to be entered again in this cycle.
             OverflowError: its position exceeds 32 bits; it is moved to the farthest valid one.
         """
-        spot = self.spots.get((sprite.x, sprite.y, sprite.w, sprite.h)) or self._locate(sprite)
+        spot = self.spots.get((sprite.x, sprite.y, sprite.type)) or self._locate(sprite)
         new, sprite.left, sprite.right, sprite.top, sprite.bottom = spot
-        if not self.entered[sprite.type]:
-            self._free(sprite)
-            return
         old = sprite.cells
         if len(new) > LARGE_GROUP:
             self.work.charge(len(new))
@@ -165,36 +170,33 @@ class Grid:
         on_screen = (
             columns.start >= 0 and rows.start >= 0 and columns.stop <= self.width and rows.stop <= self.height
         )
-        spot = (
-            tuple([self._number(column, row) for row in rows for column in columns])
-            if self.entered[sprite.type]
-            else (),
-            columns.start * block,
-            columns.stop * block - w,
-            rows.start * block,
-            rows.stop * block - h,
-        )
+        cells: list[int] = []
+        if self.in_cells[sprite.type]:
+            cells += [self._cell(column, row) for row in rows for column in columns]
+        elif on_screen:
+            columns = range(self.width)
+        if self.in_rows[sprite.type]:
+            cells += [self._row(row) for row in rows]
+        elif on_screen and not cells:
+            rows = range(self.height)
+        left, right = columns.start * block, columns.stop * block - w
+        spot = tuple(cells), left, right, rows.start * block, rows.stop * block - h
         if not on_screen:
             if self.watched[sprite.type]:
                 self.near_edge.add(sprite)
         elif sprite.cells and len(self.spots) < _MAX_SPOTS:
-            self.spots[x, y, w, h] = spot
+            self.spots[x, y, sprite.type] = spot
         return spot
 
-    def _number(self, column: int, row: int) -> int:
+    def _cell(self, column: int, row: int) -> int:
         """Return the number of a cell: a small one on the screen."""
         if 0 <= column < self.width and 0 <= row < self.height:
             return row * self.width + column
         return _BEYOND + row * _STRIDE + column
 
-    def _free(self, sprite: Sprite) -> None:
-        """Let the bounds of a sprite that is not entered in cells be those of the screen, if it is there."""
-        width, height = self.size
-        w, h = sprite.w, sprite.h
-        if sprite.left >= 0 and sprite.top >= 0 and sprite.right + w <= width and sprite.bottom + h <= height:
-            sprite.left = sprite.top = 0
-            sprite.right = width - w
-            sprite.bottom = height - h
+    def _row(self, row: int) -> int:
+        """Return the number of a row: negative, unlike those of cells."""
+        return -1 - row if row >= 0 else row - _STRIDE
 
     def enter_first(self, sprite: Sprite) -> None:
         """Enter a new sprite, unless neither its cells nor the screen's edge matter to its type.
@@ -202,7 +204,7 @@ class Grid:
         Args:
             sprite: not entered yet.
         """
-        if self.entered[sprite.type] or self.watched[sprite.type]:
+        if self.in_cells[sprite.type] or self.in_rows[sprite.type] or self.watched[sprite.type]:
             self.enter(sprite)
         else:
             sprite.left = sprite.top = -_FARTHEST

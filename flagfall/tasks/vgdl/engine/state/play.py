@@ -157,7 +157,13 @@ class Play:
         self.paths: PathFinder | None = None
         self.work = WorkLimit()
         self.grid = Grid(
-            level.width, level.height, block_size, game.broad_phase_entered, game.watched_edges, self.work
+            level.width,
+            level.height,
+            block_size,
+            game.broad_phase_cells,
+            game.broad_phase_rows,
+            game.watched_edges,
+            self.work,
         )
         self.disabled: list[Sprite] = []
         self.idle: list[Sprite] = []
