@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["Drawing", "TileSet", "choose_drawing"]
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import numpy as np
@@ -20,6 +20,8 @@ from flagfall.tasks.vgdl.rendering.icons import Icon
 from flagfall.tasks.vgdl.rendering.sdf_pen import Colour, Pen, mixed
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import NDArray
 
     from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
@@ -103,9 +105,13 @@ class TileSet:
 
     Args:
         definition: the definition of the game.
+
+    Attributes:
+        cell_pictures: pictures of cells with these tiles, which painters share; by sizes.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
+        self.cell_pictures: dict[Hashable, Any] = {}
         self._types = definition.types
         self._drawings: dict[int, Drawing] = {}
         self._tiles: dict[tuple[int, int, int, tuple[int, int]], Tile] = {}
