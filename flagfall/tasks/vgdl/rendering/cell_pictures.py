@@ -11,7 +11,7 @@ import numpy as np
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,21 +49,30 @@ class CellPictures:
 
     Args:
         tile: returns the tile of a type, width, height and direction.
+        turning: types whose tiles depend on the direction.
         size: width and height of the levels, in cells.
         play_block: pixels a cell in plays.
         block: pixels a cell in pictures.
         largest: width or height of the largest sprite, in the play's pixels.
 
     Attributes:
+        turning: see the arguments.
         pictures: `[picture, row, column times colour]`; replaced when it grows.
         looks: by cell of the level, the number of its picture by the codes of its sprites in drawing order.
         generation: changes when codes become invalid.
     """
 
     def __init__(
-        self, tile: Callable[[int, int, int, Facing], Tile], size: tuple[int, int], play_block: int, block: int, largest: int
+        self,
+        tile: Callable[[int, int, int, Facing], Tile],
+        turning: Collection[int],
+        size: tuple[int, int],
+        play_block: int,
+        block: int,
+        largest: int,
     ) -> None:
         self._tile = tile
+        self.turning = frozenset(turning)
         self._size = size
         self._play_block = play_block
         self._block = block

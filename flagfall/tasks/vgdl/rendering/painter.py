@@ -24,15 +24,14 @@ from flagfall.tasks.vgdl.views.first_moment import first_moment
 from flagfall.tasks.vgdl.views.per_game import per_game
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from flagfall.tasks.vgdl.engine.state.game import Game
-    from flagfall.tasks.vgdl.rendering.cell_pictures import Appearance, Place
-
     from flagfall.tasks.vgdl.engine.state.play import Play
     from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+    from flagfall.tasks.vgdl.rendering.cell_pictures import Appearance, Place
 
 MAX_KEPT_BYTES: Final = 600_000
 """Largest picture of a first moment that is kept; those of the largest public level have 517,500 bytes."""
@@ -44,6 +43,7 @@ MAX_PIXELS: Final = 64_000_000
 """Limit of pixels of a picture. The largest public level has 172,500 with 10 pixels a cell."""
 
 _NOWHERE: Final = (-1, ())
+_RIGHT: Final = (1, 0)
 
 _Parts: TypeAlias = tuple[Any, ...]
 
@@ -66,7 +66,6 @@ class Painter:
     """
 
     def __init__(self, play: Play, block: int | None = None, tiles: TileSet | None = None) -> None:
-        definition = play.game.definition
         self._play = play
         self._block = block or play.block_size
         pixels = play.width * play.height * self._block**2
@@ -75,7 +74,8 @@ class Painter:
                 f"a picture of {pixels} pixels: the limit is {MAX_PIXELS}; use fewer pixels a cell (:pixels=)"
             )
         self._pictures = _cell_pictures(play, self._block, tiles or _own_tiles(play.game))
-        self._ranks, self._changing = _drawn_types(play.game)
+        self._ranks = _ranks(play.game)
+        self._turning = [type_id for type_id in self._pictures.turning if not play.game.kinds[type_id].fixed]
         self._rows = np.arange(play.width * play.height) % play.height
         self._columns = np.arange(play.width * play.height) // play.height
         self._tick: int | None = None
@@ -177,7 +177,7 @@ class Painter:
     def _follow_directions(self, play: Play) -> None:
         """Examine the types of which a sprite has turned, or was born or has died."""
         directions = self._directions
-        for type_id in self._changing:
+        for type_id in self._turning:
             group = play.groups[type_id]
             if group:
                 now = ([sprite.ox for sprite in group], [sprite.oy for sprite in group])
@@ -187,13 +187,16 @@ class Painter:
 
     def _examine(self, sprites: Iterable[Sprite]) -> None:
         """Record the current appearance of sprites."""
+        turning = self._pictures.turning
         for sprite in sprites:
             rank = self._ranks.get(sprite.type)
             if rank is None or sprite.disabled:
                 continue
             number = sprite.id
-            ox, oy = sprite.ox, sprite.oy
-            facing = (-1 if ox < 0 else 1, 0) if abs(ox) >= abs(oy) else (0, -1 if oy < 0 else 1)
+            facing = _RIGHT
+            if sprite.type in turning:
+                ox, oy = sprite.ox, sprite.oy
+                facing = (-1 if ox < 0 else 1, 0) if abs(ox) >= abs(oy) else (0, -1 if oy < 0 else 1)
             appearance = self._pictures.appearance(sprite.type, sprite.w, sprite.h, facing)
             place = appearance[sprite.x, sprite.y]
             before = self._places.get(number, _NOWHERE)
@@ -233,15 +236,14 @@ class Painter:
 
 
 @per_game
-def _drawn_types(game: Game) -> tuple[Mapping[int, int], Sequence[int]]:
-    """Return the rank of each type that is drawn, and those of them that can change."""
+def _ranks(game: Game) -> Mapping[int, int]:
+    """Return the rank of each type that is drawn."""
     definition = game.definition
-    ranks = {
+    return {
         type_id: rank
         for rank, type_id in enumerate(definition.order)
         if not definition.types[type_id].parameters.get("invisible")
     }
-    return ranks, [kind.id for kind in game.kinds if kind.id in ranks and not kind.fixed]
 
 
 @per_game
@@ -259,6 +261,7 @@ def _cell_pictures(play: Play, block: int, tiles: TileSet) -> CellPictures:
             tiles.cell_pictures.clear()
         sides = [kind.parameters.get(key, 1) for kind in play.game.kinds for key in ("wMult", "hMult")]
         largest = max(1, int(play.block_size * max(sides)))
-        found = CellPictures(tiles.tile, size, play.block_size, block, largest)
+        turning = [type_id for type_id in _ranks(play.game) if tiles.shows_facing(type_id)]
+        found = CellPictures(tiles.tile, turning, size, play.block_size, block, largest)
         tiles.cell_pictures[size, play.block_size, block] = found
     return found

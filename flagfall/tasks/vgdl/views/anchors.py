@@ -21,7 +21,7 @@ class Anchors:
         by_rows: cells are numbered row by row; otherwise column by column.
 
     Attributes:
-        across, down: summands of the number, by x and by y in pixels; `OFF_SCREEN` if it is not on the screen.
+        across, down: summands of the number, by x and y in pixels; `OFF_SCREEN` where it is off the screen.
         cells: cells of an anchor.
     """
 

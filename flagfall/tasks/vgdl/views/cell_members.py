@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 CROWD: Final = 32
-"""Cells with at least this many sprites are changed once for each series of changes: each costs their number."""
+"""Cells with at least this many sprites are rebuilt once for each series of changes, not for each change."""
 
 Fetch: TypeAlias = Callable[[Mapping[int, Any]], tuple[Any, ...]]
 """Function that returns the values of some sprites from a mapping by their numbers, in order."""

@@ -1,7 +1,7 @@
 """Cache of what views make of the first moment of a play, shared by all plays that begin alike.
 
-Plays of one level begin with equal sprites, and many end after a few ticks: without this cache, a view of such
-a play would spend most of its time on sprites that never change.
+Plays of one level begin with equal sprites, and many end after a few ticks: without this cache, a view of
+such a play would spend most of its time on sprites that never change.
 """
 
 from __future__ import annotations

@@ -225,9 +225,7 @@ class Observer:
         columns = self._columns
         if len(stale) > self._width:
             made = zip(*[iter(cells)] * height, strict=True)
-            self._columns = [
-                old if old == new else new for old, new in zip(columns, made, strict=True)
-            ]
+            self._columns = [old if old == new else new for old, new in zip(columns, made, strict=True)]
         else:
             for column in {cell // height for cell in stale}:
                 columns[column] = tuple(cells[column * height : (column + 1) * height])

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 __all__ = ["StateWriter", "java_double"]
 
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
-from itertools import compress
-from operator import attrgetter, is_not
-from typing import Any, Final
+from itertools import chain, compress
+from operator import is_not
+from typing import Final
 
 from flagfall.tasks.vgdl.views.state_observation import (
     Column,
@@ -31,13 +32,6 @@ _PLAIN_FROM: Final = 0.001
 
 _TRUTH: Final = ("false", "true")
 
-_FACTS: Final = attrgetter(
-    *("game_winner", "is_game_over", "world_dimension", "block_size", "no_of_players"),
-    *("avatar_position", "avatar_last_action", "avatar_type", "avatar_health_points"),
-    *("avatar_max_health_points", "avatar_limit_health_points", "is_avatar_alive"),
-)
-"""Fields that most ticks leave as they are, besides orientation and speed."""
-
 
 def java_double(value: float) -> str:
     """Return a number in Java's format of a double: `11.0`, `0.25`, `1.2345678E7`.
@@ -45,8 +39,7 @@ def java_double(value: float) -> str:
     Args:
         value: finite.
     """
-    size = abs(value)
-    if value == 0 or _PLAIN_FROM <= size < _PLAIN_BELOW:
+    if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW or value == 0:
         return repr(float(value))
     sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
     assert isinstance(exponent, int)  # states hold no infinities
@@ -59,14 +52,9 @@ class StateWriter:
 
     def __init__(self) -> None:
         self._sprites = _Sprites()
-        # By column: the column, the texts of its cells, its own text, and the most sprites of one cell.
-        self._columns: list[Column] = []
-        self._cells: list[list[str]] = []
-        self._texts: list[str] = []
-        self._longest: list[int] = []
+        self._set_size(0, 0)
         self._rows: dict[int, tuple[TypeRow, str]] = {}
         self._lists: dict[str, tuple[Rows, str]] = {}
-        self._avatar: tuple[tuple[Any, ...], str] = ((), "")
 
     def write(
         self,
@@ -87,16 +75,15 @@ class StateWriter:
             image: text of `imageArray`, brackets included; empty for none.
         """
         write_list = self._list
+        self._follow_grid(state.observation_grid)
         return "".join(
             [
                 f'{{"imageArray":{image},' if image else "{",
-                f'"isValidation":{_TRUTH[is_validation]},"gameScore":{java_double(state.game_score)},'
-                f'"gameTick":{state.game_tick if tick is None else tick},',
-                self._facts(state),
-                f'"phase":"{phase}",',
-                _actions(state.available_actions),
-                _amounts(state.avatar_resources),
-                *self._grid(state.observation_grid),
+                '"isValidation":true,' if is_validation else '"isValidation":false,',
+                _facts(state, phase, state.game_tick if tick is None else tick),
+                ',"observationGrid":[',
+                *self._texts(),
+                self._sizes(),
                 write_list("NPC", state.npc_positions),
                 write_list("immovable", state.immovable_positions),
                 write_list("movable", state.movable_positions),
@@ -107,43 +94,54 @@ class StateWriter:
             ]
         )
 
-    def _facts(self, state: StateObservation) -> str:
-        """Return the fields from `gameWinner` to `isAvatarAlive`; most ticks change none of them."""
-        # Equal numbers may differ in their texts: 0.0 and -0.0.
-        facts = (repr(state.avatar_orientation), repr(state.avatar_speed), *_FACTS(state))
-        if facts != self._avatar[0]:
-            self._avatar = (facts, _write_facts(state))
-        return self._avatar[1]
+    def _set_size(self, width: int, height: int) -> None:
+        """Begin with a grid of empty cells."""
+        self._columns: list[Column] = [((),) * height] * width
+        self._height = height
+        # By cell, column by column: its text with the brackets of its column, from the first comma on.
+        self._edges = [
+            (",[[" if row == 0 else ",[", "]]" if row == height - 1 else "]") for row in range(height)
+        ]
+        self._cells = [f"{start}{end}" for start, end in self._edges] * width if height else [",[]"] * width
+        # By number of sprites, the number of cells with so many.
+        self._cells_with = [width * height]
 
-    def _grid(self, grid: Grid) -> tuple[str, ...]:
-        height = len(grid[0]) if grid else 0
-        if len(self._columns) != len(grid) or (grid and len(self._columns[0]) != height):
-            self._clear_grid(len(grid), height)
-        columns, rows, text_of = self._columns, range(height), self._sprites.__getitem__
+    def _follow_grid(self, grid: Grid) -> None:
+        """Write the cells that have changed."""
+        columns = self._columns
+        if len(columns) != len(grid) or (grid and len(grid[0]) != self._height):
+            self._set_size(len(grid), len(grid[0]) if grid else 0)
+            columns = self._columns
+        texts, cells_with, text_of = self._cells, self._cells_with, self._sprites.__getitem__
+        height, edges = self._height, self._edges
+        rows = range(height)
         for at in compress(range(len(grid)), map(is_not, grid, columns)):
-            column, before, cells = grid[at], columns[at], self._cells[at]
+            column, before = grid[at], columns[at]
+            columns[at] = column
             for row in compress(rows, map(is_not, column, before)):
                 cell = column[row]
-                cells[row] = ",".join(map(text_of, cell))
-                if len(cell) != len(before[row]):
-                    self._longest[at] = -1
-            columns[at] = column
-            self._texts[at] = "],[".join(cells)
-            if self._longest[at] < 0:
-                self._longest[at] = max(map(len, column))
-        return (
-            ',"observationGrid":[[[' if grid else ',"observationGrid":[',
-            "]],[[".join(self._texts),
-            f'{"]]]" if grid else "]"},"observationGridNum":{len(grid)},"observationGridMaxRow":{height},'
-            f'"observationGridMaxCol":{max(self._longest, default=0)}',
-        )
+                start, end = edges[row]
+                texts[at * height + row] = f"{start}{','.join(map(text_of, cell))}{end}"
+                count = len(cell)
+                if count != len(before[row]):
+                    cells_with[len(before[row])] -= 1
+                    while count >= len(cells_with):
+                        cells_with.append(0)
+                    cells_with[count] += 1
 
-    def _clear_grid(self, width: int, height: int) -> None:
-        """Begin with empty cells."""
-        self._columns = [((),) * height] * width
-        self._cells = [[""] * height for _ in range(width)]
-        self._texts = ["],[".join(cells) for cells in self._cells]
-        self._longest = [0] * width
+    def _texts(self) -> Iterator[str]:
+        """Return the text of the grid in parts, without the comma before its first column."""
+        texts = iter(self._cells)
+        return chain((next(texts, ",")[1:],), texts)
+
+    def _sizes(self) -> str:
+        cells_with = self._cells_with
+        while len(cells_with) > 1 and not cells_with[-1]:
+            del cells_with[-1]
+        return (
+            f'],"observationGridNum":{len(self._columns)},"observationGridMaxRow":{self._height},'
+            f'"observationGridMaxCol":{len(cells_with) - 1}'
+        )
 
     def _list(self, name: str, rows: Rows) -> str:
         kept = self._lists.get(name)
@@ -195,9 +193,11 @@ class _Sprites(dict[Observation, str]):
         return text
 
 
-def _write_facts(state: StateObservation) -> str:
+def _facts(state: StateObservation, phase: str, tick: int) -> str:
+    amounts = state.avatar_resources
+    resources = ",".join([f'"{type_id}":{amount}' for type_id, amount in amounts.items()]) if amounts else ""
     return (
-        f'"gameWinner":"{state.game_winner}",'
+        f'"gameScore":{java_double(state.game_score)},"gameTick":{tick},"gameWinner":"{state.game_winner}",'
         f'"isGameOver":{_TRUTH[state.is_game_over]},"worldDimension":{_pair(state.world_dimension)},'
         f'"blockSize":{state.block_size},"noOfPlayers":{state.no_of_players},'
         f'"avatarSpeed":{java_double(state.avatar_speed)},'
@@ -207,18 +207,14 @@ def _write_facts(state: StateObservation) -> str:
         f'"avatarHealthPoints":{state.avatar_health_points},'
         f'"avatarMaxHealthPoints":{state.avatar_max_health_points},'
         f'"avatarLimitHealthPoints":{state.avatar_limit_health_points},'
-        f'"isAvatarAlive":{_TRUTH[state.is_avatar_alive]},'
+        f'"isAvatarAlive":{_TRUTH[state.is_avatar_alive]},"phase":"{phase}",'
+        f'"availableActions":[{_actions(state.available_actions)}],"avatarResources":{{{resources}}}'
     )
 
 
 @lru_cache(maxsize=32)
 def _actions(names: tuple[str, ...]) -> str:
-    return f'"availableActions":[{",".join([f"{chr(34)}ACTION_{name}{chr(34)}" for name in names])}],'
-
-
-def _amounts(resources: dict[int, int]) -> str:
-    amounts = ",".join([f'"{type_id}":{amount}' for type_id, amount in resources.items()])
-    return f'"avatarResources":{{{amounts}}}'
+    return ",".join([f'"ACTION_{name}"' for name in names])
 
 
 def _pair(values: tuple[float, float]) -> str:
