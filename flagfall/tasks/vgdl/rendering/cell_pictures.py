@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["Appearance", "CellPictures"]
+__all__ = ["Appearance", "CellPictures", "as_lines"]
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -57,7 +57,8 @@ class CellPictures:
 
     Attributes:
         turning: see the arguments.
-        pictures: `[picture, row, column times colour]`; replaced when it grows.
+        lines: pictures as lines of pixels, `[picture, row]` of raw bytes; replaced when it grows. NumPy copies
+            a line at once, and pixels one by one.
         looks: by cell of the level, the number of its picture by the codes of its sprites in drawing order.
         generation: changes when codes become invalid.
     """
@@ -121,7 +122,7 @@ class CellPictures:
         self._found = 0
         for table in self._tables:
             table.clear()
-        self.pictures = np.empty((_FIRST_PICTURES, self._block, self._block * 3), np.uint8)
+        self.lines = np.empty((_FIRST_PICTURES, self._block), f"V{self._block * 3}")
 
     def place(self, appearance: _Key, x: int, y: int) -> Place:
         """Return a sprite at a position.
@@ -166,9 +167,9 @@ class CellPictures:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._numbers)
-            if number == len(self.pictures):
-                self.pictures = np.concatenate((self.pictures, np.empty_like(self.pictures)))
-            self.pictures[number] = self._draw(key).reshape(self._block, -1)
+            if number == len(self.lines):
+                self.lines = np.concatenate((self.lines, np.empty_like(self.lines)))
+            self.lines[number] = as_lines(self._draw(key))
         return number
 
     def _draw(self, layers: tuple[_Layer, ...]) -> NDArray[np.uint8]:
@@ -181,6 +182,19 @@ class CellPictures:
             high = max(1, (y + height) * block // play_block - top)
             self._tile(type_id, wide, high, facing).lay(picture, left, top)
         return picture
+
+
+def as_lines(picture: NDArray[np.uint8], width: int | None = None) -> NDArray[Any]:
+    """Return a view of a picture as lines of raw bytes, `[row, part of the row]`.
+
+    Args:
+        picture: `[height, width, 3]`, contiguous.
+        width: pixels a line; by default the whole row, and one dimension less.
+    """
+    height, columns, colours = picture.shape
+    if width is None:
+        return picture.reshape(height, columns * colours).view(f"V{columns * colours}")[:, 0]
+    return picture.reshape(height, columns * colours).view(f"V{width * colours}")
 
 
 class Appearance(dict[tuple[int, int], Place]):

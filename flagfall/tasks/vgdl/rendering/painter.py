@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.rendering.cell_pictures import CellPictures
+from flagfall.tasks.vgdl.engine.effects.registry import find_side_effects
+from flagfall.tasks.vgdl.language.sprite_schema import PASSIVE, SPRITE_CLASSES
+from flagfall.tasks.vgdl.rendering.cell_pictures import CellPictures, as_lines
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet
 from flagfall.tasks.vgdl.views.cell_members import CellMembers
 from flagfall.tasks.vgdl.views.first_moment import first_moment
 from flagfall.tasks.vgdl.views.per_game import per_game
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -75,7 +77,7 @@ class Painter:
             )
         self._pictures = _cell_pictures(play, self._block, tiles or _own_tiles(play.game))
         self._ranks = _ranks(play.game)
-        self._turning = [type_id for type_id in self._pictures.turning if not play.game.kinds[type_id].fixed]
+        self._turning = [type_id for type_id in self._pictures.turning if type_id in _turned(play.game)]
         self._rows = np.arange(play.width * play.height) % play.height
         self._columns = np.arange(play.width * play.height) // play.height
         self._tick: int | None = None
@@ -106,7 +108,8 @@ class Painter:
         self._disabled: list[Sprite] = []
         self._stale: list[tuple[int, ...]] = []
         block = self._block
-        self._by_cell = self._canvas.reshape(play.height, block, play.width, block * 3).swapaxes(1, 2)
+        lines = as_lines(self._canvas, block)
+        self._by_cell = lines.reshape(play.height, block, play.width).swapaxes(1, 2)
 
     def _copy_parts(self) -> _Parts:
         order = self._order.copy()
@@ -226,13 +229,14 @@ class Painter:
         self._members.finish()
         fetch, codes, looks = self._members.fetch, self._codes, self._pictures.looks
         numbers = [looks[cell][fetch[cell](codes)] for cell in cells]
-        pictures, canvas = self._pictures.pictures, self._by_cell
+        lines, canvas = self._pictures.lines, self._by_cell
         if len(cells) <= _FEW:
             height = self._play.height
             for cell, number in zip(cells, numbers, strict=True):
-                canvas[cell % height, cell // height] = pictures[number]
+                canvas[cell % height, cell // height] = lines[number]
         else:
-            canvas[self._rows[cells], self._columns[cells]] = pictures[numbers]
+            places = np.array(cells)
+            canvas[self._rows[places], self._columns[places]] = lines.take(numbers, axis=0)
 
 
 @per_game
@@ -243,6 +247,21 @@ def _ranks(game: Game) -> Mapping[int, int]:
         type_id: rank
         for rank, type_id in enumerate(definition.order)
         if not definition.types[type_id].parameters.get("invisible")
+    }
+
+
+@per_game
+def _turned(game: Game) -> Collection[int]:
+    """Return the types whose sprites may turn."""
+    effects = find_side_effects(game.definition)
+    return {
+        kind.id
+        for kind, sprite_type in zip(game.kinds, game.definition.types, strict=True)
+        if sprite_type.kind is None
+        or kind.is_avatar
+        or kind.continuous
+        or kind.id in effects.changed | effects.turned
+        or SPRITE_CLASSES[sprite_type.kind].behaviour != PASSIVE
     }
 
 
