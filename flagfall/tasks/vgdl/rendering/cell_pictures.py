@@ -57,8 +57,8 @@ class CellPictures:
 
     Attributes:
         turning: see the arguments.
-        lines: pictures as lines of pixels, `[picture, row]` of raw bytes; replaced when it grows. NumPy copies
-            a line at once, and pixels one by one.
+        lines: pictures as lines of pixels, `[picture, row]` of raw bytes; replaced when it grows. NumPy
+            copies a line at once, but pixels one by one.
         looks: by cell of the level, the number of its picture by the codes of its sprites in drawing order.
         generation: changes when codes become invalid.
     """
