@@ -56,7 +56,7 @@ class Uneven(gymnasium.Env[Any, Any]):
         if self.steps % 2:
             info |= {"array": np.arange(3) * self.steps, "truth": over, "numpy": np.float32(0.5)}
         if self.mixed and self.np_random.random() < 0.2:
-            info["mixed"] = [self.steps, 1.5, "text", None, np.arange(2), {"deep": 1}][self.steps % 6]
+            info["mixed"] = [self.steps, self.steps + 0.5, np.int8(3), over][self.steps % 4]
         reward = float(action["push"].sum() + action["turn"].sum())
         return self._seen(), reward, over and self.length % 2 == 0, over and self.length % 2 == 1, info
 

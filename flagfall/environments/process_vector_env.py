@@ -274,6 +274,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         """
         del kwargs
         self.closed = True
+        self.__dict__.pop("_memory", None)  # it lives on while the caller has arrays of it
         self._end()
 
     def _check_open(self) -> None:
