@@ -12,6 +12,7 @@ __all__ = [
     "AskTurns",
     "DescribedScheduler",
     "DescribedTask",
+    "PlainSpacesTask",
     "Player",
     "PlayerActionsTask",
     "PlayerSpacesTask",
@@ -177,6 +178,13 @@ class PlayerSpacesTask(Protocol):
 
     def action_space_of(self, player: Player) -> Any:
         """Return the space of a player's actions."""
+
+
+class PlainSpacesTask(Protocol):
+    """A task that describes its spaces without Gymnasium, whose import takes 0.2 s."""
+
+    plain_spaces: tuple[dict[str, Any], dict[str, Any]]
+    """Its observation space and its action space, in the form of `flagfall.kernel.spaces.describe_space`."""
 
 
 class WorldTask(Protocol):

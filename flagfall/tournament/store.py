@@ -34,6 +34,7 @@ from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, op
 from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK, PLAN, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
+from flagfall.tournament.plan.former_presets import as_begun
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET
@@ -198,8 +199,8 @@ class Store:
             raise DamagedStore(self._path, "the plan in it has an invalid seed or folder")
         return stored
 
-    def check_unchanged(self, plan: TournamentPlan) -> None:
-        """Check that a plan is the stored one.
+    def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
+        """Return a plan as the tournament began with it; see `flagfall.tournament.plan.former_presets`.
 
         Args:
             plan: to resume with.
@@ -208,13 +209,16 @@ class Store:
             UsageError: it is another one; the message lists the changes.
         """
         stored = self.plan()
-        found = [] if stored is None else changes(stored.facts, plan_facts(plan))
-        if found:
+        if stored is None:
+            return plan
+        plan = as_begun(plan, stored.facts)
+        if found := changes(stored.facts, plan_facts(plan)):
             raise UsageError(
                 f"the plan has changed since the tournament in {self.folder} began:\n"
                 + "\n".join(f"  {line}" for line in found)
                 + "\nRestore it, or start another tournament with another --out"
             )
+        return plan
 
     # Matches.
 

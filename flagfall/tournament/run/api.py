@@ -68,6 +68,7 @@ async def run_tournament(
     folder = plan.output.folder if out is None else out
     refuse_showing(plan, folder)
     with open_tournament(plan, folder, resume=resume, base=base) as store:
+        plan = store.as_begun(plan)
         players = _engine(engine, plan, folder)
         try:
             chosen = jobs or plan.jobs or players.default_jobs
@@ -133,7 +134,7 @@ def _begin_or_resume(store: Store, plan: TournamentPlan, base: Path, *, resume: 
     if store.plan() is None:
         store.begin(plan, base)
     elif resume:
-        store.check_unchanged(plan)
+        store.as_begun(plan)
     else:
         raise UsageError(
             f"{store.folder} already holds a tournament: add --resume to continue it, or choose another --out"
