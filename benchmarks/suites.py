@@ -24,6 +24,7 @@ SUITES: Final[Mapping[str, str]] = {
     "vgdl": "benchmarks.vgdl",
     "tournament": "benchmarks.tournament",
     "stops": "benchmarks.stops",
+    "vector": "benchmarks.vector",
 }
 """Module of each suite, imported when the suite is used, so that a broken one disturbs no other."""
 
