@@ -103,6 +103,7 @@ class Trouble(gymnasium.Env[Any, Any]):
             case self.DIE:
                 os.kill(os.getpid(), signal.SIGKILL)
             case self.SLEEP:
+                print("asleep", flush=True)  # noqa: T201 - for the test that waits for it
                 time.sleep(3600)
             case self.SPIN:  # holds the GIL for longer than anyone waits
                 re.match(r"(a*)*b", "a" * 60)

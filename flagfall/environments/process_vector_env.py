@@ -15,8 +15,7 @@ import functools
 import os
 import reprlib
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -93,7 +92,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._plans = plans
         self._workers = Workers(plans)
         self._end = weakref.finalize(self, self._workers.close)
-        self._begun = np.zeros(self.num_envs, np.bool_)
+        self._begun = False
         try:
             self._attach(copy=copy)
         except BaseException:
@@ -152,7 +151,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         mask = None
         if options is not None and "reset_mask" in options:
             mask = checked_mask(options["reset_mask"], self.num_envs)
-        if mask is not None and not (self._begun | mask).all():
+        if mask is not None and not (self._begun or mask.all()):
             raise UsageError("reset_mask: reset all environments first")
         payloads = [
             pack(
@@ -164,9 +163,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             )
             for plan in self._plans
         ]
-        results = self._play(Command.RESET, payloads)
-        self._begun[:] = True
-        return results
+        return self._play(Command.RESET, payloads)
 
     def step(
         self, actions: Any
@@ -182,7 +179,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         """
         self._check_open()
         memory = self._memory
-        if not self._begun.all():
+        if not self._begun:
             raise UsageError("no episode is going on: reset begins one")
         if self._mode is AutoresetMode.DISABLED and (ended := memory.terminations | memory.truncations).any():
             raise UsageError(
@@ -284,29 +281,25 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     def _play(self, command: Command, payloads: Sequence[bytes] | None) -> tuple[Any, dict[str, Any]]:
         memory = self._memory
         buffer = memory.free_buffer()
-        with self._not_begun_after_errors():
-            answers = self._workers.exchange(command, buffer, payloads)
-            parts: list[tuple[int, dict[str, Any]]] = []
-            shown: list[Any] = []
-            uniform = True
-            for plan, answer in zip(self._plans, answers, strict=True):
-                if answer:
-                    columns, seen = unpack(answer)
-                    shown += seen or ()
-                    uniform = uniform and columns is not None
-                    parts.append((plan.first, columns))
-            infos = self._joined(parts) if uniform else self._added()
-            if memory.has_observations:
-                return memory.observations(buffer), infos
-            space = self.single_observation_space
-            return concatenate(space, shown, create_empty_array(space, self.num_envs)), infos  # type: ignore[arg-type]
-
-    @contextmanager
-    def _not_begun_after_errors(self) -> Iterator[None]:
-        begun = self._begun.copy()
-        self._begun[:] = False
-        yield
-        self._begun[:] = begun
+        self._begun = False  # after an error, not all environments are in the same step
+        answers = self._workers.exchange(command, buffer, payloads)
+        parts: list[tuple[int, dict[str, Any]]] = []
+        shown: list[Any] = []
+        uniform = True
+        for plan, answer in zip(self._plans, answers, strict=True):
+            if answer:
+                columns, seen = unpack(answer)
+                shown += seen or ()
+                uniform = uniform and columns is not None
+                parts.append((plan.first, columns))
+        infos = self._joined(parts) if uniform else self._added()
+        if memory.has_observations:
+            observations = memory.observations(buffer)
+        else:
+            space: Any = self.single_observation_space
+            observations = concatenate(space, shown, create_empty_array(space, self.num_envs))
+        self._begun = True
+        return observations, infos
 
     def _joined(self, parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 __all__ = ["NotUniform", "as_columns", "join"]
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -31,23 +31,34 @@ def as_columns(infos: Iterable[tuple[int, dict[Any, Any]]], count: int) -> dict[
     Raises:
         NotUniform: the infos must be added one after the other.
     """
-    found: dict[Any, tuple[list[int], list[Any]]] = {}
-    for index, info in infos:
-        for key, value in info.items():
-            if key in found:
-                indices, values = found[key]
-                indices.append(index)
-                values.append(value)
-            else:
-                found[key] = ([index], [value])
+    pairs = list(infos)
+    keys = list(pairs[0][1]) if pairs else []
+    indices = [index for index, _ in pairs]
+    if all(list(info) == keys for _, info in pairs):
+        gathered = {key: (indices, [info[key] for _, info in pairs]) for key in keys}
+    else:
+        gathered = _gather(pairs)
     columns: dict[Any, Any] = {}
-    for key, (indices, values) in found.items():
+    everywhere = list(range(count))
+    for key, (indices, values) in gathered.items():
         if isinstance(key, str) and key.startswith("_"):
             raise NotUniform
-        columns[key] = _column(key, indices, values, count)
+        place = slice(None) if indices == everywhere else indices
+        columns[key] = _column(key, indices, place, values, count)
         mask = columns[f"_{key}"] = np.zeros(count, np.bool_)
-        mask[indices] = True
+        mask[place] = True
     return columns
+
+
+def _gather(pairs: Iterable[tuple[int, dict[Any, Any]]]) -> dict[Any, tuple[list[int], list[Any]]]:
+    """Return the environments that have a key, and its values, by key."""
+    found: dict[Any, tuple[list[int], list[Any]]] = {}
+    for index, info in pairs:
+        for key, value in info.items():
+            indices, values = found.setdefault(key, ([], []))
+            indices.append(index)
+            values.append(value)
+    return found
 
 
 def join(parts: Sequence[tuple[int, dict[Any, Any]]], count: int) -> dict[Any, Any]:
@@ -84,48 +95,39 @@ def _joined_arrays(values: Sequence[tuple[int, NDArray[Any]]], count: int) -> ND
     return array
 
 
-def _column(key: Any, indices: list[int], values: list[Any], count: int) -> Any:
-    if key == "final_obs":  # an object for each environment, whatever its kind
-        return _objects(indices, values, count)
-    kind = _kind(values[0])
-    if any(_kind(value) != kind for value in values):
+def _column(
+    key: Any, indices: list[int], place: slice | list[int], values: list[Any], count: int
+) -> dict[Any, Any] | NDArray[Any]:
+    kinds = {_OBJECT} if key == "final_obs" else set(map(_kind, set(map(type, values))))
+    if len(kinds) != 1:
         raise NotUniform
+    kind = kinds.pop()
     if kind is dict:
         return as_columns(zip(indices, values, strict=True), count)
     if kind is _OBJECT:
-        return _objects(indices, values, count)
-    if isinstance(kind, tuple):
-        dtype, shape = kind
-        array = np.zeros((count, *shape), dtype)
-        array[indices] = np.stack(values)
+        objects = np.full(count, None, object)
+        for index, value in zip(indices, values, strict=True):
+            objects[index] = value
+        return objects
+    if kind is np.ndarray:
+        if len({(value.dtype, value.shape) for value in values}) != 1 or values[0].dtype == np.object_:
+            raise NotUniform
+        array = np.zeros((count, *values[0].shape), values[0].dtype)
+        array[place] = values
         return array
     numbers: NDArray[Any] = np.zeros(count, kind)
     try:
-        numbers[indices] = np.array(values, kind)
+        numbers[place] = np.array(values, kind)
     except OverflowError:
         raise NotUniform from None
     return numbers
 
 
-def _objects(indices: list[int], values: list[Any], count: int) -> NDArray[Any]:
-    objects = np.full(count, None, object)
-    for index, value in zip(indices, values, strict=True):
-        objects[index] = value
-    return objects
+_OBJECT: Final = object
 
 
-_OBJECT: Final = "object"
-
-
-def _kind(value: Any) -> Hashable:
-    """Return the kind of array for a value: its number type, `dict`, dtype and shape, or `_OBJECT`."""
-    kind = type(value)
-    if kind in (int, float, bool) or issubclass(kind, np.number):
+def _kind(kind: type) -> type:
+    """Return what determines the array for values of a type: a number type, `dict`, `ndarray` or `object`."""
+    if kind in {int, float, bool} or issubclass(kind, np.number):
         return kind
-    if isinstance(value, dict):
-        return dict
-    if isinstance(value, np.ndarray):
-        if value.dtype == np.object_:
-            raise NotUniform
-        return value.dtype, value.shape
-    return _OBJECT
+    return dict if issubclass(kind, dict) else np.ndarray if issubclass(kind, np.ndarray) else _OBJECT

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 __all__ = ["Bytes", "Layout", "copied", "write"]
 
+import math
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
@@ -33,9 +34,14 @@ class Layout:
     """
 
     def __init__(self, parts: Any, count: int) -> None:
-        self._count = count
         self._parts = parts
-        self.size = sum(_padded(self._bytes(part)) for part in _leaves(parts))
+        self._places: list[_Place] = []
+        self.size = 0
+        for part in _leaves(parts):
+            shape = (count, *part.shape[1:])
+            last = self.size + math.prod(shape) * part.dtype.itemsize
+            self._places.append(_Place(self.size, last, part.dtype, shape))
+            self.size = -(-last // ALIGNMENT) * ALIGNMENT
 
     @classmethod
     def of(cls, space: spaces.Space[Any], count: int) -> Layout | None:
@@ -55,14 +61,11 @@ class Layout:
             first: first environment of the views.
             last: the environment after the last one; `None` for all.
         """
-        position = 0
+        places = iter(self._places)
 
-        def view(part: NDArray[Any]) -> NDArray[Any]:
-            nonlocal position
-            size = self._bytes(part)
-            array = block[position : position + size].view(part.dtype)
-            position += _padded(size)
-            return array.reshape(self._count, *part.shape[1:])[first:last]
+        def view(_part: NDArray[Any]) -> NDArray[Any]:
+            place = next(places)
+            return block[place.first : place.last].view(place.dtype).reshape(place.shape)[first:last]
 
         return _mapped(view, self._parts)
 
@@ -72,25 +75,33 @@ class Layout:
         Args:
             batch: any value.
         """
-        return self._fits(self._parts, batch)
+        return _fits(self._parts, batch, iter(self._places))
 
-    def _fits(self, part: Any, batch: Any) -> bool:
-        if isinstance(part, dict):
-            return (
-                isinstance(batch, dict)
-                and batch.keys() == part.keys()
-                and all(self._fits(part[key], batch[key]) for key in part)
-            )
-        if isinstance(part, tuple):
-            return isinstance(batch, tuple) and len(batch) == len(part) and all(map(self._fits, part, batch))
+
+class _Place(NamedTuple):
+    """Position of an array, in bytes of the block, and its form."""
+
+    first: int
+    last: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def _fits(part: Any, batch: Any, places: Iterator[_Place]) -> bool:
+    if isinstance(part, dict):
         return (
-            isinstance(batch, np.ndarray)
-            and batch.dtype == part.dtype
-            and batch.shape == (self._count, *part.shape[1:])
+            isinstance(batch, dict)
+            and batch.keys() == part.keys()
+            and all(_fits(part[key], batch[key], places) for key in part)
         )
-
-    def _bytes(self, part: NDArray[Any]) -> int:
-        return self._count * int(np.prod(part.shape[1:])) * part.dtype.itemsize
+    if isinstance(part, tuple):
+        return (
+            isinstance(batch, tuple)
+            and len(batch) == len(part)
+            and all(_fits(own, other, places) for own, other in zip(part, batch, strict=True))
+        )
+    place = next(places)
+    return isinstance(batch, np.ndarray) and batch.dtype == place.dtype and batch.shape == place.shape
 
 
 def _is_fixed(space: spaces.Space[Any]) -> bool:
@@ -125,10 +136,6 @@ def write(batch: Any, *, into: Any) -> None:
             write(value, into=part)
     else:
         np.copyto(into, batch)
-
-
-def _padded(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _mapped(function: Any, value: Any) -> Any:

@@ -52,27 +52,28 @@ class Workers:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._commands: list[int] = []
         self._replies: list[int] = []
+        self._lifelines: list[int] = []
         self._handles: list[int] = []
         self._ended = ""
         self.memory = memory_file()
-        lifeline, self._lifeline = os.pipe()
         try:
             for _ in plans:
-                self._start(lifeline)
+                self._start()
         except BaseException:
             self._end(0, "they could not be started")
             raise
-        finally:
-            os.close(lifeline)
         self._poll = select.poll()
         for descriptor in (*self._replies, *self._handles):
             self._poll.register(descriptor, select.POLLIN)
 
-    def _start(self, lifeline: int) -> None:
+    def _start(self) -> None:
         command_end, commands = os.pipe()
         self._commands.append(commands)
         replies, reply_end = os.pipe()
         self._replies.append(replies)
+        # One for each, because processes that share the end of a pipe share the receiver of its signal.
+        lifeline, end = os.pipe()
+        self._lifelines.append(end)
         inherited = (command_end, reply_end, lifeline, self.memory)
         options = [f"-W{option}" for option in sys.warnoptions]
         try:
@@ -83,8 +84,8 @@ class Workers:
                 process_group=0,  # Ctrl-C reaches the parent alone, which decides
             )
         finally:
-            os.close(command_end)
-            os.close(reply_end)
+            for descriptor in (command_end, reply_end, lifeline):
+                os.close(descriptor)
         self._processes.append(process)
         self._handles.append(os.pidfd_open(process.pid))
 
@@ -211,7 +212,7 @@ class Workers:
             for process in self._processes:
                 process.kill()
                 process.wait()
-            for descriptor in (*self._handles, self._lifeline, self.memory):
+            for descriptor in (*self._handles, *self._lifelines, self.memory):
                 if descriptor >= 0:
                     os.close(descriptor)
 
