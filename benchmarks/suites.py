@@ -27,6 +27,7 @@ SUITES: Final[Mapping[str, str]] = {
     "stops": "benchmarks.stops",
     "growth": "benchmarks.growth",
     "limits": "benchmarks.limits",
+    "vector": "benchmarks.vector",
 }
 """Module of each suite, imported when the suite is used, so that a broken one disturbs no other."""
 
