@@ -18,7 +18,7 @@ from pathlib import Path
 
 import trio
 
-from benchmarks.kernel import OneTask
+from benchmarks.echo_task import OneTask
 from benchmarks.matches import CONTROL, journals, no_sinks
 from benchmarks.measure import Row, percentile, show
 from flagfall.agents.hosts.command import CommandHost
