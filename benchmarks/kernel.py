@@ -21,63 +21,21 @@ from typing import Any
 import trio
 import trio.testing
 
+from benchmarks.echo_task import OneTask
 from benchmarks.matches import byte_rows, journals, no_sinks, play_matches
 from benchmarks.measure import ROUNDS, Row, beside, percentile, reduced
 from benchmarks.suites import Suite, by_name
+from benchmarks.waiting_turns import waiting_turns
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.grace import GRACE_NS
 from flagfall.kernel.match import play_match
-from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.sinks import Sink
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping
 
 MICRO_TASKS = ["micro1", "micro2", "micro3", "micro4", *(f"micro5.{n}" for n in range(1, 19))]
-
-
-class EchoTask:
-    """The smallest task there is, so that a round trip is all that is measured."""
-
-    id = "echo"
-    players = ("player_0",)
-    continuous = True
-    nil_action = 0
-
-    def is_legal(self, action: Any) -> bool:
-        return type(action) is int
-
-    def reset(self, seed: int) -> int:  # noqa: ARG002 - nothing is random in it
-        return 0
-
-    def step(self, action: int) -> StepResult:
-        return StepResult(action)
-
-    def result(self) -> None:
-        return None
-
-    def metrics(self) -> dict[str, Any]:
-        return {}
-
-    def close(self) -> None:
-        pass
-
-
-class OneTask:
-    """A scheduler of one endless task."""
-
-    def set_seed(self, seed: int) -> None:
-        pass
-
-    def next_task(self) -> EchoTask:
-        return EchoTask()
-
-    def report(self, outcome: Outcome) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 async def echo(observation: int) -> int:
@@ -297,5 +255,5 @@ def virtual_events(scale: int) -> Iterator[Row]:
 
 SUITE = Suite(
     "what a turn costs, and how exactly a deadline is kept",
-    by_name(round_trips, byte_steps, virtual_events, overshoot),
+    by_name(round_trips, waiting_turns, byte_steps, virtual_events, overshoot),
 )
