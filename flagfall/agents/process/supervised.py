@@ -27,6 +27,7 @@ import trio
 
 from flagfall.agents.process import supervisor
 from flagfall.agents.process.cgroups import has_controller, make_group, usage_clock
+from flagfall.agents.process.folders import remove_folder
 from flagfall.agents.process.forced_end import AgentReport, kill_below
 from flagfall.agents.process.forking import (
     FORK_SERVERS,
@@ -283,7 +284,7 @@ def _is_left(folder: str, group: Path | None) -> bool:
 
 def _remove(folder: str, group: Path | None) -> None:
     if folder and Path(folder).exists():
-        supervisor.remove_folder(folder)
+        remove_folder(folder)
     end = time.monotonic() + supervisor.KILL_SECONDS
     while group is not None and group.exists() and time.monotonic() < end:
         with suppress(OSError):  # killed processes stay in it for a moment

@@ -17,7 +17,7 @@ single thread, so both are sound here. The host is watched by a descriptor of it
 library is imported, and little of it: this program starts in some 15 ms, and sleeps when nothing happens.
 """
 
-# ruff: noqa: PTH100, PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
+# ruff: noqa: PTH100, PTH106, PTH112, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
 
 from __future__ import annotations
 
@@ -29,14 +29,12 @@ __all__ = [
     "main",
     "pause_after_look",
     "refuse_start",
-    "remove_folder",
     "status_of",
     "supervise",
     "threads_of",
 ]
 
 import ctypes
-import errno
 import importlib
 import os
 import resource
@@ -49,8 +47,15 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+if TYPE_CHECKING or __package__:
+    from flagfall.agents.process.folders import remove_folder, size_of
+
+    _SIBLINGS = "flagfall.agents.process."
+else:  # it is a program: to import flagfall would take long
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    from folders import remove_folder, size_of
+
+    _SIBLINGS = ""
 
 TERM_SECONDS: Final = 0.005
 """The time from SIGTERM to SIGKILL: a match must be over within 20 ms of a hard limit."""
@@ -68,9 +73,6 @@ the next look is never sooner than twenty times what the last one took."""
 COUNT_LOOKS: Final = 5
 """Counting an agent's processes takes some hundred microseconds, asking how many the whole machine has ten.
 So they are counted at every fifth look, and at once if the machine has many more than last time."""
-
-ENTRY_BYTES: Final = 1024
-"""The least that a file or folder counts: also empty ones fill a disk, and take time to remove."""
 
 MEMORY_SECONDS: Final = 0.5
 """The longest time from the end of one look at memory to the next: an agent can make each look slow, by many
@@ -136,28 +138,6 @@ def status_of(pid: int) -> tuple[str, str]:
     return words[0], words[19]
 
 
-def _size_of(folder: str) -> int:
-    """Return the bytes of the files in a folder and below; an empty file takes some, too.
-
-    Raises:
-        OSError: the folder is too deep to be read.
-    """
-    total = 0
-    above = [folder]
-    while above:
-        try:
-            with os.scandir(above.pop()) as entries:
-                for entry in entries:
-                    with suppress(OSError):
-                        if entry.is_dir(follow_symlinks=False):
-                            above.append(entry.path)
-                        total += max(ENTRY_BYTES, entry.stat(follow_symlinks=False).st_blocks * 512)
-        except OSError as error:
-            if error.errno == errno.ENAMETOOLONG:
-                raise
-    return total
-
-
 def pause_after_look(took: float, *, counts_memory: bool) -> float:
     """Return the seconds until the next look at what an agent uses.
 
@@ -167,42 +147,6 @@ def pause_after_look(took: float, *, counts_memory: bool) -> float:
     """
     seconds = max(LOOK_SECONDS, took * _LOOK_SHARE)
     return min(seconds, MEMORY_SECONDS) if counts_memory else seconds
-
-
-def remove_folder(folder: str) -> None:
-    """Remove a folder with all that is in it, at any depth and with any permissions.
-
-    Folders are moved up to the top before they are emptied, so no path grows longer than two names.
-
-    Args:
-        folder: its path.
-    """
-    for remove in (os.rmdir, os.unlink):  # nearly always it is empty; or it was replaced by a file
-        with suppress(OSError):
-            remove(folder)
-            return
-    new_name = f"{folder}/{time.monotonic_ns()}-"
-    left = [folder]
-    moved = 0
-    while left:
-        path = left.pop()
-        with suppress(OSError):
-            os.chmod(path, 0o700)
-            for name in os.listdir(path):
-                inside = f"{path}/{name}"
-                if os.path.isdir(inside) and not os.path.islink(inside):
-                    moved += 1
-                    left.append(f"{new_name}{moved}")
-                    with suppress(OSError):
-                        os.chmod(inside, 0o700)
-                        os.rename(inside, left[-1])
-                else:
-                    with suppress(OSError):
-                        os.unlink(inside)
-            if path != folder:
-                os.rmdir(path)
-    with suppress(OSError):
-        os.rmdir(folder)
 
 
 def _kill(pid: int, number: int) -> None:
@@ -257,15 +201,6 @@ class Settings:
         self.report = int(settings.get("report", "-1"))
 
 
-def _load_bytes_used() -> Callable[[Sequence[int], int, Iterable[str]], int]:
-    """Load the function that counts memory: flagfall is not a package here, and takes long to import."""
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    counts: Callable[[Sequence[int], int, Iterable[str]], int] = importlib.import_module(
-        "memory_use"
-    ).bytes_used
-    return counts
-
-
 def _install_filter(program: bytes) -> None:
     """Install a filter of the system calls of this process, and of all that it starts.
 
@@ -314,7 +249,7 @@ class _Supervisor:
         self._status: int | None = None
         self._exceeded = ""
         if settings.memory:
-            self._bytes_used = _load_bytes_used()
+            self._bytes_used = importlib.import_module(f"{_SIBLINGS}memory_use").bytes_used
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._poll = select.poll()
         self._poll.register(self._waking, select.POLLIN)
@@ -404,7 +339,7 @@ class _Supervisor:
         if not settings.disk:
             return ""
         try:
-            size = _size_of(settings.folder)
+            size = size_of(settings.folder)
         except OSError:
             return "its temporary folder was deeper than can be looked into"
         if size > settings.disk:
