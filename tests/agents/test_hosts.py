@@ -18,7 +18,9 @@ import trio
 from flagfall.agents.hosts.command import CommandHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.process.supervised import STDERR_BYTES
+from flagfall.agents.process.supervisor import descendants
 from flagfall.agents.registry import load_agent
 from flagfall.events import SeatReady
 from flagfall.timing import MS
@@ -271,14 +273,16 @@ async def test_cancelling_at_any_moment_leaves_nothing(kind: str, name: str):
 
 
 async def test_killing_the_agents_process_from_outside():
-    async def murder(before: set[int]) -> None:
-        while not (born := children() - before):  # noqa: ASYNC110 - the kernel of the system tells by no event
+    async def kill_supervisor() -> None:
+        below: list[int] = []
+        while len(below) < 2:  # noqa: ASYNC110 - the kernel of the system tells by no event
             await trio.sleep(0.01)
+            below = [pid for server in FORK_SERVERS.pids() for pid in descendants(server)]
         await trio.sleep(0.4)
-        os.kill(born.pop(), signal.SIGKILL)
+        os.kill(below[0], signal.SIGKILL)
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(murder, children())
+        nursery.start_soon(kill_supervisor)
         played = await play_here(CountTask(10**6), host("process", "naps"), control=CONTROL)
     assert (played.reason, played.disqualified[0].reason) == ("seats", "gone")
     assert "-9" in played.disqualified[0].detail
