@@ -275,7 +275,7 @@ async def test_cancelling_at_any_moment_leaves_nothing(kind: str, name: str):
 async def test_killing_the_agents_process_from_outside():
     async def kill_supervisor() -> None:
         below: list[int] = []
-        while len(below) < 2:  # noqa: ASYNC110 - the kernel of the system tells by no event
+        while len(below) < 2:
             await trio.sleep(0.01)
             below = [pid for server in FORK_SERVERS.pids() for pid in descendants(server)]
         await trio.sleep(0.4)
