@@ -187,6 +187,29 @@ async def test_an_agent_that_is_killed_with_its_supervisor_leaves_the_server_to_
         (tmp_path / "out-go").touch()
 
 
+KILLS_AT_ONCE = """
+import ctypes, os, signal
+ctypes.CDLL(None).prctl(1, 0)  # no signal when the parent ends
+with open(OUT + str(os.getpid()), "w") as file:
+    file.write("{}")
+os.kill(os.getppid(), signal.SIGKILL)
+signal.pause()
+"""
+
+
+async def test_an_agent_that_kills_its_supervisor_at_once_is_known_to_the_host(tmp_path: Path, bot: Any):
+    async def play() -> None:
+        match = await play_here(CountTask(3), bot(KILLS_AT_ONCE), control=CONTROL)
+        assert [fall.reason for fall in match.disqualified] == ["gone"]
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(play)
+    agents = [int(name.removeprefix("out-")) for name in os.listdir(tmp_path) if name[4:].isdigit()]  # noqa: PTH208 - names are wanted
+    assert len(agents) == 10
+    assert wait_until(lambda: not any(map(is_there, agents)))
+
+
 def test_a_server_ends_with_a_kill_9_of_its_host(tmp_path: Path):
     (tmp_path / "bot.py").write_text(
         "import os, pathlib, time\ndef act(observation):\n"

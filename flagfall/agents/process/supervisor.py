@@ -82,6 +82,7 @@ NOT_STARTED: Final = 127
 """Exit code of a process whose command cannot be started."""
 
 _LOOK_SHARE: Final = 20
+_GO: Final = b"g"
 _FAILED: Final = 1
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
@@ -261,11 +262,16 @@ class _Supervisor:
         """Fork the child; return false in the child, which is under its limits then."""
         settings, own = self._settings, os.getpid()
         keep_secret()  # the agent may be the same user
+        is_reported, reported = os.pipe()
         self._agent = os.fork()
         if self._agent == 0:
-            _leave_supervisor(settings, own)
+            os.close(reported)
+            _leave_supervisor(settings, own, is_reported)
             return False
+        os.close(is_reported)
         self._report(f"{self._agent} {status_of(self._agent)[1]}")
+        os.write(reported, _GO)
+        os.close(reported)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)  # the agent's pipes must end with the agent
         os.dup2(null, 1)
@@ -412,8 +418,11 @@ def refuse_start(what: str, error: BaseException) -> None:
     os._exit(NOT_STARTED)
 
 
-def _leave_supervisor(settings: Settings, supervisor: int) -> None:
-    """Make a child independent of its supervisor's settings, and put it under its limits; or end it."""
+def _leave_supervisor(settings: Settings, supervisor: int, is_reported: int) -> None:
+    """Make a child independent of its supervisor's settings, and put it under its limits; or end it.
+
+    It goes on when the host knows it: an agent that kills its supervisor first would be lost to the host.
+    """
     try:
         _prctl(_PR_SET_DUMPABLE, 1)
         os.setsid()
@@ -425,6 +434,9 @@ def _leave_supervisor(settings: Settings, supervisor: int) -> None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:  # it died before the signal was set
             os._exit(NOT_STARTED)
+        if os.read(is_reported, len(_GO)) != _GO:
+            os._exit(NOT_STARTED)
+        os.close(is_reported)
         _confine(settings)
     except BaseException as error:  # noqa: BLE001 - the child must never become a second supervisor
         refuse_start("the agent", error)
