@@ -157,7 +157,7 @@ async def _memory_of_open(count: int) -> float:
 
 async def _growth_of_short(count: int) -> float:
     """Return the bytes that a process grows by for each match that is over."""
-    warm_up = max(2_000, count // 10)  # so that what a process needs once is there
+    warm_up = max(200, count // 10)  # so that what a process needs once is there
     for match in _byte_matches(warm_up):
         await match()
     gc.collect()
