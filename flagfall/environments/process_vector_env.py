@@ -22,12 +22,12 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
 from flagfall.environments.vector.arguments import check_count, checked_autoreset, checked_mask, seeds_of
 from flagfall.environments.vector.infos import NotUniform, join
-from flagfall.environments.vector.layout import write
+from flagfall.environments.vector.layout import batch_of, write
 from flagfall.environments.vector.memory import SharedMemory
 from flagfall.environments.vector.messages import Command, pack, unpack
 from flagfall.environments.vector.worker import Plan
@@ -133,7 +133,10 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         return self._workers.pids
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | np.integer[Any] | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode in every environment, or in those of a mask.
 
@@ -249,7 +252,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         payloads = [pack((name, each[plan.first : plan.last]), by_value=True) for plan in self._plans]
         self._workers.exchange(Command.SET, payloads=payloads)
 
-    @property
+    @property  # type: ignore[misc]  # not to be set, as in SyncVectorEnv
     def np_random(self) -> Any:
         """Copies of the generators of the environments."""
         return self.get_attr("np_random")
@@ -296,8 +299,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         if memory.has_observations:
             observations = memory.observations(buffer)
         else:
-            space: Any = self.single_observation_space
-            observations = concatenate(space, shown, create_empty_array(space, self.num_envs))
+            observations = batch_of(self.single_observation_space, shown)
         self._begun = True
         return observations, infos
 

@@ -145,7 +145,7 @@ def test_results_equal_those_of_one_process(case: str) -> None:
 def test_batches_in_two_processes_equal_one_batch(mode: AutoresetMode) -> None:
     options: dict[str, Any] = {"task": "echo", "length": 9, "autoreset_mode": mode}
     expected = LangRoomVectorEnv(5, **options)
-    ours = gymnasium.make_vec("flagfall/LangRoom-v0", 5, processes=2, **options)
+    ours: Any = gymnasium.make_vec("flagfall/LangRoom-v0", 5, processes=2, **options)
     assert ours.metadata == expected.metadata
     ours.action_space.seed(1)
     assert same(
@@ -165,7 +165,8 @@ def test_batches_in_two_processes_equal_one_batch(mode: AutoresetMode) -> None:
 
 def test_ids_make_vector_environments_on_request() -> None:
     """Without `processes`, no process is started."""
-    for env_id, options in (("VGDL", {"game": "causeway"}), ("CommAI", {}), ("LangRoom", {})):
+    ids: dict[str, dict[str, Any]] = {"VGDL": {"game": "causeway"}, "CommAI": {}, "LangRoom": {}}
+    for env_id, options in ids.items():
         made = gymnasium.make_vec(f"flagfall/{env_id}-v0", 2, autoreset_mode="SameStep", **options)
         assert isinstance(made, LangRoomVectorEnv if env_id == "LangRoom" else SyncVectorEnv)
         assert made.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
@@ -266,7 +267,7 @@ def test_buffers_are_lent_until_no_array_refers_to_them() -> None:
     space = gymnasium.spaces.Box(0, 255, (3,), np.uint8)
     memory = SharedMemory(memory_file(), space, space, 2, copy=True)
     assert memory.buffers == LENT_BUFFERS == 3
-    lent = []
+    lent: list[Any] = []
     for expected in (0, 1, 2, 2):
         buffer = memory.free_buffer()
         assert buffer == expected

@@ -120,8 +120,8 @@ class Worker:
         return b""
 
     def _reset(self, buffer: int, payload: bytes) -> bytes:
-        share = self._ready()
-        return self._answer(share.reset(*unpack(payload), self._results[buffer]))
+        seeds, options, mask = unpack(payload)
+        return self._answer(self._ready().reset(seeds, options, mask, self._results[buffer]))
 
     def _step(self, buffer: int, payload: bytes) -> bytes:
         share = self._ready()

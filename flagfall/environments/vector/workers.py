@@ -225,8 +225,8 @@ def _raised(command: Command, plan: Plan, failure: Failure) -> FlagfallError:
     """Return the error of an environment, with its traceback as a note."""
     place = (
         f"environments {plan.first} to {plan.last - 1}"
-        if failure.index is None
-        else f"environment {plan.first + failure.index}"
+        if failure.number is None
+        else f"environment {plan.first + failure.number}"
     )
     error: FlagfallError
     if failure.is_usage_error:
