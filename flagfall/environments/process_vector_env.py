@@ -101,12 +101,11 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _attach(self, *, copy: bool) -> None:
         workers = self._workers
-        built = [
-            unpack(answer)
-            for answer in workers.exchange(
-                Command.BUILD, payloads=[pack(plan, by_value=True) for plan in self._plans]
-            )
-        ]
+        try:
+            payloads = [pack(plan, by_value=True) for plan in self._plans]
+        except Exception as error:
+            raise UsageError(f"env_fns: they cannot be sent to another process: {error}") from error
+        built = [unpack(answer) for answer in workers.exchange(Command.BUILD, payloads=payloads)]
         self.metadata, self.render_mode, observation_space, action_space = built[0]
         for plan, (*_, other_observations, other_actions) in zip(self._plans, built, strict=True):
             for name, other, own in (
@@ -128,7 +127,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         workers.release_memory()
 
     @property
-    def processes(self) -> tuple[int, ...]:
+    def pids(self) -> tuple[int, ...]:
         """The process ids of the workers."""
         return self._workers.pids
 

@@ -265,9 +265,16 @@ class BatchShare:
 
     Args:
         env: the vector environment.
+        count: number of its environments.
+
+    Raises:
+        UsageError: it has another number of environments.
     """
 
-    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, env: VectorEnv[Any, Any, Any], count: int) -> None:
+        if env.num_envs != count:
+            env.close()
+            raise UsageError(f"env_fns({count}) made {env.num_envs} environments")
         self._env = env
         self.metadata = dict(env.metadata)
         self.render_mode = env.render_mode

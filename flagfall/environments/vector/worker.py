@@ -49,7 +49,8 @@ class Plan(NamedTuple):
     def build(self) -> Share:
         """Make the environments."""
         if callable(self.makers):
-            return BatchShare(self.makers(self.last - self.first))
+            count = self.last - self.first
+            return BatchShare(self.makers(count), count)
         return EnvShare(self.makers, self.autoreset_mode)
 
 
