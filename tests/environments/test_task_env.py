@@ -347,7 +347,12 @@ def test_copies_of_observations_share_nothing_that_can_be_changed() -> None:
 
     fixed = np.arange(6, dtype=np.float32).reshape(2, 3).T
     fixed.flags.writeable = False
-    value = {"fixed": fixed, "objects": np.array([[1], None], object), "own": Mapped(list=[1]), "text": "a"}
+    value: dict[str, Any] = {
+        "fixed": fixed,
+        "objects": np.array([[1], None], object),
+        "own": Mapped(list=[1]),
+        "text": "a",
+    }
     copy = own_copy(value)
     assert list(copy) == list(value)
     assert np.array_equal(copy["fixed"], fixed)
