@@ -47,7 +47,8 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     the main program are sent by their code. They end with this object or its process, however it ends.
 
     With `copy`, observations belong to the caller, although they are rarely copied: a batch is not
-    overwritten while any array of it is in use. Without it, `reset` and `step` always return the same
+    overwritten while any array of it is in use in this process (a fork of it must copy what it keeps).
+    Without it, `reset` and `step` always return the same
     arrays, and each call overwrites them. Arrays of actions of exactly the space's dtypes and shapes are
     passed through shared memory, other actions through pipes. So are observations of spaces whose values
     differ in size, such as `Text`.
