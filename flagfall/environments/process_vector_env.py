@@ -48,10 +48,9 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     With `copy`, observations belong to the caller, although they are rarely copied: a batch is not
     overwritten while any array of it is in use in this process (a fork of it must copy what it keeps).
-    Without it, `reset` and `step` always return the same
-    arrays, and each call overwrites them. Arrays of actions of exactly the space's dtypes and shapes are
-    passed through shared memory, other actions through pipes. So are observations of spaces whose values
-    differ in size, such as `Text`.
+    Without it, `reset` and `step` always return the same arrays, and each call overwrites them. Arrays of
+    actions of exactly the space's dtypes and shapes are passed through shared memory, other actions through
+    pipes. So are observations of spaces whose values differ in size, such as `Text`.
 
     An error in an environment is a `HostFault` with its number (a `UsageError`, if it is one), and its
     traceback is a note of the exception; `reset` is required afterwards. If a worker ends, a `HostFault`
