@@ -60,7 +60,8 @@ def build_scheduler(
     Raises:
         UsageError: there is no such task or scheduler, or both a scheduler and its text are given.
     """
-    if isinstance(tasks, TaskSetup):
+    named = isinstance(tasks, str | tuple | list)  # a check of a protocol costs as much as building a task
+    if not named and isinstance(tasks, TaskSetup):
         if scheduler is not None:
             raise UsageError("a configuration defines its own scheduler: leave scheduler out")
         return tasks.build(), tasks.header()
