@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import attrs
 import pytest
@@ -15,7 +16,6 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.run import match as match_module
 from flagfall.tournament.run.api import open_tournament, run_tournament
 from flagfall.tournament.run.batch import MAX_BATCH, SHARE
 from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost
@@ -288,7 +288,7 @@ def loops_of(plan: TournamentPlan, folder: Path, monkeypatch: pytest.MonkeyPatch
     """Return how many event loops the matches of a plan took, and the answers."""
     loops = 0
 
-    def counted(*args: object, **options: object) -> object:
+    def counted(*args: Any, **options: Any) -> Any:
         nonlocal loops
         loops += 1
         return run(*args, **options)
@@ -296,7 +296,7 @@ def loops_of(plan: TournamentPlan, folder: Path, monkeypatch: pytest.MonkeyPatch
     run = trio.run
     answers: list[Answer] = []
     with monkeypatch.context() as patched:
-        patched.setattr(match_module.trio, "run", counted)
+        patched.setattr(trio, "run", counted)
         attempts = [Attempt(spec) for spec in schedule(plan).walk({})]
         play_attempts(plan, attempts, folder, lambda answer, _seconds: answers.append(answer))
     return loops, answers

@@ -139,9 +139,9 @@ def test_tables_equal_those_computed_record_by_record(name: str, share: float) -
         assert set(ratings) == {agent for duel in duels for agent in (duel.first, duel.second)}
         if not elo.rate(duels).with_prior and len(elo.rate(duels).groups) == 1:
             assert likelihood_is_greatest(duels, ratings)
-    for row, wanted_row in zip(found.tasks, plain_tasks(plan, played), strict=True):
+    for task_row, wanted_row in zip(found.tasks, plain_tasks(plan, played), strict=True):
         for key, value in wanted_row.items():
-            got = getattr(row, key)
+            got = getattr(task_row, key)
             if key == "score":
                 assert same_interval(got, value)
             else:

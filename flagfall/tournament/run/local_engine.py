@@ -141,14 +141,16 @@ class _Worker:
         if self._stderr.tell() > MAX_STDERR_BYTES:
             self._stderr.truncate(0)
         await self.send(pickle.dumps(tuple(batch.left)))
-        recall = frame(pickle.dumps(RECALL))
-        with batch.recalled_by(lambda: self._pipe.write_nowait(recall)):
+        with batch.recalled_by(self._recall):
             try:
                 return await self._play(batch)
             except trio.Cancelled:
                 while data := self._pipe.read_nowait():
                     self._report(batch, data)
                 raise
+
+    def _recall(self) -> None:
+        self._pipe.write_nowait(frame(pickle.dumps(RECALL)))
 
     async def _play(self, batch: Batch) -> UsageError | None:
         error = None
