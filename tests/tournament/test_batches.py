@@ -22,8 +22,8 @@ from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost
 from flagfall.tournament.run.match import Answer, play_attempts
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, Run
 from tests.tournament.fields import by_chance
+from tests.tournament.random_results import PLANS
 from tests.tournament.runs import small_plan, stored
-from tests.tournament.test_blocks import PLANS
 
 PLAY = by_chance(1)
 
