@@ -63,7 +63,7 @@ def _plan(matches: int, task: str, *, clock: str, journals: bool = True) -> Tour
 
 
 def _rate(plan: TournamentPlan, jobs: int, engine: Engines = "local") -> float:
-    """Return the matches per second while all jobs are busy: from the first record of each to the last."""
+    """Return the matches per second while all workers are up: without the first quarter of the matches."""
     times: list[float] = []
 
     def noticed(_record: MatchRecord) -> None:
@@ -72,7 +72,8 @@ def _rate(plan: TournamentPlan, jobs: int, engine: Engines = "local") -> float:
     with tempfile.TemporaryDirectory() as folder:
         play = partial(run_tournament, plan, Path(folder), jobs=jobs, engine=engine, on_record=noticed)
         trio.run(play)
-    return (len(times) - jobs) / (times[-1] - times[jobs - 1])
+    begin = max(jobs, len(times) // 4)
+    return (len(times) - begin) / (times[-1] - times[begin - 1])
 
 
 def scaling(scale: int) -> Iterator[Row]:

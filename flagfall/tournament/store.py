@@ -307,7 +307,7 @@ class Store:
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """Let all statements inside see one state of the database, to which another process may be writing."""
+        """Let all statements inside see one state of the database, which another process may change."""
         if self._database.in_transaction:
             yield
             return

@@ -18,8 +18,8 @@ from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.api import open_tournament, run_tournament
 from flagfall.tournament.run.batch import MAX_BATCH, SHARE
-from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost
-from flagfall.tournament.run.match import Answer, play_attempts
+from flagfall.tournament.run.engine import Answer, Attempt, Batch, WorkerLost
+from flagfall.tournament.run.match import play_attempts
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, Run
 from tests.tournament.fields import by_chance
 from tests.tournament.random_results import PLANS
@@ -373,7 +373,7 @@ async def test_a_store_is_asked_for_one_transaction_a_message(tmp_path: Path) ->
         engine = Together(0.001)
         await Run(plan, store, engine, 1).play()
         store._database.set_trace_callback(None)
-    commits = sum(statement == "COMMIT" for statement in statements)
+    commits = sum(statement == "BEGIN IMMEDIATE" for statement in statements)
     assert commits == len(engine.batches) < 70
     inserts = sum(statement.startswith("INSERT INTO matches") for statement in statements)
     assert inserts == 2000
