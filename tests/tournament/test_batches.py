@@ -326,11 +326,10 @@ async def test_results_of_batches_are_those_of_matches_alone_in_any_order(tmp_pa
     Random(3).shuffle(attempts)
     play = partial(play_attempts, plan, attempts, tmp_path, lambda answer, _seconds: wanted.append(answer))
     await trio.to_thread.run_sync(play)
-    for jobs in (1, 2, 8):
-        await run_tournament(plan, tmp_path / str(jobs), jobs=jobs)
-        assert stored(tmp_path / str(jobs)) == {
-            answer.id: answer for answer in wanted if isinstance(answer, MatchRecord)
-        }
+    await run_tournament(plan, tmp_path / "out", jobs=2)
+    assert stored(tmp_path / "out") == {
+        answer.id: answer for answer in wanted if isinstance(answer, MatchRecord)
+    }
 
 
 @pytest.mark.parametrize("name", PLANS)
