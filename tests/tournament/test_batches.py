@@ -12,6 +12,7 @@ import attrs
 import pytest
 import trio
 
+from flagfall.errors import UsageError
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
@@ -20,6 +21,7 @@ from flagfall.tournament.run.api import open_tournament, run_tournament
 from flagfall.tournament.run.batch import MAX_BATCH, SHARE
 from flagfall.tournament.run.engine import Answer, Attempt, Batch, WorkerLost
 from flagfall.tournament.run.match import play_attempts
+from flagfall.tournament.run.messages import decode_answer, encode_answer
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, Run
 from tests.tournament.fields import by_chance
 from tests.tournament.random_results import PLANS
@@ -317,6 +319,24 @@ def test_matches_share_a_loop_only_if_each_leaves_it_as_it_was(
     times = (tmp_path / "times").read_text().split()
     each = ["0.0", "0.125", "0.25"] if agent == "Sleeps" else ["0.0"] * 3
     assert times == each * 40, "a match begins at zero"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        MatchRecord(id="r0-m0-g0", why="fault: \udcff"),
+        MatchRecord(id="r0-m0-g0", elapsed_ns=2**62, game_score=float("inf"), journal="journals/x"),
+        UsageError("no task 'x\udcff'"),
+    ],
+)
+def test_answers_come_back_whole_and_as_text_that_can_be_stored(answer: Answer) -> None:
+    found, seconds = decode_answer(encode_answer(answer, 0.25))
+    assert seconds == 0.25
+    if isinstance(answer, UsageError):
+        assert str(found) == "no task 'x\\udcff'"
+        assert isinstance(found, UsageError)
+    else:
+        assert found == attrs.evolve(answer, why=answer.why.replace("\udcff", "\\udcff"))
 
 
 async def test_results_of_batches_are_those_of_matches_alone_in_any_order(tmp_path: Path) -> None:
