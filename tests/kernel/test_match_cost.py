@@ -163,7 +163,7 @@ def test_matches_one_after_another_leave_no_objects_behind(clock: Any):
         for number in range(1_000):
             await byte_match(number)
         gc.collect()
-        # A deadline that was not reached leaves the clock of a seat in the queue, and nothing else of a match.
+        # A deadline that was not reached leaves a clock in the queue, and nothing else of its match.
         assert len(gc.get_objects()) - before <= 8 * 1_000
 
     trio.run(matches, clock=clock and clock())
