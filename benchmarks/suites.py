@@ -25,6 +25,9 @@ SUITES: Final[Mapping[str, str]] = {
     "vgdl": "benchmarks.vgdl",
     "tournament": "benchmarks.tournament",
     "stops": "benchmarks.stops",
+    "growth": "benchmarks.growth",
+    "limits": "benchmarks.limits",
+    "vector": "benchmarks.vector",
 }
 """Module of each suite, imported when the suite is used, so that a broken one disturbs no other."""
 

@@ -289,7 +289,12 @@ class TurnClock(Deadline):
     def put_off(self, due_ns: int) -> None:
         """Fire at this moment, unless another limit comes before."""
         self.due_ns = due_ns
-        self._deadlines.arm(self)
+        self.arm()
+
+    def arm(self) -> None:
+        """Make sure that it fires when it is due."""
+        if self.due_ns < self.armed_ns:
+            self._deadlines.arm(self)
 
     def close(self) -> None:
         """Fire no more; a place left behind in the queue of deadlines keeps nothing of the match alive."""
