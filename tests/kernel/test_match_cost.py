@@ -62,7 +62,7 @@ def test_a_match_takes_few_passes_of_the_loop():
         with shuffled_tasks(seed):
             count = trio.run(lambda: counted(byte_match()), clock=VirtualClock())
         assert count.passes <= MOST_PASSES
-        assert count.steps <= MOST_PASSES + 1, "in one pass the agent and the environment run"
+        assert count.steps <= MOST_PASSES + 2, "in some passes the agent and the environment run"
 
 
 def test_each_further_task_takes_two_passes():
