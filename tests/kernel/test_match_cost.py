@@ -160,10 +160,11 @@ def test_matches_one_after_another_leave_no_objects_behind(clock: Any):
             await byte_match(number)
         gc.collect()
         before = len(gc.get_objects())
-        for number in range(1_000):
+        for number in range(1_500):
             await byte_match(number)
         gc.collect()
-        # A deadline that was not reached leaves a clock in the queue, and nothing else of its match.
-        assert len(gc.get_objects()) - before <= 8 * 1_000
+        # A deadline that was not reached leaves a clock in the queue, and nothing else of its match; the queue is
+        # pruned when it has some thousand places.
+        assert len(gc.get_objects()) - before <= 7_000
 
     trio.run(matches, clock=clock and clock())
