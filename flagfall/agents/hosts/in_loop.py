@@ -35,8 +35,8 @@ SHIELD_SECONDS: Final = 0.5
 _AGAIN_SECONDS: Final = 0.001
 
 _SETTLING_PASSES: Final = 2
-"""Passes of the loop after which an agent that ended too early is disqualified. Turns of absent seats take a pass
-each. So those of one moment on the virtual clock come first, in whatever order trio runs the tasks."""
+"""Passes of the loop after which an agent that ended too early is disqualified. Turns of absent seats take a
+pass each; so those of one moment on the virtual clock come first, in whatever order trio runs the tasks."""
 
 _NOTHING_COUNTED: Final = nullcontext()
 
