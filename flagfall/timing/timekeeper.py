@@ -9,7 +9,7 @@ start, stay for `LINGER_NS` after the last match, so that matches which follow e
 
 from __future__ import annotations
 
-__all__ = ["Timekeeper", "sleep_until_ns", "timekeeping"]
+__all__ = ["Timekeeper", "sleep_until_ns", "timekeeper_of_loop", "timekeeping"]
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
@@ -190,17 +190,23 @@ class _Linger(Deadline):
 _keeper: RunVar[Timekeeper] = RunVar("flagfall_timekeeper")
 
 
+def timekeeper_of_loop() -> Timekeeper:
+    """Return the timekeeper of this event loop; it works between `enter` and `leave`."""
+    try:
+        return _keeper.get()
+    except LookupError:
+        keeper = Timekeeper()
+        _keeper.set(keeper)
+        return keeper
+
+
 class timekeeping:  # noqa: N801 - used as a function: `async with timekeeping() as keeper`
     """Context in which the timekeeper of this event loop works; gives the timekeeper."""
 
     __slots__ = ("_keeper",)
 
     async def __aenter__(self) -> Timekeeper:
-        try:
-            self._keeper = _keeper.get()
-        except LookupError:
-            self._keeper = Timekeeper()
-            _keeper.set(self._keeper)
+        self._keeper = timekeeper_of_loop()
         self._keeper.enter()
         return self._keeper
 
