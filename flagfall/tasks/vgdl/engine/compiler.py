@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["compile_game"]
 
 from collections.abc import Sequence
+from typing import Final
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
 from flagfall.tasks.vgdl.engine.effects.registry import compile_effect, find_side_effects, runs_in_batch
@@ -15,6 +16,10 @@ from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
 from flagfall.tasks.vgdl.engine.state.tables import Contact, Contacts, Effect, Pair, Rule
 from flagfall.tasks.vgdl.engine.state.timers import TimerPlan
 from flagfall.tasks.vgdl.language.effect_schema import EFFECTS
+
+_OTHERS: Final = 0
+_GATHERINGS: Final = 1
+"""Layers of the grid."""
 
 
 def compile_game(definition: GameDefinition) -> Game:
@@ -148,15 +153,27 @@ def _prepare_broad_phase(game: Game) -> None:
     game.broad_phase_cells = [
         row is not None and number not in roaming for number, row in enumerate(contacts)
     ]
-    game.broad_phase_rows = [
-        kind.id in in_rows or (kind.is_avatar and bool(in_rows)) for kind in game.kinds
+    layers = game.broad_phase_layers = [
+        _GATHERINGS if _gathers(kind, row) else _OTHERS
+        for kind, row in zip(game.kinds, contacts, strict=True)
     ]
+    game.broad_phase_searched = [
+        tuple(sorted({layers[other] for other, contact in enumerate(row or ()) if contact is not None}))
+        for row in contacts
+    ]
+    game.broad_phase_rows = [kind.id in in_rows or (kind.is_avatar and bool(in_rows)) for kind in game.kinds]
     game.broad_phase_crowds = [
         (kind.id, other, contact)
         for kind, row in zip(game.kinds, contacts, strict=True)
         for other, contact in enumerate(row or ())
         if kind.is_avatar and other in crowds and contact is not None
     ]
+
+
+def _gathers(kind: SpriteKind, row: Sequence[Contact | None] | None) -> bool:
+    """Return whether many sprites of a type may come together in one cell without touching each other."""
+    pursues = kind.is_npc and not kind.products and not {"stype", "stype1"}.isdisjoint(kind.parameters)
+    return pursues and row is not None and row[kind.id] is None
 
 
 def _flies_along_rows(kind: SpriteKind) -> bool:

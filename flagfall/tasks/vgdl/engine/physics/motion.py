@@ -61,7 +61,7 @@ def move(play: Play, sprite: Sprite, dx: float, dy: float, pixels: int) -> bool:
 
 
 def stride(play: Play, sprite: Sprite, dx: int, dy: int) -> None:
-    """Move a rested sprite by its own speed, by grid physics: `place` and what leads there, without calls.
+    """Move a rested sprite by its own speed, by grid physics.
 
     Args:
         play: has the sprite.

@@ -37,6 +37,8 @@ class Game:
         broad_phase_all: what touching sprites of two types make due.
         broad_phase_seekers: the same, for types that search their surroundings when they move.
         broad_phase_avatars: all types of avatars; they search their surroundings in every tick.
+        broad_phase_layers: by type, the layer of the grid in which its sprites are entered.
+        broad_phase_searched: by type, the layers in which there may be something that its sprites can touch.
         broad_phase_cells: by type, whether its sprites are entered in cells of the grid.
         broad_phase_rows: by type, whether its sprites are entered in rows of the grid.
         broad_phase_crowds: (type of avatars, type that is not entered in cells, what they make due).
@@ -58,6 +60,8 @@ class Game:
     broad_phase_all: Contacts = ()
     broad_phase_seekers: Contacts = ()
     broad_phase_avatars: tuple[int, ...] = ()
+    broad_phase_layers: list[int] = attrs.field(factory=list)
+    broad_phase_searched: list[tuple[int, ...]] = attrs.field(factory=list)
     broad_phase_cells: list[bool] = attrs.field(factory=list)
     broad_phase_rows: list[bool] = attrs.field(factory=list)
     broad_phase_crowds: list[tuple[int, int, Contact]] = attrs.field(factory=list)
