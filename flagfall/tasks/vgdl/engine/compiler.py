@@ -9,6 +9,7 @@ from typing import Final
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
 from flagfall.tasks.vgdl.engine.effects.registry import compile_effect, find_side_effects, runs_in_batch
+from flagfall.tasks.vgdl.engine.rules.barriers import find_barriers
 from flagfall.tasks.vgdl.engine.rules.terminations import compile_termination
 from flagfall.tasks.vgdl.engine.sprites.registry import compile_kinds
 from flagfall.tasks.vgdl.engine.state.game import Game
@@ -52,6 +53,7 @@ def compile_game(definition: GameDefinition) -> Game:
         pair for pair in game.pairs if pair.ground_sensors and pair.ground_types and pair.rules
     ]
     _prepare_broad_phase(game)
+    game.barriers = find_barriers(game)
     return game
 
 
@@ -76,8 +78,28 @@ def _add_rule(game: Game, rule: EffectRule, edge_effects: dict[int, list[Effect]
     for second in rule.seconds:
         pair = _pair(game, rule.first, second)
         if enabled and (not batch or schema.batch):
-            independent = schema.quiet and pair.disjoint and not batch and not pair.ground_sensors
-            pair.rules += [Rule(rule.effect, effect, schema.quiet, batch, independent)] * repeat
+            pair.rules += [_compiled(rule, effect, pair, batch=batch)] * repeat
+
+
+def _compiled(rule: EffectRule, effect: Effect, pair: Pair, *, batch: bool) -> Rule:
+    quiet = EFFECTS[rule.effect].quiet
+    parameters = rule.parameters
+    return Rule(
+        name=rule.effect,
+        run=effect,
+        quiet=quiet,
+        batch=batch,
+        steps_back=rule.effect == "stepBack"
+        and not (batch or parameters["pixelPerfect"] or parameters["scoreChange"] or _counts(rule)),
+        independent=quiet and pair.disjoint and not batch and not pair.ground_sensors,
+    )
+
+
+def _counts(rule: EffectRule) -> bool:
+    """Return whether an effect adds to the game's counters."""
+    counter = rule.parameters["counter"]
+    assert isinstance(counter, tuple)
+    return any(counter)
 
 
 def _add_timer(game: Game, rule: EffectRule, effect: Effect, *, enabled: bool) -> None:

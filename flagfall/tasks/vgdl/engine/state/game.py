@@ -42,6 +42,7 @@ class Game:
         broad_phase_cells: by type, whether its sprites are entered in cells of the grid.
         broad_phase_rows: by type, whether its sprites are entered in rows of the grid.
         broad_phase_crowds: (type of avatars, type that is not entered in cells, what they make due).
+        barriers: by type, the types that only step it back, see `flagfall.tasks.vgdl.engine.rules.barriers`.
         openings: plays at their first tick, which `flagfall.tasks.vgdl.engine.lifecycle.start` copies.
     """
 
@@ -65,6 +66,7 @@ class Game:
     broad_phase_cells: list[bool] = attrs.field(factory=list)
     broad_phase_rows: list[bool] = attrs.field(factory=list)
     broad_phase_crowds: list[tuple[int, int, Contact]] = attrs.field(factory=list)
+    barriers: list[frozenset[int]] = attrs.field(factory=list)
     openings: list[Any] = attrs.field(factory=list)
 
     def subtypes(self, type_id: int | None) -> tuple[int, ...]:

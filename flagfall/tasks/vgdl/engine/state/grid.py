@@ -21,7 +21,7 @@ __all__ = ["Cells", "Grid"]
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite, overlaps
 from flagfall.tasks.vgdl.engine.state.work_limit import LARGE_GROUP, WorkLimit
 
 Cells: TypeAlias = dict[int, tuple[Sprite, ...]]
@@ -165,6 +165,25 @@ class Grid:
                     cells[cell] += (sprite,)
                 else:
                     cells[cell] = (sprite,)
+
+    def is_barred(self, sprite: Sprite, x: int, y: int, barriers: frozenset[int]) -> bool:
+        """Return whether a sprite that has not moved in this cycle would meet one of some types.
+
+        Args:
+            sprite: entered.
+            x: its new left, in pixels.
+            y: its new top, in pixels.
+            barriers: types; `False` means that one of their sprites may be there all the same.
+        """
+        spot = self.spots.get((x, y, sprite.type))
+        if spot is None or sprite.x != sprite.last_x or sprite.y != sprite.last_y:
+            return False
+        cells = self.layers[0]
+        for cell in spot[0]:
+            for other in cells.get(cell, ()):
+                if other.type in barriers and overlaps(other, x, y, sprite.w, sprite.h):
+                    return True
+        return False
 
     def _locate(self, sprite: Sprite) -> _Spot:
         """Return the cells and bounds of a sprite, and note a watched one that extends beyond the screen."""
