@@ -1,7 +1,7 @@
 """Barriers: what would only push a sprite back to where it stands, before anything notices that it moved.
 
-A sprite that steps against a wall enters the wall, is found there, and steps back; many do so in every tick. If
-nothing else can depend on the step, the sprite need not take it: `stride` only records its attempt.
+A sprite that steps against a wall enters the wall, is found there, and steps back; many do so in every tick.
+If nothing else can depend on the step, the sprite need not take it: `stride` only records its attempt.
 """
 
 from __future__ import annotations

@@ -33,6 +33,9 @@ class PathFinder:
         width, height: of the level, in cells.
         blocked: cells that cannot be entered.
         sideways: moves lead to the left and right only.
+
+    Attributes:
+        cached_cells: cells that the cached searches have reached, all together.
     """
 
     def __init__(self, width: int, height: int, blocked: Collection[Cell], *, sideways: bool = False) -> None:
@@ -47,7 +50,7 @@ class PathFinder:
             if self._contains(x, y):
                 self._free[self._index(x, y)] = 0
         self._free_cells = sum(self._free)
-        self._cached = 0
+        self.cached_cells = 0
         self._searches: dict[int, _Search] = {}
         self._first_steps: dict[tuple[Cell, Cell], Cell | None] = {}
 
@@ -87,9 +90,9 @@ class PathFinder:
             search = self._searches[here] = _Search(self._free, here, offsets)
         known = len(search.ways)
         way = search.way_to(there)
-        self._cached += len(search.ways) - known
-        if self._cached > MAX_CACHED_CELLS:
-            self._cached = 0
+        self.cached_cells += len(search.ways) - known
+        if self.cached_cells > MAX_CACHED_CELLS:
+            self.cached_cells = 0
             self._searches.clear()
         return None if way is None else self._steps[way]
 
@@ -97,8 +100,8 @@ class PathFinder:
 class _Search:
     """A search from one cell, in the order of Java's heap, that can be continued.
 
-    All open cells are at one of two distances: that of the last cell taken out, and the next. So a new one never
-    moves up in the heap, and one that is put at the root sinks only along cells that are nearer.
+    All open cells are at one of two distances: that of the last cell taken out, and the next. So a new one
+    never moves up in the heap, and one that is put at the root sinks only along cells that are nearer.
 
     Args:
         free: by index, 1 for a cell that can be entered; cells at the border are not.
