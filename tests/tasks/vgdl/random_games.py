@@ -90,7 +90,7 @@ WALKERS = (
     "Chaser stype=b cooldown=3",
     "Fleeing stype=avatar speed=0.3",
 )
-WALLED = ("pair wall > stepBack", "a wall > stepBack", "b c wall > stepBack", "pair wall c > stepBack")
+WALLED = ("pair wall", "a wall", "b c wall", "pair wall c")
 
 
 @st.composite
@@ -101,7 +101,9 @@ def walled_games(draw: st.DrawFn) -> tuple[str, str]:
         given = next(line for line in game.splitlines() if line.startswith(f"      {name} >"))
         game = game.replace(given, f"      {name} > {draw(st.sampled_from(WALKERS))}")
     lines = draw(st.lists(st.sampled_from(WALLED), min_size=1, max_size=2))
-    return game.replace("  InteractionSet\n", "\n".join(["  InteractionSet", *lines, ""])), level
+    stepped_back = "".join([f"    {sprites} > stepBack\n" for sprites in lines])
+    walls = level.translate(str.maketrans("cdey", "wwww"))
+    return game.replace("  InteractionSet\n", f"  InteractionSet\n{stepped_back}"), walls
 
 
 @st.composite
