@@ -95,15 +95,17 @@ WALLED = ("pair wall", "a wall", "b c wall", "pair wall c")
 
 @st.composite
 def walled_games(draw: st.DrawFn) -> tuple[str, str]:
-    """The texts of a game in which most walkers are first of all stepped back by walls, and of a level."""
+    """The texts of a game in which walls step walkers back, mostly before anything else, and of a level."""
     game, level = draw(games(names=("wall", *NAMES)))
     for name in "ab":
         given = next(line for line in game.splitlines() if line.startswith(f"      {name} >"))
         game = game.replace(given, f"      {name} > {draw(st.sampled_from(WALKERS))}")
-    lines = draw(st.lists(st.sampled_from(WALLED), min_size=1, max_size=2))
-    stepped_back = "".join([f"    {sprites} > stepBack\n" for sprites in lines])
-    walls = level.translate(str.maketrans("cdey", "wwww"))
-    return game.replace("  InteractionSet\n", f"  InteractionSet\n{stepped_back}"), walls
+    lines = game.splitlines()
+    at = lines.index("  InteractionSet") + draw(st.sampled_from([1, 1, 2]))
+    lines[at:at] = [
+        f"    {pair} > stepBack" for pair in draw(st.lists(st.sampled_from(WALLED), min_size=1, max_size=2))
+    ]
+    return "\n".join(lines), level.translate(str.maketrans("cdey", "wwww"))
 
 
 @st.composite

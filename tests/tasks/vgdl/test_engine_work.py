@@ -60,9 +60,7 @@ def lines_of_tick(play: Play) -> Counter[str]:
 
 
 def sprites(play: Play, name: str) -> list[Sprite]:
-    return next(
-        group for kind, group in zip(play.game.kinds, play.groups, strict=True) if kind.name == name
-    )
+    return next(group for kind, group in zip(play.game.kinds, play.groups, strict=True) if kind.name == name)
 
 
 def play_after_a_tick(level: str) -> Play:
