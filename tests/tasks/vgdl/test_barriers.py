@@ -59,8 +59,10 @@ def test_then_walls_are_no_barriers(changes: dict[str, str]) -> None:
     assert not play.game.barriers[walker.id]
 
 
-def test_a_stone_behind_a_wall_is_reached_before_the_step_back() -> None:
-    play = play_of((GAME.format(**{**PLAIN, **NOTICED[0]}), LEVEL), 1, 10)
+def test_a_stone_in_a_wall_is_reached_before_the_step_back() -> None:
+    play = play_of((GAME.format(**{**PLAIN, **NOTICED[0]}), "A.x\n.xr\n..x"), 1, 10)
+    stones = next(play.groups[kind.id] for kind in play.game.kinds if kind.name == "stone")
+    assert len(stones) == 3
     for _ in range(40):
         advance(play, "NIL")
-    assert not any(play.groups[kind.id] for kind in play.game.kinds if kind.name == "stone")
+    assert not stones
