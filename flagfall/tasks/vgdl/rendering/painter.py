@@ -152,9 +152,7 @@ class Painter:
                 moment.keep(name, self._copy_parts())
 
     def _follow(self, play: Play) -> None:
-        """Apply the changes of one tick."""
-        for sprite in play.died:
-            self._remove(sprite.id)
+        """Apply the changes of one tick; a sprite may be born and die in the same one."""
         known, places, codes, stale = self._appearances.get, self._places, self._codes, self._stale
         for sprite in play.moved:
             number = sprite.id
@@ -171,6 +169,8 @@ class Painter:
                     places[number] = place
                     codes[number] = place[0]
         self._examine(play.born)
+        for sprite in play.died:
+            self._remove(sprite.id)
         self._follow_directions(play)
         if play.disabled != self._disabled:
             for sprite in play.disabled:
