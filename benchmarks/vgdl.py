@@ -121,7 +121,7 @@ def ticking(name: str, path: Path, scale: int) -> Iterator[Row]:
         f"{mine / theirs.bare:.2f}" if theirs else "",
         f">= {theirs.stock:,}/s" if theirs else "",
     )
-    yield from viewing(name, begin(path), theirs and theirs.json, scale)
+    yield from viewing(name, begin(path), theirs.json if theirs else None, scale)
 
 
 def loading(name: str, path: Path, scale: int) -> Iterator[Row]:

@@ -176,8 +176,8 @@ def test_pictures_are_right_when_those_of_cells_are_dropped(monkeypatch) -> None
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 2))), max_size=40), st.integers(1, 5))
 def test_members_of_cells_are_in_order(moves, crowd) -> None:
-    kept, cell_members.CROWD = cell_members.CROWD, crowd
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell_members, "CROWD", crowd)
         values = {number: -number for number in range(10)}
         members = CellMembers(3, values)  # in the order of the values: descending numbers
         cells: dict[int, set[int]] = {}
@@ -188,8 +188,6 @@ def test_members_of_cells_are_in_order(moves, crowd) -> None:
             for cell in range(3):
                 there = sorted([values[other] for other in cells if cell in cells[other]])
                 assert list(members.fetch[cell](values)) == there
-    finally:
-        cell_members.CROWD = kept
 
 
 def test_drawings_that_do_not_show_a_direction_are_the_same_in_all() -> None:
