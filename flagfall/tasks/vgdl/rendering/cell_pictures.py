@@ -60,6 +60,7 @@ class CellPictures:
         lines: pictures as lines of pixels, `[picture, row]` of raw bytes; replaced when it grows. NumPy
             copies a line at once, but pixels one by one.
         looks: by cell of the level, the number of its picture by the codes of its sprites in drawing order.
+        columns, rows: by cell of the level, its column and its row.
         generation: changes when codes become invalid.
     """
 
@@ -87,6 +88,7 @@ class CellPictures:
             for column in range(width)
             for row in range(height)
         ]
+        self.columns, self.rows = np.divmod(np.arange(width * height), height)
         self._most = MAX_BYTES // (block * block * 3)
         self.generation = 0
         self._clear()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 __all__ = ["Painter"]
 
-from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -46,6 +46,7 @@ MAX_PIXELS: Final = 64_000_000
 
 _NOWHERE: Final = (-1, ())
 _RIGHT: Final = (1, 0)
+_DIRECTION: Final = attrgetter("ox", "oy")
 
 _Parts: TypeAlias = tuple[Any, ...]
 
@@ -78,8 +79,6 @@ class Painter:
         self._pictures = _cell_pictures(play, self._block, tiles or _own_tiles(play.game))
         self._ranks = _ranks(play.game)
         self._turning = [type_id for type_id in self._pictures.turning if type_id in _turned(play.game)]
-        self._rows = np.arange(play.width * play.height) % play.height
-        self._columns = np.arange(play.width * play.height) // play.height
         self._tick: int | None = None
         self._generation = 0
 
@@ -95,7 +94,7 @@ class Painter:
             self._codes: dict[int, int] = {}
             self._order: dict[int, tuple[int, int]] = {}
             self._members = CellMembers(play.width * play.height, self._order)
-            self._directions: dict[int, tuple[list[float], list[float]]] = {}
+            self._directions: dict[int, list[tuple[float, float]]] = {}
         else:
             canvas, appearances, places, codes, order, members, directions = parts
             self._canvas = canvas.copy()
@@ -183,7 +182,7 @@ class Painter:
         for type_id in self._turning:
             group = play.groups[type_id]
             if group:
-                now = ([sprite.ox for sprite in group], [sprite.oy for sprite in group])
+                now = list(map(_DIRECTION, group))
                 if directions.get(type_id) != now:
                     directions[type_id] = now
                     self._examine(group)
@@ -222,9 +221,9 @@ class Painter:
 
     def _paint_cells(self) -> None:
         """Paint the cells in which something has changed."""
-        cells = list(set(chain.from_iterable(self._stale)))
-        if not cells:
+        if not self._stale:
             return
+        cells = list(set().union(*self._stale))
         self._stale.clear()
         self._members.finish()
         fetch, codes, looks = self._members.fetch, self._codes, self._pictures.looks
@@ -236,7 +235,7 @@ class Painter:
                 canvas[cell % height, cell // height] = lines[number]
         else:
             places = np.array(cells)
-            canvas[self._rows[places], self._columns[places]] = lines.take(numbers, axis=0)
+            canvas[self._pictures.rows[places], self._pictures.columns[places]] = lines.take(numbers, axis=0)
 
 
 @per_game

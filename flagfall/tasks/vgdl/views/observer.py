@@ -20,7 +20,6 @@ from __future__ import annotations
 __all__ = ["Observer"]
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from flagfall.tasks.vgdl.engine.state.game import Game
@@ -153,7 +152,7 @@ class Observer:
     def _follow(self, play: Play) -> None:
         """Apply the changes of one tick."""
         records, of_type, at = self._records, self._of_type, self._at
-        known = records.get
+        known, move = records.get, self._members.move
         across, down, cells_of = self._across, self._down, self._cells_of
         stale_cells, stale_types = self._stale_cells, self._stale_types
         for sprite in play.moved:
@@ -168,10 +167,14 @@ class Observer:
             records[number] = of_type[type_id][number] = Observation(type_id, number, old.category, x, y)
             stale_types.add(type_id)
             anchor = across[x] + down[y]
-            if anchor == at[number]:
-                stale_cells.append(cells_of[anchor])
-            else:
-                self._change_cells(number, anchor)
+            before = at[number]
+            cells = cells_of[anchor]
+            stale_cells.append(cells)
+            if anchor != before:
+                at[number] = anchor
+                left = cells_of[before]
+                move(number, left, cells)
+                stale_cells.append(left)
         for sprite in play.born:
             self._add(sprite)
         for sprite in play.died:
@@ -219,7 +222,7 @@ class Observer:
         height, cells, records = self._height, self._cells, self._records
         self._members.finish()
         fetch = self._members.fetch
-        stale = set(chain.from_iterable(self._stale_cells))
+        stale: set[int] = set().union(*self._stale_cells)
         for cell in stale:
             cells[cell] = fetch[cell](records)
         columns = self._columns
