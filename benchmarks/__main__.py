@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.compare import OtherCheckout, measure_against
+from benchmarks.compare import ROUNDS, OtherCheckout, measure_against
 from benchmarks.machine import describe_machine
 from benchmarks.plot import check_plot, draw
 from benchmarks.results import Result, ResultFile, measure
@@ -17,20 +17,22 @@ from benchmarks.tables import markdown, show
 from flagfall.errors import UsageError
 
 QUICK = 10
+INTERRUPTED = 130
 
 
-def _scale(text: str) -> int:
-    scale = int(text)
-    if scale < 1:
-        raise ValueError
-    return scale
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suite", choices=[*SUITES, "all"], nargs="+")
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--scale", type=_scale, default=1, metavar="N", help="divide the amount of work by N")
+    size.add_argument(
+        "--scale", type=_positive, default=1, metavar="N", help="divide the amount of work by N"
+    )
     size.add_argument(
         "--quick",
         dest="scale",
@@ -45,6 +47,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     parser.add_argument(
         "--against", type=Path, metavar="FOLDER", help="measure in turn with the checkout in this folder"
+    )
+    parser.add_argument(
+        "--rounds",
+        type=_positive,
+        default=ROUNDS,
+        metavar="N",
+        help=f"with --against: how often each group is measured with either version; {ROUNDS} by default",
     )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the growth curves: .svg or .png")
     return parser
@@ -73,6 +82,8 @@ def run(arguments: argparse.Namespace) -> None:
         known = ", ".join(group for name in names for group in load_suite(name).groups)
         raise UsageError(f"--only {arguments.only}: no such group in {', '.join(names)}; known: {known}")
     if arguments.plot:
+        if "growth" not in names:
+            raise UsageError(f"--plot {arguments.plot}: only the suite growth has curves; name it too")
         check_plot(arguments.plot)  # before a long measurement, not after it
     machine = describe_machine()
     measured: list[Result] = []
@@ -90,7 +101,7 @@ def run(arguments: argparse.Namespace) -> None:
             if other is None:
                 results = measure(name, groups, arguments.scale)
             else:
-                results = measure_against(name, groups, arguments.scale, other)
+                results = measure_against(name, groups, arguments.scale, other, arguments.rounds)
             (markdown if arguments.markdown else show)(
                 f"{name}: {load_suite(name).title}",
                 _kept(results, file, measured),
@@ -113,6 +124,8 @@ def main(words: Sequence[str] | None = None) -> None:
     except UsageError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ and rows of the same name are compared.
 
 from __future__ import annotations
 
-__all__ = ["OtherCheckout", "measure_against"]
+__all__ = ["ROUNDS", "OtherCheckout", "measure_against"]
 
-import contextlib
 import json
 import os
 import statistics
@@ -18,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import attrs
 
@@ -31,6 +30,9 @@ from flagfall.errors import UsageError
 ROUNDS: Final = 3
 LIMIT_SECONDS: Final = 1800
 """A group that takes longer is stuck: at full size the longest takes a few minutes."""
+
+MAX_REASON: Final = 100
+"""Characters of an error that a table shows."""
 
 SCRIPT: Final = Path(__file__).with_name("group_process.py")
 LINKED: Final = ("flagfall", "examples")
@@ -64,14 +66,21 @@ class _Place:
             scale: divides the amount of work.
 
         Raises:
-            _GroupFailedError: it raised an error, or took too long.
-            UsageError: another version of flagfall was imported.
+            _GroupFailedError: it raised an error, took too long, or imported another version of flagfall.
         """
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "rows.jsonl"
-            words = [self.python, "-P", str(SCRIPT), SUITES[suite], group, str(scale), str(output)]
-            games = {"VGDL_GAMES": str(_public_games())} if "VGDL_GAMES" not in os.environ else {}
-            environment = {**os.environ, **games, "PYTHONPATH": str(self.root)}
+            words: list[str | Path] = [
+                self.python,
+                "-P",
+                SCRIPT,
+                self.package,
+                SUITES[suite],
+                group,
+                str(scale),
+                output,
+            ]
+            environment = {**os.environ, "PYTHONPATH": str(self.root)}
             try:
                 subprocess.run(
                     words,
@@ -87,19 +96,8 @@ class _Place:
             except subprocess.CalledProcessError as error:
                 lines = error.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
                 raise _GroupFailedError(lines[-1]) from error
-            origin, *lines = output.read_text(encoding="utf-8").splitlines()
-        imported = Path(json.loads(origin)["flagfall"])
-        if imported != self.package.resolve():
-            raise UsageError(f"--against: {self.python} imports flagfall from {imported}, not {self.package}")
-        return {row.name: row for row in (_row(json.loads(line)) for line in lines)}
-
-
-def _public_games() -> Path:
-    return ROOT.parent / "shared" / "data" / "gvgai" / "games"
-
-
-def _row(fields: Mapping[str, Any]) -> Row:
-    return Row(**{"value": "", **fields})
+            lines = output.read_text(encoding="utf-8").splitlines()
+        return {row.name: row for row in (Row(**json.loads(line)) for line in lines)}
 
 
 class OtherCheckout:
@@ -122,6 +120,7 @@ class OtherCheckout:
         mixed = Path(self._folder.name) / "mixed"
         mixed.mkdir()
         (mixed / "benchmarks").symlink_to(ROOT / "benchmarks")
+        (mixed.parent / "shared").symlink_to(ROOT.parent / "shared")  # public games beside the checkout
         for name in LINKED:
             if (path / name).is_dir():
                 (mixed / name).symlink_to(path / name)
@@ -157,7 +156,7 @@ class OtherCheckout:
 
 
 def measure_against(
-    suite: str, groups: Mapping[str, Group], scale: int, other: OtherCheckout
+    suite: str, groups: Mapping[str, Group], scale: int, other: OtherCheckout, rounds: int = ROUNDS
 ) -> Iterator[Result]:
     """Measure groups in turn with another version.
 
@@ -166,6 +165,7 @@ def measure_against(
         groups: functions by name.
         scale: divides the amount of work.
         other: the other version.
+        rounds: number of measurements of each.
 
     Raises:
         UsageError: a group of this version cannot be measured.
@@ -174,10 +174,12 @@ def measure_against(
         place, reason = other.place_for(suite, group)
         before: list[dict[str, Row]] = []
         now: list[dict[str, Row]] = []
-        for _ in range(ROUNDS):
-            if place is not None:
-                with contextlib.suppress(_GroupFailedError):
-                    before.append(place.measure(suite, group, scale))
+        for _ in range(rounds):
+            try:
+                before.append(place.measure(suite, group, scale) if place else {})
+            except _GroupFailedError as error:
+                before.append({})
+                reason = str(error)
             try:
                 now.append(other.now.measure(suite, group, scale))
             except _GroupFailedError as error:
@@ -193,7 +195,9 @@ def _joined(suite: str, group: str, now: list[Row], before: list[Row | None], re
     mine = sorted(now, key=lambda row: row.number)[len(now) // 2]
     theirs = sorted((row for row in before if row is not None), key=lambda row: row.number)
     if not theirs:
-        return Result(suite, group, mine, before=f"cannot run: {reason}"[:40] if reason else "no such row")
+        return Result(
+            suite, group, mine, before=f"cannot run: {reason}"[:MAX_REASON] if reason else "no such row"
+        )
     middle = theirs[len(theirs) // 2]
     ratios = [
         row.number / old.number

@@ -17,17 +17,20 @@ import attrs
 import flagfall
 
 
-def main(module: str, group: str, scale: int, output: Path) -> None:
-    """Write the folder of flagfall, and then each row as a JSON line.
+def main(package: Path, module: str, group: str, scale: int, output: Path) -> None:
+    """Write each row as a JSON line.
 
     Args:
+        package: the folder that flagfall must have been imported from.
         module: of the suite.
         group: name of the group.
         scale: divides the amount of work.
         output: the file to write.
     """
+    imported = Path(flagfall.__file__).resolve().parent
+    if imported != package.resolve():
+        sys.exit(f"flagfall was imported from {imported}, not from {package}")
     with output.open("w", encoding="utf-8") as file:
-        file.write(json.dumps({"flagfall": str(Path(flagfall.__file__).resolve().parent)}) + "\n")
         found = importlib.import_module(module)
         suite = getattr(found, "SUITE", None)
         measure = suite.groups[group] if suite else getattr(found, group)
@@ -40,4 +43,4 @@ def main(module: str, group: str, scale: int, output: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]), Path(sys.argv[5]))

@@ -19,8 +19,9 @@ from typing import Any, Final
 
 import trio
 
-from benchmarks.measure import Row, reduced
+from benchmarks.measure import Row, reduced, skipped
 from benchmarks.suites import Suite, by_name
+from benchmarks.vgdl import absent_game
 from flagfall.gvgai.play_track import TrackTimes
 from flagfall.gvgai.server import TrackServer
 from flagfall.tasks.vgdl.learning_track import TrackRules
@@ -64,6 +65,9 @@ def track(scale: int) -> Iterator[Row]:
     folder = os.environ.get("VGDL_GAMES")
     public = {str(Path(folder) / f"{name}.txt"): rate for name, rate in BASELINES.items()} if folder else {}
     for game, baseline in (public or dict.fromkeys(OWN, 0)).items():
+        if public and not Path(game).exists():
+            yield skipped(f"{Path(game).stem}, all rows", absent_game(Path(game)))
+            continue
         for recorded in (True, False):
             best: dict[str, Any] = {}
             for _ in range(reduced(ROUNDS, scale)):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import trio
 
-from benchmarks.kernel import OneTask
+from benchmarks.echo_task import OneTask
 from benchmarks.matches import CONTROL, journals, no_sinks
 from benchmarks.measure import Row, percentile, reduced, skipped
 from benchmarks.suites import Suite, by_name

@@ -21,63 +21,21 @@ from typing import Any
 import trio
 import trio.testing
 
+from benchmarks.echo_task import OneTask
 from benchmarks.matches import byte_rows, journals, no_sinks, play_matches
-from benchmarks.measure import Row, beside, percentile, reduced
+from benchmarks.measure import ROUNDS, Row, beside, percentile, reduced
 from benchmarks.suites import Suite, by_name
+from benchmarks.waiting_turns import waiting_turns
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.grace import GRACE_NS
 from flagfall.kernel.match import play_match
-from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.sinks import Sink
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping
 
 MICRO_TASKS = ["micro1", "micro2", "micro3", "micro4", *(f"micro5.{n}" for n in range(1, 19))]
-
-
-class EchoTask:
-    """The smallest task there is, so that a round trip is all that is measured."""
-
-    id = "echo"
-    players = ("player_0",)
-    continuous = True
-    nil_action = 0
-
-    def is_legal(self, action: Any) -> bool:
-        return type(action) is int
-
-    def reset(self, seed: int) -> int:  # noqa: ARG002 - nothing is random in it
-        return 0
-
-    def step(self, action: int) -> StepResult:
-        return StepResult(action)
-
-    def result(self) -> None:
-        return None
-
-    def metrics(self) -> dict[str, Any]:
-        return {}
-
-    def close(self) -> None:
-        pass
-
-
-class OneTask:
-    """A scheduler of one endless task."""
-
-    def set_seed(self, seed: int) -> None:
-        pass
-
-    def next_task(self) -> EchoTask:
-        return EchoTask()
-
-    def report(self, outcome: Outcome) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 async def echo(observation: int) -> int:
@@ -122,13 +80,14 @@ async def _channels(pairs: int, turns: int) -> float:
 
 def round_trips(scale: int) -> Iterator[Row]:
     """Round trips with deadline, verdict and budget, against channels with `move_on_after`."""
+    rounds = reduced(ROUNDS, scale)
     with tempfile.TemporaryDirectory() as folder:
         for matches, target in ((1, "≥ 3"), (8, "≥ 3"), (64, "≥ 5")):
             most = max(64_000, matches * 4_000)  # so long that setting up is no part of it
             turns = reduced(most, scale, matches)
             ours = partial(_echo_matches, matches, turns, no_sinks)
             trios = partial(trio.run, _channels, matches, reduced(32_000 // matches, scale))
-            rate, base, ratio = beside(ours, trios)
+            rate, base, ratio = beside(ours, trios, rounds)
             yield Row(
                 f"round trips/s, {matches} matches",
                 f"{rate:,.0f}",
@@ -137,7 +96,7 @@ def round_trips(scale: int) -> Iterator[Row]:
                 target,
             )
             journaled = partial(_echo_matches, matches, turns, journals(Path(folder)))
-            rate, base, ratio = beside(journaled, ours)
+            rate, base, ratio = beside(journaled, ours, rounds)
             yield Row(
                 f"round trips/s with a journal, {matches} matches",
                 f"{rate:,.0f}",
@@ -296,5 +255,5 @@ def virtual_events(scale: int) -> Iterator[Row]:
 
 SUITE = Suite(
     "what a turn costs, and how exactly a deadline is kept",
-    by_name(round_trips, byte_steps, virtual_events, overshoot),
+    by_name(round_trips, waiting_turns, byte_steps, virtual_events, overshoot),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Row", "beside", "cpu_beside", "cpu_seconds", "percentile", "reduced", "skipped"]
+__all__ = ["ROUNDS", "Row", "beside", "cpu_beside", "cpu_seconds", "percentile", "reduced", "skipped"]
 
 import math
 import re

@@ -15,6 +15,8 @@ from flagfall.errors import UsageError
 
 FORMATS: Final = (".svg", ".png")
 COLUMNS: Final = 2
+MARGIN: Final = 3
+"""Room above and below the curves, so that a growth of some percent looks like that."""
 
 
 def check_plot(path: Path) -> None:
@@ -54,7 +56,9 @@ def draw(results: Iterable[Result], path: Path) -> None:
             diagrams[result.group, unit][name].append((row.size, row.number))
     if not diagrams:
         raise UsageError(f"--plot {path}: no growth curve was measured; the suite is growth")
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra that only pictures need
+    from matplotlib import rc_context  # noqa: PLC0415 - an extra that only pictures need
+    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter  # noqa: PLC0415
 
     lines = -(-len(diagrams) // COLUMNS)
     figure = Figure(figsize=(5.5 * COLUMNS, 3.6 * lines), layout="constrained")
@@ -63,9 +67,15 @@ def draw(results: Iterable[Result], path: Path) -> None:
         diagram = next(axes)
         for name, points in curves.items():
             diagram.plot(*zip(*sorted(points), strict=True), marker=".", label=name)
-        diagram.set(xscale="log", yscale="log", xlabel=group, ylabel=unit, title=f"{group}: {unit}")
+        costs = [cost for points in curves.values() for _, cost in points]
+        diagram.set(xscale="log", yscale="log", xlabel=group, ylabel=unit, title=f"{unit} over {group}")
+        diagram.set_ylim(min(costs) / MARGIN, max(costs) * MARGIN)
+        for axis in (diagram.xaxis, diagram.yaxis):
+            axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+            axis.set_minor_formatter(NullFormatter())
         diagram.grid(visible=True, which="major", alpha=0.3)
         diagram.legend(fontsize="small")
     for unused in axes:
         unused.remove()
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "growth"}):  # small, and equal for equal figures
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

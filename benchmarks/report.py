@@ -55,6 +55,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("file", type=Path, nargs="+", help="written by --json")
     parser.add_argument("--before", type=Path, metavar="FILE", help="results of the version before")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
+    parser.add_argument("--targets", action="store_true", help="only rows that have a target")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the growth curves: .svg or .png")
     arguments = parser.parse_args(words)
     try:
@@ -68,9 +69,10 @@ def main(words: Sequence[str] | None = None) -> None:
             results = [beside(result, before) for result in results]
             notes = [*notes, *(f"before: {line}" for line in before.machines)]
         compared = any(result.before for result in results)
-        for name in dict.fromkeys(result.suite for result in results):
+        shown = [result for result in results if result.row.target or not arguments.targets]
+        for name in dict.fromkeys(result.suite for result in shown):
             title = load_suite(name).title if name in SUITES else name
-            rows = (result for result in results if result.suite == name)
+            rows = (result for result in shown if result.suite == name)
             (markdown if arguments.markdown else show)(f"{name}: {title}", rows, notes, compared=compared)
         if arguments.plot:
             draw(results, arguments.plot)

@@ -9,14 +9,18 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import attrs
+from cattrs import Converter
+from cattrs.errors import ForbiddenExtraKeysError
 
 from benchmarks.machine import Machine
 from benchmarks.measure import Row
 from benchmarks.suites import Group
 from flagfall.errors import UsageError
+
+_CONVERTER: Final = Converter(forbid_extra_keys=True, detailed_validation=False)
 
 
 @attrs.frozen
@@ -65,12 +69,12 @@ def measure(suite: str, groups: Mapping[str, Group], scale: int) -> Iterator[Res
 
 
 def row_fields(row: Row) -> dict[str, Any]:
-    """Return the fields of a row that JSON can hold, without those that are empty.
+    """Return the fields of a row that JSON can hold, without most of those that are empty.
 
     Args:
         row: the row.
     """
-    fields = {name: value for name, value in attrs.asdict(row).items() if value}
+    fields = {name: value for name, value in attrs.asdict(row).items() if value or name == "value"}
     if math.isnan(row.number):  # JSON has no such number
         del fields["number"]
     return fields
@@ -131,13 +135,12 @@ def read_run(path: Path) -> KeptRun:
         try:
             fields = json.loads(line)
             if "machine" in fields:
-                run.machines.append(fields["machine"])
+                run.machines.append(str(fields["machine"]))
                 continue
-            row = Row(**fields.pop("row"))
-            result = Result(row=row, **fields)
-        except (ValueError, TypeError, KeyError) as error:
+            result = _CONVERTER.structure(fields, Result)
+        except (ValueError, TypeError, KeyError, AttributeError, ForbiddenExtraKeysError) as error:
             raise UsageError(f"{path}: line {number}: is no line that --json writes") from error
-        run.results[result.suite, row.name] = result
+        run.results[result.suite, result.row.name] = result
     return run
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import trio
 
-from benchmarks.kernel import OneTask
+from benchmarks.echo_task import OneTask
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost

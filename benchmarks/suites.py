@@ -17,6 +17,7 @@ Group: TypeAlias = Callable[[int], Iterator[Row]]
 
 SUITES: Final[Mapping[str, str]] = {
     "kernel": "benchmarks.kernel",
+    "match_cost": "benchmarks.match_cost",
     "hosts": "benchmarks.hosts",
     "round1": "benchmarks.round1",
     "langroom": "benchmarks.langroom",
@@ -24,6 +25,9 @@ SUITES: Final[Mapping[str, str]] = {
     "vgdl": "benchmarks.vgdl",
     "tournament": "benchmarks.tournament",
     "stops": "benchmarks.stops",
+    "growth": "benchmarks.growth",
+    "limits": "benchmarks.limits",
+    "vector": "benchmarks.vector",
 }
 """Module of each suite, imported when the suite is used, so that a broken one disturbs no other."""
 

@@ -23,7 +23,7 @@ def _cells(result: Result, *, compared: bool) -> list[str]:
 
 def _headings(*, compared: bool) -> list[str]:
     before = ["before", "now / before"] if compared else []
-    return ["measured", "flagfall", *before, "baseline", "ratio", "target"]
+    return ["measured", "figure", *before, "baseline", "ratio", "target"]
 
 
 def show(title: str, results: Iterable[Result], notes: Sequence[str], *, compared: bool) -> None:

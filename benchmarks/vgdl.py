@@ -163,12 +163,20 @@ def _groups() -> Iterator[tuple[str, Group]]:
             for part in (ticking, loading, forking):
                 yield f"{part.__name__} {name}", partial(part, name, path)
         else:
-            note = f"no {path.name}: name a folder of the public games as VGDL_GAMES"
-            yield name, partial(_absent, f"{name}, all rows", note)
+            yield name, partial(_absent, path)
 
 
-def _absent(name: str, note: str, _scale: int) -> Iterator[Row]:
-    yield skipped(name, note)
+def absent_game(path: Path) -> str:
+    """Return why the rows of a public game are skipped.
+
+    Args:
+        path: of the game.
+    """
+    return f"there is no {path}: name a folder of the public games as VGDL_GAMES"
+
+
+def _absent(path: Path, _scale: int) -> Iterator[Row]:
+    yield skipped(f"{path.stem}, all rows", absent_game(path))
 
 
 SUITE = Suite("VGDL and the original, one thread", dict(_groups()))

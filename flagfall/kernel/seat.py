@@ -360,10 +360,11 @@ class Seat:
         if self._is_asking:  # it took the turn, and asks for another: it is busy with nothing
             clock.end_busy()
         else:  # it is still busy: its hard limit comes next
-            clock.put_off(now_ns + hard_left_ns)
+            clock.due_ns = now_ns + hard_left_ns
             if verdict == "overrun":
                 clock.overrun()
         self._referee.deadline(self, verdict, reading.spent_ns, reading.credit_ns)
+        clock.arm()  # here, since the next turn that was posted meanwhile has an earlier limit in most cases
 
     # The referee's side.
 
@@ -443,4 +444,4 @@ class Seat:
     def end(self) -> None:
         """End the turns: the agent's next call of `turn` ends."""
         self._channel.close()
-        self.clock.due_ns = NEVER_NS
+        self.clock.close()

@@ -90,6 +90,10 @@ def verdict_of(reading: Reading, limits: Limits, *, abortable: bool) -> Verdict:
     return "overrun" if abortable else "disqualified"
 
 
+def _ignore(_now_ns: int) -> None:
+    pass
+
+
 class TurnClock(Deadline):
     """The clock of one seat; as a deadline it fires when a limit seems to be reached.
 
@@ -285,7 +289,17 @@ class TurnClock(Deadline):
     def put_off(self, due_ns: int) -> None:
         """Fire at this moment, unless another limit comes before."""
         self.due_ns = due_ns
-        self._deadlines.arm(self)
+        self.arm()
+
+    def arm(self) -> None:
+        """Make sure that it fires when it is due."""
+        if self.due_ns < self.armed_ns:
+            self._deadlines.arm(self)
+
+    def close(self) -> None:
+        """Fire no more; a place left behind in the queue of deadlines keeps nothing of the match alive."""
+        self.due_ns = self.armed_ns = NEVER_NS
+        self._when_due = _ignore
 
     def fire(self, now_ns: int) -> None:
         """Report that a limit seems to be reached."""

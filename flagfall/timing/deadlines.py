@@ -6,6 +6,8 @@ attribute.
 
 Rule 1: an entry in the heap stands at its true time or before it, never behind it.
 Rule 2: this file knows neither clock nor event loop; the owner says what time it is.
+Rule 3: an entry that was armed again at an earlier time leaves its old place behind. Places like that are at most
+    as many as the entries, and `_MIN_PLACES`.
 """
 
 from __future__ import annotations
@@ -14,8 +16,12 @@ __all__ = ["Deadline", "DeadlineQueue"]
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import Final
 
 from flagfall.timing.durations import NEVER_NS
+
+_MIN_PLACES: Final = 1024
+"""A heap of fewer places is never searched for those left behind."""
 
 
 class Deadline:
@@ -51,11 +57,12 @@ class DeadlineQueue:
         on_earlier: called with the new earliest time whenever an arming makes it earlier.
     """
 
-    __slots__ = ("_heap", "_on_earlier", "_ticket")
+    __slots__ = ("_heap", "_most_places", "_on_earlier", "_ticket")
 
     def __init__(self, on_earlier: Callable[[int], None] | None = None) -> None:
         self._heap: list[tuple[int, int, int, Deadline]] = []
         self._ticket = 0
+        self._most_places = _MIN_PLACES
         self._on_earlier = on_earlier
 
     def arm(self, entry: Deadline) -> None:
@@ -70,7 +77,20 @@ class DeadlineQueue:
     def _push(self, due_ns: int, entry: Deadline) -> None:
         self._ticket += 1
         entry.armed_ns = due_ns
-        heappush(self._heap, (due_ns, entry.rank, self._ticket, entry))
+        heap = self._heap
+        heappush(heap, (due_ns, entry.rank, self._ticket, entry))
+        if len(heap) > self._most_places:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Remove the places left behind; the cost is shared by as many pushes as there are places."""
+        # An entry may have been armed at one time twice, and the first place counts.
+        places: dict[Deadline, tuple[int, int, int, Deadline]] = {}
+        for place in sorted(self._heap):
+            if place[0] == place[3].armed_ns:
+                places.setdefault(place[3], place)
+        self._heap[:] = places.values()  # in order, and so a heap
+        self._most_places = max(_MIN_PLACES, 2 * len(self._heap))
 
     def next_due_ns(self) -> int:
         """Return the time of the earliest deadline, `NEVER_NS` where there is none."""

@@ -13,6 +13,7 @@ import trio
 from flagfall.agents.process.enforcement import advisory_line
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
+from flagfall.tournament.lock import Lock
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.control_socket import serve_control
@@ -20,7 +21,7 @@ from flagfall.tournament.run.engine import Engine
 from flagfall.tournament.run.local_engine import LocalEngine
 from flagfall.tournament.run.runner import Engines, Run
 from flagfall.tournament.run.timer_lag import TimerLatency, measure_latency, warn_tight_limits
-from flagfall.tournament.store import Lock, Store
+from flagfall.tournament.store import Store
 
 
 def _ignore(_what: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import subprocess
 import sys
@@ -13,12 +14,10 @@ import pytest
 from benchmarks.results import read_run
 from benchmarks.suites import SUITES
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "benchmarks" / "README.md").read_text()
 HEADER = "| row | meaning | target | limit |"
 ABSENT_GAME = "<game>, all rows"
-
-pytestmark = pytest.mark.slow
 
 
 def described(suite: str) -> dict[str, list[str]]:
@@ -41,6 +40,7 @@ def plain(text: str) -> str:
     return text.replace(">=", "≥").replace("<=", "≤")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_suite_at_a_hundredth_has_the_rows_that_the_page_describes(suite, tmp_path):
     kept = tmp_path / "run.jsonl"
@@ -73,7 +73,29 @@ def test_suite_at_a_hundredth_has_the_rows_that_the_page_describes(suite, tmp_pa
     assert not absent, "on the page, and not in the suite"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("suite", "group"), [("vgdl", "zelda"), ("gvgai", "track")])
+def test_public_games_that_are_absent_are_skipped_with_a_note(suite, group, tmp_path):
+    kept = tmp_path / "run.jsonl"
+    words = [sys.executable, "-m", "benchmarks", suite, "--only", group, "--json", str(kept)]
+    environment = {**os.environ, "VGDL_GAMES": str(tmp_path)}
+    subprocess.run(words, cwd=ROOT, env=environment, check=True, timeout=300)
+    rows = {name: result.row for (_, name), result in read_run(kept).results.items()}
+    assert "zelda, all rows" in rows
+    for name, row in rows.items():
+        assert name.endswith(", all rows")
+        assert "name a folder of the public games as VGDL_GAMES" in row.skipped
+
+
 def test_page_describes_every_suite():
     headings = set(re.findall(r"^## (\w+)$", PAGE, flags=re.MULTILINE))
     assert set(SUITES) <= headings
     assert PAGE.count(HEADER) == len(SUITES)
+
+
+@pytest.mark.parametrize("suite", [suite for suite in SUITES if suite != "limits"])
+def test_limits_in_code_letters_are_rows_of_the_suite_of_limits(suite):
+    measured = described("limits")
+    for name, (_, _, limit) in described(suite).items():
+        unknown = set(re.findall(r"`([^`]+)`", limit)) - measured.keys()
+        assert not unknown, name
