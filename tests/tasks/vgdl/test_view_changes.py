@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -158,6 +160,17 @@ def test_what_is_kept_of_first_moments_is_bounded(monkeypatch) -> None:
     moment = first_moment(play)
     assert moment is not None
     assert len(moment.parts) == 2
+
+
+def test_what_is_kept_for_a_game_goes_with_the_game() -> None:
+    play = zoo(0)
+    views = Views(play)
+    for _ in played(play, 3):
+        views.check()
+    game = weakref.ref(play.game)
+    del views, play
+    gc.collect()
+    assert game() is None
 
 
 def test_pictures_are_right_when_those_of_cells_are_dropped(monkeypatch) -> None:

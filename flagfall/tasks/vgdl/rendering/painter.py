@@ -180,6 +180,14 @@ class Painter:
             self._examine(play.born)
         for sprite in play.died:
             self._remove(sprite.id)
+        self._follow_directions(play)
+        if play.disabled != self._disabled:
+            for sprite in play.disabled:
+                self._remove(sprite.id)
+            self._disabled = play.disabled.copy()
+
+    def _follow_directions(self, play: Play) -> None:
+        """Examine the types of which a sprite has turned, or was born or has died."""
         directions = self._directions
         for type_id in self._turning:
             group = play.groups[type_id]
@@ -188,10 +196,6 @@ class Painter:
                 if directions[type_id] != now:
                     directions[type_id] = now
                     self._examine(group)
-        if play.disabled != self._disabled:
-            for sprite in play.disabled:
-                self._remove(sprite.id)
-            self._disabled = play.disabled.copy()
 
     def _examine(self, sprites: Iterable[Sprite]) -> None:
         """Record the current appearance of sprites."""

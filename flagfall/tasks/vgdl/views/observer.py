@@ -20,6 +20,7 @@ from __future__ import annotations
 __all__ = ["Observer"]
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from flagfall.tasks.vgdl.engine.state.game import Game
@@ -241,7 +242,7 @@ class Observer:
         height, cells, records = self._height, self._cells, self._records
         self._members.finish()
         fetch = self._members.fetch
-        stale: set[int] = set().union(*self._stale_cells)
+        stale = set(chain.from_iterable(self._stale_cells))
         for cell in stale:
             cells[cell] = fetch[cell](records)
         columns = self._columns
