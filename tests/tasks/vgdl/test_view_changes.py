@@ -19,6 +19,7 @@ from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.lifecycle import fork, start
 from flagfall.tasks.vgdl.engine.serialization import dump, load
+from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.game_files import game_ids, game_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
@@ -163,12 +164,14 @@ def test_what_is_kept_of_first_moments_is_bounded(monkeypatch) -> None:
 
 
 def test_what_is_kept_for_a_game_goes_with_the_game() -> None:
-    play = zoo(0)
-    views = Views(play)
-    for _ in played(play, 3):
-        views.check()
-    game = weakref.ref(play.game)
-    del views, play
+    def seen() -> weakref.ref[Game]:
+        play = zoo(0)
+        views = Views(play)
+        for _ in played(play, 3):
+            views.check()
+        return weakref.ref(play.game)
+
+    game = seen()
     gc.collect()
     assert game() is None
 
