@@ -11,8 +11,8 @@ gets an event for each turn. The time is the CPU time of the process between two
 play, so that neither setting up nor closing is part of it.
 
 Timely: the agent answers in half of its limit. Late: its sleep is a quarter longer than the limit, so every
-turn ends by its deadline, with NIL, and the answer to it comes too late. Spread: the turns of the matches begin
-one after another, as those of matches that know nothing of each other. Together: all begin at one moment.
+turn ends by its deadline, with NIL, and the answer to it comes too late. Spread: the first turns of the
+matches begin one after another, evenly over the time of a turn. Together: all begin at one moment.
 """
 
 from __future__ import annotations

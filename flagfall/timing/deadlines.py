@@ -6,8 +6,8 @@ attribute.
 
 Rule 1: an entry in the heap stands at its true time or before it, never behind it.
 Rule 2: this file knows neither clock nor event loop; the owner says what time it is.
-Rule 3: an entry that was armed again at an earlier time leaves its old place behind. Places like that are at most
-    as many as the entries, and `_MIN_PLACES`.
+Rule 3: an entry that was armed again at an earlier time leaves its old place behind. Of such places there are
+    at most as many as entries, or `_MIN_PLACES`.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from trio.lowlevel import (
 )
 
 from flagfall.timing.clocks import NowNs, VirtualClock, time_source
+from flagfall.timing.collector import thresholds
 from flagfall.timing.deadlines import Deadline, DeadlineQueue
 from flagfall.timing.durations import NEVER_NS
 from flagfall.timing.host_meter import HostMeter
@@ -33,8 +34,8 @@ from flagfall.timing.stalls import NO_COST, STALL_NS, StallLedger, StallMonitor,
 _NS = 1_000_000_000
 
 SLICE_NS: Final = STALL_NS // 2
-"""The time after which a batch of deadlines lets the rest of the loop run: some fifty late turns. A longer one
-would be a stall, which is credited to every agent, and so moves on the deadlines that are about to fire."""
+"""The time after which a batch of deadlines lets the rest of the loop run: some fifty late turns. A batch of
+twice that would be a stall, which is credited to every agent, so that the deadlines about to fire move on."""
 
 
 class Timekeeper:
@@ -73,6 +74,7 @@ class Timekeeper:
     def enter(self) -> None:
         """Start for the first match that uses it, and count it."""
         self._users += 1
+        thresholds.match_opened()
         if self._users == 1 and not self.virtual:
             self._watch = StallMonitor(self.now, self.ledger, HostMeter(self.now()))
             trio.lowlevel.add_instrument(self._watch)
@@ -83,6 +85,7 @@ class Timekeeper:
     def leave(self) -> None:
         """Stop with the last match that uses it."""
         self._users -= 1
+        thresholds.match_closed()
         if self._users == 0 and self._watch is not None:
             trio.lowlevel.remove_instrument(self._watch)
             self._watch.close()
@@ -137,7 +140,7 @@ class Timekeeper:
             await wait_task_rescheduled(self._wake)
 
     def _wake(self, _raise_cancel: Any) -> Abort:
-        """Wake at the deadline of the scope without its exception, which would cost a third of the wake-up."""
+        """Wake at the deadline of the scope without its exception, which costs a third of a wake-up."""
         if not self._scope.cancel_called:
             return Abort.SUCCEEDED  # the run ends
         reschedule(self._sleeper)
