@@ -7,7 +7,7 @@ with its own Python client, measured once on a machine with two cores.
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["SUITE"]
 
 import json
 import os
@@ -19,7 +19,9 @@ from typing import Any, Final
 
 import trio
 
-from benchmarks.measure import Row, show
+from benchmarks.measure import Row, reduced, skipped
+from benchmarks.suites import Suite, by_name
+from benchmarks.vgdl import absent_game
 from flagfall.gvgai.play_track import TrackTimes
 from flagfall.gvgai.server import TrackServer
 from flagfall.tasks.vgdl.learning_track import TrackRules
@@ -63,32 +65,25 @@ def track(scale: int) -> Iterator[Row]:
     folder = os.environ.get("VGDL_GAMES")
     public = {str(Path(folder) / f"{name}.txt"): rate for name, rate in BASELINES.items()} if folder else {}
     for game, baseline in (public or dict.fromkeys(OWN, 0)).items():
+        if public and not Path(game).exists():
+            yield skipped(f"{Path(game).stem}, all rows", absent_game(Path(game)))
+            continue
         for recorded in (True, False):
             best: dict[str, Any] = {}
-            for _ in range(ROUNDS):
+            for _ in range(reduced(ROUNDS, scale)):
                 with tempfile.TemporaryDirectory() as folder:
                     journal = Path(folder) / "track.jsonl" if recorded else None
                     figures = trio.run(_session, game, SECONDS / scale, journal)
                 best = max(best, figures, key=lambda one: one["ticks"] / one["seconds"] if one else 0.0)
             rate = best["ticks"] / best["seconds"]
             size = best["bytes"] / best["ticks"] / 1000
-            name = Path(game).stem if recorded else "  the same without a journal"
             yield Row(
-                f"{name}, {size:.0f} kB a state" if recorded else name,
-                f"{rate:,.0f}/s",
+                f"{Path(game).stem}, ticks over TCP, {'with' if recorded else 'without'} a journal",
+                f"{rate:,.0f}/s of {size:.0f} kB",
                 f"{baseline}/s" if baseline else "",
                 f"{rate / baseline:.0f}" if baseline else "",
                 "≥ 50" if baseline and recorded else "",
             )
 
 
-def main(*, quick: bool = False, only: str = "") -> None:
-    """Print the table of this suite.
-
-    Args:
-        quick: do a tenth of the work.
-        only: measure only groups whose name contains this text.
-    """
-    groups = (track,)
-    rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))
-    show("GVGAI's learning track over TCP, ticks a second", rows)
+SUITE = Suite("the learning track over TCP", by_name(track))

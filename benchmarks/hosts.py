@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["SUITE"]
 
 import os
 import socket
@@ -20,7 +20,8 @@ import trio
 
 from benchmarks.echo_task import OneTask
 from benchmarks.matches import CONTROL, journals, no_sinks
-from benchmarks.measure import Row, percentile, show
+from benchmarks.measure import Row, percentile, reduced, skipped
+from benchmarks.suites import Suite, by_name
 from flagfall.agents.hosts.command import CommandHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.registry import host_agent
@@ -94,9 +95,9 @@ def round_trips(scale: int) -> Iterator[Row]:
         for name, sinks in (("", no_sinks), (", with a journal", journals(Path(folder)))):
             ours: list[float] = []
             pipes: list[float] = []
-            for _ in range(ROUNDS):
-                pipes += pipe_round_trips(PINGS // scale)
-                ours += _round_trips(PINGS // scale, ProcessHost(AGENT, "echo"), sinks)
+            for _ in range(reduced(ROUNDS, scale)):
+                pipes += pipe_round_trips(reduced(PINGS, scale))
+                ours += _round_trips(reduced(PINGS, scale), ProcessHost(AGENT, "echo"), sinks)
             mine, theirs = statistics.median(ours), statistics.median(pipes)
             yield Row(
                 f"process round trip{name}, µs p50 / p99",
@@ -132,8 +133,8 @@ def other_wires(scale: int) -> Iterator[Row]:
         "over TCP on this machine": _over_tcp,
     }
     for name, measure in kinds.items():
-        pipes = pipe_round_trips(PINGS // scale)
-        ours = measure(PINGS // scale)
+        pipes = pipe_round_trips(reduced(PINGS, scale))
+        ours = measure(reduced(PINGS, scale))
         mine, theirs = statistics.median(ours), statistics.median(pipes)
         yield Row(
             f"round trip, {name}, µs p50 / p99",
@@ -172,9 +173,9 @@ def starts(scale: int) -> Iterator[Row]:
             if kind == "sandbox":
                 check_sandbox()
         except UsageError as error:
-            yield Row("start of an agent in a sandbox", str(error)[:40])
+            yield skipped(f"start of an agent, isolation {kind}, ms", str(error))
             continue
-        pairs = [(_start_ms(Isolation(kind)), _python_ms()) for _ in range(max(3, STARTS // scale))]
+        pairs = [(_start_ms(Isolation(kind)), _python_ms()) for _ in range(reduced(STARTS, scale))]
         ours, base = (statistics.median(column) for column in zip(*pairs, strict=True))
         yield Row(
             f"start of an agent, isolation {kind}, ms",
@@ -208,26 +209,14 @@ def many(scale: int) -> Iterator[Row]:
     Args:
         scale: divides the amount of work.
     """
-    turns = max(50, 1_000 // scale)
-    up, whole, spent = trio.run(_all_at_once, AT_ONCE, turns)
+    turns = reduced(1_000, scale, 50)
+    count = reduced(AT_ONCE, scale, 2)
+    up, whole, spent = trio.run(_all_at_once, count, turns)
     yield Row(f"{AT_ONCE} processes at once: all are ready after, s", f"{up:.1f}", target="")
     shares = [f"{percentile(spent, share):.2f}" for share in (0.5, 0.99)]
     yield Row(f"{AT_ONCE} processes at once: a turn, ms p50 / p99", " / ".join(shares))
-    rate = AT_ONCE * turns / max(whole - up, 1e-9)
+    rate = count * turns / max(whole - up, 1e-9)
     yield Row(f"{AT_ONCE} processes at once: turns/s after that", f"{rate:,.0f}")
 
 
-def main(*, quick: bool = False, only: str = "") -> None:
-    """Print the table of this suite.
-
-    Args:
-        quick: do a tenth of the work.
-        only: measure only groups whose name contains this text.
-    """
-    rows = (
-        row
-        for group in (round_trips, other_wires, starts, many)
-        if only in group.__name__
-        for row in group(10 if quick else 1)
-    )
-    show("flagfall hosts: agents in processes, each row beside its baseline in the same run", rows)
+SUITE = Suite("agents in processes", by_name(round_trips, other_wires, starts, many))

@@ -6,7 +6,7 @@ on the machine; the ratios are what to look at.
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["SUITE"]
 
 import os
 import subprocess
@@ -23,7 +23,8 @@ import trio.testing
 
 from benchmarks.echo_task import OneTask
 from benchmarks.matches import byte_rows, journals, no_sinks, play_matches
-from benchmarks.measure import Row, beside, percentile, show
+from benchmarks.measure import ROUNDS, Row, beside, percentile, reduced
+from benchmarks.suites import Suite, by_name
 from benchmarks.waiting_turns import waiting_turns
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import Event, TurnPlayed
@@ -79,12 +80,14 @@ async def _channels(pairs: int, turns: int) -> float:
 
 def round_trips(scale: int) -> Iterator[Row]:
     """Round trips with deadline, verdict and budget, against channels with `move_on_after`."""
+    rounds = reduced(ROUNDS, scale)
     with tempfile.TemporaryDirectory() as folder:
-        for matches, target in ((1, "≥ 3"), (8, ""), (64, "≥ 5")):
-            turns = max(64_000, matches * 4_000) // scale  # so long that setting up is no part of it
+        for matches, target in ((1, "≥ 3"), (8, "≥ 3"), (64, "≥ 5")):
+            most = max(64_000, matches * 4_000)  # so long that setting up is no part of it
+            turns = reduced(most, scale, matches)
             ours = partial(_echo_matches, matches, turns, no_sinks)
-            trios = partial(trio.run, _channels, matches, 32_000 // scale // matches)
-            rate, base, ratio = beside(ours, trios)
+            trios = partial(trio.run, _channels, matches, reduced(32_000 // matches, scale))
+            rate, base, ratio = beside(ours, trios, rounds)
             yield Row(
                 f"round trips/s, {matches} matches",
                 f"{rate:,.0f}",
@@ -93,9 +96,9 @@ def round_trips(scale: int) -> Iterator[Row]:
                 target,
             )
             journaled = partial(_echo_matches, matches, turns, journals(Path(folder)))
-            rate, base, ratio = beside(journaled, ours)
+            rate, base, ratio = beside(journaled, ours, rounds)
             yield Row(
-                f"  the same with a journal, {matches} matches",
+                f"round trips/s with a journal, {matches} matches",
                 f"{rate:,.0f}",
                 f"without {base:,.0f}",
                 f"{ratio:.2f}",
@@ -175,16 +178,16 @@ def _spread(values: list[float]) -> str:
 
 def overshoot(scale: int) -> Iterator[Row]:
     """Lateness of a 40 ms soft limit against bare `trio.sleep_until`: p50 / p99 / max in ms."""
-    turns = max(10, 100 // scale)
+    turns = reduced(100, scale, 5)
     for burners in (0, os.cpu_count() or 1):
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(burners)]
         try:
-            load = f"{burners} CPU burners" if burners else "idle"
+            load = "every core busy" if burners else "idle"
             grace_ms = GRACE_NS // MS if burners else 0  # a turn on a host that stalled has a grace period
             for matches in (1, 64):
                 ours: list[float] = []
                 trios: list[float] = []
-                for _ in range(2):
+                for _ in range(reduced(2, scale)):
                     trios += trio.run(_trio_overshoots, matches, turns)
                     ours += trio.run(_overshoots, matches, turns)
                 excess = percentile(ours, 0.99) - percentile(trios, 0.99)
@@ -235,8 +238,10 @@ async def _mock_sleeps(events: int) -> float:
 def virtual_events(scale: int) -> Iterator[Row]:
     """Sleepers woken a second in virtual time, against trio's jumping clock."""
     rate, base, ratio = beside(
-        lambda: trio.run(_virtual_sleeps, 100_000 // scale, clock=VirtualClock()),
-        lambda: trio.run(_mock_sleeps, 5_000 // scale, clock=trio.testing.MockClock(autojump_threshold=0)),
+        lambda: trio.run(_virtual_sleeps, reduced(100_000, scale, SLEEPERS), clock=VirtualClock()),
+        lambda: trio.run(
+            _mock_sleeps, reduced(5_000, scale, SLEEPERS), clock=trio.testing.MockClock(autojump_threshold=0)
+        ),
         3,
     )
     yield Row(
@@ -248,13 +253,7 @@ def virtual_events(scale: int) -> Iterator[Row]:
     )
 
 
-def main(*, quick: bool = False, only: str = "") -> None:
-    """Print the table of this suite.
-
-    Args:
-        quick: do a tenth of the work.
-        only: leave out the groups whose name does not contain this text.
-    """
-    groups = (round_trips, waiting_turns, byte_steps, virtual_events, overshoot)
-    rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))
-    show("flagfall kernel, each row beside its baseline in the same run", rows)
+SUITE = Suite(
+    "what a turn costs, and how exactly a deadline is kept",
+    by_name(round_trips, waiting_turns, byte_steps, virtual_events, overshoot),
+)

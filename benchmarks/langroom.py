@@ -6,7 +6,7 @@ from float textures, and a batch is stepped in a loop.
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["SUITE"]
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from benchmarks.measure import Row, beside, show
+from benchmarks.measure import Row, beside, reduced
+from benchmarks.suites import Suite, by_name
 from flagfall.environments.embodied_env import EmbodiedLangRoom
 from flagfall.environments.langroom_env import LangRoomEnv, LangRoomVectorEnv
 from flagfall.tasks.langroom.log_image import LogHistory
@@ -162,7 +163,7 @@ def one(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     plain, plain_logged = PlainRoom(0), PlainRoom(0, log_image=True)
-    steps, plain_steps = 50_000 // scale, 3_000 // scale
+    steps, plain_steps = reduced(50_000, scale), reduced(3_000, scale)
 
     def plainly() -> float:
         return rate(plain_steps, lambda number: plain.step(number % 5, number % 7))
@@ -179,7 +180,7 @@ def one(scale: int) -> Iterator[Row]:
     yield row(
         "dictionaries, with log_image too",
         lambda: rate(steps, lambda number: logged.step(action(number))),
-        lambda: rate(plain_steps // 10, lambda number: plain_logged.step(number % 5, number % 7)),
+        lambda: rate(reduced(plain_steps, 10), lambda number: plain_logged.step(number % 5, number % 7)),
     )
 
 
@@ -203,19 +204,10 @@ def many(scale: int) -> Iterator[Row]:
 
     yield row(
         f"{ROOMS} rooms in a batch, with pictures",
-        lambda: rate(1_000 // scale, lambda number: batch.step(actions[number % 50]), ROOMS),
-        lambda: rate(max(1, 10 // scale), plain_batch, ROOMS),
+        lambda: rate(reduced(1_000, scale), lambda number: batch.step(actions[number % 50]), ROOMS),
+        lambda: rate(reduced(10, scale), plain_batch, ROOMS),
         ">= 165,000/s",
     )
 
 
-def main(*, quick: bool = False, only: str = "") -> None:
-    """Print the table of this suite.
-
-    Args:
-        quick: do a tenth of the work.
-        only: measure only groups whose name contains this text.
-    """
-    groups = (one, many)
-    rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))
-    show("LangRoom, steps a second of one process", rows)
+SUITE = Suite("steps of LangRoom with pictures", by_name(one, many))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import trio
 
-from benchmarks.measure import Row, beside
+from benchmarks.measure import ROUNDS, Row, beside, reduced
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.samples.basic import RandomAgent
 from flagfall.kernel.hosting import AgentHost, Briefing
@@ -96,13 +96,18 @@ def byte_rows(scheduler: Callable[[], SchedulerRole], scale: int) -> Iterator[Ro
         scheduler: creates the tasks of a match.
         scale: divides the amount of work.
     """
-    steps = 200_000 // scale
+    steps = reduced(200_000, scale, 64)
+    rounds = reduced(3, scale)
     with tempfile.TemporaryDirectory() as folder:
         plain = partial(_plain_bytes, steps, scheduler)
-        yield Row("byte steps/s, plain loop", f"{max(plain() for _ in range(5)):,.0f}", target="≥ 200,000")
+        yield Row(
+            "byte steps/s, plain loop",
+            f"{max(plain() for _ in range(reduced(ROUNDS, scale))):,.0f}",
+            target="≥ 200,000",
+        )
         for matches, target in ((1, "≥ 25,000"), (64, "≥ 45,000")):
             bare = partial(_byte_matches, matches, steps, scheduler, no_sinks)
-            rate, base, ratio = beside(bare, plain, 3)
+            rate, base, ratio = beside(bare, plain, rounds)
             yield Row(
                 f"byte steps/s, actors, {matches} matches",
                 f"{rate:,.0f}",
@@ -110,7 +115,11 @@ def byte_rows(scheduler: Callable[[], SchedulerRole], scale: int) -> Iterator[Ro
                 f"{ratio:.2f}",
             )
             journaled = partial(_byte_matches, matches, steps, scheduler, journals(Path(folder)))
-            rate, base, ratio = beside(journaled, bare, 3)
+            rate, base, ratio = beside(journaled, bare, rounds)
             yield Row(
-                "  the same with a journal", f"{rate:,.0f}", f"without {base:,.0f}", f"{ratio:.2f}", target
+                f"byte steps/s, actors with a journal, {matches} matches",
+                f"{rate:,.0f}",
+                f"without {base:,.0f}",
+                f"{ratio:.2f}",
+                target,
             )

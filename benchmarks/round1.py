@@ -5,14 +5,15 @@ The random agent never learns the first task, so tasks are drawn at random inste
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["SUITE"]
 
 from collections.abc import Iterator
 
 import attrs
 
 from benchmarks.matches import byte_rows
-from benchmarks.measure import Row, show
+from benchmarks.measure import Row
+from benchmarks.suites import Suite, by_name
 from flagfall.tasks.configs import load_config
 
 CHALLENGE = attrs.evolve(load_config("challenge"), policy="random")
@@ -27,13 +28,4 @@ def challenge(scale: int) -> Iterator[Row]:
     return byte_rows(CHALLENGE.build, scale)
 
 
-def main(*, quick: bool = False, only: str = "") -> None:
-    """Print the table of this suite.
-
-    Args:
-        quick: do a tenth of the work.
-        only: measure only groups whose name contains this text.
-    """
-    groups = (challenge,)
-    rows = (row for group in groups if only in group.__name__ for row in group(10 if quick else 1))
-    show("Round 1, the 46 tasks of the challenge", rows)
+SUITE = Suite("the 46 tasks of the challenge", by_name(challenge))

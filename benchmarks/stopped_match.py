@@ -1,13 +1,13 @@
-"""A match of an honest agent that lasts until the end of standard input; `benchmarks.stops` stops it."""
+"""A match of an honest agent that lasts until another process ends it; `benchmarks.stops` stops it."""
 
 from __future__ import annotations
 
 __all__ = ["main"]
 
-import sys
 import tempfile
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from benchmarks.echo_task import OneTask
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.events import Event, SeatReady
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match
 from flagfall.timing import TimeControl
@@ -61,31 +62,38 @@ def _host(agent: str, folder: Path) -> AgentHost:
     return LoopHost(loop[agent], agent)
 
 
-async def _play(agent: str, control: str) -> None:
+async def _play(agent: str, control: str, link: Connection) -> None:
     stop = trio.Event()
 
-    async def until_input_ends() -> None:
-        await trio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
+    def ready(event: Event) -> None:
+        if isinstance(event, SeatReady):
+            link.send("playing")
+
+    async def until_asked() -> None:
+        await trio.to_thread.run_sync(link.recv, abandon_on_cancel=True)
         stop.set()
 
     with tempfile.TemporaryDirectory() as folder:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(until_input_ends)
-            sys.stdout.write("go\n")
-            sys.stdout.flush()
+            nursery.start_soon(until_asked)
             result = await play_match(
-                OneTask(), [_host(agent, Path(folder))], control=TimeControl.parse(control), stop=stop
+                OneTask(),
+                [_host(agent, Path(folder))],
+                control=TimeControl.parse(control),
+                stop=stop,
+                sinks=[ready],
             )
             nursery.cancel_scope.cancel()
     (seat,) = result.seats
-    sys.stdout.write(f"{seat.stats.late} {int(seat.disqualified is not None)} {seat.stats.turns}\n")
+    link.send((seat.stats.late, int(seat.disqualified is not None), seat.stats.turns))
 
 
-def main(agent: str, control: str) -> None:
-    """Play, and print three numbers: late turns, 1 if the agent was disqualified (or 0), all turns.
+def main(agent: str, control: str, link: Connection) -> None:
+    """Play, and send three numbers: late turns, 1 if the agent was disqualified (or 0), all turns.
 
     Args:
         agent: a name in `benchmarks.stops.AGENTS`.
         control: the text of a time control.
+        link: to the process that stops this one; any value from it ends the match.
     """
-    trio.run(_play, agent, control)
+    trio.run(_play, agent, control, link)

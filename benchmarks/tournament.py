@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["SUITE"]
 
 import os
 import tempfile
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import trio
 
-from benchmarks.measure import Row, beside, show
+from benchmarks.measure import Row, beside, reduced, skipped
+from benchmarks.suites import Suite, by_name
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
@@ -26,7 +27,13 @@ BUSY_STEPS = 100_000
 """Turns of a match that computes; they take about a second."""
 
 BUSY_MATCHES = 12
+LEAST_MATCHES = 6
+"""Of two jobs at least two matches each are measured: the first of each is not."""
+
 PACED_MATCHES = 16
+PACED_STEPS = 100
+"""Turns of 10 ms, a second together."""
+
 TINY_MATCHES = 1000
 
 
@@ -64,8 +71,9 @@ def scaling(scale: int) -> Iterator[Row]:
     Args:
         scale: divides the amount of work.
     """
-    plan = _plan(max(6, BUSY_MATCHES // scale), f"steps = {BUSY_STEPS}", clock="virtual")
-    two, one, _ = beside(lambda: _rate(plan, 2), lambda: _rate(plan, 1), ROUNDS)
+    steps = reduced(BUSY_STEPS, scale)
+    plan = _plan(reduced(BUSY_MATCHES, scale, LEAST_MATCHES), f"steps = {steps}", clock="virtual")
+    two, one, _ = beside(lambda: _rate(plan, 2), lambda: _rate(plan, 1), reduced(ROUNDS, scale))
     # Ratio of the best rates: other programs slow two jobs down more than one.
     yield Row(
         "matches that compute, two jobs beside one",
@@ -83,7 +91,9 @@ def tiny(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     for name, journals in (("", True), (", no journals", False)):
-        plan = _plan(TINY_MATCHES // scale, "steps = 2", clock="virtual", journals=journals)
+        plan = _plan(
+            reduced(TINY_MATCHES, scale, LEAST_MATCHES), "steps = 2", clock="virtual", journals=journals
+        )
         yield Row(f"tiny matches, two jobs{name}", f"{_rate(plan, 2):.0f}/s", "", "", "")
 
 
@@ -94,12 +104,13 @@ def ray(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     if find_spec("ray") is None:
-        yield Row("matches of 1 s with Ray", "not installed")
+        yield skipped("matches of 1 s, Ray beside local workers", "the extra ray is not installed")
         return
     os.environ.setdefault("RAY_ADDRESS", "local")  # a cluster of this benchmark alone
-    task = 'steps = 100\ntick = "10ms"'
-    plan = _plan(max(6, PACED_MATCHES // scale), task, clock="wall")
-    ours, local, ratio = beside(lambda: _rate(plan, 2, "ray"), lambda: _rate(plan, 2), ROUNDS)
+    task = f'steps = {reduced(PACED_STEPS, scale)}\ntick = "10ms"'
+    plan = _plan(reduced(PACED_MATCHES, scale, LEAST_MATCHES), task, clock="wall")
+    rounds = reduced(ROUNDS, scale)
+    ours, local, ratio = beside(lambda: _rate(plan, 2, "ray"), lambda: _rate(plan, 2), rounds)
     yield Row(
         "matches of 1 s, Ray beside local workers",
         f"{ours:.3f}/s",
@@ -109,13 +120,4 @@ def ray(scale: int) -> Iterator[Row]:
     )
 
 
-def main(*, quick: bool = False, only: str = "") -> None:
-    """Measure and print.
-
-    Args:
-        quick: a quarter of the work.
-        only: one of `compute`, `tiny`, `ray`.
-    """
-    scale = 4 if quick else 1
-    parts = {"compute": scaling, "tiny": tiny, "ray": ray}
-    show("tournaments", (row for name, part in parts.items() if only in name for row in part(scale)))
+SUITE = Suite("tournaments", by_name(scaling, tiny, ray))

@@ -10,19 +10,21 @@ the folder `VGDL_GAMES`, or from the one beside the repository; three of our gam
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["SUITE"]
 
 import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeAlias
 
 import attrs
 
-from benchmarks.measure import Row, show
+from benchmarks.measure import Row, reduced, skipped
+from benchmarks.suites import Group, Suite
 from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance
@@ -91,10 +93,9 @@ WAYS: Final = {"raw": _nothing, "state": _state, "JSON": _json, "planes": _plane
 
 
 def games() -> Iterator[tuple[str, Path]]:
-    """Yield the name and the file of every game."""
+    """Yield the name and the file of every game; files of public games may be absent."""
     folder = Path(os.environ.get("VGDL_GAMES", PUBLIC))
-    public = ((name, folder / f"{name}.txt") for name in ORIGINAL)
-    yield from ((name, path) for name, path in public if path.exists())
+    yield from ((name, folder / f"{name}.txt") for name in ORIGINAL)
     yield from ((name, game_path(name)) for name in OWN)
 
 
@@ -146,7 +147,7 @@ def ticking(name: str, path: Path, scale: int) -> Iterator[Row]:
     """
     theirs = ORIGINAL.get(name)
     for what, way in WAYS.items():
-        mine = rate(path, way, TICKS // scale)
+        mine = rate(path, way, reduced(TICKS, scale))
         baseline, target = {
             "raw": (theirs and theirs.bare, theirs and theirs.stock),
             "state": (theirs and theirs.json, theirs and 10 * theirs.json),
@@ -170,7 +171,7 @@ def loading(name: str, path: Path, scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     times = []
-    for _ in range(max(1, ROUNDS // scale)):
+    for _ in range(reduced(ROUNDS, scale)):
         began = time.thread_time()
         begin(path)(1)
         times.append(time.thread_time() - began)
@@ -186,7 +187,7 @@ def forking(name: str, path: Path, scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     play = begin(path)(1)
-    count = FORKS // scale
+    count = reduced(FORKS, scale)
     began = time.thread_time()
     for _ in range(count):
         fork(play)
@@ -194,16 +195,26 @@ def forking(name: str, path: Path, scale: int) -> Iterator[Row]:
     yield Row(f"{name}, fork", f"{spent * 1e6:.0f} µs", target="< 100 µs" if name == "zelda" else "")
 
 
-def main(*, quick: bool = False, only: str = "") -> None:
-    """Print the table of this suite.
+def _groups() -> Iterator[tuple[str, Group]]:
+    for name, path in games():
+        if path.exists():
+            for part in (ticking, loading, forking):
+                yield f"{part.__name__} {name}", partial(part, name, path)
+        else:
+            yield name, partial(_absent, path)
+
+
+def absent_game(path: Path) -> str:
+    """Return why the rows of a public game are skipped.
 
     Args:
-        quick: do a tenth of the work.
-        only: measure only games whose name contains this text.
+        path: of the game.
     """
-    scale = 10 if quick else 1
-    parts = (ticking, loading, forking)
-    rows = (
-        row for name, path in games() if only in name for part in parts for row in part(name, path, scale)
-    )
-    show("VGDL and the original (raw: its bare loop; observations: its JSON), one thread", rows)
+    return f"there is no {path}: name a folder of the public games as VGDL_GAMES"
+
+
+def _absent(path: Path, _scale: int) -> Iterator[Row]:
+    yield skipped(f"{path.stem}, all rows", absent_game(path))
+
+
+SUITE = Suite("VGDL and the original, one thread", dict(_groups()))

@@ -42,8 +42,9 @@ try:
 
     def entry() -> int:
         """Run the command line as a program, and return its exit code."""
-        for number in _ENDING:
+        for number in (*_ENDING, signal.SIGALRM):
             atexit.register(signal.signal, number, signal.SIG_IGN)  # runs last; Python then resets handlers
+        for number in _ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
                 signal.signal(number, _leave)
         signal.signal(signal.SIGALRM, _interrupt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["DEFAULT_TIME_CONTROL", "play", "run"]
 
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -96,7 +96,7 @@ async def play(
         tick_ns=tick_ns,
         sinks=[*recorder, *sinks],
         stop=stop,
-        header={"flagfall": version("flagfall"), "rules": dict(REVISIONS), **header},
+        header={"flagfall": _own_version(), "rules": dict(REVISIONS), **header},
     )
 
 
@@ -109,3 +109,9 @@ def run(*args: Any, clock: Literal["wall", "virtual"] = "wall", **options: Any) 
         options: as for `play`.
     """
     return trio.run(partial(play, *args, **options), clock=VirtualClock() if clock == "virtual" else None)
+
+
+@cache
+def _own_version() -> str:
+    """Return the version of this package; reading its metadata costs more than a short match."""
+    return version("flagfall")

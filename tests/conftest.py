@@ -19,6 +19,9 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # Workers, and the hundreds of programs that tests start, compile the sources once, not each of them anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# In each program that imports numpy its linear algebra would start threads that wait busily for 60 ms.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # A busy machine is no reason to fail.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")

@@ -10,7 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "flagfall"
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "benchmarks" / "README.md",
+]
 
 MAPS = {ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"}
 """Pages that name files of the package by their path inside it, such as `kernel/seat.py`."""
@@ -54,7 +59,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_paths_exist(page: Path) -> None:
     text = page.read_text()
     missing = [path for path in PATH.findall(text) if not list(ROOT.glob(path))]
@@ -67,7 +72,7 @@ def test_paths_exist(page: Path) -> None:
     assert not missing, f"{page.name} names paths that do not exist: {missing}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_modules_and_their_names_exist(page: Path) -> None:
     text = page.read_text()
     names = DOTTED.findall(text)
@@ -76,7 +81,7 @@ def test_modules_and_their_names_exist(page: Path) -> None:
     assert not missing, f"{page.name} names modules that do not exist: {missing}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for link in LINK.findall(CODE.sub("", page.read_text())):
         if link.startswith(("http://", "https://")):

@@ -19,6 +19,7 @@ __all__ = ["AdaptedAgent", "Agent", "adapt"]
 
 import inspect
 from collections.abc import Awaitable, Callable
+from types import FunctionType, MethodType
 from typing import Any, Protocol, TypeAlias
 
 import attrs
@@ -155,8 +156,7 @@ def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> Adapte
     return AdaptedAgent(
         wants=wants,
         answer=answer,
-        answers_async=inspect.iscoroutinefunction(asked)
-        or inspect.iscoroutinefunction(getattr(asked, "__call__", None)),  # noqa: B004 - is it async?
+        answers_async=_is_async(asked),
         phases=phases,
         start=getattr(agent, "start", None) or _nothing,
         run=run,
@@ -231,6 +231,12 @@ def _wants_timer_only(result: Callable[..., Any]) -> bool:
 
 def _positional(method: Callable[..., Any]) -> int:
     """Return the most positional arguments that a method takes; 1 if that is unknown."""
+    function = _plain_function(method)
+    if function is not None:  # the same as below, without the 50 us that a signature takes
+        code = function.__code__
+        if not code.co_flags & inspect.CO_VARARGS and (function is method or code.co_argcount):
+            return code.co_argcount - (function is not method)
+        return 1
     try:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):  # a built-in without a signature
@@ -238,6 +244,23 @@ def _positional(method: Callable[..., Any]) -> int:
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return 1
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def _plain_function(method: Any) -> FunctionType | None:
+    """Return the function of a method or function; `None` if it is wrapped, or another kind of callable."""
+    function = method.__func__ if type(method) is MethodType else method
+    # A wrapper's attributes, such as `__wrapped__` and `__signature__`, stand in its dictionary.
+    return function if type(function) is FunctionType and not function.__dict__ else None
+
+
+def _is_async(method: Any) -> bool:
+    """Return whether a call returns an awaitable."""
+    function = _plain_function(method)
+    if function is not None:
+        return bool(function.__code__.co_flags & inspect.CO_COROUTINE)
+    return inspect.iscoroutinefunction(method) or inspect.iscoroutinefunction(
+        getattr(method, "__call__", None)  # noqa: B004 - is it async?
+    )
 
 
 def _nothing(*_arguments: Any) -> None:

@@ -17,12 +17,18 @@ from typing import Any, Final
 import gymnasium
 
 _IDS: Final[dict[str, dict[str, Any]]] = {
-    "flagfall/CommAI-v0": {"entry_point": "flagfall.environments.commai_env:CommAIEnv"},
+    "flagfall/CommAI-v0": {
+        "entry_point": "flagfall.environments.commai_env:CommAIEnv",
+        "vector_entry_point": "flagfall.environments.vector_entry_points:commai",
+    },
     "flagfall/LangRoom-v0": {
         "entry_point": "flagfall.environments.langroom_env:LangRoomEnv",
-        "vector_entry_point": "flagfall.environments.langroom_env:LangRoomVectorEnv",
+        "vector_entry_point": "flagfall.environments.vector_entry_points:langroom",
     },
-    "flagfall/VGDL-v0": {"entry_point": "flagfall.environments.vgdl_env:VgdlEnv"},
+    "flagfall/VGDL-v0": {
+        "entry_point": "flagfall.environments.vgdl_env:VgdlEnv",
+        "vector_entry_point": "flagfall.environments.vector_entry_points:vgdl",
+    },
 }
 """Arguments of `gymnasium.register`, by id."""
 

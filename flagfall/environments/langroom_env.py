@@ -17,6 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from flagfall.environments.vector.arguments import check_count, checked_autoreset, checked_mask, seeds_of
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.langroom.batch import RoomBatch
 from flagfall.tasks.langroom.images import ImageCache, Picture, image_cache
@@ -156,11 +157,11 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         **options: Any,
     ) -> None:
-        _check_count(num_envs)
+        check_count("num_envs", num_envs)
         self.num_envs = num_envs
         self.rules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, ["rgb_array"])
-        self._autoreset = _checked_autoreset(autoreset_mode)
+        self._autoreset = checked_autoreset(autoreset_mode)
         self.metadata = {
             "render_modes": ["rgb_array"],
             "render_fps": _FRAMES_PER_SECOND,
@@ -187,17 +188,12 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         Raises:
             UsageError: the seeds or the mask do not fit the rooms.
         """
-        mask = self._checked_mask((options or {}).get("reset_mask"))
-        seeds: Sequence[int | None] | None = (
-            [int(seed) + room for room in range(self.num_envs)]
-            if isinstance(seed, int | np.integer)
-            else seed
-        )
-        if seeds is not None and len(seeds) != self.num_envs:
-            raise UsageError(f"seed: {len(seeds)} seeds for {self.num_envs} rooms: give one for each")
+        mask = (options or {}).get("reset_mask")
+        mask = self._everywhere if mask is None else checked_mask(mask, self.num_envs)
+        seeds = seeds_of(seed, self.num_envs)
         chosen = np.flatnonzero(mask)
         for room in chosen:
-            own = None if seeds is None else seeds[int(room)]
+            own = seeds[int(room)]
             if own is not None or not self._begun[room]:
                 self._rooms.rngs[room] = np.random.default_rng(own)
         self._begun |= mask
@@ -292,17 +288,6 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             "_final_info": ended.copy(),
         }
 
-    def _checked_mask(self, mask: Any) -> NDArray[np.bool_]:
-        if mask is None:
-            return self._everywhere
-        fits = isinstance(mask, np.ndarray) and mask.shape == (self.num_envs,) and mask.dtype == np.bool_
-        if not fits or not mask.any():
-            raise UsageError(
-                f"reset_mask={mask!r}: give an array of {self.num_envs} truth values, one of them true"
-            )
-        checked: NDArray[np.bool_] = mask
-        return checked
-
 
 def _large(rules: LangRoomRules) -> ImageCache:
     """Return the images of the same view for people, with cells large enough to fill a frame."""
@@ -310,21 +295,7 @@ def _large(rules: LangRoomRules) -> ImageCache:
     return image_cache(LangRoomRules(view=rules.view, resolution=cell * rules.cells))
 
 
-def _check_count(rooms: Any) -> None:
-    whole = isinstance(rooms, int | np.integer) and not isinstance(rooms, bool)
-    if not whole or rooms < 1:
-        raise UsageError(f"num_envs={rooms!r}: expected a whole number of at least 1")
-
-
 def _checked_mode(mode: str | None, known: Sequence[str]) -> str | None:
     if mode is not None and mode not in known:
         raise UsageError(f"render_mode={mode!r}: unknown mode{suggest(str(mode), known)}")
     return mode
-
-
-def _checked_autoreset(mode: AutoresetMode | str) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        known = [known.value for known in AutoresetMode]
-        raise UsageError(f"autoreset_mode={mode!r}: unknown mode{suggest(str(mode), known)}") from None

@@ -29,6 +29,8 @@ class AsyncReferee:
         referee: the referee, which is not asked by anything else.
     """
 
+    __slots__ = ("_parked", "_referee")
+
     def __init__(self, referee: Referee) -> None:
         self._referee = referee
         self._parked: Task | None = None

@@ -52,6 +52,21 @@ class EventDispatcher:
         first_held: the number of the first of them; set by the code that adds it.
     """
 
+    __slots__ = (
+        "_incidents",
+        "_origin_ns",
+        "_sinks",
+        "_solo",
+        "_takers",
+        "_turn",
+        "_watchers",
+        "first_held",
+        "has_event_sinks",
+        "has_sinks",
+        "held",
+        "sink_failed",
+    )
+
     def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
         self.sink_failed: Callable[[Exception], None] = lambda _error: None
         self.has_sinks = bool(sinks)

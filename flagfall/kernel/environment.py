@@ -1,15 +1,14 @@
-"""The environment, an actor that drives the script of a match, and the scheduler actor beside it.
+"""The environment, an actor that drives the script of a match.
 
 The environment hosts the tasks one after another. It passes the requests of the script to the referee (turns
-and phases), to the scheduler actor (the next task, over memory channels) or to a task that is an actor. It
-books outcomes, and closes everything at the end.
+and phases), to the task scheduler (the next task) or to a task that is an actor. It books outcomes, and
+closes everything at the end.
 """
 
 from __future__ import annotations
 
 __all__ = ["Environment", "MatchSetup"]
 
-import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -39,7 +38,8 @@ from flagfall.kernel.requests import (
     TaskExpired,
     TaskTimeout,
 )
-from flagfall.kernel.roles import SchedulerRole, TaskRole
+from flagfall.kernel.roles import SchedulerRole, TaskRole, is_task
+from flagfall.kernel.scheduling import Scheduling
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seating import Seating
 from flagfall.kernel.seeding import derive_seed
@@ -61,24 +61,6 @@ class MatchSetup:
     sinks: Sequence[Sink]
 
 
-async def _run_scheduler(
-    scheduler: SchedulerRole,
-    outcomes: trio.MemoryReceiveChannel[Outcome | None],
-    assignments: trio.MemorySendChannel[TaskRole | None],
-) -> None:
-    """Answer every outcome with the next task, `None` when there are no more: the scheduler actor.
-
-    The first value received is `None`: nothing has been played yet. A scheduler that has to wait has an async
-    `next_task`; otherwise all calls are plain ones.
-    """
-    async with outcomes, assignments:
-        async for outcome in outcomes:
-            if outcome is not None:
-                scheduler.report(outcome)
-            task: Any = scheduler.next_task()
-            await assignments.send(await task if inspect.isawaitable(task) else task)
-
-
 class Environment:
     """The actor that hosts the tasks of one match.
 
@@ -86,6 +68,23 @@ class Environment:
         setup: the parts and rules of the match.
         keeper: the timekeeper of the event loop.
     """
+
+    __slots__ = (
+        "_control_text",
+        "_dispatcher",
+        "_fault",
+        "_keeper",
+        "_origin_ns",
+        "_referee",
+        "_scheduling",
+        "_seating",
+        "_setup",
+        "_task_id",
+        "_task_stats",
+        "_turns",
+        "_turns_before",
+        "_writers",
+    )
 
     def __init__(self, setup: MatchSetup, keeper: Timekeeper) -> None:
         self._setup = setup
@@ -114,8 +113,9 @@ class Environment:
             self._referee,
             self._void_for,
         )
-        # Around the wait for a scheduler.
-        self._scheduling: trio.CancelScope | None = None
+        self._scheduling = Scheduling(setup.scheduler, self._scheduler_failed)
+        # The number of turns before the last task, -1 before the first.
+        self._turns_before = -1
 
     # The match.
 
@@ -130,58 +130,53 @@ class Environment:
             HostFault: something other than an agent failed; the records so far stay.
             UsageError: a host cannot play its agent as asked.
         """
-        reason = "stopped"
-        owed: Any = 0
-        async with trio.open_nursery() as writers:
-            try:
-                for sink in self._writers:
-                    sink.attach(self._referee.pause, self._keeper.real_work)
-                    writers.start_soon(self._write, sink)
-                self._record(MatchStarted, **self._header(header))
-                reason, owed = await self._play_with_agents(stop)
-            except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
-                self._void(f"{type(error).__name__}: {error}", error)
-            finally:
-                self._close(reason, owed)
+        if self._writers:
+            async with trio.open_nursery() as writers:
+                reason = await self._play(stop, header, writers)
+        else:
+            reason = await self._play(stop, header, None)
         if self._fault is not None:
             raise self._fault
         return self._result(reason)
+
+    async def _play(
+        self, stop: trio.Event | None, header: dict[str, Any], writers: trio.Nursery | None
+    ) -> str:
+        """Play the match, and return why it ended."""
+        reason = "stopped"
+        owed: Any = 0
+        try:
+            if writers is not None:
+                for sink in self._writers:
+                    sink.attach(self._referee.pause, self._keeper.real_work)
+                    writers.start_soon(self._write, sink)
+            self._dispatcher.dispatch(
+                MatchStarted(self._keeper.now() - self._origin_ns, **self._header(header))
+            )
+            reason, owed = await self._play_with_agents(stop)
+        except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
+            self._void(f"{type(error).__name__}: {error}", error)
+        finally:
+            self._close(reason, owed)
+        return reason
 
     async def _play_with_agents(self, stop: trio.Event | None) -> tuple[str, Any]:
         async with trio.open_nursery() as nursery:
             self._seating.start(nursery)
             if stop is not None:
                 nursery.start_soon(self._stop_when, stop)
-            outcomes, outcomes_in = trio.open_memory_channel[Outcome | None](0)
-            assignments_out, assignments = trio.open_memory_channel[TaskRole | None](0)
-            nursery.start_soon(self._schedule, outcomes_in, assignments_out)
             try:
-                return await self._run_script(outcomes, assignments)
+                self._scheduling.set_seed(derive_seed(self._setup.seed, "scheduler"))
+                return await self._run_script(nursery)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - kept, and raised when everything is closed
                 self._task_failed(error)
                 return "void", 0
             finally:
-                await self._seating.close()
-                nursery.cancel_scope.cancel()
-
-    async def _schedule(
-        self,
-        outcomes: trio.MemoryReceiveChannel[Outcome | None],
-        assignments: trio.MemorySendChannel[TaskRole | None],
-    ) -> None:
-        try:
-            self._setup.scheduler.set_seed(derive_seed(self._setup.seed, "scheduler"))
-            await _run_scheduler(self._setup.scheduler, outcomes, assignments)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a scheduler does, no agent pays for it
-            self._void(f"task scheduler: {type(error).__name__}: {error}", error)
+                await self._seating.close(nursery)
 
     # The script.
 
-    async def _run_script(  # noqa: C901 - one branch for each kind of request
-        self,
-        outcomes: trio.MemorySendChannel[Outcome | None],
-        assignments: trio.MemoryReceiveChannel[TaskRole | None],
-    ) -> tuple[str, Any]:
+    async def _run_script(self, nursery: trio.Nursery) -> tuple[str, Any]:  # noqa: C901 - a branch for each request
         """Answer the script's requests until there are no more tasks or the match is stopped.
 
         Returns:
@@ -197,7 +192,7 @@ class Environment:
                 if type(request) is tuple:
                     request = await self._turns.play_turns(script.send, request)
                 elif isinstance(request, NextTask):
-                    task = await self._next_task(request, outcomes, assignments)
+                    task = await self._next_task(request, nursery)
                     if isinstance(task, Stop):
                         return task.reason, 0
                     if task is None:
@@ -222,7 +217,7 @@ class Environment:
 
     async def _start_seats(self) -> Mapping[int, Any] | Stop:
         tasks = getattr(self._setup.scheduler, "tasks", ())
-        if isinstance(tasks, Sequence) and tasks and isinstance(tasks[0], TaskRole):
+        if isinstance(tasks, Sequence) and tasks and is_task(tasks[0]):
             self._show(tasks[0])
             if any(host.kind in {"process", "remote"} for host in self._setup.hosts):
                 with suppress(Exception):  # it comes again when they are sent, and is reported then
@@ -234,23 +229,15 @@ class Environment:
                     self._record(SeatReady, seat.number, seat.stats.start_ns, host.kind)
         return answers
 
-    async def _next_task(
-        self,
-        request: NextTask,
-        outcomes: trio.MemorySendChannel[Outcome | None],
-        assignments: trio.MemoryReceiveChannel[TaskRole | None],
-    ) -> TaskRole | Stop | None:
+    async def _next_task(self, request: NextTask, nursery: trio.Nursery) -> TaskRole | Stop | None:
         outcome = None if request.outcome is None else self._book(request.outcome)
+        if self._turns_before == self._referee.turns:
+            await trio.lowlevel.checkpoint()  # so tasks that ask for no turn let the loop run
+        self._turns_before = self._referee.turns
         if self._referee.stopped is not None:
             return self._referee.stopped
-        task: TaskRole | None = None
-        with trio.CancelScope() as self._scheduling:
-            try:
-                await outcomes.send(outcome)
-                task = await assignments.receive()
-            except (trio.BrokenResourceError, trio.EndOfChannel):
-                await trio.sleep_forever()  # it broke down: `_schedule` says why, and ends this
-        if self._scheduling.cancelled_caught:
+        task = await self._scheduling.next_task(outcome, nursery)
+        if self._scheduling.is_cut:
             return self._referee.stopped
         if task is not None:
             self._begin(task, request)
@@ -295,15 +282,14 @@ class Environment:
 
     # Records.
 
-    def _record(self, kind: type[Event], *args: Any, **fields: Any) -> None:
-        self._dispatcher.dispatch(kind(self._keeper.now() - self._origin_ns, *args, **fields))
+    def _record(self, kind: type[Event], *args: Any) -> None:
+        if self._dispatcher.has_sinks:
+            self._dispatcher.dispatch(kind(self._keeper.now() - self._origin_ns, *args))
 
     def _book(self, outcome: Outcome) -> Outcome:
         """Count and record the outcome of a task; return it with its time."""
-        outcome = attrs.evolve(outcome, at_ns=self._keeper.now() - self._origin_ns)
-        self._task_stats.setdefault(outcome.task, TaskStats(outcome.task)).add(outcome)
-        ended = TaskEnded(
-            outcome.at_ns,
+        at_ns = self._keeper.now() - self._origin_ns
+        values = (
             outcome.task,
             outcome.index,
             outcome.result,
@@ -313,7 +299,10 @@ class Environment:
             outcome.metrics,
             outcome.answers,
         )
-        self._dispatcher.dispatch(ended)
+        outcome = Outcome(*values, at_ns)
+        self._task_stats.setdefault(outcome.task, TaskStats(outcome.task)).add(outcome)
+        if self._dispatcher.has_sinks:
+            self._dispatcher.dispatch(TaskEnded(at_ns, *values))
         return outcome
 
     def _header(self, header: dict[str, Any]) -> dict[str, Any]:
@@ -357,11 +346,13 @@ class Environment:
 
     def _stop(self) -> None:
         self._referee.stop("stopped")
-        if self._scheduling is not None:  # a scheduler that waits for something is not waited for
-            self._scheduling.cancel()
+        self._scheduling.cancel()
 
     def _sink_failed(self, error: Exception) -> None:
         self._void(f"a sink failed: {error!r}", error)
+
+    def _scheduler_failed(self, error: Exception | SystemExit) -> None:
+        self._void(f"task scheduler: {type(error).__name__}: {error}", error)
 
     def _task_failed(self, error: Exception | SystemExit) -> None:
         if not isinstance(error, HostFault):

@@ -12,6 +12,7 @@ __all__ = [
     "AskTurns",
     "DescribedScheduler",
     "DescribedTask",
+    "PlainSpacesTask",
     "Player",
     "PlayerActionsTask",
     "PlayerSpacesTask",
@@ -21,10 +22,11 @@ __all__ = [
     "TimedTask",
     "UnrepeatableTask",
     "WorldTask",
+    "is_task",
 ]
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from flagfall.kernel.outcomes import Outcome, StepResult
 
@@ -80,6 +82,20 @@ class TaskRole(Protocol):
 
     def close(self) -> None:
         """Release the task's resources. Called once, whatever happened before."""
+
+
+_TASK_MEMBERS: Final = tuple(name for name in vars(TaskRole) if not name.startswith("_"))
+
+
+def is_task(value: object) -> TypeGuard[TaskRole]:
+    """Return whether a value has every member of a task.
+
+    Asked once a match; `isinstance` gives the same answer, and takes 25 us to read the protocol each time.
+
+    Args:
+        value: any object.
+    """
+    return all(hasattr(value, name) for name in _TASK_MEMBERS)
 
 
 class AskTurns(Protocol):
@@ -177,6 +193,13 @@ class PlayerSpacesTask(Protocol):
 
     def action_space_of(self, player: Player) -> Any:
         """Return the space of a player's actions."""
+
+
+class PlainSpacesTask(Protocol):
+    """A task that describes its spaces without Gymnasium, whose import takes 0.2 s."""
+
+    plain_spaces: tuple[dict[str, Any], dict[str, Any]]
+    """Its observation space and its action space, in the form of `flagfall.kernel.spaces.describe_space`."""
 
 
 class WorldTask(Protocol):

@@ -444,4 +444,4 @@ class Seat:
     def end(self) -> None:
         """End the turns: the agent's next call of `turn` ends."""
         self._channel.close()
-        self.clock.due_ns = NEVER_NS
+        self.clock.close()

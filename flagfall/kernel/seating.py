@@ -4,14 +4,14 @@ from __future__ import annotations
 
 __all__ = ["Seating"]
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.kernel.hosting import AgentHost, Briefing
+from flagfall.kernel.hosting import AgentHost, Briefing, is_forcing
 from flagfall.kernel.referee import Referee
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
@@ -21,6 +21,9 @@ from flagfall.timing import TimeControl, Timekeeper
 
 CLOSE_SECONDS: Final = 1.0
 """Maximum time for agents to close when the match is over; then they are stopped."""
+
+_QUICK_PASSES: Final = 2
+"""Passes of the loop in which agents that wait for a turn end; only after these the wait needs a limit."""
 
 
 class Seating:
@@ -39,6 +42,21 @@ class Seating:
         seats: in seat order.
     """
 
+    __slots__ = (
+        "_agents_gone",
+        "_agents_left",
+        "_control_text",
+        "_forcing",
+        "_hosts",
+        "_ledger",
+        "_nursery",
+        "_referee",
+        "_running",
+        "_seed",
+        "_void",
+        "seats",
+    )
+
     def __init__(
         self,
         hosts: Sequence[AgentHost],
@@ -55,9 +73,12 @@ class Seating:
         self._ledger = keeper.ledger
         self._referee = referee
         self._void = void
+        self._nursery: trio.Nursery | None = None
+        # By seat, while its agent runs: its scope and its task; and the scope of what ends it by force.
+        self._running: dict[int, tuple[trio.CancelScope, trio.lowlevel.Task]] = {}
+        self._forcing: dict[int, trio.CancelScope] = {}
         self._agents_left = len(hosts)
-        self._agents_gone = trio.Event()
-        self._scopes: dict[int, trio.CancelScope] = {}
+        self._agents_gone: trio.Event | None = None
         self.seats = [Seat(number, control, keeper, referee) for number in range(len(hosts))]
         referee.seat_all(self.seats)
         referee.on_disqualified = self._stop_agent
@@ -65,32 +86,60 @@ class Seating:
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start the agents in a nursery."""
+        self._nursery = nursery
         for seat, host in zip(self.seats, self._hosts, strict=True):
             nursery.start_soon(self._run, seat, host, name=f"seat {seat.number}: {host.name}")
 
-    async def close(self) -> None:
-        """End the turns of every seat, and give the agents `CLOSE_SECONDS` to end."""
+    async def close(self, nursery: trio.Nursery) -> None:
+        """End the turns of every seat, give the agents `CLOSE_SECONDS` to end, and stop what is left.
+
+        Args:
+            nursery: the nursery of the agents, and of helpers which end with them.
+        """
         for seat in self.seats:
             seat.end()
-        with trio.move_on_after(CLOSE_SECONDS):
-            await self._agents_gone.wait()
+        try:
+            await self._wait_for_agents()
+        finally:
+            if nursery.child_tasks:
+                nursery.cancel_scope.cancel()
+            for number in self._running:
+                self._force_end(number)
+
+    async def _wait_for_agents(self) -> None:
+        # An agent that waits for its next turn ends within the next pass of the loop.
+        for _ in range(_QUICK_PASSES):
+            if self._agents_left == 0:
+                return
+            await trio.lowlevel.checkpoint()
+        if self._agents_left:
+            self._agents_gone = trio.Event()
+            with trio.move_on_after(CLOSE_SECONDS):
+                await self._agents_gone.wait()
 
     async def _run(self, seat: Seat, host: AgentHost) -> None:
         """Run one agent; whatever it does, only its own seat is disqualified."""
         task = trio.lowlevel.current_task()
         self._ledger.register(task, seat.clock)
         try:
-            await self._run_host(seat, host)
+            await self._run_host(seat, host, task)
         finally:
             self._ledger.forget(task)
             self._agents_left -= 1
-            if self._agents_left == 0:
+            if self._agents_left == 0 and self._agents_gone is not None:
                 self._agents_gone.set()
 
-    async def _run_host(self, seat: Seat, host: AgentHost) -> None:
+    async def _run_host(self, seat: Seat, host: AgentHost, task: trio.lowlevel.Task) -> None:
+        number = seat.number
         try:
-            with trio.CancelScope() as self._scopes[seat.number]:
-                await host.run(seat, self._briefing(seat))
+            with trio.CancelScope() as scope:
+                self._running[number] = scope, task
+                try:
+                    await host.run(seat, self._briefing(seat))
+                finally:
+                    del self._running[number]
+                    if number in self._forcing:
+                        self._forcing[number].cancel()
         except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
             self._void(fault)
             return
@@ -115,8 +164,21 @@ class Seating:
         )
 
     def _stop_agent(self, number: int) -> None:
-        if (scope := self._scopes.get(number)) is not None:
-            scope.cancel()
+        if number in self._running:
+            self._running[number][0].cancel()
+            self._force_end(number)
+
+    def _force_end(self, number: int) -> None:
+        """Let the host of an agent that is stopped end it by force, if it can, until the agent has ended."""
+        host = self._hosts[number]
+        if is_forcing(host) and number not in self._forcing and self._nursery is not None:
+            forcing = self._forcing[number] = trio.CancelScope(shield=True)
+            scope, task = self._running[number]
+            self._nursery.start_soon(self._run_force, host.force_end(task, scope), forcing)
+
+    async def _run_force(self, force: Coroutine[Any, Any, None], forcing: trio.CancelScope) -> None:
+        with forcing:
+            await force
 
     def _find_blocker(self) -> int | None:
         last = self._ledger.last

@@ -25,5 +25,5 @@ def derive_seed(root: int, *path: str | int) -> int:
     Returns:
         A whole number from 0 to `MAX_SEED`.
     """
-    name = "/".join(str(part) for part in (root, *path))
+    name = "/".join(map(str, (root, *path)))
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1

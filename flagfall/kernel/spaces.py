@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Spaces", "describe_space", "has_arrays", "spaces_of"]
+__all__ = ["Spaces", "describe_space", "has_arrays", "spaces_of", "whole_numbers"]
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -54,6 +54,10 @@ def spaces_of(task: TaskRole, seat: int) -> Spaces:
         task: the task.
         seat: index of the seat.
     """
+    plain = getattr(task, "plain_spaces", None)
+    if plain is not None:
+        observation, action = plain
+        return Spaces(observation, action, task.nil_action)
     players = task.players
     player = players[seat] if seat < len(players) else None
     return Spaces(_of(task, "observation_space", player), _of(task, "action_space", player), task.nil_action)
@@ -93,8 +97,18 @@ def describe_space(space: Any) -> dict[str, Any]:
     return {"type": "other", "text": str(space)[:MAX_TEXT_CHARS]}
 
 
+def whole_numbers(count: int, start: int = 0) -> dict[str, Any]:
+    """Return the description of a `Discrete` space.
+
+    Args:
+        count: how many whole numbers there are.
+        start: the first of them.
+    """
+    return {"type": "discrete", "n": count, "start": start}
+
+
 def _discrete(space: Any) -> dict[str, Any]:
-    return {"type": "discrete", "n": int(space.n), "start": int(space.start)}
+    return whole_numbers(int(space.n), int(space.start))
 
 
 def _box(space: Any) -> dict[str, Any]:

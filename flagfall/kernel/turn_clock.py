@@ -90,6 +90,10 @@ def verdict_of(reading: Reading, limits: Limits, *, abortable: bool) -> Verdict:
     return "overrun" if abortable else "disqualified"
 
 
+def _ignore(_now_ns: int) -> None:
+    pass
+
+
 class TurnClock(Deadline):
     """The clock of one seat; as a deadline it fires when a limit seems to be reached.
 
@@ -291,6 +295,11 @@ class TurnClock(Deadline):
         """Make sure that it fires when it is due."""
         if self.due_ns < self.armed_ns:
             self._deadlines.arm(self)
+
+    def close(self) -> None:
+        """Fire no more; a place left behind in the queue of deadlines keeps nothing of the match alive."""
+        self.due_ns = self.armed_ns = NEVER_NS
+        self._when_due = _ignore
 
     def fire(self, now_ns: int) -> None:
         """Report that a limit seems to be reached."""

@@ -54,6 +54,7 @@ class TaskScheduler(TaskSampler):
         if not self.tasks:
             raise UsageError(f"{type(self).__name__} needs at least one task")
         self._seed = 0
+        self._generator: Random | None = None
         self._last: Task | None = None
         self._closed = False
         self.reset()
@@ -96,12 +97,19 @@ class TaskScheduler(TaskSampler):
             seed: the new seed.
         """
         self._seed = seed
-        self._random = Random(seed)
+        self._generator = None
 
     def reset(self) -> None:
         """Forget all outcomes and restart the generator from the current seed."""
         self._last = None
-        self._random = Random(self._seed)
+        self._generator = None
+
+    @property
+    def _random(self) -> Random:
+        """The generator of random choices; made at the first of them, since it takes 2.5 KB and 8 us."""
+        if self._generator is None:
+            self._generator = Random(self._seed)
+        return self._generator
 
     def close(self) -> None:
         """Close every task exactly once, even if it is listed twice or `close` is called twice."""

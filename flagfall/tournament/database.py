@@ -44,6 +44,14 @@ MIGRATIONS: Final = (
     ALTER TABLE matches ADD COLUMN game_score REAL NOT NULL DEFAULT 0;
     ALTER TABLE matches ADD COLUMN ticks INTEGER NOT NULL DEFAULT 0;
     """,
+    """
+    CREATE TABLE blocks (last INTEGER PRIMARY KEY, data BLOB NOT NULL);
+    CREATE INDEX remarks ON matches (number) WHERE why <> '' OR status = 'void';
+    CREATE TRIGGER match_updated AFTER UPDATE ON matches BEGIN DELETE FROM blocks; END;
+    CREATE TRIGGER match_deleted AFTER DELETE ON matches BEGIN DELETE FROM blocks; END;
+    CREATE TRIGGER seat_updated AFTER UPDATE ON seats BEGIN DELETE FROM blocks; END;
+    CREATE TRIGGER seat_deleted AFTER DELETE ON seats BEGIN DELETE FROM blocks; END;
+    """,
 )
 """Statements that migrate a database from version n - 1 to version n, its `user_version`."""
 

@@ -71,12 +71,15 @@ class Format(Protocol):
             problems: collects the problems.
         """
 
-    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
-        """Yield all matches that are determined by the records, played or not, in order.
+    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
+        """Yield all matches in order, played or not, each once.
 
         Args:
             plan: the plan of the tournament.
-            records: results so far.
+            records: results so far; read again whenever the iterator is continued.
+
+        Yields:
+            A match, or `None` where the next one depends on results that are missing.
         """
         ...
 

@@ -14,9 +14,11 @@ __all__ = [
     "Placing",
     "PointsRow",
     "TaskRanking",
+    "TaskTotals",
     "check_scoring",
     "rank_key",
     "rank_tasks",
+    "rank_totals",
     "ranked",
     "total_points",
 ]
@@ -97,6 +99,27 @@ class PointsRow:
     disqualified: int
 
 
+@attrs.frozen(kw_only=True)
+class TaskTotals:
+    """Sums over the matches of one agent on one task.
+
+    Attributes:
+        wins: task instances solved.
+        result: sum of its scores.
+        score: sum of the game scores.
+        ticks: sum of the game ticks.
+        games: task instances that count.
+        disqualified: reason of its first disqualification; empty if there was none.
+    """
+
+    wins: int
+    result: float
+    score: float
+    ticks: int
+    games: int
+    disqualified: str
+
+
 def rank_tasks(plan: TournamentPlan, played: Played) -> tuple[TaskRanking, ...]:
     """Return the ranking on each task that has results, in the order of the plan.
 
@@ -108,28 +131,51 @@ def rank_tasks(plan: TournamentPlan, played: Played) -> tuple[TaskRanking, ...]:
     for spec, record in played:
         for seat in record.seats:
             results[spec.task, seat.agent].append((record, seat))
+    return rank_totals(plan, {key: _totals(pairs) for key, pairs in results.items()})
+
+
+def _totals(pairs: Sequence[tuple[MatchRecord, SeatRecord]]) -> TaskTotals:
+    return TaskTotals(
+        wins=sum(record.solved for record, _ in pairs),
+        result=sum(seat.score for _, seat in pairs),
+        score=sum(record.game_score for record, _ in pairs),
+        ticks=sum(record.ticks for record, _ in pairs),
+        games=sum(record.tasks for record, _ in pairs),
+        disqualified=next((seat.fell for _, seat in pairs if seat.fell is not None), ""),
+    )
+
+
+def rank_totals(
+    plan: TournamentPlan, totals: Mapping[tuple[str, str], TaskTotals]
+) -> tuple[TaskRanking, ...]:
+    """Return the ranking on each task that has results, in the order of the plan.
+
+    Args:
+        plan: the plan of the tournament.
+        totals: by the names of the task and the agent, of agents that have played the task.
+    """
     rankings = (
         TaskRanking(
             task.name,
-            _placings(task, {name: pairs for name in task.agents if (pairs := results[task.name, name])}),
+            _placings(
+                task, {name: totals[task.name, name] for name in task.agents if (task.name, name) in totals}
+            ),
         )
         for task in plan.tasks
     )
     return tuple(ranking for ranking in rankings if ranking.placings)
 
 
-def _placings(
-    task: PlannedTask, results: Mapping[str, Sequence[tuple[MatchRecord, SeatRecord]]]
-) -> tuple[Placing, ...]:
-    unplaced = {name: _unplaced(name, pairs, alone=task.seats == 1) for name, pairs in results.items()}
-    solving = task.seats == 1 and task.score == "result"
+def _placings(task: PlannedTask, results: Mapping[str, TaskTotals]) -> tuple[Placing, ...]:
+    alone = task.seats == 1
+    unplaced = {name: _unplaced(name, totals, alone=alone) for name, totals in results.items()}
+    solving = alone and task.score == "result"
 
     def key(name: str) -> tuple[float, ...]:
         one = unplaced[name]
         if one.disqualified:
             return (1,)
-        result = one.wins if solving else sum(seat.score for _, seat in results[name])
-        return (0, -result, -one.score, one.ticks)
+        return (0, -(one.wins if solving else results[name].result), -one.score, one.ticks)
 
     placings = []
     for place, name in ranked(results, key):
@@ -139,16 +185,16 @@ def _placings(
     return tuple(placings)
 
 
-def _unplaced(name: str, pairs: Sequence[tuple[MatchRecord, SeatRecord]], *, alone: bool) -> Placing:
+def _unplaced(name: str, totals: TaskTotals, *, alone: bool) -> Placing:
     return Placing(
         agent=name,
         place=0,
         points=0,
-        wins=sum(record.solved for record, _ in pairs) if alone else 0,
-        score=sum(record.game_score for record, _ in pairs) if alone else 0.0,
-        ticks=sum(record.ticks for record, _ in pairs) if alone else 0,
-        games=sum(record.tasks for record, _ in pairs),
-        disqualified=next((seat.fell for _, seat in pairs if seat.fell is not None), ""),
+        wins=totals.wins if alone else 0,
+        score=totals.score if alone else 0.0,
+        ticks=totals.ticks if alone else 0,
+        games=totals.games,
+        disqualified=totals.disqualified,
     )
 
 

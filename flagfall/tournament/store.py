@@ -9,18 +9,17 @@ again.
 
 from __future__ import annotations
 
-__all__ = ["Lock", "Store", "StoredPlan", "holds_tournament"]
+__all__ = ["Store", "StoredPlan", "holds_tournament"]
 
-import fcntl
 import json
 import math
-import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -29,66 +28,43 @@ import msgspec
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.seeding import MAX_SEED
+from flagfall.tournament.block_columns import columns_of_blocks, has_fixed_schedule
+from flagfall.tournament.block_store import BlockWriter, read_blocks
 from flagfall.tournament.checking import misfit
+from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
-from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK, PLAN, RUNNING
+from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
+from flagfall.tournament.plan.former_presets import as_begun
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
 _SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord))
+assert _SEAT[-1] == "thinking"
 _PUT_MATCH: Final = f"INSERT INTO matches ({', '.join(_MATCH)}) VALUES ({', '.join('?' * len(_MATCH))})"  # noqa: S608 - our names
 _PUT_SEAT: Final = (
     f"INSERT INTO seats (match, seat, {', '.join(_SEAT)}) VALUES (?, ?, {', '.join('?' * len(_SEAT))})"  # noqa: S608
 )
-_MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches ORDER BY number"  # noqa: S608 - our names
-_SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats ORDER BY match, seat"  # noqa: S608
+_MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches WHERE number > ? ORDER BY number"  # noqa: S608 - our names
+_SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats WHERE match > ? ORDER BY match, seat"  # noqa: S608
+_REMARKS: Final = (
+    f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
+    " WHERE why <> '' OR status = 'void' ORDER BY number"
+)
 
 _Bucket = Annotated[int, msgspec.Meta(ge=0, le=MAX_BUCKET)]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _THINKING: Final = msgspec.json.Decoder(tuple[tuple[_Bucket, _Count], ...])
+_ENCODER: Final = msgspec.json.Encoder()
 _FACTS: Final = msgspec.json.Decoder(dict[str, str])
-_MAX_HOLDER_BYTES: Final = 32
 _PRINTED: Final = 60
 """Characters of a damaged value that a message shows."""
 
 
 _Record = TypeVar("_Record", MatchRecord, SeatRecord)
-
-
-class Lock:
-    """Lock that the single runner of a folder holds; the system releases it however the runner ends.
-
-    Args:
-        folder: the folder of the tournament.
-
-    Raises:
-        UsageError: another process holds it.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(self._file, 0)
-            os.write(self._file, f"{os.getpid()}\n".encode())
-        except BlockingIOError:
-            holder = os.read(self._file, _MAX_HOLDER_BYTES).strip()
-            os.close(self._file)
-            raise UsageError(
-                f"{folder} is in use by process {holder.decode('ascii', 'replace')}: wait for it, or query it"
-                f" with `flagfall ctl {folder} status`"
-            ) from None
-        except BaseException:
-            os.close(self._file)
-            raise
-
-    def close(self) -> None:
-        """Release the lock."""
-        os.close(self._file)
 
 
 @attrs.frozen
@@ -150,6 +126,7 @@ class Store:
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         if mode == "make":
             self._database = open_to_write(self._path, durable=durable)
+            self._blocks = BlockWriter(self._database, self._numbered)
             return
         if not holds_tournament(folder):
             raise UsageError(f"{folder} holds no tournament: there is no {DATABASE} in it")
@@ -198,8 +175,8 @@ class Store:
             raise DamagedStore(self._path, "the plan in it has an invalid seed or folder")
         return stored
 
-    def check_unchanged(self, plan: TournamentPlan) -> None:
-        """Check that a plan is the stored one.
+    def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
+        """Return a plan as the tournament began with it; see `flagfall.tournament.plan.former_presets`.
 
         Args:
             plan: to resume with.
@@ -208,30 +185,38 @@ class Store:
             UsageError: it is another one; the message lists the changes.
         """
         stored = self.plan()
-        found = [] if stored is None else changes(stored.facts, plan_facts(plan))
-        if found:
+        if stored is None:
+            return plan
+        plan = as_begun(plan, stored.facts)
+        if found := changes(stored.facts, plan_facts(plan)):
             raise UsageError(
                 f"the plan has changed since the tournament in {self.folder} began:\n"
                 + "\n".join(f"  {line}" for line in found)
                 + "\nRestore it, or start another tournament with another --out"
             )
+        return plan
 
     # Matches.
 
-    def put(self, record: MatchRecord) -> None:
-        """Store the result of a match in one transaction.
+    def put(self, *records: MatchRecord) -> None:
+        """Store the results of matches in one transaction, all or none of them.
 
         Args:
-            record: the record of an attempt, void or not.
+            records: the records of attempts, void or not.
 
         Raises:
             HostFault: the database cannot be written, for example on a full disk.
         """
         with self._writing():
-            row = [getattr(record, name) for name in _MATCH]
-            number = self._database.execute(_PUT_MATCH, row).lastrowid
-            seats = [(number, place, *_seat_row(seat)) for place, seat in enumerate(record.seats)]
+            seats: list[tuple[Any, ...]] = []
+            numbered = []
+            for record in records:
+                number = self._database.execute(_PUT_MATCH, _match_row(record)).lastrowid or 0
+                numbered.append((number, record))
+                seats += ((number, place, *_seat_row(seat)) for place, seat in enumerate(record.seats))
             self._database.executemany(_PUT_SEAT, seats)
+            committed = self._blocks.add(numbered)
+        committed()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -253,15 +238,53 @@ class Store:
         Raises:
             DamagedStore: a record cannot be read.
         """
+        for _, record in self._numbered(0):
+            yield record
+
+    def _numbered(self, after: int) -> Iterator[tuple[int, MatchRecord]]:
+        """Yield the records after a number, each with its number."""
         seats: dict[int, list[SeatRecord]] = {}
         with self._reading():
-            for match, *values in self._database.execute(_SEATS):
+            for match, *values in self._database.execute(_SEATS, (after,)):
                 seats.setdefault(match, []).append(self._seat(match, dict(zip(_SEAT, values, strict=True))))
-            for number, *values in self._database.execute(_MATCHES):
+            for number, *values in self._database.execute(_MATCHES, (after,)):
                 fields = dict(zip(_MATCH, values, strict=True))
-                yield self._record(MatchRecord, number, {**fields, "seats": tuple(seats.pop(number, ()))})
+                fields["seats"] = tuple(seats.pop(number, ()))
+                yield number, self._record(MatchRecord, number, fields)
         if seats:
             raise DamagedStore(self._path, f"match {min(seats)} has seats but no record")
+
+    def columns(self, plan: TournamentPlan) -> ResultColumns | None:
+        """Return the matches that count as columns, checked against a plan.
+
+        Args:
+            plan: the plan of the tournament.
+
+        Returns:
+            The columns; `None` if they have to be made from the records: of small tournaments, of those whose
+            schedule depends on results, and of those whose records do not fit the plan.
+
+        Raises:
+            DamagedStore: a record cannot be read.
+        """
+        if not has_fixed_schedule(plan):
+            return None
+        with self._reading():
+            blocks = read_blocks(self._database, self._numbered)
+        return None if blocks is None else columns_of_blocks(plan, blocks)
+
+    def remarks(self) -> list[MatchRecord]:
+        """Return the void attempts, and the matches that count although the host stalled, in order.
+
+        Raises:
+            DamagedStore: a record cannot be read.
+        """
+        with self._reading():
+            rows = self._database.execute(_REMARKS).fetchall()
+        return [
+            self._record(MatchRecord, number, dict(zip(_MATCH, values, strict=True)))
+            for number, *values in rows
+        ]
 
     def _seat(self, match: int, fields: dict[str, Any]) -> SeatRecord:
         try:
@@ -357,7 +380,13 @@ def holds_tournament(folder: Path) -> bool:
         raise UsageError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 
-def _seat_row(seat: SeatRecord) -> list[Any]:
-    values = [getattr(seat, name) for name in _SEAT]
-    values[_SEAT.index("thinking")] = json.dumps(seat.thinking, separators=(",", ":"))
-    return values
+_match_row: Final[Callable[[MatchRecord], tuple[Any, ...]]] = attrgetter(*_MATCH)
+_seat_values: Final[Callable[[SeatRecord], tuple[Any, ...]]] = attrgetter(*_SEAT[:-1])
+
+
+def _seat_row(seat: SeatRecord) -> tuple[Any, ...]:
+    return *_seat_values(seat), _json(seat.thinking)
+
+
+def _json(thinking: tuple[tuple[int, int], ...]) -> str:
+    return _ENCODER.encode(thinking).decode()

@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -133,6 +134,31 @@ def test_many_signals_at_once_leave_the_code_of_the_first(folder: Path, start: S
     _, complaints = runner.communicate()
     assert runner.returncode == 143
     assert "Traceback" not in complaints
+
+
+LOST_AT_THE_END = """
+import sys, time
+from flagfall.__main__ import entry
+
+class Lost:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.1)
+
+sys.argv = ["flagfall", "--version"]
+slow = Slow()  # ends with the interpreter, after its handlers of signals
+code = entry()
+Lost()
+sys.exit(code)
+"""
+
+
+def test_a_ctrl_c_that_is_lost_at_the_very_end_leaves_the_exit_code() -> None:
+    done = subprocess.run([sys.executable, "-c", LOST_AT_THE_END], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -30,6 +30,13 @@ def test_help_and_mistakes_import_nothing_heavy(line):
     assert not modules_after(code) & HEAVY
 
 
+def test_a_match_of_a_byte_task_imports_no_numerical_library():
+    line = ["run", "--task", "micro1", "--agent", "random", "--steps", "2", "--quiet"]
+    modules = modules_after(f"from flagfall.cli import main; main({line!r})")
+    assert "flagfall.kernel.match" in modules
+    assert not modules & {"numpy", "gymnasium"}
+
+
 def test_every_name_of_the_facade_is_what_its_type_says():
     tree = ast.parse(Path(flagfall.__file__).read_text())
     typed = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,6 +12,9 @@ from gymnasium import spaces
 
 from flagfall.kernel.spaces import describe_space, has_arrays, spaces_of
 from flagfall.tasks.catalog import make_task
+from flagfall.tasks.commai.bit_task import BitTask
+from flagfall.tasks.commai.wrapped_task import WrappedTask
+from flagfall.tasks.task import Task
 from tests.fakes import CountTask, play_here
 
 DESCRIBED = [
@@ -82,6 +86,15 @@ def test_what_a_task_says():
     assert spaces_of(make_task("micro1"), 0).action == {"type": "discrete", "n": 256, "start": 0}
     assert spaces_of(make_task("micro1"), 0).nil == 32
     assert spaces_of(CountTask(), 0).observation == {}
+
+
+@pytest.mark.parametrize("name", ["micro1", "mini0"])
+@pytest.mark.parametrize("wrap", [lambda task: task, WrappedTask, BitTask], ids=["bytes", "wrapped", "bits"])
+def test_spaces_described_without_gymnasium_are_those_of_the_task(name: str, wrap: Callable[[Any], Task]):
+    task = wrap(make_task(name))
+    described = spaces_of(task, 0)
+    assert described.observation == describe_space(task.observation_space)
+    assert described.action == describe_space(task.action_space)
 
 
 class SlowlyDescribed(CountTask):

@@ -40,6 +40,7 @@ CONFIGS = {
 """Journals whose tasks were made by a Python function, and that function."""
 
 TOURNAMENTS = sorted(path.name.partition(".")[0] for path in FIXTURES.glob("tournaments/*.standings.json"))
+INTERRUPTED = ("interrupted", "track-2017")
 PLANS = sorted(path.stem for path in FIXTURES.glob("plans/*.toml"))
 MATCHES = {
     "benchmark": "22 matches\n",
@@ -52,6 +53,7 @@ MATCHES = {
     "sprt": "24 matches\n",
     "swiss": "16 matches are known so far, 48 at most; the others depend on results\n",
     "track": "2 matches\n",
+    "track-2017": "12 matches\n",
 }
 """Matches of each plan, as its schedule states them."""
 
@@ -232,7 +234,7 @@ def without_prose(standings: dict[str, Any]) -> dict[str, Any]:
     return {**standings, "notes": len(standings["notes"])}
 
 
-@pytest.mark.parametrize("name", [name for name in TOURNAMENTS if name != "interrupted"])
+@pytest.mark.parametrize("name", [name for name in TOURNAMENTS if name not in INTERRUPTED])
 def test_tournaments_are_shown_and_resumed(
     call: Callable[..., Ended], copied: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -280,6 +282,28 @@ def test_an_interrupted_tournament_is_resumed(
     assert 0 < len(before) < len(after) == 18
     assert after.items() >= before.items()
     assert not (folder / "running").exists()
+
+
+def test_a_tournament_goes_on_under_the_rules_that_its_preset_had(
+    call: Callable[..., Ended], copied: Path
+) -> None:
+    folder, plan = copied / "tournaments" / "track-2017", copied / "plans" / "track-2017.toml"
+    before = call("results --matches --json", folder).data()
+    scheduled = call("tournament --dry-run --out", folder, plan)
+    assert scheduled.out.count(" played") == len(before)
+    ended = call("tournament --resume --quiet --out", folder, plan)
+    assert (ended.code, ended.err) == (0, "")
+    wanted = without_prose(json.loads(content("tournaments/track-2017.standings.json")))
+    assert without_prose(call("results --json", folder).data()) == wanted
+    after = call("results --matches --json", folder).data()
+    assert 0 < len(before) < len(after)
+    assert after[: len(before)] == before
+    for journal in (folder / "journals").iterdir():
+        assert call("verify", journal).code == 0, journal
+    plan.write_text(plan.read_text().replace('"2s"', '"3s"'))
+    refused = call("tournament --resume --quiet --out", folder, plan)
+    assert refused.code == 2
+    assert "training_ns" in refused.err
 
 
 def test_a_changed_plan_is_refused(call: Callable[..., Ended], copied: Path) -> None:

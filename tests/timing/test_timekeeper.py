@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import Any
 
 import trio
 
 from flagfall.timing import MS, Deadline, sleep_until_ns, timekeeping
+from flagfall.timing.timekeeper import LINGER_NS
 from tests.fakes import CountTask, Sleeper, play_here
 
 
@@ -53,14 +56,41 @@ async def test_our_sleep_on_the_wall_clock():
         assert scope.cancelled_caught
 
 
+def left_over() -> tuple[int, int, set[str]]:
+    """Tasks of the loop, descriptors of the process, and the names of its threads."""
+    threads = {t.name for t in threading.enumerate() if not t.name.startswith("Trio thread")}
+    return tasks_living(), len(list(Path("/proc/self/fd").iterdir())), threads
+
+
 async def test_nothing_is_left_after_the_last_match_however_many_there_were():
-    before = tasks_living()
+    before = left_over()
     instruments = len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments)
     for _ in range(20):
         await play_here(CountTask(1), Sleeper(0.0))
-    await trio.testing.wait_all_tasks_blocked()
-    assert tasks_living() == before
-    assert len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments) == instruments
+        assert len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments) == instruments
+    assert tasks_living() <= before[0] + 1, "matches that follow each other share one timekeeper"
+    with trio.fail_after(30):
+        while left_over() != before:  # noqa: ASYNC110 - no event: it ends `LINGER_NS` after the last match
+            await trio.sleep(LINGER_NS / 1e9)
+
+
+def test_nothing_is_left_of_a_loop_that_ends_with_its_match():
+    async def match() -> None:
+        await play_here(CountTask(1), Sleeper(0.0))
+
+    before = threading.enumerate(), len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        trio.run(match)
+        assert (threading.enumerate(), len(list(Path("/proc/self/fd").iterdir()))) == before
+
+
+async def test_a_match_that_begins_while_the_last_timekeeper_ends_has_its_deadlines():
+    late = Sleeper(0.05)
+    for pause_ns in (0, LINGER_NS - 2 * MS, LINGER_NS - MS, LINGER_NS, LINGER_NS + MS, 2 * LINGER_NS):
+        await trio.sleep(pause_ns / 1e9)
+        with trio.fail_after(30):
+            played = await play_here(CountTask(1), late, control="act=10ms/20s")
+        assert played.verdicts() == ["late"]
 
 
 async def test_matches_that_overlap_share_one():

@@ -6,7 +6,7 @@ itself. So each of its tasks is driven by a guard that counts the cancellations 
 the end.
 
 Trio has no public way to replace a task's coroutine: `coro` and `_next_send_fn` of a task, and the scopes
-that it is in, are used here and nowhere else.
+and nurseries that it is in, are used here and nowhere else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ MAX_STEPS: Final = 10_000
 def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, None]:
     """Drive an agent's coroutine for trio; abandon it if it ignores its cancellation.
 
-    Cancellations during play are not counted: the agent may use time limits of its own.
+    Cancellations during play are not counted: the agent may use time limits of its own. The agent's task has
+    no parent nursery meanwhile, so the agent can neither cancel that of the match nor start tasks in it.
 
     Args:
         agent: its coroutine.
@@ -49,18 +50,42 @@ def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, N
     Raises:
         AgentFault: it ignored its cancellation.
     """
+    task = current_task()
+    status = task._cancel_status  # noqa: SLF001 - trio has no public way to the scopes that a task is in
+    parent, task._parent_nursery = task._parent_nursery, None  # noqa: SLF001 - trio needs it when the task ends
     answer: Any = None
     ignored = 0
-    while True:
-        try:
-            trap = agent.send(answer)
-        except StopIteration:
-            return
-        answer = yield trap
-        ignored += seat.closed and _is_cancelled(answer)
-        if ignored > MAX_IGNORED_CANCELLATIONS and not _has_children():
-            _abandon(agent)
-            raise AgentFault("crashed", "it ignored its cancellation")
+    try:
+        while True:
+            try:
+                trap = agent.send(answer)
+            except StopIteration:
+                if task.child_nurseries:
+                    raise AgentFault("crashed", "it ended, and left a nursery open") from None
+                return
+            answer = yield trap
+            ignored += seat.closed and _is_cancelled(answer)
+            if ignored > MAX_IGNORED_CANCELLATIONS and not _has_children():
+                _abandon(agent)
+                raise AgentFault("crashed", "it ignored its cancellation")
+    finally:
+        task._parent_nursery = parent  # noqa: SLF001 - as above
+        _leave_behind(task, status)
+
+
+def _leave_behind(task: Task, status: Any) -> None:
+    """Take a task out of the scopes and nurseries that its agent left open: the task goes on without it.
+
+    Args:
+        task: the task.
+        status: the cancellation status of the task before the agent began.
+    """
+    for nursery in task._child_nurseries:  # noqa: SLF001 - as trio does when a task ends
+        nursery.cancel_scope.cancel()
+        nursery._closed = True  # noqa: SLF001 - as above
+    task._child_nurseries.clear()  # noqa: SLF001 - as above
+    if task._cancel_status is not status:  # noqa: SLF001 - as above
+        task._activate_cancel_status(status)  # noqa: SLF001 - as above
 
 
 class CancellationGuard:
@@ -134,14 +159,13 @@ def _abandon(agent: Coroutine[Any, Any, None]) -> None:
         pass
 
 
-def unshield(task: Task) -> None:
+def unshield(task: Task, top: trio.CancelScope) -> None:
     """Remove the shields of a task's cancel scopes, and of those of the tasks below it.
 
     Args:
         task: the task.
+        top: a scope around all that is to be unshielded.
     """
-    nursery = task.parent_nursery
-    top = None if nursery is None else nursery.cancel_scope
     # Trio has no public way to the scopes that a task is in; without this one, a shielded agent stays.
     status = getattr(task, "_cancel_status", None)
     while status is not None and (scope := status._scope) is not top:  # noqa: SLF001 - see above
@@ -149,4 +173,4 @@ def unshield(task: Task) -> None:
         status = status._parent  # noqa: SLF001 - as above
     for below in task.child_nurseries:
         for child in below.child_tasks:
-            unshield(child)
+            unshield(child, below.cancel_scope)

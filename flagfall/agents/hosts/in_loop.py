@@ -8,11 +8,12 @@ from __future__ import annotations
 
 __all__ = ["LoopHost"]
 
-from collections.abc import Coroutine
+import inspect
 from contextlib import nullcontext
 from typing import Any, Final
 
 import trio
+from trio.lowlevel import Task
 
 from flagfall.agents.agent import AdaptedAgent, adapt
 from flagfall.agents.hosts.cancellation import CancellationGuard, guard, unshield
@@ -32,6 +33,8 @@ SHIELD_SECONDS: Final = 0.5
 """Time that a cancelled agent may shield itself before its shields are removed."""
 
 _AGAIN_SECONDS: Final = 0.001
+
+_NOTHING_COUNTED: Final = nullcontext()
 
 
 class LoopHost:
@@ -55,25 +58,31 @@ class LoopHost:
             seat: the seat to play.
             briefing: the information for the agent.
         """
-        played = _AgentTask()
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(played.run, self._play(seat, briefing), seat, name=f"agent {self.name}")
-                try:
-                    await played.over.wait()
-                except trio.Cancelled:
-                    await played.end()
-                    raise
-        finally:
-            if played.error is not None:
-                raise played.error
+            await guard(self._play(seat, briefing), seat)
+        except UsageError as error:  # from the agent's own code, not from the user's options
+            raise AgentFault("crashed", agent_traceback(error)) from error
+
+    async def force_end(self, task: Task, scope: trio.CancelScope) -> None:
+        """Give the cancelled agent a short time; then remove the shields of its cancel scopes.
+
+        Args:
+            task: the agent's task.
+            scope: the cancelled scope of the agent.
+        """
+        CancellationGuard(task).wrap_tasks()
+        await trio.sleep(SHIELD_SECONDS)
+        while True:
+            # Repeatedly: it may open new shielded scopes, within the limits of its guard.
+            unshield(task, scope)
+            await trio.sleep(_AGAIN_SECONDS)
 
     async def _play(self, seat: Seat, briefing: Briefing) -> None:
         try:
             await seat.turn()
         except trio.EndOfChannel:
             return
-        with counting_steps() if seat.budget.control.clock == "cpu" else nullcontext() as cpu:
+        with counting_steps() if seat.budget.control.clock == "cpu" else _NOTHING_COUNTED as cpu:
             if cpu is not None:
                 seat.cpu_clock = cpu.used_ns
             agent = await self._start(seat, briefing)
@@ -82,9 +91,10 @@ class LoopHost:
             except trio.EndOfChannel:
                 pass
             finally:
-                with trio.move_on_after(CLOSE_SECONDS) as scope:
-                    scope.shield = True
-                    await resolve(agent.close())
+                closing = agent.close()
+                if inspect.isawaitable(closing):
+                    with trio.move_on_after(CLOSE_SECONDS, shield=True):
+                        await closing
 
     async def _start(self, seat: Seat, briefing: Briefing) -> AdaptedAgent:
         try:
@@ -95,39 +105,3 @@ class LoopHost:
         seat.wants = agent.wants
         seat.reply()
         return agent
-
-
-class _AgentTask:
-    """The task of an agent, and its forced end."""
-
-    def __init__(self) -> None:
-        self.over = trio.Event()
-        self.error: BaseException | None = None
-        self._task: trio.lowlevel.Task | None = None
-
-    async def run(self, agent: Coroutine[Any, Any, None], seat: Seat) -> None:
-        self._task = trio.lowlevel.current_task()
-        try:
-            await guard(agent, seat)
-        except trio.Cancelled:
-            raise
-        except UsageError as error:  # from the agent's own code, not from the user's options
-            self.error = AgentFault("crashed", agent_traceback(error))
-        except BaseException as error:  # noqa: BLE001 - the host raises it
-            self.error = error
-        finally:
-            self.over.set()
-
-    async def end(self) -> None:
-        """Give the cancelled agent a short time; then remove the shields of its cancel scopes."""
-        if self._task is not None:
-            CancellationGuard(self._task).wrap_tasks()
-        with trio.CancelScope(shield=True):
-            with trio.move_on_after(SHIELD_SECONDS):
-                await self.over.wait()
-            while not self.over.is_set() and self._task is not None:
-                unshield(
-                    self._task
-                )  # repeatedly: it may open new shielded scopes, within the limits of its guard
-                with trio.move_on_after(_AGAIN_SECONDS):
-                    await self.over.wait()

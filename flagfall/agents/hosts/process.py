@@ -6,13 +6,12 @@ isolation is described in `flagfall.agents.process.isolation`.
 
 from __future__ import annotations
 
-__all__ = ["WORKER", "ProcessHost"]
+__all__ = ["ProcessHost"]
 
-import sys
 from pathlib import Path
-from typing import Final
 
 from flagfall.agents.hosts.subprocess_session import play_in_subprocess
+from flagfall.agents.process.forking import WORKER
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
@@ -51,7 +50,3 @@ class ProcessHost:
             briefing: the information for the agent.
         """
         await play_in_subprocess(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
-
-
-WORKER: Final = (sys.executable, "-m", "flagfall.agents")
-"""The program that plays a Python agent; with `--check SPEC` it only loads one."""

@@ -12,6 +12,7 @@ __all__ = ["AgentReport", "kill_below"]
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -21,21 +22,29 @@ from flagfall.agents.process import supervisor
 AGAIN_SECONDS: Final = 0.001
 """The time between two rounds of killing: processes that were just started are found in the next one."""
 
-_REPORT_BYTES: Final = 64
+_REPORT_BYTES: Final = 128
+"""Longest report: two lines of at most 40 bytes."""
+
 _ENDED: Final = frozenset("ZX")
 """States of processes that have ended, whether or not their parent has waited for them."""
 
 
-def kill_below(pid: int, group: Path | None = None, seconds: float = supervisor.KILL_SECONDS) -> None:
+def kill_below(
+    pid: int,
+    group: Path | None = None,
+    seconds: float = supervisor.KILL_SECONDS,
+    is_there: Callable[[], bool] = lambda: True,
+) -> None:
     """Kill all processes below one until none of them runs; blocks.
 
     Args:
         pid: the process; it stays. Orphans must come to it, or they are missed.
         group: a control group that holds them, where there is one.
         seconds: how long to try. A process that is left then waits in the system, for a disk perhaps.
+        is_there: returns false when the process is gone, so that its pid may be another's.
     """
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and is_there():
         if group is not None:
             with suppress(OSError):
                 (group / "cgroup.kill").write_text("1")
@@ -53,16 +62,15 @@ def kill_below(pid: int, group: Path | None = None, seconds: float = supervisor.
 class AgentReport:
     """The report of a supervisor on the process that it started: the pid, and the start time as a check.
 
-    A pid alone might belong to another process by the time it is used.
+    A pid alone might belong to another process by the time it is used. Last comes how the process ended.
+
+    Args:
+        reading: the host's end, a descriptor that does not block; closed with the report.
     """
 
-    def __init__(self) -> None:
-        self._reading, self.writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    def __init__(self, reading: int) -> None:
+        self._reading = reading
         self._reported = b""
-
-    def close_writing(self) -> None:
-        """Close the supervisor's end in this process."""
-        os.close(self.writing)
 
     def close(self) -> None:
         """Close the host's end."""
@@ -70,10 +78,21 @@ class AgentReport:
 
     def pid(self) -> int:
         """Return the pid of the reported process if it is still that process, else 0."""
-        with suppress(BlockingIOError):
-            self._reported = self._reported or os.read(self._reading, _REPORT_BYTES)
-        pid, _, started = self._reported.decode().partition(" ")
+        pid, _, started = self._line(0).partition(" ")
         return int(pid) if started and supervisor.status_of(int(pid))[1] == started else 0
+
+    def exit_code(self) -> int | None:
+        """Return the reported exit code, or minus the number of a signal; `None` if none was reported."""
+        word, _, code = self._line(1).partition(" ")
+        return int(code) if word == "ended" else None
+
+    def _line(self, number: int) -> str:
+        """Return a line of the report without its end; empty if it has not been written."""
+        with suppress(BlockingIOError, ConnectionError):
+            while len(self._reported) < _REPORT_BYTES and (more := os.read(self._reading, _REPORT_BYTES)):
+                self._reported += more
+        lines = self._reported.decode().split("\n")
+        return lines[number] if number < len(lines) - 1 else ""
 
     def kill_agent(self) -> None:
         """Kill the reported process and all below it, if it is still that process; blocks."""

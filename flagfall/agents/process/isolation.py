@@ -36,6 +36,8 @@ _PASSED: Final = frozenset(
 )
 """Variables that programs need to be found and to run. Keys and tokens are not among them."""
 
+_OF_FOLDER: Final = ("TMPDIR", "TMP", "TEMP")
+
 _PASSED_ENDS: Final = ("_NUM_THREADS",)
 _PASSED_STARTS: Final = ("LC_",)
 
@@ -114,8 +116,17 @@ class Isolation:
         if self.kind == "none":
             return os.environ
         passed = {name: value for name, value in os.environ.items() if self._passes(name)}
-        named = ("TMPDIR", "TMP", "TEMP", *(("HOME",) if self.kind == "sandbox" else ()))
-        return {**passed, **dict.fromkeys(named, folder)}
+        return {**passed, **self.own_variables(folder)}
+
+    def own_variables(self, folder: str) -> Mapping[str, str]:
+        """Return the environment variables that no other agent has: those that name its folder.
+
+        Args:
+            folder: as for `environment`.
+        """
+        if self.kind == "none":
+            return {}
+        return dict.fromkeys((*_OF_FOLDER, *(("HOME",) if self.kind == "sandbox" else ())), folder)
 
     def _passes(self, name: str) -> bool:
         default = name in _PASSED or name.startswith(_PASSED_STARTS) or name.endswith(_PASSED_ENDS)

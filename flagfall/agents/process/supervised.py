@@ -28,6 +28,13 @@ import trio
 from flagfall.agents.process import supervisor
 from flagfall.agents.process.cgroups import has_controller, make_group, usage_clock
 from flagfall.agents.process.forced_end import AgentReport, kill_below
+from flagfall.agents.process.forking import (
+    FORK_SERVERS,
+    WORKER,
+    ForkedProcess,
+    ForkServerError,
+    ForkServerUse,
+)
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
@@ -95,39 +102,82 @@ async def open_supervised(
             that.
     """
     _need_linux()
-    limits = isolation.limits
-    words = [*command]
-    group = None if isolation.kind == "none" else make_group(limits)
+    group = None if isolation.kind == "none" else make_group(isolation.limits)
     folder = ""
-    report: AgentReport | None = None
-    sandbox: Sandboxed | None = None
     try:
-        if isolation.kind == "sandbox":
-            sandbox = sandboxed(words, [*shown, *isolation.readable], limits)
-            words = sandbox.words
         if isolation.kind == "process":
             folder = tempfile.mkdtemp(prefix="flagfall-")
-        report = AgentReport()
-        settings = [*_settings(limits, folder, group, sandbox), f"report={report.writing}"]
+        if isolation.kind != "sandbox" and stdin == stdout == subprocess.PIPE and _is_worker(command):
+            forked = await _fork(command[len(WORKER) :], isolation, folder, group)
+            if forked is not None:
+                return forked
+        return await _execute(command, isolation, folder, group, shown, stdin, stdout)
+    except BaseException as error:
+        _remove(folder, group)
+        if isinstance(error, OSError):
+            raise HostFault(f"no process for an agent: {error}") from error
+        raise
+
+
+def _is_worker(command: Sequence[str]) -> bool:
+    return tuple(command[: len(WORKER)]) == WORKER
+
+
+async def _fork(
+    arguments: Sequence[str], isolation: Isolation, folder: str, group: Path | None
+) -> SupervisedProcess | None:
+    """Start a Python agent by the fork server; return `None` if that is not possible now."""
+    variables = isolation.own_variables(folder)
+    common = {name: value for name, value in isolation.environment("").items() if name not in variables}
+    use = FORK_SERVERS.join(common)
+    is_broken = False
+    try:
+        settings = _settings(isolation.limits, folder, group, None)
+        process, report = await use.fork(settings, variables, arguments)
+    except ForkServerError:
+        is_broken = True
+        return None
+    else:
+        started = SupervisedProcess(process, folder, group, report, use=use)
+        use = None
+        return started
+    finally:
+        if use is not None:
+            await use.end(is_broken=is_broken)
+
+
+async def _execute(
+    command: Sequence[str],
+    isolation: Isolation,
+    folder: str,
+    group: Path | None,
+    shown: Sequence[str],
+    stdin: int,
+    stdout: int,
+) -> SupervisedProcess:
+    """Start a program; the arguments are those of `open_supervised`, the private folder and the group."""
+    words, sandbox = [*command], None
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    report = AgentReport(reading)
+    try:
+        if isolation.kind == "sandbox":
+            sandbox = sandboxed(words, [*shown, *isolation.readable], isolation.limits)
+            words = sandbox.words
+        settings = [*_settings(isolation.limits, folder, group, sandbox), f"report={writing}"]
         process = await trio.lowlevel.open_process(
             [sys.executable, "-I", "-S", supervisor.__file__, *settings, "--", *words],
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            pass_fds=(report.writing, *(sandbox.descriptors if sandbox else ())),
+            pass_fds=(writing, *(sandbox.descriptors if sandbox else ())),
             env=isolation.environment(TMP if isolation.kind == "sandbox" else folder),
         )
-    except BaseException as error:
-        _remove(folder, group)
-        if report is not None:
-            report.close()
-        if isinstance(error, OSError):
-            raise HostFault(f"no process for an agent: {error}") from error
+    except BaseException:
+        report.close()
         raise
     finally:
-        if report is not None:
-            report.close_writing()
+        os.close(writing)
         if sandbox:
             sandbox.close()
     return SupervisedProcess(process, folder, group, report, tuple(shown) if sandbox else ())
@@ -256,6 +306,7 @@ class SupervisedProcess:
         group: the control group, if it has one.
         report: reports which process the supervisor started.
         shown: the files of its own code in a sandbox.
+        use: its use of a fork server, if one started it.
 
     Attributes:
         process: as in the arguments.
@@ -263,13 +314,15 @@ class SupervisedProcess:
 
     def __init__(
         self,
-        process: trio.Process,
+        process: trio.Process | ForkedProcess,
         folder: str,
         group: Path | None,
         report: AgentReport,
         shown: Sequence[str] = (),
+        use: ForkServerUse | None = None,
     ) -> None:
         self.process = process
+        self._use = use
         self._folder = folder
         self._group = group
         self._report = report
@@ -336,17 +389,29 @@ class SupervisedProcess:
         with trio.CancelScope(shield=True):
             try:
                 if process.returncode is None:
-                    _signal(process.pid, signal.SIGTERM)
+                    self._signal(signal.SIGTERM)
                     if not await self.wait_for_exit(SUPERVISOR_SECONDS):
-                        await trio.to_thread.run_sync(kill_below, process.pid, self._group)
-                        _signal(process.pid, signal.SIGCONT)
+                        await trio.to_thread.run_sync(self._kill_below)
+                        self._signal(signal.SIGCONT)
                         await self.wait_for_exit(_PATIENCE_SECONDS)
                 await self._end_by_force()
             finally:
                 self._report.close()
+                if isinstance(process, ForkedProcess):
+                    process.close()
+                if self._use is not None:
+                    await self._use.end()
                 if process.stderr is not None:
                     self._take_rest(process.stderr)
                     await process.stderr.aclose()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            self.process.send_signal(number)
+
+    def _kill_below(self) -> None:
+        process = self.process
+        kill_below(process.pid, self._group, is_there=lambda: process.returncode is None)
 
     async def _end_by_force(self) -> None:
         """Do what the supervisor should have done, if that was killed or stopped."""
@@ -354,7 +419,7 @@ class SupervisedProcess:
             with suppress(OSError):
                 (self._group / "cgroup.kill").write_text("1")
         if self.process.returncode is None:
-            _signal(self.process.pid, signal.SIGKILL)
+            self._signal(signal.SIGKILL)
             await self.process.wait()
         await self._end_agent()
         if _is_left(self._folder, self._group):
@@ -392,11 +457,6 @@ class SupervisedProcess:
             detail: the detail of the fault, besides what it wrote to its standard error.
         """
         return show_hint(f"{self.stderr_tail}\n{detail}", self._shown) if self._shown else ""
-
-
-def _signal(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
 
 
 def _family_clock(pid: int) -> NowNs:

@@ -2,6 +2,8 @@
 
     python -I -S supervisor.py host=PID [folder=DIR] [...] -- COMMAND...
 
+A fork server (`flagfall.agents.fork_server`) runs the same code in a process that it forks, and no command.
+
 It starts the command with limits, and adopts its orphans (`PR_SET_CHILD_SUBREAPER`): a child that moved to
 another session, or whose parent died, is still among the supervisor's descendants. When the command ends,
 when it exceeds its limit of processes, memory or disk, when the host asks (SIGTERM), or when the host has
@@ -19,7 +21,19 @@ library is imported, and little of it: this program starts in some 15 ms, and sl
 
 from __future__ import annotations
 
-__all__ = ["descendants", "main", "pause_after_look", "remove_folder", "status_of", "threads_of"]
+__all__ = [
+    "NOT_STARTED",
+    "Settings",
+    "descendants",
+    "keep_secret",
+    "main",
+    "pause_after_look",
+    "refuse_start",
+    "remove_folder",
+    "status_of",
+    "supervise",
+    "threads_of",
+]
 
 import ctypes
 import errno
@@ -62,8 +76,10 @@ MEMORY_SECONDS: Final = 0.5
 """The longest time from the end of one look at memory to the next: an agent can make each look slow, by many
 small mappings, and must not gain time without a limit by it."""
 
+NOT_STARTED: Final = 127
+"""Exit code of a process whose command cannot be started."""
+
 _LOOK_SHARE: Final = 20
-_NOT_STARTED: Final = 127
 _FAILED: Final = 1
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
@@ -198,7 +214,12 @@ def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-class _Settings:
+def keep_secret() -> None:
+    """Forbid other processes of the same user to trace this one and to read its memory and descriptors."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+class Settings:
     """The settings on the command line, written by the host.
 
     Attributes:
@@ -213,7 +234,8 @@ class _Settings:
         memory: the limit of bytes of memory of all processes together; 0 for none.
         memory_files: memory file systems of the agent's own that count as memory.
         filter: a filter of system calls, as `struct sock_filter` in hexadecimal digits; empty for none.
-        report: a descriptor to write the pid and the start time of the command to; -1 for none.
+        report: a descriptor for two lines: the pid and the start time of the command, and at the end `ended`
+            and its exit code, or minus the signal that ended it; -1 for none.
     """
 
     def __init__(self, words: list[str]) -> None:
@@ -258,7 +280,7 @@ def _install_filter(program: bytes) -> None:
         raise OSError(ctypes.get_errno(), "no filter of system calls could be installed")
 
 
-def _clean_up(settings: _Settings) -> None:
+def _clean_up(settings: Settings) -> None:
     if settings.folder:
         remove_folder(settings.folder)
     end = time.monotonic() + GROUP_SECONDS
@@ -270,7 +292,14 @@ def _clean_up(settings: _Settings) -> None:
 
 
 class _Supervisor:
-    def __init__(self, settings: _Settings, command: list[str]) -> None:
+    """Supervises one child.
+
+    Args:
+        settings: the settings from the host.
+        host: a descriptor of the host's process.
+    """
+
+    def __init__(self, settings: Settings, host: int) -> None:
         self._settings = settings
         self._waking, waker = os.pipe()
         for fd in (self._waking, waker):
@@ -289,19 +318,28 @@ class _Supervisor:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._poll = select.poll()
         self._poll.register(self._waking, select.POLLIN)
-        self._host_fd = os.pidfd_open(settings.host)
-        self._poll.register(self._host_fd, select.POLLIN)
-        own = os.getpid()
-        _prctl(_PR_SET_DUMPABLE, 0)  # the agent may be the same user, and must not trace this process
+        self._host_fd = host
+        self._poll.register(host, select.POLLIN)
+        self._agent = 0
+
+    def fork(self) -> bool:
+        """Fork the child; return false in the child, which is under its limits then."""
+        settings, own = self._settings, os.getpid()
+        keep_secret()  # the agent may be the same user
         self._agent = os.fork()
         if self._agent == 0:
-            _become(settings, command, own)
-        if settings.report >= 0:
-            os.write(settings.report, f"{self._agent} {status_of(self._agent)[1]}".encode())
-            os.close(settings.report)
+            _leave_supervisor(settings, own)
+            return False
+        self._report(f"{self._agent} {status_of(self._agent)[1]}")
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)  # the agent's pipes must end with the agent
         os.dup2(null, 1)
+        return True
+
+    def _report(self, line: str) -> None:
+        if self._settings.report >= 0:
+            with suppress(OSError):  # the host is gone
+                os.write(self._settings.report, f"{line}\n".encode())
 
     def _note(self, number: int, _frame: object) -> None:
         if number == signal.SIGTERM:
@@ -316,7 +354,9 @@ class _Supervisor:
         _clean_up(self._settings)
         if self._exceeded:
             self._report_end(self._exceeded)
-        return signal.SIGKILL if self._status is None else self._status
+        status = signal.SIGKILL if self._status is None else self._status
+        self._report(f"ended {os.waitstatus_to_exitcode(status)}")
+        return status
 
     def _wait_for_the_end(self) -> None:
         settings = self._settings
@@ -415,8 +455,30 @@ class _Supervisor:
                 os.write(2, f"\nflagfall ended it: {what}\n".encode())
 
 
-def _become(settings: _Settings, command: list[str], supervisor: int) -> None:
-    """Run the child's part, from the fork to the command. Never returns."""
+def supervise(settings: Settings, host: int) -> int | None:
+    """Fork a child under limits, and supervise it until all that it started has ended.
+
+    Args:
+        settings: the settings from the host.
+        host: a descriptor of the host's process.
+
+    Returns:
+        In this process the wait status of the child; `None` in the child, which becomes the agent then.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    supervisor = _Supervisor(settings, host)
+    return supervisor.run() if supervisor.fork() else None
+
+
+def refuse_start(what: str, error: BaseException) -> None:
+    """Report that a child cannot become an agent, and end it. Never returns."""
+    with suppress(OSError):
+        os.write(2, f"{what} cannot be started: {error}\n".encode())
+    os._exit(NOT_STARTED)
+
+
+def _leave_supervisor(settings: Settings, supervisor: int) -> None:
+    """Make a child independent of its supervisor's settings, and put it under its limits; or end it."""
     try:
         _prctl(_PR_SET_DUMPABLE, 1)
         os.setsid()
@@ -427,17 +489,13 @@ def _become(settings: _Settings, command: list[str], supervisor: int) -> None:
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:  # it died before the signal was set
-            return
+            os._exit(NOT_STARTED)
         _confine(settings)
-        os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except BaseException as error:  # noqa: BLE001 - the child must never become a second supervisor
-        with suppress(OSError):
-            os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
-    finally:
-        os._exit(_NOT_STARTED)
+        refuse_start("the agent", error)
 
 
-def _confine(settings: _Settings) -> None:
+def _confine(settings: Settings) -> None:
     """Put this process under its limits.
 
     Raises:
@@ -474,12 +532,17 @@ def main(arguments: list[str]) -> int:
         arguments: settings, `--`, and the command.
     """
     at = arguments.index("--")
-    settings = _Settings(arguments[:at])
+    settings, command = Settings(arguments[:at]), arguments[at + 1 :]
     if os.getppid() != settings.host:  # it is gone already
         _clean_up(settings)
         return _FAILED
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    status = _Supervisor(settings, arguments[at + 1 :]).run()
+    status = supervise(settings, os.pidfd_open(settings.host))
+    if status is None:
+        try:
+            os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
+        except BaseException as error:  # noqa: BLE001 - the child must never become a second supervisor
+            refuse_start(command[0], error)
+    assert status is not None
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number not in {signal.SIGKILL, signal.SIGSTOP}:

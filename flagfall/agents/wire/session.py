@@ -48,6 +48,10 @@ FLOOD_PAUSE_SECONDS: Final = 0.002
 """The pause after `MAX_READ_AT_ONCE` of them: meanwhile the pipe of an agent that sends more fills up, and
 holds the agent up."""
 
+MAX_UNWAITED_NS: Final = 1_000_000
+"""The longest time in which answers are taken as soon as they are there, before the rest of the loop runs.
+The seat lets it run after every eighth turn, too. It is shorter than what counts as a stall of the loop."""
+
 _REASONS: Final = frozenset({"crashed", "not started"})
 """The reasons that an agent may give for its own failure; any other becomes `crashed`."""
 
@@ -58,8 +62,17 @@ class MessageStream(Protocol):
     async def send(self, payload: bytes) -> None:
         """Send a message."""
 
+    def send_nowait(self, payload: bytes) -> bool:
+        """Send as much of a message as possible without waiting; false if `flush` must send the rest."""
+
+    async def flush(self) -> None:
+        """Send what `send_nowait` has left."""
+
     async def receive(self) -> bytes:
         """Return the next message."""
+
+    def receive_nowait(self) -> bytes | None:
+        """Return the next message if it is there."""
 
     def allow(self, max_bytes: int) -> None:
         """Set the longest message that is accepted from now on."""
@@ -101,6 +114,21 @@ class ProtocolChannel:
         Raises:
             HostFault: an observation cannot be encoded. No agent is disqualified for that.
         """
+        if not self.send_nowait(message):
+            await self.flush()
+
+    def send_nowait(self, message: ToAgent) -> bool:
+        """Send as much of a message as possible without waiting.
+
+        Args:
+            message: the message.
+
+        Returns:
+            True if nothing is left to send, also if the agent is gone; otherwise `flush` comes next.
+
+        Raises:
+            HostFault: as `send`.
+        """
         try:
             data = encode(message, self._encoding)
         except CodecError as error:
@@ -109,8 +137,12 @@ class ProtocolChannel:
             raise HostFault(
                 f"an observation of {len(data)} bytes is too large for the agent protocol: {MAX_FRAME_BYTES}"
             )
+        return self._stream.send_nowait(data)
+
+    async def flush(self) -> None:
+        """Send what `send_nowait` has left."""
         with suppress(trio.BrokenResourceError):  # it may have sent the reason before it went: read it first
-            await self._stream.send(data)
+            await self._stream.flush()
 
     async def receive(self) -> FromAgent:
         """Return the next message.
@@ -119,11 +151,25 @@ class ProtocolChannel:
             AgentFault: the agent is gone, failed, or sent something that is not a message.
         """
         try:
-            message = decode_from_agent(await self._stream.receive(), self._encoding)
-        except trio.EndOfChannel:
-            raise AgentFault("gone", "its end of the connection was closed") from None
-        except (FrameError, LineError) as error:
-            raise AgentFault("garbage", str(error)) from error
+            payload = await self._stream.receive()
+        except (trio.EndOfChannel, FrameError, LineError) as error:
+            raise _broken(error) from error
+        return self._decode(payload)
+
+    def receive_nowait(self) -> FromAgent | None:
+        """Return the next message if it is there, else `None`.
+
+        Raises:
+            AgentFault: as `receive`.
+        """
+        try:
+            payload = self._stream.receive_nowait()
+        except (trio.EndOfChannel, FrameError, LineError) as error:
+            raise _broken(error) from error
+        return None if payload is None else self._decode(payload)
+
+    def _decode(self, payload: bytes) -> FromAgent:
+        message = decode_from_agent(payload, self._encoding)
         if isinstance(message, Failed):
             known = message.reason in _REASONS
             raise AgentFault(
@@ -150,6 +196,12 @@ class ProtocolChannel:
     def close(self) -> None:
         """Close the stream."""
         self._stream.close()
+
+
+def _broken(error: Exception) -> AgentFault:
+    if isinstance(error, trio.EndOfChannel):
+        return AgentFault("gone", "its end of the connection was closed")
+    return AgentFault("garbage", str(error))
 
 
 class WireSession:
@@ -235,30 +287,38 @@ class WireSession:
         Raises:
             AgentFault: the agent is gone, or sent something that is not a message.
         """
-        seat = self._seat
-        if seat.timer.exceeded:
+        seat, timer, clock = self._seat, self._seat.timer, self._seat.clock
+        if timer.exceeded:
             self._taken = None
-        try:
-            while True:
-                envelope = self._taken
-                if envelope is None:
+        since_ns = -NEVER_NS
+        while True:
+            envelope = self._taken
+            if envelope is None:
+                try:
                     envelope = self._taken = await seat.turn()
-                limit_ns = seat.limit_ns
-                late = UNSET if envelope.late is None else envelope.late
-                message = Ask(
-                    envelope.number,
-                    envelope.phase,
-                    envelope.observation,
-                    envelope.reward,
-                    None if limit_ns >= NEVER_NS else max(0, seat.timer.remaining_ns),
-                    late,
-                    UNSET if seat.task is self._spaces_task else self._new_spaces(),
-                )
-                await channel.send(message)
-                await self._receive_answer(channel, envelope.number)
-                self._taken = None
-        except trio.EndOfChannel:
-            return
+                except trio.EndOfChannel:
+                    return
+            number, limit_ns, now_ns = envelope.number, clock.limit_ns, seat.now()
+            message = Ask(
+                number,
+                envelope.phase,
+                envelope.observation,
+                envelope.reward,
+                None if limit_ns >= NEVER_NS else max(0, limit_ns - (now_ns - timer.started_ns)),
+                UNSET if envelope.late is None else envelope.late,
+                UNSET if seat.task is self._spaces_task else self._new_spaces(),
+            )
+            if not channel.send_nowait(message):
+                await channel.flush()
+            # Where host and agent share a core, the agent runs at once and its answer is there already. That
+            # saves a wait, of which this loop makes one at least every `MAX_UNWAITED_NS`.
+            answer = channel.receive_nowait() if now_ns - since_ns < MAX_UNWAITED_NS else None
+            if type(answer) is Answer and answer.number == number:
+                seat.reply(answer.action, number)
+            else:
+                await self._receive_answer(channel, number, answer)
+                since_ns = seat.now()
+            self._taken = None
 
     async def end(self, channel: ProtocolChannel) -> None:
         """Send `bye`, and give the agent time to close.
@@ -272,10 +332,17 @@ class WireSession:
         await channel.send(Bye())
         await channel.wait_for_close()
 
-    async def _receive_answer(self, channel: ProtocolChannel, number: int) -> None:
-        """Hand messages to the seat until the agent has answered or skipped the envelope of a number."""
+    async def _receive_answer(self, channel: ProtocolChannel, number: int, first: FromAgent | None) -> None:
+        """Hand messages to the seat until the agent has answered or skipped the envelope of a number.
+
+        Args:
+            channel: to the agent.
+            number: the number of the envelope.
+            first: a message that was received already.
+        """
         for received in itertools.count(1):
-            message = await channel.receive()
+            message = await channel.receive() if first is None else first
+            first = None
             if isinstance(message, Answer):
                 self._seat.reply(message.action, message.number)
             elif not isinstance(message, Skip):

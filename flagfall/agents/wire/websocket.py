@@ -61,6 +61,7 @@ class WebSocketStream:
         self._events: deque[Event] = deque()
         self._max_bytes = max_bytes
         self._binary = False
+        self._unsent = b""
 
     # Opening.
 
@@ -124,6 +125,27 @@ class WebSocketStream:
         await self._send_event(
             BytesMessage(data=payload) if self._binary else TextMessage(data=payload.decode())
         )
+
+    def send_nowait(self, payload: bytes) -> bool:
+        """Keep a message for `flush`, which comes next.
+
+        Args:
+            payload: the message.
+        """
+        self._unsent = payload
+        return False
+
+    async def flush(self) -> None:
+        """Send the message that was kept; see `send`.
+
+        Raises:
+            trio.BrokenResourceError: the other end is gone.
+        """
+        await self.send(self._unsent)
+
+    def receive_nowait(self) -> bytes | None:
+        """Return `None`: a message is received by `receive`."""
+        return None
 
     async def receive(self) -> bytes:
         """Return the next message. If it is cancelled, part of it may have been taken: close the stream then.

@@ -136,12 +136,12 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
 def _print_results(plan: TournamentPlan, folder: Path, again: str) -> None:
     from flagfall.cli.tournaments.standings import print_standings
     from flagfall.tournament.exports import agent_rows, export
-    from flagfall.tournament.standings import standings
     from flagfall.tournament.store import Store
+    from flagfall.tournament.stored_standings import stored_standings
 
     store = Store(folder)
     try:
-        stands = standings(plan, store.played())
+        stands = stored_standings(store, plan)
     finally:
         store.close()
     print_standings(stands)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from flagfall.agents.hosts.process import WORKER
+from flagfall.agents.process.forking import WORKER
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.supervised import open_supervised
 from flagfall.agents.process.visible import code_of_spec

@@ -13,8 +13,8 @@ from flagfall.cli.tournaments.standings import print_standings
 from flagfall.errors import HostFault, UsageError
 from flagfall.terminal_text import sanitize_terminal
 from flagfall.tournament.exports import FILE_FORMATS, agent_rows, export, match_rows
-from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store
+from flagfall.tournament.stored_standings import stored_standings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,17 +47,14 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
         stored = store.plan()
         if stored is None:
             raise UsageError(f"{folder}: the tournament has not begun")
-        records = list(store.records())
         if matches:
-            _show_rows(match_rows(records), output, form)
+            _show_rows(match_rows(store.records()), output, form)
             return
-        plan = stored.parse()
-        played = {record.id: record for record in records if record.status == "played"}
-        store.check(plan, played)
-    stands = standings(plan, played)
+        stands = stored_standings(store, stored.parse())
+        remarks = store.remarks()
     if form == "table":
         print_standings(stands)
-        _print_voids(records)
+        _print_voids(remarks)
     elif form == "json" and output is None:
         print_json(stands.as_data())
     else:
@@ -93,7 +90,11 @@ def _show_rows(rows: Sequence[ExportRow], output: Path | None, form: str) -> Non
 
 
 def _print_voids(records: Sequence[MatchRecord]) -> None:
-    """Print how faults and stalls of the host affected the matches."""
+    """Print how faults and stalls of the host affected the matches.
+
+    Args:
+        records: those with remarks.
+    """
     voids = [record for record in records if record.status == "void"]
     marked = [record for record in records if record.status == "played" and record.why]
     if voids:

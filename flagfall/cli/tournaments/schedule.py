@@ -59,6 +59,7 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None
 def _played(plan: TournamentPlan, folder: Path) -> dict[str, MatchRecord]:
     """Return the records of a tournament begun with this plan; none if there is no such tournament."""
     from flagfall.tournament.plan.fingerprint import changes, plan_facts
+    from flagfall.tournament.plan.former_presets import as_begun
     from flagfall.tournament.store import Store, holds_tournament
 
     if not holds_tournament(folder):
@@ -66,7 +67,7 @@ def _played(plan: TournamentPlan, folder: Path) -> dict[str, MatchRecord]:
     store = Store(folder)
     try:
         stored = store.plan()
-        if stored is None or changes(stored.facts, plan_facts(plan)):
+        if stored is None or changes(stored.facts, plan_facts(as_begun(plan, stored.facts))):
             return {}
         return store.played(plan)
     finally:

@@ -12,7 +12,8 @@ from flagfall.terminal_text import sanitize_terminal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flagfall.tournament.standings import AgentRow, Standings
+    from flagfall.tournament.agent_table import AgentRow
+    from flagfall.tournament.standings import Standings
     from flagfall.tournament.stats.intervals import Interval
 
 

@@ -7,7 +7,16 @@ Rule 3: frames are taken before more input is fed, so that a framer holds at mos
 
 from __future__ import annotations
 
-__all__ = ["HEADER_BYTES", "MAX_FRAME_BYTES", "NEED_MORE", "FrameError", "Framer", "NeedMore", "frame"]
+__all__ = [
+    "HEADER_BYTES",
+    "MAX_FRAME_BYTES",
+    "NEED_MORE",
+    "FrameError",
+    "Framer",
+    "NeedMore",
+    "frame",
+    "header_of",
+]
 
 import enum
 from typing import Final, Literal, TypeAlias
@@ -56,8 +65,19 @@ def frame(payload: bytes, max_frame_bytes: int = MAX_FRAME_BYTES) -> bytes:
         ValueError: the bound does not fit the header.
     """
     _check_bound(max_frame_bytes)
-    _check_length(len(payload), max_frame_bytes)
-    return len(payload).to_bytes(HEADER_BYTES, "big") + payload
+    return header_of(payload, max_frame_bytes) + payload
+
+
+def header_of(payload: bytes, max_frame_bytes: int = MAX_FRAME_BYTES) -> bytes:
+    """Return the header of the frame of a payload.
+
+    Raises:
+        FrameError: the payload is longer than the bound.
+    """
+    length = len(payload)
+    if length > max_frame_bytes:
+        _check_length(length, max_frame_bytes)
+    return length.to_bytes(HEADER_BYTES, "big")
 
 
 class Framer:
@@ -107,9 +127,25 @@ class Framer:
         length = self._length()
         if length is None or len(self._buffer) < HEADER_BYTES + length:
             return NEED_MORE
-        payload = bytes(self._buffer[HEADER_BYTES : HEADER_BYTES + length])
+        with memoryview(self._buffer) as whole:
+            payload = bytes(whole[HEADER_BYTES : HEADER_BYTES + length])
         del self._buffer[: HEADER_BYTES + length]
         return payload
+
+    def feed_and_take(self, data: bytes) -> Frame:
+        """Add input and return the next payload, or `NEED_MORE`; a chunk that is one frame is not stored.
+
+        Raises:
+            FrameError: as `feed` and `next_frame`.
+            UsageError: as `feed`.
+        """
+        end = len(data)
+        if not self._buffer and self._bad_length is None and not self._closed and end >= HEADER_BYTES:
+            length = int.from_bytes(data[:HEADER_BYTES], "big")
+            if length == end - HEADER_BYTES and length <= self._max_frame_bytes:
+                return data[HEADER_BYTES:]
+        self.feed(data)
+        return self.next_frame()
 
     def close(self) -> bool:
         """End the input.

@@ -12,11 +12,15 @@ from typing import Final, Protocol
 import trio
 from trio.lowlevel import notify_closing, wait_readable, wait_writable
 
-from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, header_of
 from flagfall.kernel.channels.lines import LineReader
 
 READ_BYTES: Final = 64 * 1024
 """The capacity of a Linux pipe, so that one read empties it."""
+
+JOINED_BYTES: Final = 4 * 1024
+"""A payload up to this size is copied behind its header for one plain write; a longer one is written together
+with its header, without a copy, which takes a system call of 0.5 us more."""
 
 
 class PipeStream:
@@ -38,7 +42,7 @@ class PipeStream:
         os.set_blocking(read_fd, False)
         os.set_blocking(write_fd, False)
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | memoryview) -> None:
         """Write all bytes. If the call is cancelled, part of them may have been sent: close the pipe then.
 
         Raises:
@@ -73,10 +77,22 @@ class PipeStream:
         except OSError:
             return b""
 
-    def write_nowait(self, data: bytes) -> None:
-        """Write as much as possible without waiting: a last message before the pipe is closed."""
-        with suppress(OSError):
-            os.write(self._write_fd, data)
+    def write_nowait(self, data: bytes) -> int:
+        """Write as much as possible without waiting; return the number of bytes written.
+
+        A pipe whose other end is gone takes nothing; `write` reports that.
+        """
+        try:
+            return os.write(self._write_fd, data)
+        except OSError:
+            return 0
+
+    def write_parts_nowait(self, parts: tuple[bytes, ...]) -> int:
+        """Write parts in a row as `write_nowait` does, without joining them first."""
+        try:
+            return os.writev(self._write_fd, parts)
+        except OSError:
+            return 0
 
     def close(self) -> None:
         """Close both descriptors."""
@@ -107,7 +123,7 @@ class TcpStream(PipeStream):
         self._incomplete = False
         super().__init__(connection.fileno())
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | memoryview) -> None:
         """Write all bytes; see `PipeStream.write`.
 
         Raises:
@@ -115,6 +131,16 @@ class TcpStream(PipeStream):
         """
         self._incomplete = False
         await super().write(data)
+
+    def write_nowait(self, data: bytes) -> int:
+        """Write as much as possible; see `PipeStream.write_nowait`."""
+        self._incomplete = False
+        return super().write_nowait(data)
+
+    def write_parts_nowait(self, parts: tuple[bytes, ...]) -> int:
+        """Write parts in a row; see `PipeStream.write_parts_nowait`."""
+        self._incomplete = False
+        return super().write_parts_nowait(parts)
 
     async def read(self) -> bytes:
         """Read the available bytes; see `PipeStream.read`."""
@@ -124,6 +150,12 @@ class TcpStream(PipeStream):
                 self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         data = await super().read()
         self._incomplete = True
+        return data
+
+    def read_nowait(self) -> bytes | None:
+        """Read the available bytes; see `PipeStream.read_nowait`."""
+        data = super().read_nowait()
+        self._incomplete = self._incomplete or data is not None
         return data
 
     def end_output(self) -> None:
@@ -141,7 +173,7 @@ class TcpStream(PipeStream):
 class ByteStream(Protocol):
     """A bidirectional stream of bytes; `PipeStream` describes the methods."""
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | memoryview) -> None:
         """Write all bytes."""
 
     async def read(self) -> bytes:
@@ -161,6 +193,8 @@ class FramedStream:
 
     def __init__(self, pipe: ByteStream, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._pipe = pipe
+        self._direct = pipe if isinstance(pipe, PipeStream) else None
+        self._unsent: bytes | memoryview = b""
         self._lines: LineReader | None = LineReader(max_bytes)
         self._framer = Framer(max_bytes)
 
@@ -183,7 +217,58 @@ class FramedStream:
             trio.BrokenResourceError: the other end is gone.
             FrameError: a frame would be too long.
         """
-        await self._pipe.write(frame(payload) if self._lines is None else payload + b"\n")
+        if not self.send_nowait(payload):
+            await self.flush()
+
+    def send_nowait(self, payload: bytes) -> bool:
+        """Send as much of a payload as possible without waiting.
+
+        Returns:
+            True if all of it was sent; otherwise `flush` comes next.
+
+        Raises:
+            FrameError: a frame would be too long.
+        """
+        direct = self._direct
+        parts = (payload, b"\n") if self._lines is not None else (header_of(payload), payload)
+        if direct is not None and len(payload) > JOINED_BYTES:
+            sent = direct.write_parts_nowait(parts)
+            if sent == len(parts[0]) + len(parts[1]):
+                return True
+            self._unsent = memoryview(b"".join(parts))[sent:]
+            return False
+        data = parts[0] + parts[1]
+        if direct is not None:
+            sent = direct.write_nowait(data)
+            if sent == len(data):
+                return True
+            data = data[sent:]
+        self._unsent = data
+        return False
+
+    async def flush(self) -> None:
+        """Send what `send_nowait` has left. If the call is cancelled, close the stream.
+
+        Raises:
+            trio.BrokenResourceError: the other end is gone.
+        """
+        unsent, self._unsent = self._unsent, b""
+        await self._pipe.write(unsent)
+
+    def receive_nowait(self) -> bytes | None:
+        """Return the next payload if it is there, by at most one read; `None` if it is incomplete.
+
+        Raises:
+            trio.EndOfChannel: as `receive`.
+            FrameError: as `receive`.
+            LineError: as `receive`.
+        """
+        payload = self._next()
+        if payload is None and self._direct is not None:
+            data = self._direct.read_nowait()
+            if data is not None:
+                return self._take(data)
+        return payload
 
     async def receive(self) -> bytes:
         """Return the next payload. If the call is cancelled, none was taken.
@@ -193,19 +278,27 @@ class FramedStream:
             FrameError: a frame is longer than allowed.
             LineError: a line is longer than allowed.
         """
-        if self._lines is None:
-            while (payload := self._framer.next_frame()) is NEED_MORE:
-                self._framer.feed(await self._read())
-            return payload
-        while (line := self._lines.next_line()) is None:
-            self._lines.feed(await self._read())
-        return line
+        payload = self._next()
+        while payload is None:
+            payload = self._take(await self._pipe.read())
+        return payload
 
-    async def _read(self) -> bytes:
-        data = await self._pipe.read()
+    def _next(self) -> bytes | None:
+        """Return the next payload of the input that was read, if it is complete."""
+        if self._lines is not None:
+            return self._lines.next_line()
+        payload = self._framer.next_frame()
+        return None if payload is NEED_MORE else payload
+
+    def _take(self, data: bytes) -> bytes | None:
+        """Take what was read, and return the next payload if it is complete."""
         if not data:
             raise trio.EndOfChannel
-        return data
+        if self._lines is not None:
+            self._lines.feed(data)
+            return self._lines.next_line()
+        payload = self._framer.feed_and_take(data)
+        return None if payload is NEED_MORE else payload
 
     def close(self) -> None:
         """Close the byte stream."""

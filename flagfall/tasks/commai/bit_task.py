@@ -24,6 +24,7 @@ import attrs
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.spaces import whole_numbers
 from flagfall.tasks.commai.byte_task import is_whole
 from flagfall.tasks.commai.conversation import BIT_CHANNEL, ConversationTask
 from flagfall.tasks.commai.wrapped_task import WrappedTask
@@ -76,6 +77,11 @@ class BitTask(WrappedTask):
     def observation_space(self) -> Space[Any]:
         """`Discrete(2)`: the bit of the teacher."""
         return _bit_space()
+
+    @property
+    def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Both spaces without Gymnasium; see `flagfall.kernel.roles.PlainSpacesTask`."""
+        return whole_numbers(2), whole_numbers(2)
 
     def is_legal(self, action: Any) -> bool:
         """Return whether an action is 0 or 1.

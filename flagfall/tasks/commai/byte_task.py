@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.spaces import whole_numbers
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ class ByteTask(Task):
     def observation_space(self) -> Space[Any]:
         """`Discrete(256)`: the byte of the teacher."""
         return _byte_space()
+
+    @property
+    def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Both spaces without Gymnasium; see `flagfall.kernel.roles.PlainSpacesTask`."""
+        return whole_numbers(256), whole_numbers(256)
 
     def is_legal(self, action: Any) -> bool:
         """Return whether an action is a whole number from 0 to 255.

@@ -47,6 +47,11 @@ class WrappedTask(Task):
         """The observation space of the task inside."""
         return self.task.observation_space
 
+    @property
+    def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The spaces of the task inside without Gymnasium; see `flagfall.kernel.roles.PlainSpacesTask`."""
+        return self.task.plain_spaces
+
     def is_legal(self, action: Any) -> bool:
         """Return whether the task inside accepts an action.
 

@@ -22,7 +22,7 @@ from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.planes import PlanesView
+from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView
 from flagfall.tasks.vgdl.views.state_observation import StateObservation
 from flagfall.tasks.vgdl.views.text import TextView
 
@@ -256,8 +256,7 @@ class VgdlTask(Task):
         return Observer(self.play).observe
 
     def _planes_view(self) -> Callable[[], Any]:
-        observer = Observer(self.play)
-        return lambda: self._planes.view(observer.observe())
+        return PlanesObserver(self.play, self._planes).observe
 
     def _image_view(self) -> Callable[[], Any]:
         return self._painter.paint

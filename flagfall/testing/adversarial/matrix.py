@@ -47,7 +47,7 @@ HONEST: Final = 16
 
 CONTROL: Final = TimeControl.parse("start=20s init=2s act=50ms/400ms result=2s")
 LIMITS: Final = Limits.parse("memory=300MB processes=64 files=128 file_size=20MB disk=8MB")
-STEPS: Final = 24
+STEPS: Final = 60
 """Enough turns for an agent without an answer to reach the hard limit: honest agents answer at once."""
 
 PATIENCE_SECONDS: Final = 60.0

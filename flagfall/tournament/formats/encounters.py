@@ -7,9 +7,9 @@ are compared.
 
 from __future__ import annotations
 
-__all__ = ["Encounter", "meeting_matches"]
+__all__ = ["Encounter", "meeting_matches", "until_played"]
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -32,6 +32,20 @@ def meeting_matches(
     for game, agent in enumerate(agents):
         entrants = (agent,) if task.seats == 1 else (*agents[game:], *agents[:game])
         yield MatchSpec(f"{name}-g{game}", entrants, task.name, seed, round_number)
+
+
+def until_played(specs: Iterable[MatchSpec], records: Records) -> Iterator[None]:
+    """Yield `None` while one of some matches has no result; see `Format.schedule`.
+
+    Each match is looked up until it is found, and not again.
+
+    Args:
+        specs: the matches.
+        records: results so far.
+    """
+    for spec in specs:
+        while spec.id not in records:
+            yield None
 
 
 @attrs.frozen

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 __all__ = ["FixedRounds", "Meetings"]
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import ClassVar, TypeAlias
 
-from flagfall.tournament.formats.encounters import meeting_matches
+from flagfall.tournament.formats.encounters import meeting_matches, until_played
 from flagfall.tournament.formats.withdrawals import Withdrawals
 from flagfall.tournament.model import PlannedTask, Points, TournamentPlan
 from flagfall.tournament.records import MatchSpec, Records
@@ -35,28 +35,44 @@ class FixedRounds:
         """
         return [list(combinations(task.agents, task.seats))]
 
-    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
-        """Yield the matches of all rounds that are determined: all rounds, unless agents can be withdrawn.
+    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
+        """Yield the matches of all rounds; if agents can be withdrawn, each round after the one before it.
 
         Args:
             plan: the plan of the tournament.
             records: results so far.
         """
-        rounds = {task.name: self._rounds(task) for task in plan.tasks}
-        rounds_per_repeat = max(map(len, rounds.values()))
+        rounds = self.meetings_of_a_repeat(plan)
         withdrawals = Withdrawals(plan.stop.falls)
-        for number in range(plan.repeats * rounds_per_repeat):
-            repeat, index = divmod(number, rounds_per_repeat)
-            meetings = {name: of_task[index] for name, of_task in rounds.items() if index < len(of_task)}
-            specs = _round_matches(plan, meetings, number, repeat, withdrawals.withdrawn)
+        for number in range(plan.repeats * len(rounds)):
+            repeat, index = divmod(number, len(rounds))
+            specs = _round_matches(plan, rounds[index], number, repeat, withdrawals.withdrawn)
             if plan.stop.falls is None:
                 yield from specs
                 continue
             known = list(specs)
             yield from known
-            if any(spec.id not in records for spec in known):
-                return
+            yield from until_played(known, records)
             withdrawals.add(records[spec.id] for spec in known)
+
+    def meetings_of_a_repeat(self, plan: TournamentPlan) -> list[list[tuple[int, tuple[str, ...]]]]:
+        """Return the meetings of each round, in the order of the schedule: place of the task, and agents.
+
+        The rounds of all repeats are the same, unless agents are withdrawn.
+
+        Args:
+            plan: the plan of the tournament.
+        """
+        of_tasks = [self._rounds(task) for task in plan.tasks]
+        return [
+            [
+                (place, tuple(agents))
+                for place, rounds in enumerate(of_tasks)
+                if index < len(rounds)
+                for agents in rounds[index]
+            ]
+            for index in range(max(map(len, of_tasks)))
+        ]
 
     def total(self, plan: TournamentPlan) -> int:
         """Return the number of matches if no agent is withdrawn.
@@ -83,18 +99,15 @@ class FixedRounds:
 
 def _round_matches(
     plan: TournamentPlan,
-    meetings: Mapping[str, Meetings],
+    meetings: Iterable[tuple[int, tuple[str, ...]]],
     number: int,
     repeat: int,
     withdrawn: frozenset[str],
 ) -> Iterator[MatchSpec]:
-    count = 0
-    for task in plan.tasks:
-        for agents in meetings.get(task.name, ()):
-            name = f"r{number}-m{count}"
-            count += 1
-            alone = task.seats == 1
-            seed = plan.match_seed(repeat, task, *(() if alone else sorted(agents)))
-            if alone or withdrawn.isdisjoint(agents):
-                present = [agent for agent in agents if agent not in withdrawn]
-                yield from meeting_matches(name, task, present, seed, number)
+    for count, (place, agents) in enumerate(meetings):
+        task = plan.tasks[place]
+        alone = task.seats == 1
+        seed = plan.match_seed(repeat, task, *(() if alone else sorted(agents)))
+        if alone or withdrawn.isdisjoint(agents):
+            present = [agent for agent in agents if agent not in withdrawn]
+            yield from meeting_matches(f"r{number}-m{count}", task, present, seed, number)

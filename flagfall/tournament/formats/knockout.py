@@ -18,7 +18,7 @@ import attrs
 from flagfall.configfile.converter import Bounds
 from flagfall.configfile.problems import Problems
 from flagfall.tournament.formats.common_checks import check_pairs_on_every_task
-from flagfall.tournament.formats.encounters import Encounter
+from flagfall.tournament.formats.encounters import Encounter, until_played
 from flagfall.tournament.model import MAX_REPEATS, PlannedTask, Points, Stop, TournamentPlan
 from flagfall.tournament.records import MatchSpec, Records
 
@@ -51,9 +51,19 @@ class Knockout:
                 ("stop", "falls"), "in a knockout a disqualified agent loses its encounter: leave it out"
             )
 
-    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
-        """Yield the matches of all encounters whose agents are known; see `Format.schedule`."""
-        yield from Bracket(plan, records, self.replays).matches
+    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
+        """Yield the matches of encounters as soon as their agents are known; see `Format.schedule`.
+
+        Continued from the same records, the order is that of the bracket, round by round.
+        """
+        bracket = Bracket(plan, records, self.replays)
+        while True:
+            matches, bracket.matches = bracket.matches, []
+            yield from matches
+            if bracket.winner is not None:
+                return
+            while not bracket.advance():
+                yield None
 
     def total(self, plan: TournamentPlan) -> int:
         """Return the number of matches if every encounter takes all replays; see `Format.total`."""
@@ -80,13 +90,13 @@ class Bracket:
 
     Args:
         plan: the plan of the tournament.
-        records: results so far.
+        records: results so far; `advance` reads them again.
         replays: see `Knockout`.
 
     Attributes:
-        matches: matches of all encounters whose agents are known, round by round.
+        matches: matches of the encounters whose agents are known, round by round; those that `advance` adds
+            follow.
         survived: by agent, how many rounds it survived, including byes.
-        winner: winner of the last round; `None` while it is open.
     """
 
     def __init__(self, plan: TournamentPlan, records: Records, replays: int) -> None:
@@ -98,28 +108,70 @@ class Bracket:
         self.matches: list[MatchSpec] = []
         self.survived = dict.fromkeys(names, 0)
         size = 1 << (len(names) - 1).bit_length()
-        line: list[str | None] = [names[seed] if seed < len(names) else EMPTY for seed in _places(size)]
+        agents = [names[seed] if seed < len(names) else EMPTY for seed in _places(size)]
+        nodes = [_Node(agent) for agent in agents]
+        self._open: list[_Node] = []
         for number in range(size.bit_length() - 1):
-            pairs = zip(line[::2], line[1::2], strict=True)
-            line = [self._advancing(number, place, *pair) for place, pair in enumerate(pairs)]
-        self.winner = line[0]
+            pairs = zip(nodes[::2], nodes[1::2], strict=True)
+            nodes = [_Node(None, (number, place), pair) for place, pair in enumerate(pairs)]
+            self._open += nodes
+        self._last = nodes[0]
+        self.advance()
 
-    def _advancing(self, number: int, place: int, one: str | None, other: str | None) -> str | None:
-        """Return the agent that advances from a place of the bracket, or `None` while that is open."""
+    @property
+    def winner(self) -> str | None:
+        """Winner of the last round; `None` while it is open."""
+        return self._last.agent
+
+    def advance(self) -> bool:
+        """Continue with the records that have been added; return whether there are further matches."""
+        before = len(self.matches)
+        for node in self._open:
+            self._decide(node)
+        self._open = [node for node in self._open if node.agent is None]
+        return len(self.matches) > before or not self._open
+
+    def _decide(self, node: _Node) -> None:
+        """Set the agent that advances from a node of the bracket, if it is known."""
+        one, other = (below.agent for below in node.below)
         if one is None or other is None:
-            return None
-        advancing = self._winner(number, place, one, other) if one and other else one or other
-        if advancing:
-            self.survived[advancing] += 1
-        return advancing
+            return
+        node.agent = self._winner(node, one, other) if one and other else one or other
+        if node.agent:
+            self.survived[node.agent] += 1
 
-    def _winner(self, number: int, place: int, one: str, other: str) -> str | None:
-        for part in range(1 + self._replays):
-            encounter = Encounter(self._plan, number, place, (one, other), part)
-            self.matches += encounter.matches()
-            points = encounter.points(self._records)
-            if points is None:
+    def _winner(self, node: _Node, one: str, other: str) -> str | None:
+        while node.part <= self._replays:
+            encounter = Encounter(self._plan, *node.place, (one, other), node.part)
+            if node.waiting is None:
+                specs = list(encounter.matches())
+                self.matches += specs
+                node.waiting = until_played(specs, self._records)
+            for _ in node.waiting:
                 return None
+            points = encounter.points(self._records)
+            assert points is not None
             if points[0] != points[1]:
                 return one if points[0] > points[1] else other
+            node.part += 1
+            node.waiting = None
         return min(one, other, key=lambda name: self._seed[name])
+
+
+@attrs.define(eq=False)
+class _Node:
+    """An agent's place in the bracket.
+
+    Attributes:
+        agent: the agent; `None` while it is not known.
+        place: round and number of the encounter whose winner takes it.
+        below: the places of the two agents of that encounter.
+        part: number of replays of the encounter.
+        waiting: goes on while a match of the present part has no result; `None` before it begins.
+    """
+
+    agent: str | None
+    place: tuple[int, int] = (0, 0)
+    below: tuple[_Node, ...] = ()
+    part: int = 0
+    waiting: Iterator[None] | None = None

@@ -50,14 +50,36 @@ class Schedule:
         Args:
             records: results so far.
         """
-        yield from islice(self._plan.format.schedule(self._plan, records), self._plan.stop.matches)
+        for spec in self.live(records):
+            if spec is None:
+                return
+            yield spec
+
+    def live(self, records: Records) -> Iterator[MatchSpec | None]:
+        """Yield all matches of the tournament, each once, while the records grow.
+
+        The whole walk takes some microseconds a match, however often it waits for records.
+
+        Args:
+            records: results so far; read again whenever the iterator is continued.
+
+        Yields:
+            A match, or `None` where the next match depends on results that are missing: continue the iterator
+            when there are more.
+        """
+        left = self._plan.stop.matches
+        for spec in self._plan.format.schedule(self._plan, records):
+            if spec is not None and left is not None:
+                if not left:
+                    return
+                left -= 1
+            yield spec
 
     def due(self, records: Records) -> Iterator[MatchSpec]:
         """Yield the matches that can be played now, including those that are being played.
 
         The iterator does not wait: if it ends before the tournament is over, the next record may make more
-        matches due. A whole walk takes some microseconds a match, so a caller starts a new one only when this
-        one has ended.
+        matches due. `live` continues there.
 
         Args:
             records: results so far.

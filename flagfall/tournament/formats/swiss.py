@@ -23,7 +23,7 @@ import attrs
 from flagfall.configfile.converter import Bounds
 from flagfall.configfile.problems import Problems
 from flagfall.tournament.formats.common_checks import PAIR, check_pairs_on_every_task
-from flagfall.tournament.formats.encounters import Encounter
+from flagfall.tournament.formats.encounters import Encounter, until_played
 from flagfall.tournament.formats.pairing import pair_up
 from flagfall.tournament.formats.withdrawals import Withdrawals
 from flagfall.tournament.model import MAX_REPEATS, PlannedTask, Points, Stop, TournamentPlan
@@ -54,8 +54,8 @@ class Swiss:
         """Report what does not fit encounters of two; see `Format.check`."""
         check_pairs_on_every_task(self.kind, names, tasks, stop, problems)
 
-    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec]:
-        """Yield the matches of all rounds whose pairs are known; see `Format.schedule`."""
+    def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
+        """Yield the matches of each round after the one before it; see `Format.schedule`."""
         return self._schedule(plan, records, _table(plan))
 
     def total(self, plan: TournamentPlan) -> int:
@@ -76,29 +76,30 @@ class Swiss:
             records: results so far.
         """
         table = _table(plan)
-        for _ in self._schedule(plan, records, table):
-            pass
+        for spec in self._schedule(plan, records, table):
+            if spec is None:
+                break
         return table
 
     def _number_of_rounds(self, plan: TournamentPlan) -> int:
         return self.rounds or (len(plan.agents) - 1).bit_length()
 
-    def _schedule(self, plan: TournamentPlan, records: Records, table: SwissTable) -> Iterator[MatchSpec]:
-        """Yield the known matches, and add the complete rounds to a table."""
+    def _schedule(
+        self, plan: TournamentPlan, records: Records, table: SwissTable
+    ) -> Iterator[MatchSpec | None]:
+        """Yield the matches as `schedule` does, and add the complete rounds to a table."""
         withdrawals = Withdrawals(plan.stop.falls)
         for number in range(self._number_of_rounds(plan)):
             pairs, bye = table.pair(withdrawals.withdrawn)
             encounters = [Encounter(plan, number, place, pair) for place, pair in enumerate(pairs)]
+            specs = [spec for encounter in encounters for spec in encounter.matches()]
+            yield from specs
+            yield from until_played(specs, records)
+            withdrawals.add(records[spec.id] for spec in specs)
             for encounter in encounters:
-                yield from encounter.matches()
-            points = [encounter.points(records) for encounter in encounters]
-            for encounter, earned in zip(encounters, points, strict=True):
-                if earned is None:
-                    return
-                withdrawals.add(records[spec.id] for spec in encounter.matches())
-            for encounter, earned in zip(encounters, points, strict=True):
-                assert earned is not None
-                table.add(encounter.agents, earned)
+                points = encounter.points(records)
+                assert points is not None
+                table.add(encounter.agents, points)
             if bye is not None:
                 table.add_bye(bye)
 

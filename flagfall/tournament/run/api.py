@@ -13,6 +13,7 @@ import trio
 from flagfall.agents.process.enforcement import advisory_line
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
+from flagfall.tournament.lock import Lock
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.control_socket import serve_control
@@ -20,7 +21,7 @@ from flagfall.tournament.run.engine import Engine
 from flagfall.tournament.run.local_engine import LocalEngine
 from flagfall.tournament.run.runner import Engines, Run
 from flagfall.tournament.run.timer_lag import TimerLatency, measure_latency, warn_tight_limits
-from flagfall.tournament.store import Lock, Store
+from flagfall.tournament.store import Store
 
 
 def _ignore(_what: object) -> None:
@@ -68,6 +69,7 @@ async def run_tournament(
     folder = plan.output.folder if out is None else out
     refuse_showing(plan, folder)
     with open_tournament(plan, folder, resume=resume, base=base) as store:
+        plan = store.as_begun(plan)
         players = _engine(engine, plan, folder)
         try:
             chosen = jobs or plan.jobs or players.default_jobs
@@ -133,7 +135,7 @@ def _begin_or_resume(store: Store, plan: TournamentPlan, base: Path, *, resume: 
     if store.plan() is None:
         store.begin(plan, base)
     elif resume:
-        store.check_unchanged(plan)
+        store.as_begun(plan)
     else:
         raise UsageError(
             f"{store.folder} already holds a tournament: add --resume to continue it, or choose another --out"

@@ -103,11 +103,11 @@ class MemoryStore:
         """Yield no records: no earlier run was stored."""
         return iter(())
 
-    def put(self, record: MatchRecord) -> None:
+    def put(self, *records: MatchRecord) -> None:
         """Store nothing; see `flagfall.tournament.run.runner.RecordStore`.
 
         Args:
-            record: kept by the run.
+            records: kept by the run.
         """
 
     def check(self, plan: TournamentPlan, records: Records) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["Attempt", "Engine", "WorkerLost", "jobs_on", "void_record"]
+__all__ = ["Attempt", "Batch", "BatchEngine", "Engine", "WorkerLost", "jobs_on", "void_record"]
 
 import os
-from typing import Protocol
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
 
 import attrs
 
@@ -34,6 +37,61 @@ class Attempt:
     counts: bool = False
 
 
+class Batch:
+    """Attempts for one worker, which plays them in order and reports each; short ones share a message.
+
+    Args:
+        attempts: at least one.
+        take: called with reported records and the seconds that each match took; it may raise an exception,
+            which ends the batch.
+
+    Attributes:
+        left: attempts that are not reported; of a running batch the first one is being played.
+        recalled: no further attempt of the batch is to begin; those left are not void.
+    """
+
+    def __init__(
+        self,
+        attempts: Iterable[Attempt],
+        take: Callable[[Batch, Sequence[tuple[MatchRecord, float]]], None],
+    ) -> None:
+        self.left = deque(attempts)
+        self.recalled = False
+        self._take = take
+        self._on_recall: Callable[[], None] | None = None
+
+    def report(self, played: Sequence[tuple[MatchRecord, float]]) -> None:
+        """Report the records of the next attempts.
+
+        Args:
+            played: in the order of the batch, each with the seconds that the match took.
+        """
+        self._take(self, played)
+
+    @contextmanager
+    def recalled_by(self, call: Callable[[], None]) -> Iterator[None]:
+        """Set the function that informs the worker of a recall, while the context lasts.
+
+        Args:
+            call: called at once if the batch is recalled already.
+        """
+        self._on_recall = call
+        if self.recalled:
+            call()
+        try:
+            yield
+        finally:
+            self._on_recall = None
+
+    def recall(self) -> None:
+        """Let the worker begin no further attempt, as far as it can be reached; see `recalled`."""
+        if self.recalled or len(self.left) <= 1:
+            return
+        self.recalled = True
+        if self._on_recall is not None:
+            self._on_recall()
+
+
 class Engine(Protocol):
     """Plays the matches of one tournament.
 
@@ -58,6 +116,31 @@ class Engine(Protocol):
 
     async def aclose(self) -> None:
         """Stop the workers; not to be called while a match is played."""
+
+
+@runtime_checkable
+class BatchEngine(Engine, Protocol):
+    """An engine whose workers take several matches in one message.
+
+    Attributes:
+        batch_seconds: longest expected duration of a batch of several matches.
+    """
+
+    batch_seconds: float
+
+    async def play_batch(self, batch: Batch) -> None:
+        """Play matches one after another on one worker, and report each.
+
+        When it returns, all of them are reported, or the batch was recalled. When it raises an exception or
+        is cancelled, the matches that have ended are reported as far as they are known.
+
+        Args:
+            batch: the matches.
+
+        Raises:
+            WorkerLost: the worker is gone; it was playing the first match that is not reported.
+            UsageError: the first match that is not reported cannot be played as planned.
+        """
 
 
 def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:

@@ -1,21 +1,28 @@
-"""Playing one match of a tournament in an event loop of its own, as every engine's workers do."""
+"""Playing matches of a tournament in event loops of their own, as every engine's workers do.
+
+Under the wall clock each match has a new event loop. Under the virtual clock matches that follow each other
+share one, as long as each leaves it as it found it: making a loop costs as much as a short match.
+"""
 
 from __future__ import annotations
 
-__all__ = ["play_attempt"]
+__all__ = ["Answer", "play_attempt", "play_attempts"]
 
 import os
-from functools import partial
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import trio
+from trio.lowlevel import current_statistics
 
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
-from flagfall.errors import HostFault
+from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
@@ -27,6 +34,12 @@ from flagfall.tournament.model import PlannedAgent, PlannedTask, TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.engine import Attempt, void_record
 from flagfall.tournament.run.match_observer import MatchObserver
+
+Answer: TypeAlias = MatchRecord | UsageError
+"""Result of an attempt; an error if the match cannot be played as planned."""
+
+Report: TypeAlias = Callable[[Answer, float], None]
+"""Takes the answer to an attempt, and the seconds that the attempt took."""
 
 
 def play_attempt(plan: TournamentPlan, attempt: Attempt, folder: Path) -> MatchRecord:
@@ -43,43 +56,125 @@ def play_attempt(plan: TournamentPlan, attempt: Attempt, folder: Path) -> MatchR
     Raises:
         UsageError: the match cannot be played as planned.
     """
-    spec = attempt.spec
-    entry = plan.task(spec.task)
-    observer = MatchObserver(len(spec.entrants), entry.control)
-    virtual = plan.clock == "virtual"
-    file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
-    agents = [plan.agent(name) for name in spec.entrants]
-    if any(AgentSpec.parse(agent.spec).scheme in TRACK_CLIENTS for agent in agents):
-        played = partial(_play_track_client, entry, agents[0])
-    else:
-        hosts = [_host(agent, virtual=virtual) for agent in agents]
-        played = partial(play, entry.tasks, hosts, time_control=entry.control)
-    main = partial(
-        played,
-        scheduler=entry.scheduler,
-        seed=spec.seed,
-        steps=entry.steps,
-        tick_ns=entry.tick_ns,
-        journal=file,
-        sinks=[observer],
-    )
-    try:
-        result: MatchResult = trio.run(main, clock=VirtualClock() if virtual else None)
-        record = observer.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
-        if observer.stalled:
-            record = attrs.evolve(
-                record, status="played" if attempt.counts else "void", why=f"stall: {observer.stalled}"
+    answers: list[Answer] = []
+    play_attempts(plan, [attempt], folder, lambda answer, _seconds: answers.append(answer))
+    (answer,) = answers
+    if isinstance(answer, UsageError):
+        raise answer
+    return answer
+
+
+def play_attempts(plan: TournamentPlan, attempts: Iterable[Attempt], folder: Path, report: Report) -> None:
+    """Play matches one after another; block until they are over.
+
+    Args:
+        plan: the plan of the tournament.
+        attempts: the attempts to play; the next one is taken when the one before has been reported.
+        folder: see `play_attempt`.
+        report: called with each answer.
+    """
+    player = _Player(plan, folder, iter(attempts), report)
+    while not player.finished:
+        trio.run(player.play, clock=VirtualClock() if player.virtual else None)
+
+
+class _Player:
+    """Plays attempts in one event loop after another.
+
+    Args:
+        plan: the plan of the tournament.
+        folder: the folder of the tournament.
+        attempts: the attempts to play.
+        report: called with each answer.
+
+    Attributes:
+        virtual: matches are played on the virtual clock.
+        finished: there are no more attempts.
+    """
+
+    def __init__(
+        self, plan: TournamentPlan, folder: Path, attempts: Iterator[Attempt], report: Report
+    ) -> None:
+        self.virtual = plan.clock == "virtual"
+        self.finished = False
+        self._plan = plan
+        self._folder = folder
+        self._attempts = attempts
+        self._report = report
+
+    async def play(self) -> None:
+        """Play attempts as long as the running event loop can be used for another match."""
+        tasks = current_statistics().tasks_living
+        while (attempt := next(self._attempts, None)) is not None:
+            began = time.perf_counter()
+            try:
+                answer: Answer = await self._play_one(attempt)
+            except UsageError as error:
+                answer = error
+            self._report(answer, time.perf_counter() - began)
+            if not self.virtual or not _is_unused(tasks):
+                return
+        self.finished = True
+
+    async def _play_one(self, attempt: Attempt) -> MatchRecord:
+        spec, plan, folder = attempt.spec, self._plan, self._folder
+        entry = plan.task(spec.task)
+        observer = MatchObserver(len(spec.entrants), entry.control)
+        file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
+        agents = [plan.agent(name) for name in spec.entrants]
+        if any(_is_track_client(agent.spec) for agent in agents):
+            played = partial(_play_track_client, entry, agents[0])
+        else:
+            hosts = [_host(agent, virtual=self.virtual) for agent in agents]
+            played = partial(play, entry.tasks, hosts, time_control=entry.control)
+        try:
+            result = await played(
+                scheduler=entry.scheduler,
+                seed=spec.seed,
+                steps=entry.steps,
+                tick_ns=entry.tick_ns,
+                journal=file,
+                sinks=[observer],
             )
-        if file is None:
-            return record
-        return attrs.evolve(record, journal=_keep(file, folder, record, lasting=not virtual))
-    except HostFault as fault:
-        return void_record(spec, attempt.number, f"fault: {fault}")
-    except OSError as error:
-        return void_record(spec, attempt.number, f"fault: the journal cannot be kept: {error}")
-    finally:
-        if file is not None:
-            file.unlink(missing_ok=True)
+            record = observer.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
+            if observer.stalled:
+                record = attrs.evolve(
+                    record, status="played" if attempt.counts else "void", why=f"stall: {observer.stalled}"
+                )
+            if file is None:
+                return record
+            return attrs.evolve(record, journal=_keep(file, folder, record, lasting=not self.virtual))
+        except HostFault as fault:
+            return void_record(spec, attempt.number, f"fault: {fault}")
+        except OSError as error:
+            return void_record(spec, attempt.number, f"fault: the journal cannot be kept: {error}")
+        finally:
+            if file is not None:
+                file.unlink(missing_ok=True)
+
+
+def _is_unused(tasks: int) -> bool:
+    """Set the virtual clock of the running loop back, and return whether the loop is as a new one.
+
+    A match may have left something in the loop: a task, a deadline, a call from a thread.
+
+    Args:
+        tasks: number of tasks in a loop without a match.
+    """
+    clock = trio.lowlevel.current_clock()
+    assert isinstance(clock, VirtualClock)
+    found = current_statistics()
+    return (
+        found.tasks_living == tasks
+        and found.run_sync_soon_queue_size == 0
+        and found.seconds_to_next_deadline == float("inf")
+        and clock.restart()
+    )
+
+
+@cache
+def _is_track_client(spec: str) -> bool:
+    return AgentSpec.parse(spec).scheme in TRACK_CLIENTS
 
 
 def _host(agent: PlannedAgent, *, virtual: bool) -> AgentHost:
@@ -115,6 +210,7 @@ async def _play_track_client(entry: PlannedTask, agent: PlannedAgent, **options:
         return await play(_BuiltSetup(track, entry.tasks), [host], time_control=control, **options)
 
 
+@cache
 def _suffix() -> str:
     return ".jsonl.zst" if find_spec("zstandard") is not None else ".jsonl"
 

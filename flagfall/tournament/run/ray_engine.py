@@ -1,8 +1,10 @@
-"""Engine for many machines: every match is a task of Ray, which places it where processors are free.
+"""Engine for many machines: every batch is a task of Ray, which places it where processors are free.
 
 Ray starts worker processes as needed and reuses them. Ray itself retries nothing: if a worker or its machine
-is lost, the runner plays the match again. Journals are returned with the records, so machines share only the
-program and the files that the plan names.
+is lost, the runner plays the match again. The results of a batch are returned together. If they are lost, it
+is not known which match was being played, so its matches are played again one at a time: then each counts its
+own attempts. Journals are returned with the records, so machines share only the program and the files that
+the plan names.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ __all__ = ["RayEngine"]
 
 import os
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import attrs
 import trio
@@ -22,8 +25,15 @@ from flagfall.errors import UsageError
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.engine import Attempt, WorkerLost, jobs_on
-from flagfall.tournament.run.match import play_attempt
+from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, jobs_on
+from flagfall.tournament.run.match import Answer, play_attempts
+
+BATCH_SECONDS: Final = 0.25
+"""Longest expected duration of a batch; a task of Ray costs some milliseconds, and a recall does not reach
+it."""
+
+Played: TypeAlias = tuple[Answer, bytes, float]
+"""Answer to an attempt, content of its journal, and seconds that it took."""
 
 
 class RayEngine:
@@ -41,6 +51,8 @@ class RayEngine:
         UsageError: Ray is not installed, or there is no cluster at the address.
     """
 
+    batch_seconds = BATCH_SECONDS
+
     def __init__(self, plan: TournamentPlan, folder: Path) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
@@ -56,23 +68,45 @@ class RayEngine:
                 raise UsageError(f"no Ray cluster: {error}") from error
         self.default_jobs = jobs_on(plan, int(self._ray.cluster_resources().get("CPU", 1)))
         self._folder = folder
+        self._lasting = plan.clock == "wall"  # other journals are written again with the same content
         self._seats = {task.name: 1 if plan.clock == "virtual" else task.seats for task in plan.tasks}
         self._plan = ray.put(plan)
         self._play = ray.remote(max_retries=0)(play_on_ray)
 
     async def play(self, attempt: Attempt) -> MatchRecord:
         """Play one match; see `Engine`."""
-        play = self._play.options(num_cpus=self._seats[attempt.spec.task])
-        reference = play.remote(self._plan, attempt)
+        ((answer, _),) = await self._play_together([attempt])
+        if isinstance(answer, UsageError):
+            raise answer
+        return answer
+
+    async def play_batch(self, batch: Batch) -> None:
+        """Play several matches in one task of Ray; see `BatchEngine`."""
+        try:
+            played = await self._play_together(batch.left)
+        except WorkerLost:
+            if len(batch.left) == 1:
+                raise
+            while batch.left and not batch.recalled:
+                batch.report([(await self.play(batch.left[0]), 0.0)])
+            return
+        records = [(answer, seconds) for answer, seconds in played if isinstance(answer, MatchRecord)]
+        if records:
+            batch.report(records)
+        for answer, _ in played[len(records) :]:
+            assert isinstance(answer, UsageError)
+            raise answer
+
+    async def _play_together(self, attempts: Sequence[Attempt]) -> list[tuple[Answer, float]]:
+        seats = max(self._seats[attempt.spec.task] for attempt in attempts)
+        reference = self._play.options(num_cpus=seats).remote(self._plan, tuple(attempts))
         try:
             await self._until_ready(reference)
-            record, journal = await trio.to_thread.run_sync(self._take, reference)
+            played = await trio.to_thread.run_sync(self._take, reference)
         except trio.Cancelled:
             self._ray.cancel(reference, force=True)
             raise
-        if record.journal is None:
-            return record
-        return await trio.to_thread.run_sync(self._keep, record, journal)
+        return await trio.to_thread.run_sync(self._keep_all, played)
 
     async def _until_ready(self, reference: Any) -> None:
         ready = trio.Event()
@@ -87,27 +121,32 @@ class RayEngine:
         reference.future().add_done_callback(notify)
         await ready.wait()
 
-    def _take(self, reference: Any) -> tuple[MatchRecord, bytes]:
+    def _take(self, reference: Any) -> list[Played]:
         errors = self._ray.exceptions
         try:
-            taken: tuple[MatchRecord, bytes] = self._ray.get(reference)
+            played: list[Played] = self._ray.get(reference)
         except errors.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, UsageError):
-                raise UsageError(str(cause)) from None
-            raise WorkerLost(f"a worker of Ray failed: {cause!r}") from error
+            raise WorkerLost(f"a worker of Ray failed: {error.cause!r}") from error
         except errors.RayError as error:
             raise WorkerLost(f"a worker of Ray was lost: {type(error).__name__}") from error
-        return taken
+        return played
+
+    def _keep_all(self, played: Sequence[Played]) -> list[tuple[Answer, float]]:
+        return [
+            (self._keep(answer, journal) if isinstance(answer, MatchRecord) else answer, seconds)
+            for answer, journal, seconds in played
+        ]
 
     def _keep(self, record: MatchRecord, journal: bytes) -> MatchRecord:
-        assert record.journal is not None
+        if record.journal is None:
+            return record
         place = self._folder / record.journal
         written = self._folder / RUNNING / place.name
         try:
             with written.open("wb") as file:
                 file.write(journal)
-                os.fsync(file.fileno())
+                if self._lasting:
+                    os.fsync(file.fileno())
             written.replace(place)
         except OSError as error:
             written.unlink(missing_ok=True)
@@ -121,16 +160,25 @@ class RayEngine:
             await trio.to_thread.run_sync(partial(self._ray.shutdown))
 
 
-def play_on_ray(plan: TournamentPlan, attempt: Attempt) -> tuple[MatchRecord, bytes]:
-    """Play one match in a worker of Ray; return the record and the content of the journal.
+def play_on_ray(plan: TournamentPlan, attempts: Sequence[Attempt]) -> list[Played]:
+    """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned.
 
     Args:
         plan: the plan of the tournament.
-        attempt: the attempt to play.
+        attempts: the attempts to play.
     """
+    played: list[Played] = []
     with tempfile.TemporaryDirectory(prefix="flagfall-") as name:
         folder = Path(name)
         for inside in (JOURNALS, RUNNING):
             (folder / inside).mkdir()
-        record = play_attempt(plan, attempt, folder)
-        return record, b"" if record.journal is None else (folder / record.journal).read_bytes()
+
+        def keep(answer: Answer, seconds: float) -> None:
+            journal = b""
+            if isinstance(answer, MatchRecord) and answer.journal is not None:
+                journal = (folder / answer.journal).read_bytes()
+            played.append((answer, journal, seconds))
+
+        left = (attempt for attempt in attempts if not played or isinstance(played[-1][0], MatchRecord))
+        play_attempts(plan, left, folder, keep)
+    return played

@@ -4,6 +4,10 @@ It decides nothing about the tournament. Which matches are due follows from the 
 (`flagfall.tournament.formats.schedule`), so a run that was interrupted in any way continues as if it had not
 been: stored matches count, all others are played.
 
+Each job plays one batch after another: several short matches, or a single one. Records that arrive together
+are stored in one transaction, before anything else is done with them. When no further match is to begin, or
+another job has nothing to do, batches are recalled: the matches in them that have not begun are due again.
+
 An attempt is void, and the match is played again with the same seed, if its worker was lost, something other
 than an agent failed, or a stall of the host coincided with a late turn or a time loss. After `STALL_ATTEMPTS`
 attempts affected by stalls the last one counts, and its record mentions the stall. After `FAULT_ATTEMPTS`
@@ -16,7 +20,7 @@ __all__ = ["FAULT_ATTEMPTS", "STALL_ATTEMPTS", "Engines", "Run", "RunningMatch"]
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, Protocol, TypeAlias
 
 import attrs
@@ -26,7 +30,8 @@ from flagfall.errors import FlagfallError, HostFault
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records
-from flagfall.tournament.run.engine import Attempt, Engine, WorkerLost, void_record
+from flagfall.tournament.run.batch import MAX_BATCH, SHARE, Durations
+from flagfall.tournament.run.engine import Attempt, Batch, BatchEngine, Engine, WorkerLost, void_record
 
 Engines: TypeAlias = Literal["local", "ray"]
 
@@ -45,11 +50,11 @@ class RecordStore(Protocol):
         """Yield all stored records, including void attempts."""
         ...
 
-    def put(self, record: MatchRecord) -> None:
-        """Store the record of an attempt.
+    def put(self, *records: MatchRecord) -> None:
+        """Store the records of attempts, all or none of them.
 
         Args:
-            record: void or not.
+            records: void or not.
         """
 
     def check(self, plan: TournamentPlan, records: Records) -> None:
@@ -59,6 +64,26 @@ class RecordStore(Protocol):
             plan: the plan of the tournament.
             records: the records of matches that count, by id.
         """
+
+
+class Cancellation:
+    """Request to end an attempt.
+
+    Args:
+        scope: scope of the job that plays it.
+
+    Attributes:
+        cancel_called: it was requested.
+    """
+
+    def __init__(self, scope: trio.CancelScope) -> None:
+        self.cancel_called = False
+        self._scope = scope
+
+    def cancel(self) -> None:
+        """Request it."""
+        self.cancel_called = True
+        self._scope.cancel()
 
 
 @attrs.frozen(eq=False)
@@ -75,7 +100,7 @@ class RunningMatch:
     spec: MatchSpec
     attempt: int
     since: float
-    scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+    scope: Cancellation
 
 
 class Run:
@@ -120,23 +145,26 @@ class Run:
         self.voids = 0
         self.paused = self.stopping = False
         self._store = store
-        self._engine = engine
+        self._engine = engine if isinstance(engine, BatchEngine) else _OneByOne(engine)
         self._jobs = jobs
         self._on_record = on_record
         self._fault_attempts = fault_attempts
         self._skip_failed = skip_failed
         self._attempts: Counter[str] = Counter()
         for record in store.records():
-            self._attempts[record.id] = max(self._attempts[record.id], record.attempt)
             if record.status == "played":
                 self.records[record.id] = record
+            else:
+                self._attempts[record.id] = max(self._attempts[record.id], record.attempt)
         store.check(plan, self.records)
         self._schedule = schedule(plan)
         self.total = self._schedule.total
-        self._due: Iterator[MatchSpec] = iter(())
-        self._seen = -1
+        self._due = self._schedule.live(self.records)
+        self._again: deque[MatchSpec] = deque()
         self._postponed: deque[MatchSpec] = deque()
-        self._set_aside: set[str] = set()
+        self._faults: Counter[str] = Counter()
+        self._durations = Durations()
+        self._batches: dict[Batch, trio.CancelScope] = {}
         self._changed = trio.Event()
         self._fault: FlagfallError | None = None
 
@@ -149,12 +177,15 @@ class Run:
 
     @jobs.setter
     def jobs(self, jobs: int) -> None:
+        if jobs < self._jobs:
+            self._recall()
         self._jobs = jobs
         self._changed.set()
 
     def pause(self) -> None:
         """Begin no match until `resume`; those that are being played continue."""
         self.paused = True
+        self._recall()
 
     def resume(self) -> None:
         """Begin matches again."""
@@ -164,6 +195,7 @@ class Run:
     def stop(self) -> None:
         """Begin no further match; `play` returns when those that are being played are over."""
         self.stopping = True
+        self._recall()
         self._changed.set()
 
     async def stop_when(self, event: trio.Event) -> None:
@@ -192,83 +224,157 @@ class Run:
         """
         async with trio.open_nursery() as nursery:
             while True:
-                spec = None if self._full() else self._next()
-                if spec is not None:
-                    running = RunningMatch(spec, self._attempts[spec.id] + 1, time.monotonic())
-                    self.running[spec.id] = running
-                    nursery.start_soon(self._play, running)
+                attempts = [] if self._full() else self._next_attempts()
+                if attempts:
+                    batch = Batch(attempts, self._take)
+                    self._batches[batch] = trio.CancelScope()
+                    self._begin_next(batch)
+                    nursery.start_soon(self._play, batch)
                     continue
-                if not self.running and (self.stopping or not self.paused):
+                if not self._batches and (self.stopping or not self.paused):
                     break
+                if not self._full():  # a job is idle
+                    self._recall()
                 await self._changed.wait()
                 self._changed = trio.Event()
         if self._fault is not None:
             raise self._fault
 
     def _full(self) -> bool:
-        return self.stopping or self.paused or len(self.running) >= self._jobs
+        return self.stopping or self.paused or len(self._batches) >= self._jobs
+
+    def _recall(self) -> None:
+        for batch in self._batches:
+            batch.recall()
+
+    def _next_attempts(self) -> list[Attempt]:
+        """Return the attempts of the next batch; none if they depend on those being played or none is left.
+
+        A match of unknown duration, and one that was void before, is a batch of its own.
+        """
+        most = self._most_of_a_batch()
+        attempts: list[Attempt] = []
+        seconds = 0.0
+        while len(attempts) < most and (spec := self._next()) is not None:
+            expected = self._durations.expected(spec)
+            number = self._attempts[spec.id] + 1 if spec.id in self._attempts else 1
+            alone = expected is None or number > 1
+            seconds += expected or 0.0
+            if attempts and (alone or seconds > self._engine.batch_seconds):
+                self._again.appendleft(spec)
+                break
+            attempts.append(Attempt(spec, number, counts=number >= STALL_ATTEMPTS))
+            if alone:
+                break
+        return attempts
+
+    def _most_of_a_batch(self) -> int:
+        if self.total is None:
+            return MAX_BATCH
+        left = self.total - len(self.records)
+        return max(1, min(MAX_BATCH, left // (SHARE * self._jobs)))
 
     def _next(self) -> MatchSpec | None:
         """Return the next match to begin, or `None` if it depends on those being played or none is left."""
         test = self._schedule.sprt(self.records)
         if test is not None and test.decision is not None:
             return None
-        while True:
-            for spec in self._due:
-                if spec.id not in self.running and spec.id not in self._set_aside:
-                    return spec
-            if self._seen == len(self.records):
+        if self._again:
+            return self._again.popleft()
+        for spec in self._due:
+            if spec is None:
                 break
-            self._seen = len(self.records)
-            self._due = self._schedule.due(self.records)
-        if self._postponed:
-            spec = self._postponed.popleft()
-            self._set_aside.discard(spec.id)
-            return spec
-        return None
+            if spec.id not in self.records:
+                return spec
+        return self._postponed.popleft() if self._postponed else None
 
-    async def _play(self, running: RunningMatch) -> None:
+    async def _play(self, batch: Batch) -> None:
         try:
-            await self._play_until_it_counts(running)
+            with self._batches[batch]:
+                try:
+                    await self._engine.play_batch(batch)
+                except WorkerLost as lost:
+                    if batch.left:
+                        self._take(batch, [(_void(batch.left[0], f"lost: {lost}"), 0.0)])
+            if batch.left and self.running[batch.left[0].spec.id].scope.cancel_called:
+                self._take(batch, [(_void(batch.left[0], "cancelled on request"), 0.0)])
         except FlagfallError as error:
             self._fault = self._fault or error
-            self.stopping = True
+            self.stop()
         finally:
-            del self.running[running.spec.id]
+            if batch.left:
+                self.running.pop(batch.left[0].spec.id, None)
+                self._again.extendleft(attempt.spec for attempt in reversed(batch.left))
+            del self._batches[batch]
             self._changed.set()
 
-    async def _play_until_it_counts(self, running: RunningMatch) -> None:
-        spec = running.spec
-        faults = 0
-        while True:
-            record = await self._attempt(running)
-            self._attempts[spec.id] = record.attempt
-            self._store.put(record)
+    def _begin_next(self, batch: Batch) -> None:
+        """Show the first attempt that is left of a batch as running."""
+        if batch.left:
+            attempt = batch.left[0]
+            scope = Cancellation(self._batches[batch])
+            self.running[attempt.spec.id] = RunningMatch(
+                attempt.spec, attempt.number, time.monotonic(), scope
+            )
+
+    def _take(self, batch: Batch, played: Sequence[tuple[MatchRecord, float]]) -> None:
+        """Store the records of the next attempts of a batch; see `Batch.report`."""
+        self._store.put(*(record for record, _ in played))
+        first = batch.left[0].spec.id
+        cancelled = self.running.pop(first).scope.cancel_called
+        for record, seconds in played:
+            spec = batch.left.popleft().spec
             if record.status == "played":
                 self.records[spec.id] = record
+                if self._engine.batch_seconds:
+                    self._durations.add(spec, seconds)
             else:
-                self.voids += 1
+                self._void(spec, record, cancelled=cancelled and spec.id == first)
             self._on_record(record)
-            if record.status == "played" or self.stopping:
-                return
-            if running.scope.cancel_called:
-                self._postponed.append(spec)
-                self._set_aside.add(spec.id)
-                return
-            faults += not record.why.startswith("stall")
-            if faults >= self._fault_attempts:
-                if self._skip_failed:
-                    self._set_aside.add(spec.id)
-                    return
-                raise HostFault(f"match {spec.id} failed {faults} times; the last time: {record.why}")
-            running = RunningMatch(spec, record.attempt + 1, time.monotonic())
-            self.running[spec.id] = running
+        self._begin_next(batch)
+        self._changed.set()
 
-    async def _attempt(self, running: RunningMatch) -> MatchRecord:
-        spec, number = running.spec, running.attempt
-        with running.scope:
-            try:
-                return await self._engine.play(Attempt(spec, number, counts=number >= STALL_ATTEMPTS))
-            except WorkerLost as lost:
-                return void_record(spec, number, f"lost: {lost}")
-        return void_record(spec, number, "cancelled on request")
+    def _void(self, spec: MatchSpec, record: MatchRecord, *, cancelled: bool) -> None:
+        """Let a match be played again after a void attempt, unless it failed too often."""
+        self.voids += 1
+        self._attempts[spec.id] = record.attempt
+        if cancelled:
+            self._postponed.append(spec)
+            return
+        self._faults[spec.id] += not record.why.startswith("stall")
+        if self._faults[spec.id] < self._fault_attempts:
+            self._again.append(spec)
+        elif not self._skip_failed and not self.stopping:
+            faults = self._faults[spec.id]
+            self._fault = self._fault or HostFault(
+                f"match {spec.id} failed {faults} times; the last time: {record.why}"
+            )
+            self.stop()
+
+
+class _OneByOne:
+    """Engine for batches that consist of one match, from an engine for matches.
+
+    Args:
+        engine: plays the matches.
+    """
+
+    batch_seconds = 0.0
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.default_jobs = engine.default_jobs
+
+    async def play(self, attempt: Attempt) -> MatchRecord:
+        return await self._engine.play(attempt)
+
+    async def play_batch(self, batch: Batch) -> None:
+        for attempt in tuple(batch.left):
+            batch.report([(await self._engine.play(attempt), 0.0)])
+
+    async def aclose(self) -> None:
+        await self._engine.aclose()
+
+
+def _void(attempt: Attempt, why: str) -> MatchRecord:
+    return void_record(attempt.spec, attempt.number, why)

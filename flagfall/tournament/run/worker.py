@@ -2,23 +2,28 @@
 
     python -m flagfall.tournament.run.worker RUNNER
 
-It reads frames from its standard input, first the plan and then attempts, and answers each attempt with a
-frame. All of them are pickles: both ends are this program, and no other has access to the pipe. The worker
-ends at the end of its input, and is killed when its runner ends in any way (`PR_SET_PDEATHSIG`; supervisors
-then end its agents). After each match it kills all processes that the match has left.
+It reads frames from its standard input: first the plan, then batches of attempts, and `RECALL`, after which
+it begins no further attempt of the current batch. It answers each attempt with a frame as soon as the match
+has ended, and each batch with a last frame, `BATCH_ENDED`. So when a worker is lost, the runner knows which
+match it was playing. All frames are pickles: both ends are this program, and no other has access to the pipe.
+
+The worker ends at the end of its input, and is killed when its runner ends in any way (`PR_SET_PDEATHSIG`;
+supervisors then end its agents). After each match it kills all processes that the match has left.
 """
 
 from __future__ import annotations
 
-__all__ = ["MAX_MESSAGE_BYTES", "main"]
+__all__ = ["BATCH_ENDED", "MAX_MESSAGE_BYTES", "RECALL", "main"]
 
 import ctypes
 import gc
 import os
 import pickle
+import select
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,11 +33,15 @@ from flagfall.agents.process.supervisor import KILL_SECONDS, descendants
 from flagfall.agents.wire.worker import take_standard_streams
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
-from flagfall.tournament.run.match import play_attempt
+from flagfall.tournament.run.engine import Attempt
+from flagfall.tournament.run.match import Answer, play_attempts
 from flagfall.tournament.run.peers import set_subreaper
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
 """Longest message: a plan may contain tasks with all their worlds; a record has some kilobytes."""
+
+RECALL: Final = "recall"
+BATCH_ENDED: Final = None
 
 READ_BYTES: Final = 64 * 1024
 _PR_SET_PDEATHSIG: Final = 1
@@ -53,17 +62,59 @@ def main(runner: int) -> int:
         return 1
     set_subreaper(on=True)
     read_fd, write_fd = take_standard_streams()
-    messages = _messages(read_fd)
-    plan, folder = next(messages)
+    inbox = _Inbox(read_fd)
+    plan, folder = inbox.receive()
     gc.freeze()
-    for attempt in messages:
-        try:
-            answer: Any = play_attempt(plan, attempt, Path(folder))
-        except UsageError as error:
-            answer = error
-        _end_orphans()
-        _write(write_fd, frame(pickle.dumps(answer), MAX_MESSAGE_BYTES))
+    queue = _Queue(inbox, write_fd)
+    with suppress(EOFError):
+        play_attempts(plan, queue.attempts(), Path(folder), queue.answer)
     return 0
+
+
+class _Queue:
+    """Attempts of one batch after another, and the answers to them.
+
+    Args:
+        inbox: messages of the runner.
+        write_fd: descriptor for answers.
+    """
+
+    def __init__(self, inbox: _Inbox, write_fd: int) -> None:
+        self._inbox = inbox
+        self._write_fd = write_fd
+        self._left: deque[Attempt] = deque()
+
+    def attempts(self) -> Iterator[Attempt]:
+        """Yield attempts; wait for a batch when there are none.
+
+        Raises:
+            EOFError: the runner has closed the pipe.
+        """
+        while True:
+            message = self._inbox.receive()
+            if message == RECALL:  # it arrived after the end of its batch
+                continue
+            self._left.extend(message)
+            while self._left:
+                yield self._left.popleft()
+            self._send(BATCH_ENDED)
+
+    def answer(self, answer: Answer, seconds: float) -> None:
+        """Send the answer to an attempt; after an error, drop the rest of the batch.
+
+        Args:
+            answer: the result of the attempt.
+            seconds: its duration.
+        """
+        _end_orphans()
+        if isinstance(answer, UsageError) or self._inbox.has_message():
+            self._left.clear()
+        self._send((answer, seconds))
+
+    def _send(self, message: object) -> None:
+        left = memoryview(frame(pickle.dumps(message), MAX_MESSAGE_BYTES))
+        while left:
+            left = left[os.write(self._write_fd, left) :]
 
 
 def _end_orphans() -> None:
@@ -81,18 +132,37 @@ def _end_orphans() -> None:
         time.sleep(_REAP_SECONDS)
 
 
-def _messages(fd: int) -> Iterator[Any]:
-    framer = Framer(MAX_MESSAGE_BYTES)
-    while data := os.read(fd, READ_BYTES):
-        framer.feed(data)
-        while (payload := framer.next_frame()) is not NEED_MORE:
-            yield pickle.loads(payload)  # noqa: S301 - the other end is our own runner
+class _Inbox:
+    """Messages of the runner.
 
+    Args:
+        fd: descriptor to read from.
+    """
 
-def _write(fd: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._framer = Framer(MAX_MESSAGE_BYTES)
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLIN)
+
+    def has_message(self) -> bool:
+        """Return whether a message, or the end of the input, has arrived since the last `receive`.
+
+        While a batch is played the only message is `RECALL`.
+        """
+        return self._framer.buffered_bytes > 0 or bool(self._poll.poll(0))
+
+    def receive(self) -> Any:
+        """Wait for the next message.
+
+        Raises:
+            EOFError: the runner has closed the pipe.
+        """
+        while (payload := self._framer.next_frame()) is NEED_MORE:
+            if not (data := os.read(self._fd, READ_BYTES)):
+                raise EOFError
+            self._framer.feed(data)
+        return pickle.loads(payload)  # noqa: S301 - the other end is our own runner
 
 
 if __name__ == "__main__":

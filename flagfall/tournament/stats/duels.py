@@ -1,4 +1,4 @@
-"""Pairwise results from records: points of meetings, and duels of two agents.
+"""Results of meetings: points of each game, and duels of two agents.
 
 Matches of one meeting share a seed and depend on each other; meetings are independent. Intervals are
 therefore computed over meetings.
@@ -6,66 +6,17 @@ therefore computed over meetings.
 
 from __future__ import annotations
 
-__all__ = ["Duel", "MeetingResult", "meeting_results", "points_of"]
+__all__ = ["Duels", "MeetingPoints", "duels_of", "game_tables", "meeting_points", "points_of"]
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, groupby
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Final
 
 import attrs
+import numpy as np
 
-from flagfall.tournament.records import MatchRecord, MatchSpec, compare_solo
-
-
-@attrs.frozen
-class Duel:
-    """One comparison of two agents.
-
-    Attributes:
-        agents: names of the two.
-        score: the score of the first one: 1, 0.5 or 0.
-    """
-
-    agents: tuple[str, str]
-    score: float
-
-
-@attrs.frozen
-class MeetingResult:
-    """Result of a meeting, or of the part of it that was played.
-
-    Attributes:
-        task: its name.
-        points: the points of each game, see `points_of`.
-        duels: from games for two seats, and from agents that played alone. If both agents were disqualified
-            there is none.
-        tables: score by agent of each game for more than two seats.
-    """
-
-    task: str
-    points: tuple[dict[str, float], ...]
-    duels: tuple[Duel, ...]
-    tables: tuple[dict[str, float], ...]
-
-
-def meeting_results(played: Iterable[tuple[MatchSpec, MatchRecord]]) -> Iterator[MeetingResult]:
-    """Yield the result of each meeting.
-
-    Args:
-        played: matches with their records, in the order of the schedule.
-    """
-    for _, group in groupby(played, key=lambda pair: pair[0].meeting):
-        pairs = list(group)
-        records = [record for _, record in pairs]
-        points = points_of(records)
-        seats = len(records[0].seats)
-        yield MeetingResult(
-            pairs[0][0].task,
-            points,
-            tuple(_duels_alone(records) if seats == 1 else _duels(records) if seats == PAIR else ()),
-            points if seats > PAIR else (),
-        )
-
+from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, ResultColumns
+from flagfall.tournament.records import MatchRecord, compare_solo
 
 PAIR: Final = 2
 """Seats of a game that is a duel."""
@@ -91,15 +42,176 @@ def points_of(records: Sequence[MatchRecord]) -> tuple[dict[str, float], ...]:
     return ({agent: total / (len(records) - 1) for agent, total in totals.items()},)
 
 
-def _duels(records: Sequence[MatchRecord]) -> Iterator[Duel]:
-    for record in records:
-        one, other = record.seats
-        if one.score or other.score:
-            yield Duel((one.agent, other.agent), one.score)
+@attrs.frozen(eq=False)
+class Duels:
+    """Comparisons of two agents, in the order of the schedule: games for two, and agents that played alone.
+
+    There is none where both agents were disqualified.
+
+    Attributes:
+        first: place of an agent in `ResultColumns.agents`.
+        second: place of its opponent.
+        score: the score of the first one: 1, 0.5 or 0.
+        meeting: number of the meeting.
+    """
+
+    first: Array
+    second: Array
+    score: Array
+    meeting: Array
 
 
-def _duels_alone(records: Sequence[MatchRecord]) -> Iterator[Duel]:
-    for first, second in combinations(records, 2):
-        points = compare_solo(first, second)
-        if any(points):
-            yield Duel((first.seats[0].agent, second.seats[0].agent), points[0])
+def duels_of(results: ResultColumns) -> Duels:
+    """Return all duels.
+
+    Args:
+        results: matches that count.
+    """
+    parts = [_duels_of_games(results), *(group.duels() for group in _alone(results))]
+    # Of one meeting all duels are in one part, in their order.
+    order = np.argsort(np.concatenate([part.meeting for part in parts]), kind="stable")
+    return Duels(
+        *(
+            np.concatenate([getattr(part, field.name) for part in parts])[order]
+            for field in attrs.fields(Duels)
+        )
+    )
+
+
+def _duels_of_games(results: ResultColumns) -> Duels:
+    place = np.flatnonzero(results.seats == PAIR)
+    one = results.first_seat[place]
+    counted = (results.score[one] != 0) | (results.score[one + 1] != 0)
+    place, one = place[counted], one[counted]
+    return Duels(results.agent[one], results.agent[one + 1], results.score[one], results.meeting[place])
+
+
+@attrs.frozen(eq=False)
+class _AloneGroup:
+    """Meetings in which equally many agents played alone. All arrays but `meeting` are by meeting and agent.
+
+    Attributes:
+        meeting: numbers of the meetings.
+        agent: place of the agent.
+        score: its score.
+        fell: it was disqualified.
+    """
+
+    meeting: Array
+    agent: Array
+    score: Array
+    fell: Array
+
+    def compare(self, one: int, other: int) -> tuple[Array, Array]:
+        """Return the points of two of the agents in each meeting; see `compare_solo`."""
+        mine, theirs = self.score[:, one], self.score[:, other]
+        fallen = self.fell[:, one] | self.fell[:, other]
+        won = np.where(mine == theirs, 0.5, mine > theirs)
+        return np.where(fallen, ~self.fell[:, one], won), np.where(fallen, ~self.fell[:, other], 1 - won)
+
+    def duels(self) -> Duels:
+        """Return the duels of all pairs of agents, meeting by meeting."""
+        count, size = self.agent.shape
+        pairs = list(combinations(range(size), 2))
+        points = [self.compare(*pair) for pair in pairs]
+        mine = np.stack([mine for mine, _ in points], axis=1)
+        counted = (mine != 0) | (np.stack([theirs for _, theirs in points], axis=1) != 0)
+        ones, others = np.array(pairs).T
+        meeting = np.broadcast_to(self.meeting[:, None], (count, len(pairs)))
+        return Duels(
+            self.agent[:, ones][counted], self.agent[:, others][counted], mine[counted], meeting[counted]
+        )
+
+    def points(self) -> Array:
+        """Return the share of the others that each agent beat, by meeting and agent."""
+        totals = np.zeros(self.agent.shape)
+        size = self.agent.shape[1]
+        for one, other in combinations(range(size), 2):
+            mine, theirs = self.compare(one, other)
+            totals[:, one] += mine
+            totals[:, other] += theirs
+        shares: Array = totals / (size - 1)
+        return shares
+
+
+def _alone(results: ResultColumns) -> Iterator[_AloneGroup]:
+    """Yield the meetings of agents that played alone, by the number of agents; at least two."""
+    alone = np.flatnonzero(results.seats == 1)
+    meetings, first, counts = np.unique(results.meeting[alone], return_index=True, return_counts=True)
+    for size in np.unique(counts[counts > 1]):
+        chosen = counts == size
+        seats = results.first_seat[alone[first[chosen][:, None] + np.arange(size)]]
+        fell = results.fell[seats] != NOT_DISQUALIFIED
+        yield _AloneGroup(meetings[chosen], results.agent[seats], results.score[seats], fell)
+
+
+@attrs.frozen(eq=False)
+class MeetingPoints:
+    """Points of agents in meetings, in the order of the meetings.
+
+    Attributes:
+        agent: place of the agent.
+        task: place of the task.
+        points: mean of its points, from 0 to 1, over the games of the meeting; see `points_of`.
+    """
+
+    agent: Array
+    task: Array
+    points: Array
+
+
+def meeting_points(results: ResultColumns) -> MeetingPoints:
+    """Return the points of all agents in all meetings.
+
+    Args:
+        results: matches that count.
+    """
+    seats = np.flatnonzero(np.repeat(results.seats > 1, results.seats))
+    meetings, agents, points = [], [], []
+    if len(seats):
+        meeting, agent, means = mean_by_meeting(results, seats)
+        meetings.append(meeting)
+        agents.append(agent)
+        points.append(means)
+    for group in _alone(results):
+        meetings.append(np.repeat(group.meeting, group.agent.shape[1]))
+        agents.append(group.agent.ravel())
+        points.append(group.points().ravel())
+    if not meetings:
+        nothing = np.zeros(0, dtype=np.int64)
+        return MeetingPoints(nothing, nothing, np.zeros(0))
+    meeting = np.concatenate(meetings)
+    order = np.argsort(meeting, kind="stable")
+    task_of = np.zeros(int(results.meeting.max()) + 1, dtype=np.int64)
+    task_of[results.meeting] = results.task
+    return MeetingPoints(
+        np.concatenate(agents)[order], task_of[meeting[order]], np.concatenate(points)[order]
+    )
+
+
+def mean_by_meeting(results: ResultColumns, seats: Array) -> tuple[Array, Array, Array]:
+    """Return the mean score of each agent in each meeting: meetings, agents and means.
+
+    Args:
+        results: matches that count.
+        seats: the seats that are included, in order.
+    """
+    size = max(1, len(results.agents))
+    keys = results.meeting[results.match_of_seat[seats]] * size + results.agent[seats]
+    order = np.argsort(keys, kind="stable")  # quick, because most are in order
+    ordered = keys[order]
+    new = np.diff(ordered, prepend=-1) != 0
+    found, place = ordered[new], np.cumsum(new) - 1
+    means = np.bincount(place, results.score[seats][order]) / np.bincount(place)
+    return found // size, found % size, means
+
+
+def game_tables(results: ResultColumns) -> Iterator[dict[str, float]]:
+    """Yield the score of each agent in each game for more than two seats.
+
+    Args:
+        results: matches that count.
+    """
+    for match in np.flatnonzero(results.seats > PAIR):
+        seats = range(results.first_seat[match], results.first_seat[match + 1])
+        yield {results.agents[results.agent[seat]]: float(results.score[seat]) for seat in seats}

@@ -18,7 +18,7 @@ the variance is at least H^-1, which takes all duels as independent and draws as
 
 from __future__ import annotations
 
-__all__ = ["RatedDuel", "Ratings", "rate"]
+__all__ = ["RatedDuel", "Ratings", "rate", "rate_duels"]
 
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
@@ -27,6 +27,7 @@ from typing import Final
 import attrs
 import numpy as np
 
+from flagfall.tournament.stats.duels import Duels
 from flagfall.tournament.stats.intervals import LEVEL, Interval
 from flagfall.tournament.stats.sprt import ELO_SCALE
 
@@ -36,6 +37,12 @@ _STEPS: Final = 100
 _LONGEST_STEP: Final = 2.0
 """Bound of a step of Newton's method, which overshoots where the likelihood is flat; in units of log odds."""
 _CLOSE: Final = 1e-11
+_MANY_DUELS: Final = 100_000
+"""Duels up to which each is a term of the likelihood; more are counted by agents and score first. The sums
+are the same but for rounding."""
+
+_AT_A_TIME: Final = 4_000_000
+"""Most numbers of a table of meetings and agents; larger tables are added up in parts."""
 
 
 @attrs.frozen
@@ -78,21 +85,68 @@ def rate(duels: Sequence[RatedDuel], anchor: str | None = None, level: float = L
         anchor: agent with an Elo of 0; in groups without it, and if it is `None`, the mean is 0.
         level: confidence level of the intervals.
     """
-    names = list(dict.fromkeys(name for duel in duels for name in (duel.first, duel.second)))
-    group_of: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
-    for duel in duels:
-        if group_of[duel.first] is not group_of[duel.second]:
-            joined = group_of[duel.first] + group_of[duel.second]
-            group_of.update(dict.fromkeys(joined, joined))
-    groups = sorted(set(group_of.values()), key=len, reverse=True)
+    names = tuple(dict.fromkeys(name for duel in duels for name in (duel.first, duel.second)))
+    place = {name: number for number, name in enumerate(names)}
+    arrays = Duels(
+        np.array([place[duel.first] for duel in duels], dtype=np.int64),
+        np.array([place[duel.second] for duel in duels], dtype=np.int64),
+        np.array([duel.score for duel in duels], dtype=float),
+        np.array([duel.meeting for duel in duels], dtype=np.int64),
+    )
+    return rate_duels(names, arrays, anchor, level)
+
+
+def rate_duels(
+    names: Sequence[str], duels: Duels, anchor: str | None = None, level: float = LEVEL
+) -> Ratings:
+    """Rate every agent that had a duel; see `rate`.
+
+    Args:
+        names: names of the agents.
+        duels: all duels.
+        anchor: see `rate`.
+        level: see `rate`.
+    """
+    group_of: dict[int, tuple[int, ...]] = {}
+    for first, second in _pairs_in_order(duels, len(names)):
+        one, other = (group_of.setdefault(agent, (agent,)) for agent in (first, second))
+        if one is not other:
+            group_of.update(dict.fromkeys(one + other, one + other))
+    groups = sorted(dict.fromkeys(group_of.values()), key=len, reverse=True)
+    number_of = np.full(len(names), -1)
+    for number, group in enumerate(groups):
+        number_of[list(group)] = number
     elo: dict[str, Interval] = {}
     with_prior: set[str] = set()
-    for group in groups:
-        fit = _Fit(group, [duel for duel in duels if group_of[duel.first] is group])
+    named = []
+    for number, group in enumerate(groups):
+        inside = number_of[duels.first] == number
+        local = np.zeros(len(names), dtype=np.int64)
+        local[list(group)] = np.arange(len(group))
+        members = tuple(names[agent] for agent in group)
+        fit = _Fit(
+            members,
+            Duels(
+                local[duels.first[inside]],
+                local[duels.second[inside]],
+                duels.score[inside],
+                duels.meeting[inside],
+            ),
+        )
+        named.append(members)
         if fit.prior:
-            with_prior |= set(group)
+            with_prior |= set(members)
         elo |= fit.intervals(anchor, level)
-    return Ratings(elo, tuple(groups), frozenset(with_prior))
+    return Ratings(elo, tuple(named), frozenset(with_prior))
+
+
+def _pairs_in_order(duels: Duels, agents: int) -> list[tuple[int, int]]:
+    """Return the different pairs of agents, in the order of their first duels."""
+    keys = duels.first * agents + duels.second
+    first = np.full(agents * agents, len(keys))
+    first[keys[::-1]] = np.arange(len(keys))[::-1]  # of equal places the last one is assigned
+    ordered = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(keys))]
+    return [(int(key) // agents, int(key) % agents) for key in ordered]
 
 
 class _Fit:
@@ -103,16 +157,26 @@ class _Fit:
         duels: between them.
     """
 
-    def __init__(self, names: Sequence[str], duels: Sequence[RatedDuel]) -> None:
+    def __init__(self, names: Sequence[str], duels: Duels) -> None:
         self._names = names
-        place = {name: number for number, name in enumerate(names)}
-        self._first = np.array([place[duel.first] for duel in duels])
-        self._second = np.array([place[duel.second] for duel in duels])
-        self._scores = np.array([duel.score for duel in duels])
-        _, self._meetings = np.unique([duel.meeting for duel in duels], return_inverse=True)
+        self._duels = duels
+        self._first, self._second, self._scores = duels.first, duels.second, duels.score
+        self._counts = np.ones(len(duels.score))
+        if len(duels.score) > _MANY_DUELS:
+            self._count_equal_duels()
         self.prior = 0.0 if self._has_maximum() else _PRIOR_DUELS
         self._strengths = np.zeros(len(names))
         self._climb()
+
+    def _count_equal_duels(self) -> None:
+        """Replace all duels of the same two agents with the same score by one with their count."""
+        scores, score_of = np.unique(self._scores, return_inverse=True)
+        size = len(self._names)
+        counts = np.bincount((self._first * size + self._second) * len(scores) + score_of)
+        cells = np.flatnonzero(counts)
+        self._first, self._second = np.divmod(cells // len(scores), size)
+        self._scores = scores[cells % len(scores)]
+        self._counts = counts[cells].astype(float)
 
     def _has_maximum(self) -> bool:
         """Return whether each agent reaches each other one by steps to an agent that it scored against."""
@@ -130,7 +194,7 @@ class _Fit:
         return expected
 
     def _gradient(self, expected: np.ndarray) -> np.ndarray:
-        surprise = self._scores - expected
+        surprise = (self._scores - expected) * self._counts
         own = 1.0 / (1.0 + np.exp(-self._strengths))
         gradient: np.ndarray = (
             np.bincount(self._first, surprise, len(self._names))
@@ -142,7 +206,7 @@ class _Fit:
     def _information(self, expected: np.ndarray) -> np.ndarray:
         """Return the information of duels and prior; the mean is fixed, since duels do not determine it."""
         size = len(self._names)
-        weights = expected * (1.0 - expected)
+        weights = expected * (1.0 - expected) * self._counts
         between = np.zeros((size, size))
         np.add.at(between, (self._first, self._second), weights)
         between += between.T
@@ -161,18 +225,38 @@ class _Fit:
 
     def _variances(self, contrast: np.ndarray) -> np.ndarray:
         """Return the variance of each contrast of strengths."""
-        expected = self._expected()
-        inverse = np.linalg.inv(self._information(expected))
-        count = int(self._meetings.max()) + 1
-        surprise = self._scores - expected
-        scores = np.zeros((count, len(self._names)))
-        np.add.at(scores, (self._meetings, self._first), surprise)
-        np.add.at(scores, (self._meetings, self._second), -surprise)
-        sandwich = inverse @ (scores.T @ scores) @ inverse * (count / max(1, count - 1))
+        inverse = np.linalg.inv(self._information(self._expected()))
+        count, products = self._meeting_scores()
+        sandwich = inverse @ products @ inverse * (count / max(1, count - 1))
         variances: np.ndarray = np.diag(contrast @ sandwich @ contrast.T)
         if count < ENOUGH_MEETINGS or self.prior:
             variances = np.maximum(variances, np.diag(contrast @ inverse @ contrast.T))
         return variances
+
+    def _meeting_scores(self) -> tuple[int, np.ndarray]:
+        """Return the number of meetings, and the sum of g g' over the score g of each meeting."""
+        duels, size = self._duels, len(self._names)
+        surprise = duels.score - 1.0 / (
+            1.0 + np.exp(self._strengths[duels.second] - self._strengths[duels.first])
+        )
+        order = np.argsort(duels.meeting, kind="stable")
+        meetings = np.cumsum(np.diff(duels.meeting[order], prepend=duels.meeting[order[:1]]) != 0)
+        count = int(meetings[-1]) + 1
+        first, second, surprise = duels.first[order], duels.second[order], surprise[order]
+        products = np.zeros((size, size))
+        rows = max(1, _AT_A_TIME // size)
+        for begin in range(0, count, rows):
+            low, high = np.searchsorted(meetings, [begin, begin + rows])
+            places = (meetings[low:high] - begin) * size
+            cells = min(rows, count - begin) * size
+            scores = np.bincount(
+                np.concatenate([places + first[low:high], places + second[low:high]]),
+                np.concatenate([surprise[low:high], -surprise[low:high]]),
+                cells,
+            )
+            table = scores.reshape(-1, size)
+            products += table.T @ table
+        return count, products
 
     def intervals(self, anchor: str | None, level: float) -> dict[str, Interval]:
         """Return the Elo of each agent.

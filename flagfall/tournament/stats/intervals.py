@@ -3,11 +3,14 @@
 B. Efron and R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13 (percentiles), chapter 8
 (groups that are drawn from separately). Deviations are widened by sqrt(m / (m - 1)) for a group of m
 values, because resampled values vary less by that factor; it matters with few values.
+
+Resampling takes some seconds for a million values. In tables of more than `MANY_VALUES`, deviations of groups
+of at least `NORMAL_FROM` are drawn from the normal distribution to which resampled means converge.
 """
 
 from __future__ import annotations
 
-__all__ = ["LEVEL", "Interval", "bootstrap_mean", "wilson"]
+__all__ = ["LEVEL", "MANY_VALUES", "NORMAL_FROM", "Interval", "bootstrap_mean", "normal_bound", "wilson"]
 
 from collections.abc import Sequence
 from math import sqrt
@@ -21,6 +24,14 @@ LEVEL: Final = 0.95
 """Default confidence level."""
 
 RESAMPLES: Final = 2000
+MANY_VALUES: Final = 50_000
+"""Values of all groups of a table up to which all are resampled, which takes half a second."""
+
+NORMAL_FROM: Final = 100
+"""Values of a group from which its mean may be taken as normal: the quantiles of `RESAMPLES` resampled means
+have an error of 3 % of their distance to the mean, and for 100 values of skewness 1 those of the normal
+distribution have half of that."""
+
 _AT_A_TIME: Final = 1_000_000
 """Most resampled values in memory at the same time."""
 
@@ -41,7 +52,12 @@ class Interval:
 
 
 def bootstrap_mean(
-    groups: Sequence[Sequence[float]], seed: int, resamples: int = RESAMPLES, level: float = LEVEL
+    groups: Sequence[Sequence[float] | np.ndarray],
+    seed: int,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    *,
+    normal_from: int | None = None,
 ) -> Interval:
     """Return the mean of the means of some groups, with its interval.
 
@@ -51,15 +67,34 @@ def bootstrap_mean(
         seed: the seed of the resampling.
         resamples: number of resamples; 0 for no interval.
         level: confidence level.
+        normal_from: size of groups from which deviations are drawn from a normal distribution; `None`: all
+            are resampled.
     """
     arrays = [np.asarray(group, dtype=float) for group in groups]
     value = float(np.mean([array.mean() for array in arrays]))
     if not resamples or any(len(array) == 1 for array in arrays):
         return Interval(value)
     generator = np.random.default_rng(seed)
-    drawn = np.mean([_deviations(array, generator, resamples) for array in arrays], axis=0)
+    drawn = np.mean(
+        [
+            _deviations(array, generator, resamples)
+            if normal_from is None or len(array) < normal_from
+            else generator.normal(0.0, array.std(ddof=1) / sqrt(len(array)), resamples)
+            for array in arrays
+        ],
+        axis=0,
+    )
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Interval(value, value + float(low), value + float(high))
+
+
+def normal_bound(values: int) -> int | None:
+    """Return `normal_from` of `bootstrap_mean` for a table.
+
+    Args:
+        values: number of values of all groups of the table.
+    """
+    return NORMAL_FROM if values > MANY_VALUES else None
 
 
 def wilson(share: float, count: int, level: float = LEVEL) -> Interval:

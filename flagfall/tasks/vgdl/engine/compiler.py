@@ -4,13 +4,14 @@ from __future__ import annotations
 
 __all__ = ["compile_game"]
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
 from flagfall.tasks.vgdl.engine.effects.registry import compile_effect, find_side_effects, runs_in_batch
 from flagfall.tasks.vgdl.engine.rules.terminations import compile_termination
 from flagfall.tasks.vgdl.engine.sprites.registry import compile_kinds
 from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
 from flagfall.tasks.vgdl.engine.state.tables import Contact, Contacts, Effect, Pair, Rule
 from flagfall.tasks.vgdl.engine.state.timers import TimerPlan
 from flagfall.tasks.vgdl.language.effect_schema import EFFECTS
@@ -70,7 +71,8 @@ def _add_rule(game: Game, rule: EffectRule, edge_effects: dict[int, list[Effect]
     for second in rule.seconds:
         pair = _pair(game, rule.first, second)
         if enabled and (not batch or schema.batch):
-            pair.rules += [Rule(rule.effect, effect, schema.quiet, batch)] * repeat
+            independent = schema.quiet and pair.disjoint and not batch and not pair.ground_sensors
+            pair.rules += [Rule(rule.effect, effect, schema.quiet, batch, independent)] * repeat
 
 
 def _add_timer(game: Game, rule: EffectRule, effect: Effect, *, enabled: bool) -> None:
@@ -135,22 +137,30 @@ def _prepare_broad_phase(game: Game) -> None:
         for kind, row in zip(game.kinds, contacts, strict=True)
     ]
     # Those of them that keep moving are not even entered in cells.
-    crowds = {
+    roaming = {
         kind.id
         for kind, row, seeks in zip(game.kinds, contacts, seekers, strict=True)
         if row is not None and seeks is None and kind.update is not None and (kind.drifts or kind.is_npc)
     }
+    in_rows = {number for number in roaming if _flies_along_rows(game.kinds[number])}
+    crowds = roaming - in_rows
     game.broad_phase_avatars = tuple([kind.id for kind in game.kinds if kind.is_avatar])
-    game.broad_phase_entered = [
-        row is not None and number not in crowds for number, row in enumerate(contacts)
+    game.broad_phase_cells = [
+        row is not None and number not in roaming for number, row in enumerate(contacts)
     ]
-    game.broad_phase_scanned = [_scanned(number, row, crowds) for number, row in enumerate(contacts)]
+    game.broad_phase_rows = [kind.id in in_rows or (kind.is_avatar and bool(in_rows)) for kind in game.kinds]
     game.broad_phase_crowds = [
         (kind.id, other, contact)
         for kind, row in zip(game.kinds, contacts, strict=True)
         for other, contact in enumerate(row or ())
         if kind.is_avatar and other in crowds and contact is not None
     ]
+
+
+def _flies_along_rows(kind: SpriteKind) -> bool:
+    """Return whether the sprites of a type begin to move sideways, and do nothing else by themselves."""
+    across, down = kind.parameters["orientation"]
+    return across != 0 and down == 0 and not kind.is_npc
 
 
 def _find_contacts(game: Game) -> Contacts:
@@ -174,14 +184,3 @@ def _contact(here: Sequence[int], there: Sequence[int]) -> Contact | None:
     if not here and not there:
         return None
     return sum(1 << index for index in {*here, *there}), tuple(here), tuple(there)
-
-
-def _scanned(number: int, row: Sequence[Contact | None] | None, crowds: Collection[int]) -> tuple[int, ...]:
-    """Return the types that a type may touch without finding them in cells."""
-    return tuple(
-        [
-            other
-            for other, contact in enumerate(row or ())
-            if contact and (number in crowds or other in crowds)
-        ]
-    )

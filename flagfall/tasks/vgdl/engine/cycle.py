@@ -115,7 +115,6 @@ def advance(play: Play, action: str) -> None:
 def _run_cycle(play: Play, action: str) -> None:
     begin_cycle(play)
     update(play, action)
-    play.touched |= play.moved
     if play.memory.timers:
         run_timers(play)
     if play.grid.near_edge:

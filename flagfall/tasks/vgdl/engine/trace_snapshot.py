@@ -15,41 +15,50 @@ _DIGITS: Final = 4
 """Decimals of positions, which are in cells."""
 
 
+class _Cells(dict[float, float]):
+    """Positions in cells, by position in pixels; sprites share rows and columns, and rounding is slow."""
+
+    def __init__(self, block_size: int) -> None:
+        super().__init__()
+        self._block_size = block_size
+
+    def __missing__(self, pixels: float) -> float:
+        self[pixels] = cells = round(pixels / self._block_size, _DIGITS)
+        return cells
+
+
 def snapshot(play: Play) -> Snapshot:
     """Return the record of a tick; `sprites` has all types that have any, without dead avatars.
 
     Args:
         play: at any tick.
     """
-    block = play.block_size
+    cells = _Cells(play.block_size)
     names = [kind.name for kind in play.game.kinds]
     positions = {}
     for name, group in zip(names, play.groups, strict=True):
         living = [sprite for sprite in group if not sprite.disabled]
         if living:
-            positions[name] = sorted(
-                [[round(sprite.x / block, _DIGITS), round(sprite.y / block, _DIGITS)] for sprite in living]
-            )
+            positions[name] = sorted([[cells[sprite.x], cells[sprite.y]] for sprite in living])
     return {
         "t": play.tick + 1,
         "score": play.score,
         "winner": play.winner,
         "over": play.over,
-        "avatar": _avatar(play),
+        "avatar": _avatar(play, cells),
         "draws": play.random.draws,
         "sprites": positions,
     }
 
 
-def _avatar(play: Play) -> Snapshot | None:
+def _avatar(play: Play, cells: _Cells) -> Snapshot | None:
     avatar = play.avatar
     if avatar is None:
         return None
-    block = play.block_size
     return {
         "type": avatar.kind.name,
-        "x": round(avatar.x / block, _DIGITS),
-        "y": round(avatar.y / block, _DIGITS),
+        "x": cells[avatar.x],
+        "y": cells[avatar.y],
         "ox": avatar.ox,
         "oy": avatar.oy,
         "alive": not avatar.disabled,

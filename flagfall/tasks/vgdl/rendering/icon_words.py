@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CREATURES", "ICONS", "ROLES", "TURNING"]
+__all__ = ["CREATURES", "ICONS", "LOOKING", "ROLES", "TURNING"]
 
 from collections.abc import Mapping
 from typing import Final
@@ -65,6 +65,9 @@ TURNING: Final = frozenset(
     {icons.beam, icons.blade, icons.crawler, icons.dart, icons.fish, icons.log, icons.ship, icons.vehicle}
 )
 """Drawings that are turned to the direction of movement; all others stay upright."""
+
+LOOKING: Final = frozenset({icons.crawler, icons.creature, icons.flyer, icons.ghost, icons.person})
+"""Upright drawings with eyes, which look in the direction of movement."""
 
 CREATURES: Final[tuple[Colour, ...]] = (_RED, (150, 200, 90), (236, 160, 60), (170, 110, 214), (80, 180, 190))
 """Colours of creatures without a colour of their own, by type."""

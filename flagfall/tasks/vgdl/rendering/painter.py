@@ -3,44 +3,54 @@
 Hidden sprites are drawn and invisible ones are not, as in the original: the one excludes a sprite from
 observations, the other from pictures. Dead avatars are not drawn.
 
-A cell is painted when something in it has changed, and the result is cached for cells with the same sprites
-at the same positions.
+A cell is painted when something in it has changed; its picture is kept for cells with the same sprites at the
+same positions (`cell_pictures`).
 """
 
 from __future__ import annotations
 
 __all__ = ["Painter"]
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from flagfall.errors import UsageError
+from flagfall.tasks.vgdl.engine.effects.registry import find_side_effects
+from flagfall.tasks.vgdl.language.sprite_schema import PASSIVE, SPRITE_CLASSES
+from flagfall.tasks.vgdl.rendering.cell_pictures import CellPictures, as_lines
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet
+from flagfall.tasks.vgdl.views.cell_members import CellMembers
+from flagfall.tasks.vgdl.views.first_moment import first_moment
+from flagfall.tasks.vgdl.views.per_game import per_game
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from numpy.typing import NDArray
 
+    from flagfall.tasks.vgdl.engine.state.game import Game
     from flagfall.tasks.vgdl.engine.state.play import Play
     from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+    from flagfall.tasks.vgdl.rendering.cell_pictures import Appearance, Place
 
-MAX_CACHED: Final = 10_000
-"""Limit of cached pictures of cells (3 MB with 10 pixels a cell), and of cached rectangles."""
+MAX_KEPT_BYTES: Final = 600_000
+"""Largest picture of a first moment that is kept; those of the largest public level have 517,500 bytes."""
+
+MAX_SIZES: Final = 8
+"""Sizes of levels and pictures for which the pictures of cells are kept, for each tile set."""
 
 MAX_PIXELS: Final = 64_000_000
 """Limit of pixels of a picture. The largest public level has 172,500 with 10 pixels a cell."""
 
-SpriteLook: TypeAlias = tuple[int, int, int, int, int, int, int, tuple[int, int]]
-"""All that the picture of a sprite depends on: rank of its type in the drawing order, number, type, x, y,
-width and height in the play's pixels, main direction. They sort in drawing order."""
+_NOWHERE: Final = (-1, ())
+_RIGHT: Final = (1, 0)
 
-CellLook: TypeAlias = tuple[tuple[int, int, int, int, int, tuple[int, int]], ...]
-"""All that the picture of a cell depends on: types, x and y from its corner, width, height, directions."""
+_Parts: TypeAlias = tuple[Any, ...]
 
-ScreenCells: TypeAlias = tuple[tuple[int, int], ...]
-"""Cells of the screen, as (column, row)."""
+_FEW: Final = 8
+"""Up to so many cells are painted one by one: faster than all at once, which has a cost of its own."""
 
 
 class Painter:
@@ -58,7 +68,6 @@ class Painter:
     """
 
     def __init__(self, play: Play, block: int | None = None, tiles: TileSet | None = None) -> None:
-        definition = play.game.definition
         self._play = play
         self._block = block or play.block_size
         pixels = play.width * play.height * self._block**2
@@ -66,113 +75,212 @@ class Painter:
             raise UsageError(
                 f"a picture of {pixels} pixels: the limit is {MAX_PIXELS}; use fewer pixels a cell (:pixels=)"
             )
-        self._tiles = tiles or TileSet(definition)
-        self._ranks = {
-            type_id: rank
-            for rank, type_id in enumerate(definition.order)
-            if not definition.types[type_id].parameters.get("invisible")
-        }
-        self._changing = [kind.id for kind in play.game.kinds if kind.id in self._ranks and not kind.fixed]
-        self._looks: dict[CellLook, NDArray[np.uint8]] = {}
+        self._pictures = _cell_pictures(play, self._block, tiles or _own_tiles(play.game))
+        self._ranks = _ranks(play.game)
+        self._turning = [type_id for type_id in self._pictures.turning if type_id in _turned(play.game)]
+        self._rows = np.arange(play.width * play.height) % play.height
+        self._columns = np.arange(play.width * play.height) // play.height
         self._tick: int | None = None
-        self._clear()
+        self._generation = 0
 
-    def _clear(self) -> None:
-        height, width = self._play.height, self._play.width
-        self._canvas = np.empty((height * self._block, width * self._block, 3), np.uint8)
-        self._canvas[:] = BACKDROP
-        self._sprite_looks: dict[int, tuple[SpriteLook, ScreenCells]] = {}
-        self._places: dict[tuple[int, int, int, int], ScreenCells] = {}
-        self._cells: dict[tuple[int, int], dict[int, SpriteLook]] = {}
-        self._stale: set[tuple[int, int]] = set()
+    def _set_parts(self, parts: _Parts | None) -> None:
+        """Go on from a copy of what is known of all sprites, or from nothing."""
+        play = self._play
+        if parts is None:
+            self._canvas = np.empty((play.height * self._block, play.width * self._block, 3), np.uint8)
+            self._canvas[:] = BACKDROP
+            # By sprite: its places at other positions, its place, its code, its rank in the drawing order.
+            self._appearances: dict[int, Appearance] = {}
+            self._places: dict[int, Place] = {}
+            self._codes: dict[int, int] = {}
+            self._order: dict[int, tuple[int, int]] = {}
+            self._members = CellMembers(play.width * play.height, self._order)
+            self._directions: dict[int, tuple[list[float], list[float]]] = {}
+        else:
+            canvas, appearances, places, codes, order, members, directions = parts
+            self._canvas = canvas.copy()
+            self._appearances = appearances.copy()
+            self._places = places.copy()
+            self._codes = codes.copy()
+            self._order = order.copy()
+            self._members = members.copy(self._order)
+            self._directions = directions.copy()
+        self._disabled: list[Sprite] = []
+        self._stale: list[tuple[int, ...]] = []
+        block = self._block
+        lines = as_lines(self._canvas, block)
+        self._by_cell = lines.reshape(play.height, block, play.width).swapaxes(1, 2)
+
+    def _copy_parts(self) -> _Parts:
+        order = self._order.copy()
+        return (
+            self._canvas.copy(),
+            self._appearances.copy(),
+            self._places.copy(),
+            self._codes.copy(),
+            order,
+            self._members.copy(order),
+            self._directions.copy(),
+        )
 
     def paint(self) -> NDArray[np.uint8]:
         """Return the picture of the current tick, as a new array: `[height, width, 3]`, red, green, blue."""
-        play = self._play
+        play, pictures = self._play, self._pictures
+        pictures.trim()
+        if pictures.generation != self._generation:
+            self._generation = pictures.generation
+            self._tick = None
         if self._tick is None or play.tick not in (self._tick, self._tick + 1):
-            self._clear()
-            self._examine(sprite for group in play.groups for sprite in group)
+            self._begin(play)
         elif play.tick != self._tick:
-            for sprite in play.died:
-                self._remove(sprite.id)
-            self._examine(play.born)
-            for type_id in self._changing:
-                self._examine(play.groups[type_id])
+            self._follow(play)
+            self._paint_cells()
         self._tick = play.tick
-        for cell in self._stale:
-            self._paint_cell(cell)
-        self._stale.clear()
         return self._canvas.copy()
+
+    def _begin(self, play: Play) -> None:
+        """Paint everything, or take what another play that began alike has painted."""
+        moment = first_moment(play)
+        name = (self._pictures, self._generation)
+        parts = None if moment is None else moment.parts.get(name)
+        self._set_parts(parts)
+        if parts is None:
+            for group in play.groups:
+                self._examine(group)
+            self._paint_cells()
+            if moment is not None and self._canvas.nbytes <= MAX_KEPT_BYTES:
+                moment.keep(name, self._copy_parts())
+
+    def _follow(self, play: Play) -> None:
+        """Apply the changes of one tick."""
+        for sprite in play.died:
+            self._remove(sprite.id)
+        known, places, codes, stale = self._appearances.get, self._places, self._codes, self._stale
+        for sprite in play.moved:
+            number = sprite.id
+            appearance = known(number)
+            if appearance is not None:
+                place = appearance[sprite.x, sprite.y]
+                before = places[number]
+                if place is not before:
+                    cells = place[1]
+                    if cells is not before[1]:
+                        self._members.move(number, before[1], cells)
+                        stale.append(before[1])
+                    stale.append(cells)
+                    places[number] = place
+                    codes[number] = place[0]
+        self._examine(play.born)
+        self._follow_directions(play)
+        if play.disabled != self._disabled:
+            for sprite in play.disabled:
+                self._remove(sprite.id)
+            self._disabled = play.disabled.copy()
+
+    def _follow_directions(self, play: Play) -> None:
+        """Examine the types of which a sprite has turned, or was born or has died."""
+        directions = self._directions
+        for type_id in self._turning:
+            group = play.groups[type_id]
+            if group:
+                now = ([sprite.ox for sprite in group], [sprite.oy for sprite in group])
+                if directions.get(type_id) != now:
+                    directions[type_id] = now
+                    self._examine(group)
 
     def _examine(self, sprites: Iterable[Sprite]) -> None:
         """Record the current appearance of sprites."""
+        turning = self._pictures.turning
         for sprite in sprites:
-            number = sprite.id
             rank = self._ranks.get(sprite.type)
-            known = self._sprite_looks.get(number)
             if rank is None or sprite.disabled:
-                self._remove(number)
                 continue
-            ox, oy, x, y = sprite.ox, sprite.oy, sprite.x, sprite.y
-            facing = (-1 if ox < 0 else 1, 0) if abs(ox) >= abs(oy) else (0, -1 if oy < 0 else 1)
-            look = (rank, number, sprite.type, x, y, sprite.w, sprite.h, facing)
-            if known is not None and known[0] == look:
-                continue
-            place = self._place(x, y, sprite.w, sprite.h)
-            if known is not None and known[1] != place:
-                self._remove(number)
-            self._sprite_looks[number] = (look, place)
-            for cell in place:
-                self._cells.setdefault(cell, {})[number] = look
-            self._stale.update(place)
+            number = sprite.id
+            facing = _RIGHT
+            if sprite.type in turning:
+                ox, oy = sprite.ox, sprite.oy
+                facing = (-1 if ox < 0 else 1, 0) if abs(ox) >= abs(oy) else (0, -1 if oy < 0 else 1)
+            appearance = self._pictures.appearance(sprite.type, sprite.w, sprite.h, facing)
+            place = appearance[sprite.x, sprite.y]
+            before = self._places.get(number, _NOWHERE)
+            if place is not before:
+                self._order[number] = (rank, number)
+                self._appearances[number] = appearance
+                self._places[number] = place
+                self._codes[number] = place[0]
+                if place[1] is not before[1]:
+                    self._members.move(number, before[1], place[1])
+                    self._stale.append(before[1])
+                self._stale.append(place[1])
 
     def _remove(self, number: int) -> None:
-        known = self._sprite_looks.pop(number, None)
-        if known is not None:
-            for cell in known[1]:
-                del self._cells[cell][number]
-            self._stale.update(known[1])
+        place = self._places.pop(number, None)
+        if place is not None:
+            self._members.move(number, place[1], ())
+            self._stale.append(place[1])
+            del self._appearances[number], self._codes[number], self._order[number]
 
-    def _place(self, x: int, y: int, wide: int, high: int) -> ScreenCells:
-        """Return the cells of the screen that a rectangle touches."""
-        known = self._places.get((x, y, wide, high))
-        if known is not None:
-            return known
-        play = self._play
-        block = play.block_size
-        columns = range(max(0, x // block), min(play.width, (x + wide - 1) // block + 1))
-        rows = range(max(0, y // block), min(play.height, (y + high - 1) // block + 1))
-        if len(self._places) >= MAX_CACHED:
-            self._places.clear()
-        place = tuple([(column, row) for column in columns for row in rows])
-        self._places[x, y, wide, high] = place
-        return place
+    def _paint_cells(self) -> None:
+        """Paint the cells in which something has changed."""
+        cells = list(set(chain.from_iterable(self._stale)))
+        if not cells:
+            return
+        self._stale.clear()
+        self._members.finish()
+        fetch, codes, looks = self._members.fetch, self._codes, self._pictures.looks
+        numbers = [looks[cell][fetch[cell](codes)] for cell in cells]
+        lines, canvas = self._pictures.lines, self._by_cell
+        if len(cells) <= _FEW:
+            height = self._play.height
+            for cell, number in zip(cells, numbers, strict=True):
+                canvas[cell % height, cell // height] = lines[number]
+        else:
+            places = np.array(cells)
+            canvas[self._rows[places], self._columns[places]] = lines.take(numbers, axis=0)
 
-    def _paint_cell(self, cell: tuple[int, int]) -> None:
-        column, row = cell
-        left, top = column * self._play.block_size, row * self._play.block_size
-        looks = tuple(
-            [
-                (type_id, x - left, y - top, width, height, facing)
-                for _, _, type_id, x, y, width, height, facing in sorted(self._cells[cell].values())
-            ]
-        )
-        painted = self._looks.get(looks)
-        if painted is None:
-            if len(self._looks) >= MAX_CACHED:
-                self._looks.clear()
-            painted = self._looks[looks] = self._draw(looks)
-        block = self._block
-        self._canvas[row * block : (row + 1) * block, column * block : (column + 1) * block] = painted
 
-    def _draw(self, looks: CellLook) -> NDArray[np.uint8]:
-        """Return the picture of a cell."""
-        play_block, block = self._play.block_size, self._block
-        picture = np.empty((block, block, 3), np.uint8)
-        picture[:] = BACKDROP
-        for type_id, x, y, width, height, facing in looks:
-            left, top = x * block // play_block, y * block // play_block
-            wide = max(1, (x + width) * block // play_block - left)
-            high = max(1, (y + height) * block // play_block - top)
-            self._tiles.tile(type_id, wide, high, facing).lay(picture, left, top)
-        return picture
+@per_game
+def _ranks(game: Game) -> Mapping[int, int]:
+    """Return the rank of each type that is drawn."""
+    definition = game.definition
+    return {
+        type_id: rank
+        for rank, type_id in enumerate(definition.order)
+        if not definition.types[type_id].parameters.get("invisible")
+    }
+
+
+@per_game
+def _turned(game: Game) -> Collection[int]:
+    """Return the types whose sprites may turn."""
+    effects = find_side_effects(game.definition)
+    return {
+        kind.id
+        for kind, sprite_type in zip(game.kinds, game.definition.types, strict=True)
+        if sprite_type.kind is None
+        or kind.is_avatar
+        or kind.continuous
+        or kind.id in effects.changed | effects.turned
+        or SPRITE_CLASSES[sprite_type.kind].behaviour != PASSIVE
+    }
+
+
+@per_game
+def _own_tiles(game: Game) -> TileSet:
+    """Return the tile set of painters without one of their own."""
+    return TileSet(game.definition)
+
+
+def _cell_pictures(play: Play, block: int, tiles: TileSet) -> CellPictures:
+    """Return the pictures of the cells of levels of one size, shared by all painters of a tile set."""
+    size = (play.width, play.height)
+    found = tiles.cell_pictures.get((size, play.block_size, block))
+    if found is None:
+        if len(tiles.cell_pictures) >= MAX_SIZES:
+            tiles.cell_pictures.clear()
+        sides = [kind.parameters.get(key, 1) for kind in play.game.kinds for key in ("wMult", "hMult")]
+        largest = max(1, int(play.block_size * max(sides)))
+        turning = [type_id for type_id in _ranks(play.game) if tiles.shows_facing(type_id)]
+        found = CellPictures(tiles.tile, turning, size, play.block_size, block, largest)
+        tiles.cell_pictures[size, play.block_size, block] = found
+    return found

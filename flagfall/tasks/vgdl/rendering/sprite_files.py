@@ -155,6 +155,14 @@ class SpriteTiles(TileSet):
                 stacklevel=2,
             )
 
+    def shows_facing(self, type_id: int) -> bool:
+        """Return whether the tiles of a type depend on the direction; they may if some are images.
+
+        Args:
+            type_id: the type.
+        """
+        return super().shows_facing(type_id) or any(known == type_id for known, _ in self._images)
+
     def _draw(self, type_id: int, width: int, height: int, facing: tuple[int, int]) -> Tile:
         image = self._images.get((type_id, facing))
         if image is None:

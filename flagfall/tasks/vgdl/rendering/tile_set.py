@@ -9,17 +9,19 @@ from __future__ import annotations
 __all__ = ["Drawing", "TileSet", "choose_drawing"]
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import numpy as np
 
 from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
-from flagfall.tasks.vgdl.rendering.icon_words import CREATURES, ICONS, ROLES, TURNING
+from flagfall.tasks.vgdl.rendering.icon_words import CREATURES, ICONS, LOOKING, ROLES, TURNING
 from flagfall.tasks.vgdl.rendering.icons import Icon
 from flagfall.tasks.vgdl.rendering.sdf_pen import Colour, Pen, mixed
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import NDArray
 
     from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
@@ -103,9 +105,13 @@ class TileSet:
 
     Args:
         definition: the definition of the game.
+
+    Attributes:
+        cell_pictures: pictures of cells with these tiles, which painters share; by sizes.
     """
 
     def __init__(self, definition: GameDefinition) -> None:
+        self.cell_pictures: dict[Hashable, Any] = {}
         self._types = definition.types
         self._drawings: dict[int, Drawing] = {}
         self._tiles: dict[tuple[int, int, int, tuple[int, int]], Tile] = {}
@@ -125,10 +131,23 @@ class TileSet:
             tile = self._tiles[name] = self._draw(type_id, width, height, facing)
         return tile
 
-    def _draw(self, type_id: int, width: int, height: int, facing: tuple[int, int]) -> Tile:
+    def shows_facing(self, type_id: int) -> bool:
+        """Return whether the tiles of a type depend on the direction.
+
+        Args:
+            type_id: the type.
+        """
+        icon = self._drawing(type_id).icon
+        return icon in TURNING or icon in LOOKING
+
+    def _drawing(self, type_id: int) -> Drawing:
         drawing = self._drawings.get(type_id)
         if drawing is None:
             drawing = self._drawings[type_id] = choose_drawing(self._types[type_id])
+        return drawing
+
+    def _draw(self, type_id: int, width: int, height: int, facing: tuple[int, int]) -> Tile:
+        drawing = self._drawing(type_id)
         pen = Pen(width, height, facing, turns=drawing.icon in TURNING)
         drawing.icon(pen, drawing.colour)
         return Tile.of(pen.picture())

@@ -19,11 +19,17 @@ from __future__ import annotations
 
 __all__ = ["Observer"]
 
-from functools import lru_cache
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Final, TypeAlias
 
+from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.views.anchors import OFF_SCREEN, anchors_of
+from flagfall.tasks.vgdl.views.cell_members import CellMembers
+from flagfall.tasks.vgdl.views.first_moment import first_moment
+from flagfall.tasks.vgdl.views.per_game import per_game
 from flagfall.tasks.vgdl.views.state_observation import (
     AVATARS,
     CATEGORIES,
@@ -44,13 +50,12 @@ from flagfall.tasks.vgdl.views.state_observation import (
     TypeRow,
 )
 
-_OFF_SCREEN: Final = 1 << 40
-"""More than any anchor on a screen; see `_Anchors`."""
-
 Point: TypeAlias = tuple[float, float]
 _AvatarFields: TypeAlias = tuple[
     float, Point, Point, str, int, int, int, int, bool, tuple[str, ...], dict[int, int]
 ]
+
+_Parts: TypeAlias = tuple[Any, ...]
 
 _NOWHERE: Final[Point] = (-1.0, -1.0)
 
@@ -70,37 +75,35 @@ class Observer:
         self._width = play.width
         self._height = play.height
         self._dimension = (float(play.screen[0]), float(play.screen[1]))
-        kinds = play.game.kinds
-        self._category = [HIDDEN if kind.parameters.get("hidden") else kind.category for kind in kinds]
-        # Types by the list in which they can be. The avatar may have fired any type that moves.
-        self._listed = [
-            [kind.id for kind in kinds if self._category[kind.id] == c] for c in range(CATEGORIES)
-        ]
+        self._category, self._listed = _categories(play.game)
         self._tick: int | None = None
-        anchors = _anchors_of(self._width, self._height, self._block)
+        anchors = anchors_of(self._width, self._height, self._block)
         self._across, self._down, self._cells_of = anchors.across, anchors.down, anchors.cells
         self._clear()
 
     def _clear(self) -> None:
         types = len(self._category)
-        self._records: list[dict[int, Observation]] = [{} for _ in range(types)]
+        # By sprite: its record, and its anchor, see `Anchors`.
+        self._records: dict[int, Observation] = {}
+        self._at: dict[int, int] = {}
+        # By type: its records, how many of them the avatar fired, and its row.
+        self._of_type: list[dict[int, Observation]] = [{} for _ in range(types)]
         self._shots = [0] * types
         self._rows: list[TypeRow] = [()] * types
         self._lists: list[Rows] = [()] * CATEGORIES
-        # By sprite: its anchor, see `_Anchors`. By cell: its sprites, in order.
-        self._at: dict[int, int] = {}
-        self._contents: list[dict[int, Observation]] = [{} for _ in range(self._width * self._height)]
+        self._members = CellMembers(self._width * self._height, self._records)
         self._cells: list[Cell] = [()] * (self._width * self._height)
         self._columns: list[Column] = [((),) * self._height] * self._width
         self._grid: Grid = tuple(self._columns)
-        # Changes of the current call.
-        self._stale_cells: set[int] = set()
+        # Changes of the current call: cells of changed sprites, and their types.
+        self._stale_cells: list[tuple[int, ...]] = []
         self._stale_types: set[int] = set()
 
     def observe(self) -> StateObservation:
         """Return the complete state of the current tick."""
         play = self._play
-        self._update()
+        if play.tick != self._tick:
+            self._update(play)
         lists = self._lists
         over = play.over
         return StateObservation(
@@ -111,7 +114,7 @@ class Observer:
             self._dimension,
             self._block,
             1,
-            *_avatar(play.avatar, play.last_action, () if over else play.available_actions, over=over),
+            *_avatar(play.avatar, play.last_action, over=over),
             self._grid,
             lists[NPC],
             lists[STATIC],
@@ -123,46 +126,52 @@ class Observer:
 
     # Changes.
 
-    def _update(self) -> None:
+    def _update(self, play: Play) -> None:
         """Bring grid and lists up to date."""
-        play = self._play
-        tick = play.tick
-        if tick == self._tick:
-            return
-        if self._tick is None or tick != self._tick + 1:
-            self._clear()
-            for group in play.groups:
-                for sprite in group:
-                    self._add(sprite)
-        else:
+        if self._tick is not None and play.tick == self._tick + 1:
             self._follow(play)
-        self._tick = tick
+            self._rebuild()
+        else:
+            moment = first_moment(play)
+            if moment is None:
+                self._examine(play)
+            else:
+                if "state" not in moment.parts:
+                    self._examine(play)
+                    moment.keep("state", self._copy_parts())
+                self._set_parts(moment.parts["state"])
+        self._tick = play.tick
+
+    def _examine(self, play: Play) -> None:
+        """Observe all sprites."""
+        self._clear()
+        for group in play.groups:
+            for sprite in group:
+                self._add(sprite)
         self._rebuild()
 
     def _follow(self, play: Play) -> None:
         """Apply the changes of one tick."""
-        records, contents, at = self._records, self._contents, self._at
+        records, of_type, at = self._records, self._of_type, self._at
+        known = records.get
         across, down, cells_of = self._across, self._down, self._cells_of
+        stale_cells, stale_types = self._stale_cells, self._stale_types
         for sprite in play.moved:
-            type_id, number = sprite.type, sprite.id
-            old = records[type_id].get(number)
+            number = sprite.id
+            old = known(number)
             if old is None:
                 continue
             x, y = sprite.x, sprite.y
             if old.x == x and old.y == y:
                 continue
-            record = Observation(type_id, number, old.category, x, y)
-            records[type_id][number] = record
-            self._stale_types.add(type_id)
-            anchor = across.get(x, _OFF_SCREEN) + down.get(y, _OFF_SCREEN)
-            if anchor == at[number] < _OFF_SCREEN:
-                cells = cells_of[anchor]
-                for cell in cells:
-                    contents[cell][number] = record
-                self._stale_cells.update(cells)
+            type_id = old.itype
+            records[number] = of_type[type_id][number] = Observation(type_id, number, old.category, x, y)
+            stale_types.add(type_id)
+            anchor = across[x] + down[y]
+            if anchor == at[number]:
+                stale_cells.append(cells_of[anchor])
             else:
-                self._remove_from_grid(number)
-                self._add_to_grid(record, anchor)
+                self._change_cells(number, anchor)
         for sprite in play.born:
             self._add(sprite)
         for sprite in play.died:
@@ -171,45 +180,68 @@ class Observer:
     def _add(self, sprite: Sprite) -> None:
         type_id = sprite.type
         if self._category[type_id] != HIDDEN:
-            record = Observation(type_id, sprite.id, sprite.category, sprite.x, sprite.y)
-            self._records[type_id][sprite.id] = record
-            self._shots[type_id] += record.category == FROM_AVATAR
+            number, x, y = sprite.id, sprite.x, sprite.y
+            record = Observation(type_id, number, sprite.category, x, y)
+            self._records[number] = self._of_type[type_id][number] = record
+            self._shots[type_id] += sprite.category == FROM_AVATAR
             self._stale_types.add(type_id)
-            self._add_to_grid(
-                record, self._across.get(record.x, _OFF_SCREEN) + self._down.get(record.y, _OFF_SCREEN)
-            )
+            self._at[number] = OFF_SCREEN
+            self._change_cells(number, self._across[x] + self._down[y])
 
     def _remove(self, sprite: Sprite) -> None:
-        type_id = sprite.type
-        record = self._records[type_id].pop(sprite.id, None)
+        number = sprite.id
+        record = self._records.get(number)
         if record is not None:
+            type_id = sprite.type
             self._shots[type_id] -= record.category == FROM_AVATAR
             self._stale_types.add(type_id)
-            self._remove_from_grid(sprite.id)
+            self._change_cells(number, OFF_SCREEN)
+            del self._records[number], self._of_type[type_id][number]
+            del self._at[number]
+
+    def _change_cells(self, number: int, anchor: int) -> None:
+        """Move a sprite from the cells in which it is to those of an anchor."""
+        old, new = self._cells_of[self._at[number]], self._cells_of[anchor]
+        self._at[number] = anchor
+        self._members.move(number, old, new)
+        self._stale_cells += (old, new)
 
     def _rebuild(self) -> None:
         """Make new columns, rows and lists where something has changed."""
         if self._stale_cells:
-            height = self._height
-            cells, contents = self._cells, self._contents
-            for cell in self._stale_cells:
-                cells[cell] = tuple(contents[cell].values())
-            for column in {cell // height for cell in self._stale_cells}:
-                self._columns[column] = tuple(cells[column * height : (column + 1) * height])
-            self._grid = tuple(self._columns)
+            self._rebuild_grid()
             self._stale_cells.clear()
         if self._stale_types:
-            stale_lists = set()
-            for type_id in self._stale_types:
-                self._rows[type_id] = tuple(self._records[type_id].values())
-                stale_lists.add(self._category[type_id])
+            self._rebuild_lists()
             self._stale_types.clear()
-            for category in stale_lists:
-                if category == MOVABLE:
-                    self._list_movables()
-                elif category != AVATARS:
-                    rows = [self._rows[type_id] for type_id in self._listed[category]]
-                    self._lists[category] = tuple([row for row in rows if row])
+
+    def _rebuild_grid(self) -> None:
+        height, cells, records = self._height, self._cells, self._records
+        self._members.finish()
+        fetch = self._members.fetch
+        stale = set(chain.from_iterable(self._stale_cells))
+        for cell in stale:
+            cells[cell] = fetch[cell](records)
+        columns = self._columns
+        if len(stale) > self._width:
+            made = zip(*[iter(cells)] * height, strict=True)
+            self._columns = [old if old == new else new for old, new in zip(columns, made, strict=True)]
+        else:
+            for column in {cell // height for cell in stale}:
+                columns[column] = tuple(cells[column * height : (column + 1) * height])
+        self._grid = tuple(self._columns)
+
+    def _rebuild_lists(self) -> None:
+        rows = self._rows
+        stale_lists = set()
+        for type_id in self._stale_types:
+            rows[type_id] = tuple(self._of_type[type_id].values())
+            stale_lists.add(self._category[type_id])
+        for category in stale_lists:
+            if category == MOVABLE:
+                self._list_movables()
+            elif category != AVATARS:
+                self._lists[category] = tuple(filter(None, map(rows.__getitem__, self._listed[category])))
 
     def _list_movables(self) -> None:
         """List the avatar's shots, and other movable sprites; a type with both kinds is in both lists."""
@@ -217,86 +249,51 @@ class Observer:
         self._lists[MOVABLE] = tuple([rows[t] for t in types if len(rows[t]) > shots[t]])
         self._lists[FROM_AVATAR] = tuple([rows[t] for t in types if shots[t]])
 
-    # The grid.
+    # First moments.
 
-    def _add_to_grid(self, record: Observation, anchor: int) -> None:
-        self._at[record.obs_id] = anchor
-        if anchor < _OFF_SCREEN:
-            for cell in self._cells_of[anchor]:
-                there = self._contents[cell]
-                last = there[next(reversed(there))] if there else record
-                there[record.obs_id] = record
-                if record < last:
-                    self._contents[cell] = {seen.obs_id: seen for seen in sorted(there.values())}
-                self._stale_cells.add(cell)
+    def _copy_parts(self) -> _Parts:
+        """Return a copy of all that the next states are made from."""
+        known = self._records.copy()
+        return (
+            known,
+            self._at.copy(),
+            [records.copy() for records in self._of_type],
+            self._shots.copy(),
+            self._rows.copy(),
+            self._lists.copy(),
+            self._members.copy(known),
+            self._cells.copy(),
+            self._columns.copy(),
+            self._grid,
+        )
 
-    def _remove_from_grid(self, number: int) -> None:
-        anchor = self._at.pop(number)
-        if anchor < _OFF_SCREEN:
-            for cell in self._cells_of[anchor]:
-                del self._contents[cell][number]
-                self._stale_cells.add(cell)
-
-
-class _Anchors:
-    """Positions on the grid, by number: a sprite's first cell, and whether it extends into the next ones.
-
-    Args:
-        width: the width of the grid, in cells.
-        height: the height of the grid, in cells.
-        block: pixels a cell.
-
-    Attributes:
-        across, down: summands of the number, by x and by y in pixels.
-        cells: cells of an anchor, numbered column by column.
-    """
-
-    def __init__(self, width: int, height: int, block: int) -> None:
-        self.across = {x: line * 2 * height for x, line in _spans(width, block).items()}
-        self.down = _spans(height, block)
-        self.cells = _Cells(width, height)
+    def _set_parts(self, parts: _Parts) -> None:
+        """Go on from a copy, which is not changed."""
+        records, at, of_type, shots, rows, lists, members, cells, columns, grid = parts
+        self._records = records.copy()
+        self._at = at.copy()
+        self._of_type = [records.copy() for records in of_type]
+        self._shots = shots.copy()
+        self._rows = rows.copy()
+        self._lists = lists.copy()
+        self._members = members.copy(self._records)
+        self._cells = cells.copy()
+        self._columns = columns.copy()
+        self._grid = grid
 
 
-class _Cells(dict[int, tuple[int, ...]]):
-    """Cells by anchor, computed on first use."""
-
-    def __init__(self, width: int, height: int) -> None:
-        super().__init__()
-        self._width = width
-        self._height = height
-
-    def __missing__(self, anchor: int) -> tuple[int, ...]:
-        line_across, line_down = divmod(anchor, 2 * self._height)
-        columns = _line(line_across, self._width)
-        rows = _line(line_down, self._height)
-        cells = self[anchor] = tuple([column * self._height + row for column in columns for row in rows])
-        return cells
+@per_game
+def _categories(game: Game) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
+    """Return the category of each type, and the types of each list; the avatar may fire any movable type."""
+    kinds = game.kinds
+    category = [HIDDEN if kind.parameters.get("hidden") else kind.category for kind in kinds]
+    return category, [[kind.id for kind in kinds if category[kind.id] == c] for c in range(CATEGORIES)]
 
 
-def _spans(cells: int, block: int) -> dict[int, int]:
-    """Return by pixel twice its cell, plus one if a sprite that begins there extends into the next cell."""
-    return {
-        pixel: 2 * int(pixel / block) + (pixel > 0 and pixel % block > 0)
-        for pixel in range(1 - block, cells * block)
-    }
-
-
-def _line(span: int, cells: int) -> tuple[int, ...]:
-    """Return the cells along one axis for a value of `_spans`."""
-    cell, reaches = divmod(span, 2)
-    return (cell, cell + 1) if reaches and cell + 1 < cells else (cell,)
-
-
-_anchors_of = lru_cache(maxsize=16)(_Anchors)
-"""Shared by all observers of levels of the same size."""
-
-
-def _avatar(
-    avatar: Sprite | None, last_action: str, actions: tuple[str, ...], *, over: bool
-) -> _AvatarFields:
+def _avatar(avatar: Sprite | None, last_action: str, *, over: bool) -> _AvatarFields:
     """Return the fields from `avatar_speed` to `avatar_resources`."""
     if avatar is None:
-        return (0.0, _NOWHERE, _NOWHERE, last_action, -1, 0, 0, 0, False, actions, {})
+        return (0.0, _NOWHERE, _NOWHERE, last_action, -1, 0, 0, 0, False, (), {})
     return (
         0.0 if over else float(avatar.speed),
         _NOWHERE if over else (float(avatar.ox), float(avatar.oy)),
@@ -307,6 +304,6 @@ def _avatar(
         avatar.max_health,
         avatar.limit_health,
         not avatar.disabled,
-        actions,
+        () if over else avatar.kind.actions,
         dict(avatar.resources),
     )

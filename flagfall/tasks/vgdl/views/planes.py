@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-__all__ = ["AVATAR_FACTS", "Planes", "PlanesView"]
+__all__ = ["AVATAR_FACTS", "Planes", "PlanesObserver", "PlanesView"]
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import numpy as np
 from gymnasium import spaces
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.views.state_observation import Column
+from flagfall.tasks.vgdl.views.anchors import OFF_SCREEN, anchors_of
+from flagfall.tasks.vgdl.views.first_moment import first_moment
 from flagfall.tasks.vgdl.views.visible_types import visible_types
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from flagfall.tasks.vgdl.definition import GameDefinition
+    from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
     from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
 AVATAR_FACTS: Final = ("x", "y", "orientation x", "orientation y", "speed", "alive", "health")
@@ -27,6 +33,10 @@ MAX_FACT: Final = 1e6
 
 MAX_VALUES: Final = 10**8
 """Limit of the values of all planes together; the public games need 17,360."""
+
+
+MAX_KEPT_VALUES: Final = 100_000
+"""Planes of first moments with at most so many values are kept."""
 
 
 class Planes(TypedDict):
@@ -42,7 +52,9 @@ class Planes(TypedDict):
 
 
 class PlanesView:
-    """Converts states of one game to planes; columns that did not change are not converted again.
+    """Layout of the planes of one level, and conversion of any state of it.
+
+    `PlanesObserver` makes the same planes of a play, from its changes.
 
     Args:
         definition: the definition of the game.
@@ -52,7 +64,7 @@ class PlanesView:
     Attributes:
         types: type of each plane; see `visible_types`.
         resources: types whose amounts are the last facts.
-        space: the space of the results.
+        shape: numbers of planes, rows and columns.
 
     Raises:
         UsageError: the level is too large.
@@ -64,13 +76,15 @@ class PlanesView:
             size = f"{len(self.types)} planes of {width} x {height} cells"
             raise UsageError(f"{size}: more than {MAX_VALUES} values; use observation=state for such a level")
         self.resources = tuple(number for number, limit in enumerate(definition.limits) if limit > 0)
-        self._plane_of = {number: plane for plane, number in enumerate(self.types)}
-        self._planes = np.zeros((len(self.types), height, width), np.uint8)
-        self._columns: list[Column] = [((),) * height] * width
+        self.shape = (len(self.types), height, width)
+
+    @cached_property
+    def space(self) -> spaces.Dict:
+        """Space of the results."""
         facts = len(AVATAR_FACTS) + len(self.resources)
-        self.space = spaces.Dict(
+        return spaces.Dict(
             {
-                "planes": spaces.Box(0, 1, self._planes.shape, np.uint8),
+                "planes": spaces.Box(0, 1, self.shape, np.uint8),
                 "avatar": spaces.Box(-MAX_FACT, MAX_FACT, (facts,), np.float32),
             }
         )
@@ -81,29 +95,138 @@ class PlanesView:
         Args:
             state: the state of the game.
         """
-        planes, plane_of = self._planes, self._plane_of
+        planes = np.zeros(self.shape, np.uint8)
+        plane_of = {number: plane for plane, number in enumerate(self.types)}
         for at, column in enumerate(state.observation_grid):
-            if column is not self._columns[at]:
-                planes[:, :, at] = 0
-                for row, cell in enumerate(column):
-                    for seen in cell:
-                        planes[plane_of[seen.itype], row, at] = 1
-                self._columns[at] = column
-        return {"planes": planes.copy(), "avatar": self._facts(state)}
-
-    def _facts(self, state: StateObservation) -> NDArray[np.float32]:
+            for row, cell in enumerate(column):
+                for seen in cell:
+                    planes[plane_of[seen.itype], row, at] = 1
         x, y = state.avatar_position
         amounts = state.avatar_resources
-        facts = np.array(
-            [
-                x / state.block_size,
-                y / state.block_size,
-                *state.avatar_orientation,
-                state.avatar_speed,
-                state.is_avatar_alive,
-                state.avatar_health_points,
-                *[amounts.get(number, 0) for number in self.resources],
-            ],
-            np.float32,
-        )
-        return np.clip(facts, -MAX_FACT, MAX_FACT)
+        facts = [
+            x / state.block_size,
+            y / state.block_size,
+            *state.avatar_orientation,
+            state.avatar_speed,
+            state.is_avatar_alive,
+            state.avatar_health_points,
+            *[amounts.get(number, 0) for number in self.resources],
+        ]
+        return {"planes": planes, "avatar": _facts(facts)}
+
+
+class PlanesObserver:
+    """Planes of one play, updated each tick from the changes of that tick.
+
+    It is fast if it is called after every tick; after several, it examines all sprites again.
+
+    Args:
+        play: at any tick; each play needs an observer of its own.
+        view: the layout of its planes, for this level.
+    """
+
+    def __init__(self, play: Play, view: PlanesView) -> None:
+        self._play = play
+        self._shape = view.shape
+        self._resources = view.resources
+        self._tick: int | None = None
+        _, height, width = view.shape
+        anchors = anchors_of(width, height, play.block_size, by_rows=True)
+        self._across, self._down, self._cells_of = anchors.across, anchors.down, anchors.cells
+        # By type: the place of its plane among the values; `None` if it is hidden.
+        starts: list[int | None] = [None] * len(play.game.kinds)
+        for plane, type_id in enumerate(view.types):
+            starts[type_id] = plane * height * width
+        self._starts = starts
+
+    def observe(self) -> Planes:
+        """Return the planes of the current tick, as new arrays."""
+        play = self._play
+        if play.tick != self._tick:
+            if self._tick is not None and play.tick == self._tick + 1:
+                self._follow(play)
+            else:
+                self._begin(play)
+            self._tick = play.tick
+        return {"planes": self._planes.copy(), "avatar": self._avatar_facts()}
+
+    def _begin(self, play: Play) -> None:
+        """Examine all sprites, or take what was found for another play that began alike."""
+        moment = first_moment(play)
+        parts = None if moment is None else moment.parts.get("planes")
+        if parts is None:
+            size = self._shape[0] * self._shape[1] * self._shape[2]
+            # By sprite, its anchor, see `Anchors`. By value, how many sprites of the type are in the cell.
+            self._at: dict[int, int] = {}
+            self._counts = [0] * size
+            self._values = bytearray(size)
+            for group in play.groups:
+                for sprite in group:
+                    self._add(sprite)
+            if moment is not None and size <= MAX_KEPT_VALUES:
+                moment.keep("planes", (self._at.copy(), self._counts.copy(), bytes(self._values)))
+        else:
+            at, counts, values = parts
+            self._at = at.copy()
+            self._counts = counts.copy()
+            self._values = bytearray(values)
+        self._planes = np.frombuffer(self._values, np.uint8).reshape(self._shape)
+
+    def _follow(self, play: Play) -> None:
+        """Apply the changes of one tick."""
+        at, across, down = self._at, self._across, self._down
+        known = at.get
+        for sprite in play.moved:
+            number = sprite.id
+            before = known(number)
+            if before is not None:
+                anchor = across[sprite.x] + down[sprite.y]
+                if anchor != before:
+                    at[number] = anchor
+                    self._move(sprite.type, before, anchor)
+        for sprite in play.born:
+            self._add(sprite)
+        for sprite in play.died:
+            before = at.pop(sprite.id, None)
+            if before is not None:
+                self._move(sprite.type, before, OFF_SCREEN)
+
+    def _add(self, sprite: Sprite) -> None:
+        if self._starts[sprite.type] is not None:
+            anchor = self._at[sprite.id] = self._across[sprite.x] + self._down[sprite.y]
+            self._move(sprite.type, OFF_SCREEN, anchor)
+
+    def _move(self, type_id: int, before: int, after: int) -> None:
+        """Move a sprite from the cells of an anchor to those of another one."""
+        counts, values = self._counts, self._values
+        start = self._starts[type_id]
+        assert start is not None  # hidden sprites have no anchor
+        for cell in self._cells_of[after]:
+            place = start + cell
+            counts[place] += 1
+            values[place] = 1
+        for cell in self._cells_of[before]:
+            place = start + cell
+            counts[place] -= 1
+            if not counts[place]:
+                values[place] = 0
+
+    def _avatar_facts(self) -> NDArray[np.float32]:
+        play, avatar = self._play, self._play.avatar
+        block = play.block_size
+        if avatar is None:
+            return _facts([-1 / block, -1 / block, -1, -1, 0, 0, 0, *[0 for _ in self._resources]])
+        amounts = avatar.resources
+        alive, health = not avatar.disabled, avatar.health
+        more = [amounts.get(number, 0) for number in self._resources] if self._resources else ()
+        if play.over:
+            return _facts([-1 / block, -1 / block, -1, -1, 0, alive, health, *more])
+        x, y = avatar.x / block, avatar.y / block
+        return _facts([x, y, avatar.ox, avatar.oy, avatar.speed, alive, health, *more])
+
+
+def _facts(values: Sequence[float]) -> NDArray[np.float32]:
+    """Return facts as an array, those out of bounds clipped."""
+    if max(values) > MAX_FACT or min(values) < -MAX_FACT:
+        values = [max(-MAX_FACT, min(value, MAX_FACT)) for value in values]
+    return np.array(values, np.float32)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 __all__ = ["StateWriter", "java_double"]
 
+from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
+from itertools import chain, compress
+from operator import is_not
 from typing import Final
 
 from flagfall.tasks.vgdl.views.state_observation import (
-    Cell,
     Column,
     Grid,
     Observation,
@@ -27,6 +30,8 @@ MAX_CACHED: Final = 20_000
 _PLAIN_BELOW: Final = 10_000_000
 _PLAIN_FROM: Final = 0.001
 
+_TRUTH: Final = ("false", "true")
+
 
 def java_double(value: float) -> str:
     """Return a number in Java's format of a double: `11.0`, `0.25`, `1.2345678E7`.
@@ -34,8 +39,7 @@ def java_double(value: float) -> str:
     Args:
         value: finite.
     """
-    size = abs(value)
-    if value == 0 or _PLAIN_FROM <= size < _PLAIN_BELOW:
+    if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW or value == 0:
         return repr(float(value))
     sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
     assert isinstance(exponent, int)  # states hold no infinities
@@ -48,8 +52,9 @@ class StateWriter:
 
     def __init__(self) -> None:
         self._sprites = _Sprites()
-        self._columns: list[tuple[Column, list[str], str, int]] = []
+        self._set_size(0, 0)
         self._rows: dict[int, tuple[TypeRow, str]] = {}
+        self._lists: dict[str, tuple[Rows, str]] = {}
 
     def write(
         self,
@@ -69,109 +74,147 @@ class StateWriter:
             is_validation: value of `isValidation`.
             image: text of `imageArray`, brackets included; empty for none.
         """
+        write_list = self._list
+        self._follow_grid(state.observation_grid)
         return "".join(
             [
                 f'{{"imageArray":{image},' if image else "{",
-                f'"isValidation":{_truth(is_validation)},',
-                self._facts(state, phase, state.game_tick if tick is None else tick),
-                self._grid(state.observation_grid),
-                self._list("NPC", state.npc_positions),
-                self._list("immovable", state.immovable_positions),
-                self._list("movable", state.movable_positions),
-                self._list("resources", state.resources_positions),
-                self._list("portals", state.portals_positions),
-                self._list("fromAvatarSprites", state.from_avatar_sprites_positions),
+                '"isValidation":true,' if is_validation else '"isValidation":false,',
+                _facts(state, phase, state.game_tick if tick is None else tick),
+                ',"observationGrid":[',
+                *self._texts(),
+                self._sizes(),
+                write_list("NPC", state.npc_positions),
+                write_list("immovable", state.immovable_positions),
+                write_list("movable", state.movable_positions),
+                write_list("resources", state.resources_positions),
+                write_list("portals", state.portals_positions),
+                write_list("fromAvatarSprites", state.from_avatar_sprites_positions),
                 "}",
             ]
         )
 
-    @staticmethod
-    def _facts(state: StateObservation, phase: str, tick: int) -> str:
-        actions = ",".join([f'"ACTION_{action}"' for action in state.available_actions])
-        resources = ",".join([f'"{type_id}":{amount}' for type_id, amount in state.avatar_resources.items()])
-        return (
-            f'"gameScore":{java_double(state.game_score)},"gameTick":{tick},"gameWinner":"{state.game_winner}",'
-            f'"isGameOver":{_truth(state.is_game_over)},"worldDimension":{_pair(state.world_dimension)},'
-            f'"blockSize":{state.block_size},"noOfPlayers":{state.no_of_players},'
-            f'"avatarSpeed":{java_double(state.avatar_speed)},'
-            f'"avatarOrientation":{_pair(state.avatar_orientation)},'
-            f'"avatarPosition":{_pair(state.avatar_position)},'
-            f'"avatarLastAction":"ACTION_{state.avatar_last_action}","avatarType":{state.avatar_type},'
-            f'"avatarHealthPoints":{state.avatar_health_points},'
-            f'"avatarMaxHealthPoints":{state.avatar_max_health_points},'
-            f'"avatarLimitHealthPoints":{state.avatar_limit_health_points},'
-            f'"isAvatarAlive":{_truth(state.is_avatar_alive)},"phase":"{phase}",'
-            f'"availableActions":[{actions}],"avatarResources":{{{resources}}}'
-        )
-
-    def _grid(self, grid: Grid) -> str:
-        kept = self._columns
-        if len(kept) != len(grid):
-            kept = self._columns = [((), [], "", 0)] * len(grid)
-        for at, column in enumerate(grid):
-            if kept[at][0] is not column:
-                texts = self._cells(column, *kept[at][:2])
-                kept[at] = (column, texts, f"[{','.join(texts)}]", max(map(len, column), default=0))
-        rows = len(grid[0]) if grid else 0
-        longest = max([length for _, _, _, length in kept], default=0)
-        return (
-            f',"observationGrid":[{",".join([text for _, _, text, _ in kept])}]'
-            f',"observationGridNum":{len(grid)},"observationGridMaxRow":{rows},"observationGridMaxCol":{longest}'
-        )
-
-    def _cells(self, column: Column, before: Column, texts: list[str]) -> list[str]:
-        """Return the texts of a column's cells; those of unchanged cells are reused."""
-        if len(column) != len(before):
-            return [self._cell(cell) for cell in column]
-        return [
-            text if cell is old else self._cell(cell)
-            for cell, old, text in zip(column, before, texts, strict=True)
+    def _set_size(self, width: int, height: int) -> None:
+        """Begin with a grid of empty cells."""
+        self._columns: list[Column] = [((),) * height] * width
+        self._height = height
+        # By cell, column by column: its text with the brackets of its column, from the first comma on.
+        self._edges = [
+            (",[[" if row == 0 else ",[", "]]" if row == height - 1 else "]") for row in range(height)
         ]
+        self._cells = [f"{start}{end}" for start, end in self._edges] * width if height else [",[]"] * width
+        # By number of sprites, the number of cells with so many.
+        self._cells_with = [width * height]
+
+    def _follow_grid(self, grid: Grid) -> None:
+        """Write the cells that have changed."""
+        columns = self._columns
+        if len(columns) != len(grid) or (grid and len(grid[0]) != self._height):
+            self._set_size(len(grid), len(grid[0]) if grid else 0)
+            columns = self._columns
+        texts, cells_with, text_of = self._cells, self._cells_with, self._sprites.__getitem__
+        height, edges = self._height, self._edges
+        rows = range(height)
+        for at in compress(range(len(grid)), map(is_not, grid, columns)):
+            column, before = grid[at], columns[at]
+            columns[at] = column
+            for row in compress(rows, map(is_not, column, before)):
+                cell = column[row]
+                start, end = edges[row]
+                texts[at * height + row] = f"{start}{','.join(map(text_of, cell))}{end}"
+                count = len(cell)
+                if count != len(before[row]):
+                    cells_with[len(before[row])] -= 1
+                    while count >= len(cells_with):
+                        cells_with.append(0)
+                    cells_with[count] += 1
+
+    def _texts(self) -> Iterator[str]:
+        """Return the text of the grid in parts, without the comma before its first column."""
+        texts = iter(self._cells)
+        return chain((next(texts, ",")[1:],), texts)
+
+    def _sizes(self) -> str:
+        cells_with = self._cells_with
+        while len(cells_with) > 1 and not cells_with[-1]:
+            del cells_with[-1]
+        return (
+            f'],"observationGridNum":{len(self._columns)},"observationGridMaxRow":{self._height},'
+            f'"observationGridMaxCol":{len(cells_with) - 1}'
+        )
 
     def _list(self, name: str, rows: Rows) -> str:
+        kept = self._lists.get(name)
+        if kept is not None and kept[0] is rows:
+            return kept[1]
         positions = f',"{name}Positions":[{",".join([self._row(row) for row in rows])}]' if rows else ""
-        return (
+        text = (
             f'{positions},"{name}PositionsNum":{len(rows)},'
             f'"{name}PositionsMaxRow":{max(map(len, rows), default=0)}'
         )
+        self._lists[name] = (rows, text)
+        return text
 
     def _row(self, row: TypeRow) -> str:
         kept = self._rows.get(row[0].itype)
         if kept is not None and kept[0] is row:
             return kept[1]
-        text = self._cell(row)
+        text = f"[{','.join(map(self._sprites.__getitem__, row))}]"
         self._rows[row[0].itype] = (row, text)
         return text
-
-    def _cell(self, cell: Cell) -> str:
-        sprites = self._sprites
-        return f"[{','.join([sprites[sprite] for sprite in cell])}]"
 
 
 class _Sprites(dict[Observation, str]):
     """JSON texts of sprites, written on first use; at most `MAX_CACHED` are cached."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[tuple[int, int], str] = {}
+
     def __missing__(self, sprite: Observation) -> str:
         if len(self) >= MAX_CACHED:
             self.clear()
         x, y = sprite.x, sprite.y
-        square = (x + 1) ** 2 + (y + 1) ** 2
-        if square < _PLAIN_BELOW:  # always, unless a sprite is far off the screen
-            numbers = f'"x":{x}.0,"y":{y}.0}},"reference":{{"x":-1.0,"y":-1.0}},"sqDist":{square}.0'
-        else:
-            numbers = (
-                f'"x":{java_double(x)},"y":{java_double(y)}}},'
-                f'"reference":{{"x":-1.0,"y":-1.0}},"sqDist":{java_double(square)}'
-            )
+        place = self._places.get((x, y)) or self._write_place(x, y)
         text = self[sprite] = (
-            f'{{"category":{sprite.category},"itype":{sprite.itype},"obsID":{sprite.obs_id},'
-            f'"position":{{{numbers}}}'
+            f'{{"category":{sprite.category},"itype":{sprite.itype},"obsID":{sprite.obs_id},{place}'
+        )
+        return text
+
+    def _write_place(self, x: int, y: int) -> str:
+        """Return the fields from `position` on; sprites come to the same places again and again."""
+        if len(self._places) >= MAX_CACHED:
+            self._places.clear()
+        square = (x + 1) ** 2 + (y + 1) ** 2
+        text = self._places[x, y] = (
+            f'"position":{{"x":{java_double(x)},"y":{java_double(y)}}},'
+            f'"reference":{{"x":-1.0,"y":-1.0}},"sqDist":{java_double(square)}}}'
         )
         return text
 
 
-def _truth(value: bool) -> str:
-    return "true" if value else "false"
+def _facts(state: StateObservation, phase: str, tick: int) -> str:
+    amounts = state.avatar_resources
+    resources = ",".join([f'"{type_id}":{amount}' for type_id, amount in amounts.items()]) if amounts else ""
+    return (
+        f'"gameScore":{java_double(state.game_score)},"gameTick":{tick},"gameWinner":"{state.game_winner}",'
+        f'"isGameOver":{_TRUTH[state.is_game_over]},"worldDimension":{_pair(state.world_dimension)},'
+        f'"blockSize":{state.block_size},"noOfPlayers":{state.no_of_players},'
+        f'"avatarSpeed":{java_double(state.avatar_speed)},'
+        f'"avatarOrientation":{_pair(state.avatar_orientation)},'
+        f'"avatarPosition":{_pair(state.avatar_position)},'
+        f'"avatarLastAction":"ACTION_{state.avatar_last_action}","avatarType":{state.avatar_type},'
+        f'"avatarHealthPoints":{state.avatar_health_points},'
+        f'"avatarMaxHealthPoints":{state.avatar_max_health_points},'
+        f'"avatarLimitHealthPoints":{state.avatar_limit_health_points},'
+        f'"isAvatarAlive":{_TRUTH[state.is_avatar_alive]},"phase":"{phase}",'
+        f'"availableActions":[{_actions(state.available_actions)}],"avatarResources":{{{resources}}}'
+    )
+
+
+@lru_cache(maxsize=32)
+def _actions(names: tuple[str, ...]) -> str:
+    return ",".join([f'"ACTION_{name}"' for name in names])
 
 
 def _pair(values: tuple[float, float]) -> str:

@@ -14,14 +14,20 @@ from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 from flagfall.tasks.vgdl.engine.state.tables import Effect, EffectLine
 
 
-@effect("stepBack")
-def _step_back(line: EffectLine, play: Play, first: Sprite, second: Sprite | None) -> int:
+@effect_maker("stepBack")
+def _step_back(line: EffectLine, _game: Game) -> Effect:
     """Move the first sprite back to where the cycle began; with `pixelPerfect`, until both just touch."""
-    if second is not None and line.parameters["pixelPerfect"]:
-        put_flush(play, first, second)
-    elif first.x != first.last_x or first.y != first.last_y:
-        place(play, first, first.last_x, first.last_y)
-    return line.score
+    exact: bool = line.parameters["pixelPerfect"]
+    score = line.score
+
+    def run(play: Play, first: Sprite, second: Sprite | None) -> int:
+        if exact and second is not None:
+            put_flush(play, first, second)
+        elif first.x != first.last_x or first.y != first.last_y:
+            place(play, first, first.last_x, first.last_y)
+        return score
+
+    return run
 
 
 def put_flush(play: Play, first: Sprite, second: Sprite) -> None:

@@ -1,13 +1,15 @@
 """Changes of position: everything that moves a sprite calls `place` or `move`.
 
-Rule 1: a rectangle changes only through `place`, which informs collision detection and the grid.
+Rule 1: a rectangle changes only through `place` and `stride` here, and `fly_on` of
+    `flagfall.tasks.vgdl.engine.sprites.passive`. They record it in `Play.moved` for whoever follows the play,
+    and inform collision detection and the grid.
 Rule 2: a move needs a rested sprite: as many ticks since its last move as its cooldown.
 Rule 3: speeds are truncated to whole pixels before the direction is applied, and again after it.
 """
 
 from __future__ import annotations
 
-__all__ = ["MOVED", "STILL", "TURNED", "move", "place", "unit_of_last_move"]
+__all__ = ["MOVED", "STILL", "TURNED", "move", "place", "stride", "unit_of_last_move"]
 
 from math import sqrt
 from typing import Final
@@ -56,6 +58,28 @@ def move(play: Play, sprite: Sprite, dx: float, dy: float, pixels: int) -> bool:
     place(play, sprite, sprite.x + int(dx * pixels), sprite.y + int(dy * pixels))
     sprite.moved_at = play.tick
     return True
+
+
+def stride(play: Play, sprite: Sprite, dx: int, dy: int) -> None:
+    """Move a rested sprite by its own speed, by grid physics: `place` and what leads there, without calls.
+
+    Args:
+        play: has the sprite.
+        sprite: to be moved; neither its type nor its cooldown prevents it.
+        dx: direction to the right, not 0 unless `dy` is not.
+        dy: direction down.
+    """
+    speed = sprite.speed
+    pixels = int((speed or 1) * play.block_size) or int(speed)
+    if pixels == 0:
+        return
+    sprite.x = x = sprite.x + dx * pixels
+    sprite.y = y = sprite.y + dy * pixels
+    play.moved.add(sprite)
+    play.touched.add(sprite)
+    if not (sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom):
+        play.grid.enter(sprite)
+    sprite.moved_at = play.tick
 
 
 def unit_of_last_move(sprite: Sprite) -> tuple[float, float]:

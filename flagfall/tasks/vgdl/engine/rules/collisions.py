@@ -6,25 +6,26 @@ Here a pair of types is run only if two of its sprites touch:
 Rule 1: two sprites that touch were found when the later of them moved or was born, or have touched since.
     So it is enough to search around what moved (`play.touched`) and what touched before (`play.contacts`).
     Avatars search in every tick, so types that can touch nothing but avatars need not search; and of those,
-    types that keep moving are not even entered in cells but scanned as a whole (`Game.broad_phase_scanned`).
-Rule 2: a contact makes a pair of types *due*, with the sprites that are to be its first (the agenda).
+    types that keep moving are not even entered in cells but scanned as a whole (`Game.broad_phase_crowds`).
+Rule 2: a contact makes a pair of types *due*, and adds to its agenda: the first sprite, and for it the second.
 Rule 3: a due pair is run exactly as in the original: first sprites in the order of types and births, all that
     each touches now, and another test before each effect.
 Rule 4: what effects move or make is searched around before it can matter: immediately, if a later sprite of
-    the same effect may touch it, and before the next effect otherwise.
+    the same effect may touch it, and before the next effect otherwise. So the agenda always lists everything
+    that a first sprite touches when its turn comes, and perhaps what it has touched before.
 """
 
 from __future__ import annotations
 
 __all__ = ["collide", "find_contacts"]
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 
 from flagfall.tasks.vgdl.engine.physics.continuous import detect_ground
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, overlaps
-from flagfall.tasks.vgdl.engine.state.tables import Contacts, Pair, Rule
+from flagfall.tasks.vgdl.engine.state.tables import Contact, Contacts, Pair, Rule
 from flagfall.tasks.vgdl.engine.state.work_limit import LARGE_GROUP
 
 _by_birth = attrgetter("id")
@@ -37,28 +38,38 @@ def collide(play: Play) -> None:
         play: in a cycle.
     """
     game = play.game
-    play.touched |= play.contacts
-    play.contacts.clear()
+    touched = play.touched
+    if play.contacts:
+        touched |= play.contacts
+        play.contacts.clear()
     for type_id in game.broad_phase_avatars:
-        play.touched.update(play.groups[type_id])
+        touched.update(play.groups[type_id])
     search_around(play, game.broad_phase_seekers)
-    for pair in game.ground_pairs:
-        for type_id in pair.ground_sensors:
-            if play.groups[type_id]:
-                play.agenda[pair.index].update(play.groups[type_id])
-                play.due |= 1 << pair.index
-    pairs = game.pairs
-    begun = 0
+    if game.ground_pairs:
+        add_ground_sensors(play)
+    begun = play.due
     while play.due:
         bit = play.due & -play.due
-        begun |= bit
-        run_pair(play, pairs[bit.bit_length() - 1])
+        run_pair(play, game.pairs[bit.bit_length() - 1])
         begun |= play.due
         play.due &= -(bit << 1)
     while begun:
         bit = begun & -begun
         play.agenda[bit.bit_length() - 1].clear()
         begun ^= bit
+
+
+def add_ground_sensors(play: Play) -> None:
+    """Put all sprites that detect the ground on the agendas of the pairs with what they may stand on.
+
+    Args:
+        play: in a cycle.
+    """
+    for pair in play.game.ground_pairs:
+        for type_id in pair.ground_sensors:
+            for sprite in play.groups[type_id]:
+                play.agenda[pair.index].setdefault(sprite, set())
+                play.due |= 1 << pair.index
 
 
 def find_contacts(play: Play) -> None:
@@ -73,7 +84,7 @@ def find_contacts(play: Play) -> None:
         firsts.clear()
 
 
-def search_around(play: Play, contacts: Contacts) -> None:  # noqa: C901 - calls would cost a third
+def search_around(play: Play, contacts: Contacts) -> None:
     """Find what the touched sprites touch, and put them on the agendas of their pairs.
 
     Args:
@@ -87,6 +98,7 @@ def search_around(play: Play, contacts: Contacts) -> None:  # noqa: C901 - calls
         row = contacts[sprite.type]
         if row is None:
             continue
+        found = False
         for cell in sprite.cells:
             there = cells[cell]
             if len(there) == 1:
@@ -98,8 +110,6 @@ def search_around(play: Play, contacts: Contacts) -> None:  # noqa: C901 - calls
             right = x + sprite.w
             bottom = y + sprite.h
             for other in there:
-                if other is sprite:
-                    continue
                 contact = row[other.type]
                 if (
                     contact is not None
@@ -107,17 +117,55 @@ def search_around(play: Play, contacts: Contacts) -> None:  # noqa: C901 - calls
                     and x < other.x + other.w
                     and other.y < bottom
                     and y < other.y + other.h
+                    and other is not sprite
                 ):
-                    play.contacts.add(sprite)
+                    found = True
                     due |= contact[0]
                     for index in contact[1]:
-                        agenda[index].add(sprite)
+                        firsts = agenda[index]
+                        if sprite in firsts:
+                            firsts[sprite].add(other)
+                        else:
+                            firsts[sprite] = {other}
                     for index in contact[2]:
-                        agenda[index].add(other)
+                        firsts = agenda[index]
+                        if other in firsts:
+                            firsts[other].add(sprite)
+                        else:
+                            firsts[other] = {sprite}
+        if found:
+            play.contacts.add(sprite)
+        else:
+            play.contacts.discard(sprite)
     play.due = due
     play.touched.clear()
     if play.game.broad_phase_crowds:
         search_crowds(play)
+
+
+def add_contact(play: Play, sprite: Sprite, other: Sprite, contact: Contact) -> None:
+    """Put two sprites that touch on the agendas of their pairs.
+
+    Args:
+        play: in a cycle.
+        sprite: the one.
+        other: the other one.
+        contact: what they make due.
+    """
+    bits, as_first, as_second = contact
+    play.due |= bits
+    for index in as_first:
+        firsts = play.agenda[index]
+        if sprite in firsts:
+            firsts[sprite].add(other)
+        else:
+            firsts[sprite] = {other}
+    for index in as_second:
+        firsts = play.agenda[index]
+        if other in firsts:
+            firsts[other].add(sprite)
+        else:
+            firsts[other] = {sprite}
 
 
 def search_crowds(play: Play) -> None:
@@ -127,15 +175,11 @@ def search_crowds(play: Play) -> None:
         play: in a cycle.
     """
     groups = play.groups
-    agenda = play.agenda
     for type_id, crowd, contact in play.game.broad_phase_crowds:
-        for avatar in groups[type_id]:
-            for other in touched_in(play, avatar, groups[crowd]):
-                play.due |= contact[0]
-                for index in contact[1]:
-                    agenda[index].add(avatar)
-                for index in contact[2]:
-                    agenda[index].add(other)
+        if groups[crowd]:
+            for avatar in groups[type_id]:
+                for other in touched_in(play, avatar, groups[crowd]):
+                    add_contact(play, avatar, other, contact)
 
 
 def touched_in(play: Play, sprite: Sprite, group: Sequence[Sprite]) -> list[Sprite]:
@@ -144,19 +188,15 @@ def touched_in(play: Play, sprite: Sprite, group: Sequence[Sprite]) -> list[Spri
     Args:
         play: in a cycle.
         sprite: one.
-        group: others.
+        group: others, all of one type and so of one size.
     """
-    x = sprite.x
-    y = sprite.y
-    right = x + sprite.w
-    bottom = y + sprite.h
+    left = sprite.x - group[0].w
+    top = sprite.y - group[0].h
+    right = sprite.x + sprite.w
+    bottom = sprite.y + sprite.h
     if len(group) > LARGE_GROUP:
         play.work.charge(len(group))
-    return [
-        other
-        for other in group
-        if other.x < right and x < other.x + other.w and other.y < bottom and y < other.y + other.h
-    ]
+    return [other for other in group if top < other.y < bottom and left < other.x < right]
 
 
 def run_pair(play: Play, pair: Pair) -> None:
@@ -166,24 +206,62 @@ def run_pair(play: Play, pair: Pair) -> None:
         play: in a cycle.
         pair: due.
     """
-    agenda = play.agenda[pair.index]
     for rule in pair.rules:
         if play.shields and (pair.first, pair.second, rule.name) in play.shields:
             continue
-        run_rule(play, pair, rule, agenda)
+        if rule.independent:
+            run_independent(play, pair, rule)
+        else:
+            run_rule(play, pair, rule)
         if play.touched:
             search_around(play, play.game.broad_phase_all)
 
 
-def run_rule(play: Play, pair: Pair, rule: Rule, agenda: set[Sprite]) -> None:
-    """Run an effect over all its first sprites, and for each over all that it touches.
+def run_independent(play: Play, pair: Pair, rule: Rule) -> None:
+    """Do as `run_rule` for an effect whose first sprites do not matter to each other.
 
     Args:
         play: in a cycle.
         pair: has the effect.
         rule: the effect.
-        agenda: its first sprites; grows while effects move and make sprites.
     """
+    agenda = play.agenda[pair.index]
+    killed = play.killed
+    play.work.charge(len(agenda))
+    for first in sort_by_turn(agenda, pair.first_ranks, several=pair.several_firsts):
+        if first in killed:
+            continue
+        x = first.x
+        y = first.y
+        right = x + first.w
+        bottom = y + first.h
+        seconds = [
+            other
+            for other in agenda[first]
+            if other.x < right and x < other.x + other.w and other.y < bottom and y < other.y + other.h
+        ]
+        if not seconds:
+            continue
+        if len(seconds) > 1:
+            play.work.charge(len(seconds))
+            seconds = sort_by_turn(seconds, pair.second_ranks, several=pair.several_seconds)
+        gain = rule.run(play, first, seconds[0])  # it may change the score itself
+        play.score += gain
+        for second in seconds[1:]:
+            if first not in killed and overlaps(first, second.x, second.y, second.w, second.h):
+                gain = rule.run(play, first, second)
+                play.score += gain
+
+
+def run_rule(play: Play, pair: Pair, rule: Rule) -> None:
+    """Run an effect over all its first sprites, and for each over all that it touches.
+
+    Args:
+        play: in a cycle.
+        pair: has the effect; its agenda grows while effects move and make sprites.
+        rule: the effect.
+    """
+    agenda = play.agenda[pair.index]
     newborn = play.memory.next_id
     searches = not (pair.disjoint and rule.quiet)
     firsts = sort_by_turn(agenda, pair.first_ranks, several=pair.several_firsts)
@@ -231,6 +309,34 @@ def run_for(play: Play, pair: Pair, rule: Rule, first: Sprite, newborn: int) -> 
                     play.score += gain
 
 
+def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite]:
+    """Return the second sprites of a pair that touch a first one now, in the order of their turns.
+
+    Args:
+        play: in a cycle.
+        pair: a pair of types.
+        first: a sprite on its agenda.
+        newborn: sprites with this number or a higher one are left out.
+    """
+    x = first.x
+    y = first.y
+    right = x + first.w
+    bottom = y + first.h
+    found = [
+        other
+        for other in play.agenda[pair.index][first]
+        if other.x < right
+        and x < other.x + other.w
+        and other.y < bottom
+        and y < other.y + other.h
+        and other.id < newborn
+    ]
+    if len(found) > 1:
+        play.work.charge(len(found))
+        return sort_by_turn(found, pair.second_ranks, several=pair.several_seconds)
+    return found
+
+
 def still_touch(first: Sprite, second: Sprite) -> bool:
     """Return whether two sprites still overlap, after another effect; detect the ground on the way.
 
@@ -241,6 +347,24 @@ def still_touch(first: Sprite, second: Sprite) -> bool:
     if first.kind.senses_ground:
         detect_ground(first, second)
     return overlaps(first, second.x, second.y, second.w, second.h)
+
+
+def sort_by_turn(
+    sprites: Collection[Sprite], ranks: tuple[int | None, ...], *, several: bool
+) -> list[Sprite]:
+    """Return sprites in the order of their types, and within a type of their birth.
+
+    Args:
+        sprites: of these types.
+        ranks: by type, its position.
+        several: there is more than one such type.
+    """
+    if len(sprites) == 1:
+        return list(sprites)
+    ordered = sorted(sprites, key=_by_birth)
+    if several:
+        ordered.sort(key=lambda sprite: ranks[sprite.type] or 0)
+    return ordered
 
 
 def find_ground(play: Play, pair: Pair, first: Sprite) -> None:
@@ -256,58 +380,3 @@ def find_ground(play: Play, pair: Pair, first: Sprite) -> None:
         for second in play.groups[type_id]:
             if second is not first:
                 detect_ground(first, second)
-
-
-def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite]:
-    """Return the second sprites of a pair that touch a first one now.
-
-    Args:
-        play: in a cycle.
-        pair: a pair of types.
-        first: the first sprite of the pair.
-        newborn: sprites with this number or a higher one are left out.
-    """
-    ranks = pair.second_ranks
-    cells = play.grid.cells
-    x = first.x
-    y = first.y
-    right = x + first.w
-    bottom = y + first.h
-    found = []
-    for cell in first.cells:
-        there = cells[cell]
-        if len(there) > 1:
-            for other in there:
-                if (
-                    ranks[other.type] is not None
-                    and other is not first
-                    and other.x < right
-                    and x < other.x + other.w
-                    and other.y < bottom
-                    and y < other.y + other.h
-                    and other.id < newborn
-                ):
-                    found.append(other)  # noqa: PERF401 - as a list it takes longer
-    for type_id in play.game.broad_phase_scanned[first.type]:
-        if ranks[type_id] is not None:
-            found += [other for other in touched_in(play, first, play.groups[type_id]) if other.id < newborn]
-    if len(found) > 1:
-        play.work.charge(len(found))
-        return sort_by_turn(set(found), ranks, several=pair.several_seconds)
-    return found
-
-
-def sort_by_turn(sprites: set[Sprite], ranks: tuple[int | None, ...], *, several: bool) -> list[Sprite]:
-    """Return sprites in the order of their types, and within a type of their birth.
-
-    Args:
-        sprites: of these types.
-        ranks: by type, its position.
-        several: there is more than one such type.
-    """
-    if len(sprites) == 1:
-        return list(sprites)
-    ordered = sorted(sprites, key=_by_birth)
-    if several:
-        ordered.sort(key=lambda sprite: ranks[sprite.type] or 0)
-    return ordered

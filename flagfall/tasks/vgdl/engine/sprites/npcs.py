@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from flagfall.tasks.vgdl.actions import DIRECTIONS
+from flagfall.tasks.vgdl.engine.physics.motion import stride
 from flagfall.tasks.vgdl.engine.physics.movement import active, passive
 from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
 from flagfall.tasks.vgdl.engine.state.play import Play, Update
@@ -43,6 +44,25 @@ def _make_wanderer(kind: SpriteKind) -> Update:
     repeat = kind.parameters["cons"]
     moves_unrested = _can_move_unrested(kind)
 
+    def wander_plainly(play: Play, sprites: Sequence[Sprite]) -> None:
+        take = play.random.take
+        rested = play.tick - sprites[0].cooldown
+        skipped = 0
+        for sprite in sprites:
+            if sprite.moved_at > rested:
+                skipped += 1  # a direction that nothing will read
+            else:
+                sprite.last_direction_x, sprite.last_direction_y = dx, dy = DIRECTIONS[
+                    take(skipped + 1) >> 46
+                ]
+                skipped = 0
+                stride(play, sprite, dx, dy)
+        if skipped:
+            take(skipped)
+
+    if repeat == 0 and _strides(kind):
+        return wander_plainly
+
     def wander(play: Play, sprites: Sequence[Sprite]) -> None:
         tick = play.tick
         for sprite in sprites:
@@ -62,6 +82,11 @@ def _make_wanderer(kind: SpriteKind) -> Update:
 def _can_move_unrested(kind: SpriteKind) -> bool:
     """Return whether an active movement can have an effect on a sprite that has not rested enough."""
     return kind.turns_first or kind.continuous
+
+
+def _strides(kind: SpriteKind) -> bool:
+    """Return whether `stride` is all that a movement of these sprites comes to."""
+    return not (kind.drifts or kind.stationary or _can_move_unrested(kind))
 
 
 def _distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
@@ -166,6 +191,9 @@ def _steps_by_signs(*, away: bool) -> list[list[tuple[Direction, ...]]]:
 _TOWARDS: Final = _steps_by_signs(away=False)
 _AWAY: Final = _steps_by_signs(away=True)
 
+_TOWARDS_BY_BIT: Final = [[(steps or ((0, 0),)) * 2 for steps in row] for row in _TOWARDS]
+"""As `_TOWARDS`, where the highest bit of a draw chooses: twice the one step, or both steps twice."""
+
 
 @UPDATES.maker("chaser")
 def _make_all_seeing_chaser(kind: SpriteKind) -> Update:
@@ -192,6 +220,7 @@ def _make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite
     repeat = kind.parameters["cons"]
     moves_unrested = _can_move_unrested(kind)
     sees_all = find is nearest and farthest == -1
+    approaches = sees_all and not away and _strides(kind)
 
     def steps_of(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> Sequence[Direction]:
         targets = find(play, sprite, candidates)
@@ -201,9 +230,12 @@ def _make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite
         return [way for target in targets for way in _steps_towards(sprite, target, away=away)]
 
     def chase(play: Play, sprites: Sequence[Sprite]) -> None:
+        candidates = targets_of(play, wanted)  # constant: no sprite is born or removed while chasers move
+        if approaches and len(candidates) == 1:
+            _approach(play, sprites, candidates[0], repeat)
+            return
         tick = play.tick
         draw = play.random.next_int
-        candidates = targets_of(play, wanted)  # constant: no sprite is born or removed while chasers move
         only = candidates[0] if sees_all and len(candidates) == 1 else None
         for sprite in sprites:
             if kind.drifts:
@@ -220,6 +252,43 @@ def _make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite
                 active(play, sprite, dx, dy, sprite.speed)
 
     return chase
+
+
+def _approach(play: Play, sprites: Sequence[Sprite], target: Sprite, repeat: int) -> None:
+    """Let chasers by grid physics come nearer to the only target; most of them rest, and only draw.
+
+    Args:
+        play: in a cycle.
+        sprites: the chasers of one type.
+        target: not one of them, unless it is alone.
+        repeat: how often a chaser that has arrived repeats a random direction.
+    """
+    take = play.random.take
+    target_x, target_y = target.x, target.y
+    rested = play.tick - sprites[0].cooldown
+    skipped = 0
+    for sprite in sprites:
+        if sprite.moved_at > rested and sprite.x != target_x:
+            skipped += 1
+            continue
+        x = sprite.x
+        y = sprite.y
+        if x == target_x and y == target_y:
+            if skipped:
+                take(skipped)
+                skipped = 0
+            dx, dy = random_step(play, sprite, repeat)
+            if sprite.moved_at <= rested:
+                active(play, sprite, dx, dy, sprite.speed)
+        elif sprite.moved_at > rested:
+            skipped += 1
+        else:
+            ways = _TOWARDS_BY_BIT[(target_x > x) - (target_x < x)][(target_y > y) - (target_y < y)]
+            across, down = ways[take(skipped + 1) >> 47]
+            skipped = 0
+            stride(play, sprite, across, down)
+    if skipped:
+        take(skipped)
 
 
 def candidates_twice(play: Play, wanted: Sequence[int]) -> list[Sprite]:

@@ -54,31 +54,40 @@ def fly_on(play: Play, sprites: Sequence[Sprite]) -> None:
     """
     tick = play.tick
     block = play.block_size
-    moved = play.moved
+    rested = tick - sprites[0].cooldown
+    all_fly = True
     speed = ox = oy = None
     dx = dy = 0
-    for sprite in sprites:
-        if sprite.fresh:
-            sprite.fresh = False
-        elif sprite.cooldown <= tick - sprite.moved_at and sprite.oriented:
-            if sprite.speed is not speed or sprite.ox is not ox or sprite.oy is not oy:
-                speed, ox, oy = sprite.speed, sprite.ox, sprite.oy
-                pixels = int((1 if speed == -1 else speed) * block) or int(speed)
-                dx = int(ox * pixels)
-                dy = int(oy * pixels)
-                rests = pixels == 0 or not (ox or oy)
-            if rests:
-                continue
-            sprite.moved_at = tick
-            moved.add(sprite)
-            sprite.x = x = sprite.x + dx
-            if dy:
-                sprite.y = y = sprite.y + dy
-                stays = sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom
+    try:
+        for sprite in sprites:
+            if sprite.fresh:
+                sprite.fresh = all_fly = False
+            elif sprite.moved_at > rested or not sprite.oriented:
+                all_fly = False
             else:
-                stays = sprite.left <= x <= sprite.right
-            if not stays:
-                play.grid.enter(sprite)
+                if sprite.speed is not speed or sprite.ox is not ox or sprite.oy is not oy:
+                    speed, ox, oy = sprite.speed, sprite.ox, sprite.oy
+                    pixels = int((1 if speed == -1 else speed) * block) or int(speed)
+                    dx = int(ox * pixels)
+                    dy = int(oy * pixels)
+                    stands = pixels == 0 or not (ox or oy)
+                if stands:
+                    all_fly = False
+                    continue
+                sprite.moved_at = tick
+                sprite.x = x = sprite.x + dx
+                if dy:
+                    sprite.y = y = sprite.y + dy
+                    stays = sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom
+                else:
+                    stays = sprite.left <= x <= sprite.right
+                if not stays:
+                    play.grid.enter(sprite)
+    finally:  # the position of one may exceed 32 bits
+        flown = sprites if all_fly else [sprite for sprite in sprites if sprite.moved_at == tick]
+        play.moved.update(flown)
+        if play.game.broad_phase_seekers[sprites[0].type] is not None:
+            play.touched.update(flown)
 
 
 @UPDATES.plain("random_missile")

@@ -19,16 +19,22 @@ class Spawner:
 
     Args:
         kind: has their parameters.
+
+    Attributes:
+        chance: probability to spawn in a tick.
+        total: number of sprites after which a producer is gone; 0 for no limit.
+        orientation: of what it spawns; (0, 0) for none.
+        ages: a producer moves passively or burns out.
     """
 
-    __slots__ = ("chance", "orientation", "rests", "total")
+    __slots__ = ("ages", "chance", "orientation", "total")
 
     def __init__(self, kind: SpriteKind) -> None:
         parameters = kind.parameters
         self.chance: float = parameters["prob"]
         self.total: int = parameters["total"]
         self.orientation: tuple[float, float] = parameters["spawnorientation"]
-        self.rests = not kind.drifts and parameters["timeToLive"] < 0
+        self.ages = kind.drifts or parameters["timeToLive"] >= 0
 
     def update(self, play: Play, sprite: Sprite, children: Sequence[int]) -> None:
         """Spawn with probability `prob`, by one draw; then age.
@@ -40,36 +46,53 @@ class Spawner:
         """
         if sprite.start < 0:
             sprite.start = play.tick
-        if play.random.next_float() < self.chance and (sprite.start + play.tick) % sprite.cooldown == 0:
-            for child in children:
-                self._spawn(play, sprite, child)
-        if not self.rests:
+        if play.random.next_float() < self.chance:
+            self.spawn(play, sprite, children)
+        if self.ages:
             age(play, sprite)
         if sprite.spawned >= self.total > 0:
             play.kill(sprite)
 
-    def _spawn(self, play: Play, sprite: Sprite, child: int) -> None:
-        """Make one child, oriented as `spawnorientation` says, or by itself, or like its producer."""
-        born = play.add(child, sprite.x, sprite.y)
-        if born is not None:
-            sprite.spawned += 1
-            if any(self.orientation):
-                born.ox, born.oy = self.orientation
-            elif not (born.ox or born.oy):
-                born.ox = sprite.ox
-                born.oy = sprite.oy
+    def spawn(self, play: Play, sprite: Sprite, children: Sequence[int]) -> None:
+        """Make children if it is the time, oriented as `spawnorientation` says, or by themselves, or like it.
+
+        Args:
+            play: in a cycle.
+            sprite: a producer.
+            children: types to spawn.
+        """
+        if (sprite.start + play.tick) % sprite.cooldown:
+            return
+        for child in children:
+            born = play.add(child, sprite.x, sprite.y)
+            if born is not None:
+                sprite.spawned += 1
+                if any(self.orientation):
+                    born.ox, born.oy = self.orientation
+                elif not (born.ox or born.oy):
+                    born.ox = sprite.ox
+                    born.oy = sprite.oy
 
 
 @UPDATES.maker("spawner")
 def _make_spawner(kind: SpriteKind) -> Update:
     """`SpawnPoint`, `Bomber`, and `SpawnPointMultiSprite`, which makes one of each type at a time."""
     spawner = Spawner(kind)
+    chance = spawner.chance
 
     def spawn(play: Play, sprites: Sequence[Sprite]) -> None:
         for sprite in list(sprites):
             spawner.update(play, sprite, sprite.products)
 
-    return spawn
+    def spawn_only(play: Play, sprites: Sequence[Sprite]) -> None:
+        draw = play.random.next_float
+        for sprite in list(sprites):
+            if sprite.start < 0:
+                sprite.start = play.tick
+            if draw() < chance:
+                spawner.spawn(play, sprite, sprite.products)
+
+    return spawn if spawner.ages or spawner.total > 0 else spawn_only
 
 
 @UPDATES.maker("wandering_spawner")

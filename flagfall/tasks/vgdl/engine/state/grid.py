@@ -4,6 +4,9 @@ A sprite is entered in every cell that its rectangle touches. It may stay entere
 until it touches one in which it is not entered, so a sprite that falls and is pushed back in each tick costs
 nothing here. A cell therefore lists candidates; rectangles decide.
 
+A row of cells counts as a cell too: sprites that fly along rows are entered there, as they change it seldom,
+and the few that search for them are entered in both.
+
 Cells continue beyond the screen; a sprite entered in one of those is noted as possibly outside. The value of
 a cell is a tuple, so a copy of the grid can share it.
 """
@@ -22,10 +25,19 @@ Cells: TypeAlias = dict[int, tuple[Sprite, ...]]
 """Sprites by cell number."""
 
 _STRIDE: Final = 1 << 32
-"""Difference of the cell numbers of two rows: larger than any distance within a row."""
+"""Difference of the numbers of two cells beyond the screen, one above the other; no row is longer."""
+
+_BEYOND: Final = 1 << 64
+"""Cells beyond the screen have higher numbers than any cell on it."""
 
 _FARTHEST: Final = 1 << 31
 """Positions are 32-bit integers in the original."""
+
+_Spot: TypeAlias = tuple[tuple[int, ...], int, int, int, int]
+"""Cells of a sprite, and the bounds within which they stay the same: left, right, top, bottom."""
+
+_MAX_SPOTS: Final = 10_000
+"""Spots kept; a type that moves by whole cells needs one for each cell that it reaches."""
 
 
 class Grid:
@@ -35,35 +47,52 @@ class Grid:
         width: the width of the level, in cells.
         height: the height of the level, in cells.
         block_size: pixels a cell.
-        entered: by type, whether its sprites are entered in cells.
+        in_cells: by type, whether its sprites are entered in cells.
+        in_rows: by type, whether its sprites are entered in rows.
         watched: by type, whether leaving the screen has an effect on its sprites.
         work: charged for large sprites.
 
     Attributes:
-        width, height, block_size, entered, watched, work: see the arguments.
+        width, height, block_size, in_cells, in_rows, watched, work: see the arguments.
         size: the size of the screen, in pixels.
         cells: sprites by cell.
         near_edge: watched sprites that may be partly outside of the screen.
+        spots: by x, y and type, the cells of sprites on the screen; one table for all copies of a grid.
     """
 
-    __slots__ = ("block_size", "cells", "entered", "height", "near_edge", "size", "watched", "width", "work")
+    __slots__ = (
+        "block_size",
+        "cells",
+        "height",
+        "in_cells",
+        "in_rows",
+        "near_edge",
+        "size",
+        "spots",
+        "watched",
+        "width",
+        "work",
+    )
 
     def __init__(
         self,
         width: int,
         height: int,
         block_size: int,
-        entered: Sequence[bool],
+        in_cells: Sequence[bool],
+        in_rows: Sequence[bool],
         watched: Sequence[bool],
         work: WorkLimit,
     ) -> None:
         self.width = width
         self.height = height
         self.size = (width * block_size, height * block_size)
-        self.entered = entered
+        self.in_cells = in_cells
+        self.in_rows = in_rows
         self.watched = watched
         self.work = work
         self.block_size = block_size
+        self.spots: dict[tuple[int, int, int, int], _Spot] = {}
         self.clear()
 
     def clear(self) -> None:
@@ -82,10 +111,12 @@ class Grid:
         new.width = self.width
         new.height = self.height
         new.size = self.size
-        new.entered = self.entered
+        new.in_cells = self.in_cells
+        new.in_rows = self.in_rows
         new.watched = self.watched
         new.work = work
         new.block_size = self.block_size
+        new.spots = self.spots
         get = copies.get
         cells = new.cells = self.cells.copy()
         for cell in {cell for sprite in copies for cell in sprite.cells}:
@@ -103,51 +134,69 @@ class Grid:
             WorkLimitExceeded: it is too large to be entered again in this cycle.
             OverflowError: its position exceeds 32 bits; it is moved to the farthest valid one.
         """
-        if not (-_FARTHEST < sprite.x < _FARTHEST and -_FARTHEST < sprite.y < _FARTHEST):
-            sprite.x = max(1 - _FARTHEST, min(sprite.x, _FARTHEST - 1))
-            sprite.y = max(1 - _FARTHEST, min(sprite.y, _FARTHEST - 1))
-            raise OverflowError("the position of a sprite exceeds 32 bits")
-        if sprite.cells:
+        spot = self.spots.get((sprite.x, sprite.y, sprite.type)) or self._locate(sprite)
+        new, sprite.left, sprite.right, sprite.top, sprite.bottom = spot
+        old = sprite.cells
+        if len(new) > LARGE_GROUP:
+            self.work.charge(len(new))
             self.leave(sprite)
+            old = ()
+        sprite.cells = new
+        cells = self.cells
+        for cell in old:
+            if cell not in new:
+                there = cells[cell]
+                if len(there) == 1:
+                    del cells[cell]
+                else:
+                    cells[cell] = tuple([other for other in there if other is not sprite])
+        for cell in new:
+            if cell not in old:
+                if cell in cells:
+                    cells[cell] += (sprite,)
+                else:
+                    cells[cell] = (sprite,)
+
+    def _locate(self, sprite: Sprite) -> _Spot:
+        """Return the cells and bounds of a sprite, and note a watched one that extends beyond the screen."""
         block = self.block_size
         x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
-        column = x // block
-        row = y // block
-        end_column = (x + w - 1) // block + 1
-        end_row = (y + h - 1) // block + 1
-        sprite.left = column * block
-        sprite.top = row * block
-        sprite.right = end_column * block - w
-        sprite.bottom = end_row * block - h
-        on_screen = column >= 0 and row >= 0 and end_column <= self.width and end_row <= self.height
-        if not on_screen and self.watched[sprite.type]:
-            self.near_edge.add(sprite)
-        if not self.entered[sprite.type]:
-            if on_screen:
-                width, height = self.size
-                sprite.left = sprite.top = 0
-                sprite.right = width - w
-                sprite.bottom = height - h
-            return
-        first = row * _STRIDE + column
-        if end_column == column + 1 and end_row == row + 1:
-            sprite.cells = (first,)
-        else:
-            sprite.cells = tuple(
-                [
-                    first + down * _STRIDE + along
-                    for down in range(end_row - row)
-                    for along in range(end_column - column)
-                ]
-            )
-        cells = self.cells
-        if len(sprite.cells) > LARGE_GROUP:
-            self.work.charge(len(sprite.cells))
-        for cell in sprite.cells:
-            if cell in cells:
-                cells[cell] += (sprite,)
-            else:
-                cells[cell] = (sprite,)
+        if not (-_FARTHEST < x < _FARTHEST and -_FARTHEST < y < _FARTHEST):
+            sprite.x = max(1 - _FARTHEST, min(x, _FARTHEST - 1))
+            sprite.y = max(1 - _FARTHEST, min(y, _FARTHEST - 1))
+            raise OverflowError("the position of a sprite exceeds 32 bits")
+        columns = range(x // block, (x + w - 1) // block + 1)
+        rows = range(y // block, (y + h - 1) // block + 1)
+        on_screen = (
+            columns.start >= 0 and rows.start >= 0 and columns.stop <= self.width and rows.stop <= self.height
+        )
+        cells: list[int] = []
+        if self.in_cells[sprite.type]:
+            cells += [self._cell(column, row) for row in rows for column in columns]
+        elif on_screen:
+            columns = range(self.width)
+        if self.in_rows[sprite.type]:
+            cells += [self._row(row) for row in rows]
+        elif on_screen and not cells:
+            rows = range(self.height)
+        left, right = columns.start * block, columns.stop * block - w
+        spot = tuple(cells), left, right, rows.start * block, rows.stop * block - h
+        if not on_screen:
+            if self.watched[sprite.type]:
+                self.near_edge.add(sprite)
+        elif sprite.cells and len(self.spots) < _MAX_SPOTS:
+            self.spots[x, y, sprite.type] = spot
+        return spot
+
+    def _cell(self, column: int, row: int) -> int:
+        """Return the number of a cell: a small one on the screen."""
+        if 0 <= column < self.width and 0 <= row < self.height:
+            return row * self.width + column
+        return _BEYOND + row * _STRIDE + column
+
+    def _row(self, row: int) -> int:
+        """Return the number of a row: negative, unlike those of cells."""
+        return -1 - row if row >= 0 else row - _STRIDE
 
     def enter_first(self, sprite: Sprite) -> None:
         """Enter a new sprite, unless neither its cells nor the screen's edge matter to its type.
@@ -155,7 +204,7 @@ class Grid:
         Args:
             sprite: not entered yet.
         """
-        if self.entered[sprite.type] or self.watched[sprite.type]:
+        if self.in_cells[sprite.type] or self.in_rows[sprite.type] or self.watched[sprite.type]:
             self.enter(sprite)
         else:
             sprite.left = sprite.top = -_FARTHEST

@@ -16,6 +16,21 @@ _INT_BITS: Final = 31
 _INT_SHIFT: Final = 48 - _INT_BITS
 _INT_LIMIT: Final = 1 << _INT_BITS
 
+_LEAPS: Final = 64
+"""Draws that one step of `JavaRandom.take` can skip."""
+
+
+def _leaps() -> list[tuple[int, int]]:
+    """Return by number of draws the multiplier and the increment that make all of them in one step."""
+    leaps = [(1, 0)]
+    for _ in range(_LEAPS):
+        multiplier, increment = leaps[-1]
+        leaps.append((multiplier * _MULTIPLIER & _MASK, (increment * _MULTIPLIER + _INCREMENT) & _MASK))
+    return leaps
+
+
+_LEAP: Final = _leaps()
+
 
 class JavaRandom:
     """A generator.
@@ -56,6 +71,24 @@ class JavaRandom:
         if bits - value + (bound - 1) >= _INT_LIMIT:
             return self.next_int(bound)
         return value
+
+    def take(self, count: int) -> int:
+        """Make some draws at the cost of one, and return the 48 bits of the last.
+
+        Its highest n bits are what `next_int(1 << n)` returns for this draw.
+
+        Args:
+            count: number of draws, at least 1.
+        """
+        self.draws += count
+        state = self.state
+        while count > _LEAPS:
+            multiplier, increment = _LEAP[_LEAPS]
+            state = (state * multiplier + increment) & _MASK
+            count -= _LEAPS
+        multiplier, increment = _LEAP[count]
+        self.state = state = (state * multiplier + increment) & _MASK
+        return state
 
     def next_float(self) -> float:
         """Return a number in [0, 1) of 24 bits: one draw."""

@@ -89,7 +89,7 @@ class Play:
         updating: rank of the type that is updated now.
         shields: (first type, second type, effect) that are off for the rest of the tick.
         due: pairs that are to be run, as bits.
-        agenda: by pair, the first sprites for which it is run.
+        agenda: by pair, the first sprites for which it is run; by these, the second sprites that they may touch.
         work: work of this cycle.
     """
 
@@ -157,7 +157,13 @@ class Play:
         self.paths: PathFinder | None = None
         self.work = WorkLimit()
         self.grid = Grid(
-            level.width, level.height, block_size, game.broad_phase_entered, game.watched_edges, self.work
+            level.width,
+            level.height,
+            block_size,
+            game.broad_phase_cells,
+            game.broad_phase_rows,
+            game.watched_edges,
+            self.work,
         )
         self.disabled: list[Sprite] = []
         self.idle: list[Sprite] = []
@@ -183,7 +189,7 @@ class Play:
         self.updating = UPDATES_OVER
         self.shields: set[tuple[int, int, str]] = set()
         self.due = 0
-        self.agenda: list[set[Sprite]] = [set() for _ in self.game.pairs]
+        self.agenda: list[dict[Sprite, set[Sprite]]] = [{} for _ in self.game.pairs]
         self.work.used = 0
 
     # Sprites.

@@ -46,12 +46,14 @@ class Rule:
         run: the effect.
         quiet: it changes no position but the first sprite's, and makes no sprite.
         batch: it takes all second sprites that a first one touches at once.
+        independent: what it does with one first sprite matters to no other one, and it needs no ground.
     """
 
     name: str
     run: Effect
     quiet: bool
     batch: bool
+    independent: bool
 
 
 @attrs.define(eq=False)

@@ -1,0 +1,91 @@
+"""Growth with the cells of a VGDL level, in which the same few sprites move."""
+
+from __future__ import annotations
+
+__all__ = ["cells"]
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.curves import curve, sizes_up_to
+from benchmarks.measure import Row
+from benchmarks.vgdl import WAYS, begin
+from flagfall.tasks.vgdl.actions import NIL
+from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.state.play import Play
+
+CELLS: Final = (10, 50, 250, 1_000, 5_000, 25_000, 250_000)
+SECONDS: Final = 0.5
+"""CPU time of the ticks that are measured at each size."""
+
+LEAST_TICKS: Final = 5
+MOST_TICKS: Final = 1_900
+"""A play of the learning track has 2,000 ticks."""
+
+ROUNDS: Final = 3
+
+GAME: Final = """
+BasicGame
+    SpriteSet
+        walker > RandomNPC speed=1
+        hero > MovingAvatar
+    LevelMapping
+        . >
+        r > walker
+        A > hero
+    InteractionSet
+        walker EOS wall > stepBack
+        hero EOS wall > stepBack
+    TerminationSet
+        Timeout limit=100000000 win=False
+"""
+
+
+def _level(count: int) -> str:
+    """Return a level of some cells: a hero, four walkers, and empty ground."""
+    height = max(size for size in range(1, int(count**0.5) + 1) if count % size == 0)
+    ground = "Arrrr" + "." * (count - 5)
+    width = count // height
+    return "\n".join(ground[row * width : (row + 1) * width] for row in range(height))
+
+
+def _start(count: int) -> Play:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "field.txt"
+        path.write_text(GAME)
+        path.with_name("field_lvl0.txt").write_text(_level(count))
+        return begin(path)(1)
+
+
+def _tick_us(way: Callable[[Play], Callable[[], Any]], seconds: float, count: int) -> float:
+    """Return the CPU time of a tick with an observation, in microseconds."""
+    spent = []
+    for _ in range(ROUNDS):
+        play = _start(count)
+        see = way(play)
+        see()
+        advance(play, NIL)
+        ticks = 0
+        began = time.thread_time()
+        while ticks < LEAST_TICKS or (ticks < MOST_TICKS and time.thread_time() - began < seconds):
+            see()
+            advance(play, NIL)
+            ticks += 1
+        spent.append((time.thread_time() - began) / ticks * 1e6)
+        assert not play.over
+    return min(spent)
+
+
+def cells(scale: int) -> Iterator[Row]:
+    """Measure ticks of a level, without observation and with each kind that agents get.
+
+    Args:
+        scale: divides the amount of work.
+    """
+    sizes = sizes_up_to(CELLS, scale)
+    for name, way in (("tick", "raw"), ("tick with state", "state"), ("tick with planes", "planes")):
+        yield from curve(name, "µs", sizes, partial(_tick_us, WAYS[way], SECONDS / scale))

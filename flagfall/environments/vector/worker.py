@@ -1,0 +1,195 @@
+"""The program of a worker: builds its environments, and steps all of them at each command.
+
+It reads commands from one pipe and answers on another one. It ends when its parent does, however that
+happens: the kernel kills it when the lifeline, a pipe that only the parent can write to, is closed.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Plan", "main"]
+
+import fcntl
+import os
+import select
+import signal
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import gymnasium
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from flagfall.environments.vector.layout import copied
+from flagfall.environments.vector.memory import SharedMemory
+from flagfall.environments.vector.messages import Command, Failure, Reply, pack, receive, send, unpack
+from flagfall.environments.vector.share import BatchShare, EnvShare, Share, SubEnvironmentError
+from flagfall.errors import UsageError
+
+
+class Plan(NamedTuple):
+    """The share of a worker.
+
+    Attributes:
+        first: its first environment.
+        last: the environment after its last one.
+        total: number of environments of all workers.
+        autoreset_mode: what follows the end of an episode.
+        copy: see `SharedMemory`.
+        makers: a function for each environment; or one that makes a vector environment of any number.
+    """
+
+    first: int
+    last: int
+    total: int
+    autoreset_mode: AutoresetMode
+    copy: bool
+    makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]] | Callable[[int], VectorEnv[Any, Any, Any]]
+
+    def build(self) -> Share:
+        """Make the environments."""
+        if callable(self.makers):
+            return BatchShare(self.makers(self.last - self.first))
+        return EnvShare(self.makers, self.autoreset_mode)
+
+
+class Worker:
+    """A share of environments under commands.
+
+    Args:
+        memory: descriptor of the shared memory.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._descriptor = memory
+        self._plan: Plan
+        self._share: Share | None = None
+        self._memory: SharedMemory
+        self._does: dict[int, Callable[[int, bytes], bytes]] = {
+            Command.BUILD: self._build,
+            Command.ATTACH: self._attach,
+            Command.RESET: self._reset,
+            Command.STEP: self._step,
+            Command.INFOS: self._infos,
+            Command.CALL: self._call,
+            Command.SET: self._set,
+            Command.CLOSE: self._close,
+        }
+
+    def serve(self, commands: int, replies: int) -> None:
+        """Follow commands until the one to close, or until the parent closes the pipe.
+
+        Args:
+            commands: descriptor to read from.
+            replies: descriptor to write to.
+        """
+        command = -1
+        while command != Command.CLOSE:
+            command, buffer, payload = receive(commands)
+            try:
+                answer = self._does[command](buffer, payload)
+            except Exception as error:  # noqa: BLE001 - environments are foreign code; the parent raises it
+                send(replies, Reply.FAILED, 0, pack(_failure(error)))
+            else:
+                send(replies, Reply.DONE, 0, answer)
+
+    def end(self) -> None:
+        """Close the environments of a worker that was given up."""
+        if self._share is not None:
+            self._share.close()
+
+    def _build(self, _buffer: int, payload: bytes) -> bytes:
+        self._plan = unpack(payload)
+        share = self._share = self._plan.build()
+        return pack(
+            (share.metadata, share.render_mode, share.single_observation_space, share.single_action_space)
+        )
+
+    def _attach(self, _buffer: int, _payload: bytes) -> bytes:
+        plan, share = self._plan, self._ready()
+        memory = self._memory = SharedMemory(
+            self._descriptor,
+            share.single_observation_space,
+            share.single_action_space,
+            plan.total,
+            copy=plan.copy,
+        )
+        os.close(self._descriptor)
+        self._results = [memory.results(number, plan.first, plan.last) for number in range(memory.buffers)]
+        self._actions = memory.actions_of(plan.first, plan.last)
+        return b""
+
+    def _reset(self, buffer: int, payload: bytes) -> bytes:
+        share = self._ready()
+        return self._answer(share.reset(*unpack(payload), self._results[buffer]))
+
+    def _step(self, buffer: int, payload: bytes) -> bytes:
+        share = self._ready()
+        # A copy, because environments may keep their action, and the next step overwrites the memory.
+        actions = unpack(payload) if payload else copied(self._actions)
+        return self._answer(share.step(actions, self._results[buffer]))
+
+    def _answer(self, observations: Any) -> bytes:
+        columns = self._ready().columns()
+        return b"" if columns == {} and observations is None else pack((columns, observations))
+
+    def _infos(self, _buffer: int, _payload: bytes) -> bytes:
+        return pack(self._ready().infos())
+
+    def _call(self, _buffer: int, payload: bytes) -> bytes:
+        return pack(self._ready().call(*unpack(payload)))
+
+    def _set(self, _buffer: int, payload: bytes) -> bytes:
+        self._ready().set(*unpack(payload))
+        return b""
+
+    def _close(self, _buffer: int, _payload: bytes) -> bytes:
+        share, self._share = self._share, None
+        if share is not None:
+            share.close()
+        return b""
+
+    def _ready(self) -> Share:
+        assert self._share is not None
+        return self._share
+
+
+def _failure(error: Exception) -> Failure:
+    index = None
+    if isinstance(error, SubEnvironmentError) and isinstance(error.__cause__, Exception):
+        index, error = error.index, error.__cause__
+    trace = "".join(traceback.format_exception(error))
+    if isinstance(error, UsageError):
+        return Failure(index, is_usage_error=True, message=str(error), trace=trace)
+    message = traceback.format_exception_only(error)[-1].strip()
+    return Failure(index, is_usage_error=False, message=message, trace=trace)
+
+
+def _die_with_parent(lifeline: int) -> None:
+    """Have the kernel kill this process when the other end of a pipe is closed.
+
+    A signal of the parent's death would come with the end of the thread that started this process.
+    """
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([lifeline], [], [], 0)[0]:  # it was closed before
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(commands: int, replies: int, lifeline: int, memory: int) -> None:
+    """Run a worker.
+
+    Args:
+        commands: descriptor of the pipe with commands.
+        replies: descriptor of the pipe for replies.
+        lifeline: descriptor of the pipe that is closed when the parent ends.
+        memory: descriptor of the shared memory.
+    """
+    for descriptor in (commands, replies, lifeline, memory):
+        os.set_inheritable(descriptor, False)
+    _die_with_parent(lifeline)
+    worker = Worker(memory)
+    with suppress(EOFError, BrokenPipeError):  # the parent gave this worker up
+        worker.serve(commands, replies)
+    worker.end()

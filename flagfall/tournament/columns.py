@@ -1,0 +1,185 @@
+"""Results of many matches as arrays, from which standings are computed.
+
+A match is a row of the arrays of matches, and a seat a row of the arrays of seats. Matches are in the order
+of the schedule, and so are the sums over them.
+"""
+
+from __future__ import annotations
+
+__all__ = ["NOT_DISQUALIFIED", "ResultColumns", "columns_of"]
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+
+from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+NOT_DISQUALIFIED: Final = -1
+"""Code in `ResultColumns.fell` of a seat that was not disqualified."""
+
+SEAT_COUNTERS: Final = ("turns", "late", "illegal", "dropped", "over_ns", "think_max_ns")
+"""Counters of `flagfall.tournament.records.SeatRecord` that standings contain."""
+
+MATCH_COUNTERS: Final = ("solved", "tasks", "game_score", "ticks")
+"""Fields of `flagfall.tournament.records.MatchRecord` that standings contain."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ResultColumns:
+    """Results of matches that count.
+
+    Attributes:
+        agents: names of agents.
+        falls: reasons of disqualifications.
+        task: of each match, the place of its task in the plan.
+        meeting: of each match, the number of its meeting; matches of one meeting follow each other.
+        first_seat: of each match, the place of its first seat; one more for the end.
+        counters: of each match, by the names of `MATCH_COUNTERS`.
+        agent: of each seat, the place of its agent in `agents`.
+        score: of each seat.
+        reward: of each seat.
+        fell: of each seat, the place in `falls` or `NOT_DISQUALIFIED`.
+        seat_counters: of each seat, by the names of `SEAT_COUNTERS`.
+        thinking: distribution of turn times: rows of agent, whether the match has a time loss, bucket, count.
+    """
+
+    agents: tuple[str, ...]
+    falls: tuple[str, ...]
+    task: Array
+    meeting: Array
+    first_seat: Array
+    counters: Mapping[str, Array]
+    agent: Array
+    score: Array
+    reward: Array
+    fell: Array
+    seat_counters: Mapping[str, Array]
+    thinking: Array
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    @property
+    def seats(self) -> Array:
+        """Number of seats of each match."""
+        return np.diff(self.first_seat)
+
+    @property
+    def match_of_seat(self) -> Array:
+        """Match of each seat."""
+        return np.repeat(np.arange(len(self)), self.seats)
+
+    def time_losses(self) -> Array:
+        """Return of each seat whether the clock disqualified its agent."""
+        codes = [code for code, reason in enumerate(self.falls) if reason in TIME_LOSSES]
+        return np.isin(self.fell, codes)
+
+    def without_time_losses(self) -> ResultColumns:
+        """Return the matches in which the clock disqualified no agent; itself if these are all."""
+        lost = np.zeros(len(self), dtype=bool)
+        lost[self.match_of_seat[self.time_losses()]] = True
+        if not lost.any():
+            return self
+        kept, seats = ~lost, ~np.repeat(lost, self.seats)
+        return attrs.evolve(
+            self,
+            task=self.task[kept],
+            meeting=self.meeting[kept],
+            first_seat=np.concatenate([[0], np.cumsum(self.seats[kept])]),
+            counters={name: values[kept] for name, values in self.counters.items()},
+            agent=self.agent[seats],
+            score=self.score[seats],
+            reward=self.reward[seats],
+            fell=self.fell[seats],
+            seat_counters={name: values[seats] for name, values in self.seat_counters.items()},
+            thinking=self.thinking[self.thinking[:, 1] == 0],
+        )
+
+
+def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchRecord]]) -> ResultColumns:
+    """Return records as columns.
+
+    Args:
+        plan: the plan of the tournament.
+        played: matches that count, in the order of the schedule.
+    """
+    task_of = {task.name: place for place, task in enumerate(plan.tasks)}
+    agents = _Codes(agent.name for agent in plan.agents)
+    falls = _Codes()
+    tasks, meetings, first_seat = array("q"), array("q"), array("q", [0])
+    matches = {name: array("d" if name == "game_score" else "q") for name in MATCH_COUNTERS}
+    agent, fell, score, reward = array("q"), array("q"), array("d"), array("d")
+    seats = {name: array("q") for name in SEAT_COUNTERS}
+    thinking: dict[tuple[int, int, int], int] = {}
+    meeting, number = None, -1
+    for spec, record in played:
+        if spec.meeting != meeting:
+            meeting, number = spec.meeting, number + 1
+        tasks.append(task_of[spec.task])
+        meetings.append(number)
+        for name, values in matches.items():
+            values.append(getattr(record, name))
+        lost = int(any(seat.fell in TIME_LOSSES for seat in record.seats))
+        for seat in record.seats:
+            code = agents.code(seat.agent)
+            agent.append(code)
+            fell.append(NOT_DISQUALIFIED if seat.fell is None else falls.code(seat.fell))
+            score.append(seat.score)
+            reward.append(seat.reward)
+            for name, values in seats.items():
+                values.append(getattr(seat, name))
+            for bucket, count in seat.thinking:
+                key = code, lost, bucket
+                thinking[key] = thinking.get(key, 0) + count
+        first_seat.append(len(agent))
+    return ResultColumns(
+        agents=agents.names(),
+        falls=falls.names(),
+        task=_whole(tasks),
+        meeting=_whole(meetings),
+        first_seat=_whole(first_seat),
+        counters={name: np.array(values) for name, values in matches.items()},
+        agent=_whole(agent),
+        score=np.array(score, dtype=float),
+        reward=np.array(reward, dtype=float),
+        fell=_whole(fell),
+        seat_counters={name: _whole(values) for name, values in seats.items()},
+        thinking=thinking_rows(thinking),
+    )
+
+
+def thinking_rows(counts: Mapping[tuple[int, int, int], int]) -> Array:
+    """Return a distribution of turn times as rows; see `ResultColumns.thinking`.
+
+    Args:
+        counts: by agent, time loss and bucket.
+    """
+    rows = [(*key, count) for key, count in sorted(counts.items())]
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+class _Codes:
+    """Numbers of names, from zero on.
+
+    Args:
+        names: the first names.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._codes: dict[str, int] = {name: code for code, name in enumerate(dict.fromkeys(names))}
+
+    def code(self, name: str) -> int:
+        return self._codes.setdefault(name, len(self._codes))
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._codes)
+
+
+def _whole(values: Sequence[int]) -> Array:
+    return np.array(values, dtype=np.int64)

@@ -1,0 +1,142 @@
+"""Standings computed record by record, the straightforward way, to compare the computed tables with."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations, groupby
+from typing import Any
+
+import numpy as np
+
+from flagfall.kernel.seeding import derive_seed
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, compare_solo
+from flagfall.tournament.stats.duels import points_of
+from flagfall.tournament.stats.elo import ELO_SCALE, RatedDuel
+from flagfall.tournament.stats.intervals import bootstrap_mean
+from flagfall.tournament.stats.skill import rate_skills
+from flagfall.tournament.stats.time_histogram import TimeHistogram
+
+Pairs = Sequence[tuple[MatchSpec, MatchRecord]]
+
+
+def meetings_of(played: Pairs) -> list[list[tuple[MatchSpec, MatchRecord]]]:
+    return [list(group) for _, group in groupby(played, key=lambda pair: pair[0].meeting)]
+
+
+def plain_duels(played: Pairs) -> list[RatedDuel]:
+    duels = []
+    for number, meeting in enumerate(meetings_of(played)):
+        records = [record for _, record in meeting]
+        if len(records[0].seats) == 1:
+            for first, second in combinations(records, 2):
+                points = compare_solo(first, second)
+                if any(points):
+                    duels.append(RatedDuel(first.seats[0].agent, second.seats[0].agent, points[0], number))
+        elif len(records[0].seats) == 2:
+            for record in records:
+                one, other = record.seats
+                if one.score or other.score:
+                    duels.append(RatedDuel(one.agent, other.agent, one.score, number))
+    return duels
+
+
+def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]:
+    """Return everything but ratings and intervals, by agent."""
+    rows: dict[str, dict[str, Any]] = {}
+    outcomes: dict[str, Counter[float]] = defaultdict(Counter)
+    for duel in plain_duels(played):
+        outcomes[duel.first][duel.score] += 1
+        outcomes[duel.second][1 - duel.score] += 1
+    tables = [
+        table
+        for meeting in meetings_of(played)
+        if len(meeting[0][1].seats) > 2
+        for table in points_of([record for _, record in meeting])
+    ]
+    skills = rate_skills(tables) or {}
+    for agent in (agent.name for agent in plan.agents):
+        seats = [seat for _, record in played for seat in record.seats if seat.agent == agent]
+        times = TimeHistogram(pair for seat in seats for pair in seat.thinking)
+        fell = [seat.fell for seat in seats if seat.fell is not None]
+        rows[agent] = {
+            "matches": len(seats),
+            "wins": outcomes[agent][1],
+            "draws": outcomes[agent][0.5],
+            "losses": outcomes[agent][0],
+            "fell": len(fell),
+            "time_losses": sum(reason in TIME_LOSSES for reason in fell),
+            "crashes": sum(reason not in TIME_LOSSES for reason in fell),
+            "think_p50_ns": times.quantile_ns(0.5),
+            "think_p99_ns": times.quantile_ns(0.99),
+            "think_max_ns": max((seat.think_max_ns for seat in seats), default=0),
+            "skill": skills.get(agent),
+            **{
+                name: sum(getattr(seat, name) for seat in seats)
+                for name in ("turns", "late", "illegal", "dropped", "over_ns")
+            },
+        }
+    return rows
+
+
+def plain_scores(plan: TournamentPlan, played: Pairs) -> dict[str, Any]:
+    """Return the mean and the bootstrap interval of each agent's points."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for meeting in meetings_of(played):
+        games: dict[str, list[float]] = defaultdict(list)
+        for points in points_of([record for _, record in meeting]):
+            for name, share in points.items():
+                games[name].append(share)
+        for name, shares in games.items():
+            found[name][meeting[0][0].task].append(sum(shares) / len(shares))
+    return {
+        name: bootstrap_mean(list(groups.values()), derive_seed(plan.seed, "bootstrap", name))
+        for name, groups in found.items()
+    }
+
+
+def plain_tasks(plan: TournamentPlan, played: Pairs) -> list[dict[str, Any]]:
+    rows = []
+    for task in plan.tasks:
+        for name in task.agents:
+            mine = [
+                (spec, record, seat)
+                for spec, record in played
+                for seat in record.seats
+                if (spec.task, seat.agent) == (task.name, name)
+            ]
+            if not mine:
+                continue
+            scores: dict[str, list[float]] = defaultdict(list)
+            for spec, _, seat in mine:
+                scores[spec.meeting].append(seat.score)
+            seed = derive_seed(plan.seed, "bootstrap", name, task.name)
+            rows.append(
+                {
+                    "task": task.name,
+                    "agent": name,
+                    "matches": len(mine),
+                    "score": bootstrap_mean([[sum(some) / len(some) for some in scores.values()]], seed),
+                    "reward": sum(seat.reward for _, _, seat in mine) / len(mine),
+                    "solved": sum(record.solved for _, record, _ in mine) if task.seats == 1 else 0,
+                    "tasks": sum(record.tasks for _, record, _ in mine),
+                    "fell": sum(seat.fell is not None for _, _, seat in mine),
+                }
+            )
+    return rows
+
+
+def likelihood_is_greatest(duels: Sequence[RatedDuel], elo: Mapping[str, float]) -> bool:
+    """Return whether the expected points of each agent are those that it has: then the likelihood is."""
+    surplus: Counter[str] = Counter()
+    for duel in duels:
+        expected = 1 / (1 + np.exp((elo[duel.second] - elo[duel.first]) / ELO_SCALE))
+        surplus[duel.first] += duel.score - expected
+        surplus[duel.second] -= duel.score - expected
+    return all(abs(value) < 1e-6 for value in surplus.values())
+
+
+def played_of(plan: TournamentPlan, records: Mapping[str, MatchRecord]) -> Pairs:
+    return list(schedule(plan).played(records))

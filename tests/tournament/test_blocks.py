@@ -1,0 +1,290 @@
+"""Standings from arrays and from blocks equal those computed record by record."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import attrs
+import pytest
+
+from flagfall.errors import UsageError
+from flagfall.tournament import block_store
+from flagfall.tournament.columns import ResultColumns, columns_of
+from flagfall.tournament.formats.benchmark import Benchmark
+from flagfall.tournament.formats.gauntlet import Gauntlet
+from flagfall.tournament.formats.knockout import Knockout
+from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.formats.swiss import Swiss
+from flagfall.tournament.model import Stop, TournamentPlan
+from flagfall.tournament.records import MatchRecord, MatchSpec, SeatRecord, seat_scores
+from flagfall.tournament.standings import standings
+from flagfall.tournament.stats import elo
+from flagfall.tournament.stats.intervals import Interval
+from flagfall.tournament.store import Store
+from flagfall.tournament.stored_standings import stored_standings
+from tests.tournament.fields import make_plan, names, task
+from tests.tournament.plain_standings import (
+    likelihood_is_greatest,
+    plain_duels,
+    plain_rows,
+    plain_scores,
+    plain_tasks,
+    played_of,
+)
+
+SMALL_BLOCK = 16
+
+
+def random_record(random: Random, plan: TournamentPlan, spec: MatchSpec) -> MatchRecord:
+    """Return a possible result of a match, with everything that standings count."""
+    rewards = [float(random.randrange(-2, 3)) for _ in spec.entrants]
+    fell = [random.choice(["late", "crashed", None, None, None, None, None]) for _ in spec.entrants]
+    solved, tasks = random.randrange(4), random.choice([0, 3])
+    solved = min(solved, tasks)
+    measure = plan.task(spec.task).score
+    scores = seat_scores(measure, rewards, fell, solved=solved, tasks=tasks)
+
+    def count() -> int:
+        return random.randrange(100)
+
+    return MatchRecord(
+        id=spec.id,
+        solved=solved,
+        tasks=tasks,
+        game_score=random.random(),
+        ticks=count(),
+        seats=tuple(
+            SeatRecord(
+                agent=agent,
+                score=score,
+                reward=reward,
+                fell=reason,
+                turns=count(),
+                late=count(),
+                illegal=count(),
+                dropped=count(),
+                over_ns=count(),
+                think_max_ns=count(),
+                thinking=tuple((bucket, 1 + count()) for bucket in sorted(random.sample(range(200), 3))),
+            )
+            for agent, score, reward, reason in zip(spec.entrants, scores, rewards, fell, strict=True)
+        ),
+    )
+
+
+def results_of(plan: TournamentPlan, seed: int, share: float) -> dict[str, MatchRecord]:
+    """Play a part of a tournament; the results come in any order."""
+    random = Random(seed)
+    records: dict[str, MatchRecord] = {}
+    while due := [spec for spec in schedule(plan).due(records) if random.random() < share]:
+        random.shuffle(due)
+        for spec in due:
+            records[spec.id] = random_record(random, plan, spec)
+    return records
+
+
+def plans() -> Iterator[tuple[str, TournamentPlan]]:
+    alone, other = task("alone", 1, names(4)), task("other", 1, names(3))
+    by_reward = attrs.evolve(task("paid", 1, names(4)), score="reward")
+    pair, three = task("pair", 2, names(4)), task("three", 3, names(4))
+    yield "benchmark", make_plan(4, Benchmark(), alone, other, by_reward, pair, three, repeats=4)
+    yield "formula-one", make_plan(4, Benchmark(), alone, pair, repeats=4, scoring="formula-one")
+    yield "round-robin", make_plan(5, RoundRobin(), repeats=6, anchor="a1")
+    yield "gauntlet", make_plan(5, Gauntlet(champions=("a0", "a2")), repeats=5)
+    yield "limited", make_plan(4, RoundRobin(), pair, alone, repeats=5, stop=Stop(matches=40))
+    yield "withdrawals", make_plan(5, RoundRobin(), repeats=5, stop=Stop(falls=3))
+    yield "swiss", make_plan(6, Swiss(rounds=4), repeats=2)
+    yield "knockout", make_plan(6, Knockout(), repeats=2)
+
+
+PLANS = dict(plans())
+
+
+def approx(value: Any) -> Any:
+    return pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+def same_interval(one: Interval, other: Interval) -> bool:
+    if one.low is None or other.low is None:
+        return one.low is other.low and one.value == approx(other.value)
+    return bool(attrs.astuple(one) == approx(attrs.astuple(other)))
+
+
+@pytest.mark.parametrize("share", [0.4, 1.0])
+@pytest.mark.parametrize("name", PLANS)
+def test_tables_equal_those_computed_record_by_record(name: str, share: float) -> None:
+    plan = PLANS[name]
+    records = results_of(plan, 7, share)
+    played = played_of(plan, records)
+    found = standings(plan, records)
+    kept = [pair for pair in played if not any(seat.fell == "late" for seat in pair[1].seats)]
+    for rows, pairs in ((found.rows, played), (found.timeless, kept)):
+        wanted = plain_rows(plan, pairs)
+        assert {row.agent: {key: getattr(row, key) for key in wanted[row.agent]} for row in rows} == wanted
+        scores = plain_scores(plan, pairs)
+        for row in rows:
+            if row.score is None:
+                assert row.agent not in scores
+            elif row.score.low is not None and scores[row.agent].low != scores[row.agent].high:
+                score = scores[row.agent]
+                limited = attrs.evolve(score, low=max(0.0, score.low), high=min(1.0, score.high))
+                assert same_interval(row.score, limited)
+        ratings = {row.agent: row.elo.value for row in rows if row.elo is not None}
+        duels = plain_duels(pairs)
+        assert set(ratings) == {agent for duel in duels for agent in (duel.first, duel.second)}
+        if not elo.rate(duels).with_prior and len(elo.rate(duels).groups) == 1:
+            assert likelihood_is_greatest(duels, ratings)
+    for row, wanted_row in zip(found.tasks, plain_tasks(plan, played), strict=True):
+        for key, value in wanted_row.items():
+            got = getattr(row, key)
+            if key == "score":
+                assert same_interval(got, value)
+            else:
+                assert got == (approx(value) if isinstance(value, float) else value)
+
+
+def test_many_duels_are_rated_alike_counted_together_or_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = PLANS["round-robin"]
+    one_by_one = standings(plan, results_of(plan, 3, 1.0))
+    monkeypatch.setattr(elo, "_MANY_DUELS", 0)
+    monkeypatch.setattr(elo, "_AT_A_TIME", 20)
+    together = standings(plan, results_of(plan, 3, 1.0))
+    for row, other in zip(one_by_one.rows, together.rows, strict=True):
+        assert row.elo is not None
+        assert other.elo is not None
+        assert attrs.astuple(row.elo) == pytest.approx(attrs.astuple(other.elo), abs=1e-6)
+
+
+def fill(folder: Path, records: Iterable[MatchRecord]) -> None:
+    """Store records as a run does: some together, and void attempts among them."""
+    store = Store(folder, "make")
+    for number, record in enumerate(records):
+        void = [attrs.evolve(record, status="void", why="lost: it is gone")] if number % 5 == 0 else []
+        store.put(*void, attrs.evolve(record, attempt=1 + len(void)))
+    store.close()
+
+
+def columns(folder: Path, plan: TournamentPlan) -> ResultColumns | None:
+    store = Store(folder)
+    try:
+        return store.columns(plan)
+    finally:
+        store.close()
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_store, "BLOCK_MATCHES", SMALL_BLOCK)
+
+
+def assert_equal_columns(found: ResultColumns, wanted: ResultColumns) -> None:
+    assert set(found.falls) == set(wanted.falls)
+    reasons = [*wanted.falls, None]
+    assert [[*found.falls, None][code] for code in found.fell] == [reasons[code] for code in wanted.fell]
+    for field in attrs.fields(ResultColumns):
+        one, other = getattr(found, field.name), getattr(wanted, field.name)
+        if field.name in {"counters", "seat_counters"}:
+            assert {key: list(values) for key, values in one.items()} == {
+                key: list(values) for key, values in other.items()
+            }
+        elif field.name not in {"fell", "falls"}:
+            assert (
+                [*map(list, one)] == [*map(list, other)]
+                if field.name == "thinking"
+                else list(one) == list(other)
+            )
+
+
+@pytest.mark.parametrize("share", [0.4, 1.0])
+@pytest.mark.parametrize("name", PLANS)
+def test_blocks_have_all_that_standings_need(name: str, share: float, tmp_path: Path) -> None:
+    plan = PLANS[name]
+    records = results_of(plan, 5, share)
+    fill(tmp_path, records.values())
+    found = columns(tmp_path, plan)
+    if name in {"withdrawals", "swiss", "knockout"}:
+        assert found is None
+    else:
+        assert len(records) > SMALL_BLOCK
+        assert found is not None
+        assert_equal_columns(found, columns_of(plan, played_of(plan, records)))
+    store = Store(tmp_path)
+    assert stored_standings(store, plan) == standings(plan, records)
+    assert [record.status for record in store.remarks()] == ["void"] * -(-len(records) // 5)
+    store.close()
+
+
+def test_a_row_that_was_changed_is_read_again(tmp_path: Path) -> None:
+    plan = PLANS["round-robin"]
+    records = results_of(plan, 5, 1.0)
+    fill(tmp_path, records.values())
+    for change in (
+        "UPDATE seats SET turns = 12345 WHERE match = 3 AND seat = 0",
+        "DELETE FROM seats WHERE match = 1",
+    ):
+        with sqlite3.connect(tmp_path / "tournament.db") as database:
+            assert database.execute("SELECT count(*) FROM blocks").fetchone()[0] >= 0
+            database.execute(change)
+            assert database.execute("SELECT count(*) FROM blocks").fetchone() == (0,)
+        database.close()
+        assert columns(tmp_path, plan) is None
+    store = Store(tmp_path, "make")  # the next record brings the blocks back, from the rows
+    store.put(MatchRecord(id="r9-m9-g9", status="void", why="lost: it is gone"))
+    assert store._database.execute("SELECT count(*) FROM blocks").fetchone()[0] == len(records) // SMALL_BLOCK
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE blocks SET data = x'00'",
+        "UPDATE blocks SET data = 'text'",
+        "UPDATE blocks SET data = substr(data, 1, length(data) - 8)",
+        "DELETE FROM blocks WHERE last = (SELECT min(last) FROM blocks)",
+    ],
+)
+def test_damaged_blocks_are_not_used(tmp_path: Path, change: str) -> None:
+    plan = PLANS["round-robin"]
+    records = results_of(plan, 5, 1.0)
+    fill(tmp_path, records.values())
+    with sqlite3.connect(tmp_path / "tournament.db") as database:
+        database.execute(change)
+    database.close()
+    store = Store(tmp_path)
+    assert store.columns(plan) is None
+    assert stored_standings(store, plan) == standings(plan, records)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("id", "r99-m0-g0", "is not in the plan's schedule"),
+        ("id", "r0-m99-g0", "is not in the plan's schedule"),
+        ("id", "r0-m0-g2", "is not in the plan's schedule"),
+        ("agent", "stranger", "its seats are those of"),
+        ("score", 0.25, "its scores do not follow"),
+        ("seats", (), "its seats are those of"),
+    ],
+)
+def test_records_that_do_not_fit_the_plan_are_refused_from_blocks_too(
+    tmp_path: Path, field: str, value: Any, message: str
+) -> None:
+    plan = PLANS["round-robin"]
+    records = results_of(plan, 5, 1.0)
+    first = records["r0-m0-g0"]
+    if field in {"agent", "score"}:
+        first = attrs.evolve(first, seats=(attrs.evolve(first.seats[0], **{field: value}), *first.seats[1:]))
+    else:
+        first = attrs.evolve(first, **{field: value})
+    fill(tmp_path, [first, *(record for name, record in records.items() if name != "r0-m0-g0")])
+    store = Store(tmp_path)
+    assert store.columns(plan) is None
+    with pytest.raises(UsageError, match=message):
+        stored_standings(store, plan)
+    store.close()
