@@ -148,7 +148,9 @@ def _prepare_broad_phase(game: Game) -> None:
     game.broad_phase_cells = [
         row is not None and number not in roaming for number, row in enumerate(contacts)
     ]
-    game.broad_phase_rows = [kind.id in in_rows or (kind.is_avatar and bool(in_rows)) for kind in game.kinds]
+    game.broad_phase_rows = [
+        kind.id in in_rows or (kind.is_avatar and bool(in_rows)) for kind in game.kinds
+    ]
     game.broad_phase_crowds = [
         (kind.id, other, contact)
         for kind, row in zip(game.kinds, contacts, strict=True)

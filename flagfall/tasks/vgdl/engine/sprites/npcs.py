@@ -52,9 +52,7 @@ def _make_wanderer(kind: SpriteKind) -> Update:
             if sprite.moved_at > rested:
                 skipped += 1  # a direction that nothing will read
             else:
-                sprite.last_direction_x, sprite.last_direction_y = dx, dy = DIRECTIONS[
-                    take(skipped + 1) >> 46
-                ]
+                sprite.last_direction_x, sprite.last_direction_y = dx, dy = DIRECTIONS[take(skipped + 1) >> 46]
                 skipped = 0
                 stride(play, sprite, dx, dy)
         if skipped:
