@@ -112,8 +112,15 @@ class DeadlineQueue:
         Args:
             now_ns: the present time.
         """
-        if self.next_due_ns() > now_ns:
+        heap = self._heap
+        if not heap or heap[0][0] > now_ns:  # none stands behind its true time
             return None
-        entry = heappop(self._heap)[3]
+        at_ns, _, _, entry = heap[0]
+        if at_ns == entry.armed_ns and at_ns == entry.due_ns:
+            heappop(heap)
+        elif self.next_due_ns() <= now_ns:
+            entry = heappop(heap)[3]
+        else:
+            return None
         entry.armed_ns = NEVER_NS
         return entry
