@@ -11,9 +11,9 @@ each turn. The time is the CPU time of the process between two moments at which 
 neither setting up nor closing is part of it.
 
 Timely: the players sleep for half of the limit. Late: the deadline comes first. In a match, the turn ends by
-it, with NIL, while the agent goes on sleeping. It answers half a limit too late, and that answer is dropped; so
-for each turn there is a deadline, a sleep and an answer. A bare task's sleep is cancelled. Spread: the first
-turns begin one after another, evenly over the time of a turn. Together: all begin at one moment.
+it, with NIL, while the agent goes on sleeping. It answers half a limit too late, and that answer is dropped;
+so for each turn there is a deadline, a sleep and an answer. A bare task's sleep is cancelled. Spread: the
+first turns begin one after another, evenly over the time of a turn. Together: all begin at one moment.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import attrs
 import trio
 
 from benchmarks.echo_task import OneTask
-from benchmarks.measure import Row
+from benchmarks.measure import Row, reduced
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.match import play_match
@@ -39,7 +39,7 @@ from flagfall.timing import ElapsedTimer, TimeControl
 _TARGET: Final = "≤ 1.3"
 _WARM_UP_TURNS: Final = 2
 _TURN_SECONDS: Final = 0.000_2
-"""The wall time that is planned for each turn of each match: the loop is idle for more than half of it."""
+"""The time of a turn for each match in the loop, so that the loop is idle for more than half of it."""
 
 _SHORTEST_SECONDS: Final = 0.02
 _MEASURED_TURNS: Final = 30_000
@@ -148,16 +148,17 @@ def waiting_turns(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     for matches in (64, 1_024, 8_192):
-        players = max(4, matches // scale)
-        turns = max(players, _MEASURED_TURNS // scale // players * players)
+        players = reduced(matches, scale, least=16)
+        turns = players * reduced(_MEASURED_TURNS, scale * players, least=2)
         turn_s = max(_SHORTEST_SECONDS, players * _TURN_SECONDS)
+        rounds = reduced(_ROUNDS, scale)
         for name, limit_s, is_late, spread_s in (
             ("timely, spread", 2 * turn_s, False, turn_s),
             ("late, spread", turn_s, True, turn_s),
             ("late, together", turn_s, True, 0),
         ):
             make = partial(_Play, players, turns, limit_s, is_late, spread_s)
-            costs = [(trio.run(_bare_tasks, make()), trio.run(_matches, make())) for _ in range(_ROUNDS)]
+            costs = [(trio.run(_bare_tasks, make()), trio.run(_matches, make())) for _ in range(rounds)]
             yield Row(
                 f"CPU of a waiting turn, {name}, {matches:,} matches",
                 f"{statistics.median(ours for _, ours in costs):.1f} us",

@@ -367,7 +367,8 @@ def test_what_was_delayed_before_its_turn_began_is_not_credited():
 def test_the_owner_of_a_task_is_looked_up_anew_when_agents_come_and_go():
     ledger = StallLedger()
     above: Any = Task()
-    below: Any = SimpleNamespace(parent_nursery=SimpleNamespace(parent_task=above))
+    below: Any = Task()
+    below.parent_nursery = SimpleNamespace(parent_task=above)
     agent: Any = Agent()
     assert ledger.owner_of(below) is None
     ledger.register(above, agent)
