@@ -348,7 +348,11 @@ class Seat:
         if channel.closed or clock.busy_since_ns is None:
             return
         taken, is_open = channel.taken, channel.open
-        if taken is not None and clock.is_answer_under_way(now_ns, taken.number):
+        if (
+            clock.agent_times is not None
+            and taken is not None
+            and clock.is_answer_under_way(now_ns, taken.number)
+        ):
             clock.put_off(now_ns + UNDER_WAY_NS)  # it is judged when it is heard, by when it was made
             return
         number = None if is_open is None else is_open.number
