@@ -18,7 +18,7 @@ from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.planes import PlanesView
+from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView
 
 See: TypeAlias = Callable[[], Any]
 
@@ -58,8 +58,7 @@ def _state(play: Play) -> See:
 
 
 def _planes(play: Play) -> See:
-    observer, view = Observer(play), PlanesView(play.game.definition, play.width, play.height)
-    return lambda: view.view(observer.observe())
+    return PlanesObserver(play, PlanesView(play.game.definition, play.width, play.height)).observe
 
 
 def _level(count: int) -> str:

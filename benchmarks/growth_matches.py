@@ -20,6 +20,7 @@ from benchmarks.curves import curve, sizes_up_to
 from benchmarks.echo_task import EchoTask, OneTask
 from benchmarks.kernel import echo
 from benchmarks.measure import ROUNDS, Row, reduced
+from benchmarks.waiting_turns import late_turn_us
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import StepResult
@@ -32,6 +33,7 @@ OPEN_MATCHES: Final = (64, 256, 1_024, 4_096, 16_384)
 
 SEATS: Final = (1, 2, 4, 8, 16, 32, 64)
 TURNS: Final = 400_000
+LATE_TURNS: Final = 30_000
 LEAST_TURNS: Final = 10
 """Turns of each match that are measured at the largest size."""
 
@@ -166,7 +168,7 @@ def _open_kb(count: int) -> float:
 
 
 def matches(scale: int) -> Iterator[Row]:
-    """Measure busy turns, short matches and the memory of open matches.
+    """Measure busy turns, late turns, short matches and the memory of open matches.
 
     Args:
         scale: divides the amount of work.
@@ -176,6 +178,8 @@ def matches(scale: int) -> Iterator[Row]:
     yield from curve(
         "busy turn", "µs", sizes, partial(_turn_us, turns, rounds), reference=64, target="≤ 1.15 at 4,096"
     )
+    late = reduced(LATE_TURNS, scale)
+    yield from curve("late turn", "µs", sizes, partial(late_turn_us, late))
     least = reduced(SHORT_MATCHES, scale)
     yield from curve("match of one turn", "µs", sizes, partial(_match_us, least, rounds), target="≤ 200 µs")
     yield from curve("open match", "KB", sizes_up_to(OPEN_MATCHES, scale), _open_kb, target="≤ 20 KB")

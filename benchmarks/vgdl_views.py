@@ -12,6 +12,7 @@ __all__ = ["viewing"]
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -20,8 +21,9 @@ from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.views import planes
 from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView
+from flagfall.tasks.vgdl.views.planes import PlanesView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
 
 See: TypeAlias = Callable[[], Any]
@@ -51,7 +53,13 @@ def _picture(play: Play) -> See:
 
 def _planes(play: Play) -> View:
     view = PlanesView(play.game.definition, play.width, play.height)
-    return lambda play: PlanesObserver(play, view).observe
+    if not hasattr(planes, "PlanesObserver"):  # a version before: see `benchmarks.compare`
+        return lambda play: partial(_planes_anew, Observer(play), view)
+    return lambda play: planes.PlanesObserver(play, view).observe
+
+
+def _planes_anew(observer: Observer, view: PlanesView) -> Any:
+    return view.view(observer.observe())
 
 
 def _json() -> View:

@@ -18,7 +18,7 @@ first turns begin one after another, evenly over the time of a turn. Together: a
 
 from __future__ import annotations
 
-__all__ = ["waiting_turns"]
+__all__ = ["late_turn_us", "waiting_turns"]
 
 import statistics
 import time
@@ -44,6 +44,8 @@ _TURN_SECONDS: Final = 0.000_2
 _SHORTEST_SECONDS: Final = 0.02
 _MEASURED_TURNS: Final = 30_000
 _ROUNDS: Final = 3
+_MOST_TURNS: Final = 50
+"""Turns of each match of a growth curve: a few matches wait most of the time."""
 
 
 @attrs.define
@@ -141,6 +143,19 @@ async def _bare_tasks(play: _Play) -> float:
     return play.cost_us
 
 
+def late_turn_us(most_turns: int, matches: int) -> float:
+    """Return the CPU time of a turn for which the agent is late, in microseconds.
+
+    Args:
+        most_turns: of all matches together; fewer are played where they would take long.
+        matches: number of matches, whose turns begin one after another.
+    """
+    each = max(1, min(_MOST_TURNS, most_turns // matches))
+    turn_s = max(_SHORTEST_SECONDS, matches * _TURN_SECONDS)
+    play = _Play(matches, each * matches, turn_s, is_late=True, spread_s=turn_s)
+    return trio.run(_matches, play)
+
+
 def waiting_turns(scale: int) -> Iterator[Row]:
     """CPU time of a turn that waits, against `move_on_after` around a sleep.
 
@@ -161,8 +176,8 @@ def waiting_turns(scale: int) -> Iterator[Row]:
             costs = [(trio.run(_bare_tasks, make()), trio.run(_matches, make())) for _ in range(rounds)]
             yield Row(
                 f"CPU of a waiting turn, {name}, {matches:,} matches",
-                f"{statistics.median(ours for _, ours in costs):.1f} us",
-                f"trio {statistics.median(bare for bare, _ in costs):.1f} us",
+                f"{statistics.median(ours for _, ours in costs):.1f} µs",
+                f"trio {statistics.median(bare for bare, _ in costs):.1f} µs",
                 f"{statistics.median(ours / bare for bare, ours in costs):.2f}",
                 _TARGET,
             )
