@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from benchmarks.curves import curve, sizes_up_to
 from benchmarks.measure import Row
-from benchmarks.vgdl import WAYS, begin
+from benchmarks.vgdl import begin
+from benchmarks.vgdl_views import WAYS
 from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
