@@ -7,11 +7,11 @@ planes belongs to the level, and one writer of JSON serves all plays of a sessio
 
 from __future__ import annotations
 
-__all__ = ["WAYS", "viewing"]
+__all__ = ["viewing"]
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -62,24 +62,6 @@ def _json() -> View:
         return lambda: writer.write(observer.observe(), "ACT").encode()
 
     return see
-
-
-def _own_json(play: Play) -> See:
-    return _json()(play)
-
-
-def _own_planes(play: Play) -> See:
-    return _planes(play)(play)
-
-
-WAYS: Final[Mapping[str, View]] = {
-    "raw": _nothing,
-    "state": _state,
-    "JSON": _own_json,
-    "planes": _own_planes,
-    "image": _picture,
-}
-"""Observations by name, for single plays."""
 
 
 def _cost(start: Callable[[int], Play], view: View, ticks: int) -> float:
