@@ -20,11 +20,13 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, MatchSpec, SeatRecord
-from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store
+from flagfall.tournament.stored_standings import stored_standings
 
 RESULTS: Final = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
-AGENTS: Final = ("echo", "random")
+AGENTS: Final = tuple(f"a{number}" for number in range(10))
+"""As many as the least results; a plan has at most 100,000 repeats."""
+
 THINKING: Final = tuple((bucket, 1) for bucket in range(100, 120))
 """Turn times of a match of 20 turns."""
 
@@ -67,14 +69,21 @@ def _rounds(count: int) -> range:
 
 
 def _standings_us(count: int) -> float:
-    """Return the CPU time of the standings for each of their results, in microseconds."""
+    """Return the CPU time of the standings of stored results, for each result, in microseconds."""
     plan = _plan(count)
-    records = {record.id: record for record in _records(plan)}
     spent = []
-    for _ in _rounds(count):
-        began = time.process_time()
-        standings(plan, records)
-        spent.append((time.process_time() - began) / len(records) * 1e6)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder), "make")
+        stored = 0
+        records = _records(plan)
+        while batch := list(islice(records, BATCH)):
+            store.put(*batch)
+            stored += len(batch)
+        for _ in _rounds(count):
+            began = time.process_time()
+            stored_standings(store, plan)
+            spent.append((time.process_time() - began) / stored * 1e6)
+        store.close()
     return min(spent)
 
 

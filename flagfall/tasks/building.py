@@ -60,15 +60,21 @@ def build_scheduler(
     Raises:
         UsageError: there is no such task or scheduler, or both a scheduler and its text are given.
     """
-    if isinstance(tasks, TaskSetup):
+    given: list[str | Task]
+    if isinstance(tasks, str):
+        given = [tasks]
+    elif isinstance(tasks, tuple | list):  # first, since checking a protocol costs as much as making a task
+        given = [*tasks]
+    elif isinstance(tasks, TaskSetup):
         if scheduler is not None:
             raise UsageError("a configuration defines its own scheduler: leave scheduler out")
         return tasks.build(), tasks.header()
-    if hasattr(tasks, "next_task"):
+    elif hasattr(tasks, "next_task"):
         if scheduler is not None:
             raise UsageError("give a task scheduler of your own or the name of one, not both")
         return tasks, {"scheduler": type(tasks).__name__}  # type: ignore[return-value]  # it has the role's method
-    given = [tasks] if isinstance(tasks, str | Task) else list(tasks)
+    else:
+        given = [tasks] if isinstance(tasks, Task) else [*tasks]
     made = [make_task(task) if isinstance(task, str) else task for task in given]
     text = scheduler or default_scheduler_text(steps)
     return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}

@@ -1,6 +1,6 @@
 """Names of the files in a tournament's folder.
 
-tournament.db   SQLite database: the plan, and every match with its seats; one transaction a match
+tournament.db   SQLite database: the plan, and every match with its seats
 plan.toml       the plan as it was read
 journals/       one file a match
 running/        journals being written

@@ -11,7 +11,6 @@ import numpy as np
 
 from flagfall.tournament.columns import Array
 
-
 _SMALL: Final = 1 << 16
 
 

@@ -244,7 +244,7 @@ class Store:
     def _numbered(self, after: int) -> Iterator[tuple[int, MatchRecord]]:
         """Yield the records after a number, each with its number."""
         seats: dict[int, list[SeatRecord]] = {}
-        with self._reading():
+        with self._reading(), self._snapshot():
             for match, *values in self._database.execute(_SEATS, (after,)):
                 seats.setdefault(match, []).append(self._seat(match, dict(zip(_SEAT, values, strict=True))))
             for number, *values in self._database.execute(_MATCHES, (after,)):
@@ -269,7 +269,7 @@ class Store:
         """
         if not has_fixed_schedule(plan):
             return None
-        with self._reading():
+        with self._reading(), self._snapshot():
             blocks = read_blocks(self._database, self._numbered)
         return None if blocks is None else columns_of_blocks(plan, blocks)
 
@@ -304,6 +304,18 @@ class Store:
             return msgspec.convert(fields, kind)
         except msgspec.ValidationError as error:
             raise DamagedStore(self._path, f"match {match}: {error!s:.{_PRINTED}}") from error
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Let all statements inside see one state of the database, which another process may change."""
+        if self._database.in_transaction:
+            yield
+            return
+        self._database.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._database.execute("COMMIT")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

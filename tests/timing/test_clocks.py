@@ -149,3 +149,20 @@ async def test_steps_of_a_task_and_of_those_below_it_are_counted_and_no_others()
         nursery.start_soon(burning)
         nursery.start_soon(counted)
     assert 15 * MS <= used[0] < 22 * MS
+
+
+async def test_a_restarted_clock_begins_at_zero_if_nothing_is_due_on_it(virtual_clock: VirtualClock):
+    await trio.sleep(1.5)
+    async with timekeeping() as keeper, trio.open_nursery() as nursery:
+        nursery.start_soon(sleep_until_ns, keeper, 2 * S)
+        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()  # time passes only when no task can run
+        assert not virtual_clock.restart()
+        assert virtual_clock.now_ns == 1_500 * MS
+    assert virtual_clock.now_ns == 2 * S
+    with virtual_clock.hold():
+        assert not virtual_clock.restart()
+    assert virtual_clock.restart()
+    assert (virtual_clock.now_ns, trio.current_time()) == (0, 0.0)
+    await trio.sleep(0.25)
+    assert virtual_clock.now_ns == 250 * MS

@@ -14,9 +14,10 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, compare_solo
 from flagfall.tournament.stats.duels import points_of
-from flagfall.tournament.stats.elo import ELO_SCALE, RatedDuel
+from flagfall.tournament.stats.elo import RatedDuel
 from flagfall.tournament.stats.intervals import bootstrap_mean
 from flagfall.tournament.stats.skill import rate_skills
+from flagfall.tournament.stats.sprt import ELO_SCALE
 from flagfall.tournament.stats.time_histogram import TimeHistogram
 
 Pairs = Sequence[tuple[MatchSpec, MatchRecord]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +17,7 @@ from flagfall.tournament.database import MIGRATIONS
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET
 from flagfall.tournament.store import Store
+from tests.tournament.random_results import PLANS, results_of
 from tests.tournament.runs import small_plan
 
 COUNTS = st.integers(0, 2**62)
@@ -78,6 +80,32 @@ def test_a_reader_does_not_wait_for_the_writer(tmp_path: Path) -> None:
     writer._database.execute("BEGIN IMMEDIATE")
     reader = Store(tmp_path)
     assert list(reader.played()) == ["a"]
+    reader.close()
+    writer.close()
+
+
+@pytest.mark.parametrize("statement", ["SELECT match", "SELECT number", "SELECT last", "SELECT count"])
+def test_a_match_that_is_stored_while_another_process_reads_is_seen_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    monkeypatch.setattr("flagfall.tournament.block_store.BLOCK_MATCHES", 4)
+    plan = PLANS["round-robin"]
+    records = iter(results_of(plan, 1, 1.0).values())
+    writer = Store(tmp_path, "make")
+    writer.put(*islice(records, 6))
+    reader = Store(tmp_path)
+    written = 0
+
+    def write(found: str) -> None:
+        nonlocal written
+        if found.startswith(statement):
+            writer.put(next(records))
+            written += 1
+
+    reader._database.set_trace_callback(write)
+    assert {len(record.seats) for record in reader.records()} == {2}
+    assert reader.columns(plan) is not None
+    assert written
     reader.close()
     writer.close()
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["Attempt", "Batch", "BatchEngine", "Engine", "WorkerLost", "jobs_on", "void_record"]
+__all__ = ["Answer", "Attempt", "Batch", "BatchEngine", "Engine", "WorkerLost", "jobs_on", "void_record"]
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from flagfall.errors import HostFault
+from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
+
+Answer: TypeAlias = MatchRecord | UsageError
+"""Result of an attempt; an error if the match cannot be played as planned."""
 
 
 class WorkerLost(HostFault):

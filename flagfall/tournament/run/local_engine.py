@@ -13,7 +13,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import trio
 
@@ -24,8 +24,14 @@ from flagfall.kernel.channels.pipes import PipeStream
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, jobs_on
+from flagfall.tournament.run.messages import (
+    BATCH_ENDED,
+    MAX_MESSAGE_BYTES,
+    RECALL,
+    decode_answer,
+    encode_batch,
+)
 from flagfall.tournament.run.peers import has_ended
-from flagfall.tournament.run.worker import BATCH_ENDED, MAX_MESSAGE_BYTES, RECALL
 
 STDERR_TAIL_BYTES: Final = 2_000
 """Most bytes of a lost worker's standard error that a message shows."""
@@ -121,7 +127,7 @@ class _Worker:
         """Send a message.
 
         Args:
-            payload: a pickle.
+            payload: its content.
         """
         self.fresh = False
         try:
@@ -140,15 +146,17 @@ class _Worker:
         """
         if self._stderr.tell() > MAX_STDERR_BYTES:
             self._stderr.truncate(0)
-        await self.send(pickle.dumps(tuple(batch.left)))
-        recall = frame(pickle.dumps(RECALL))
-        with batch.recalled_by(lambda: self._pipe.write_nowait(recall)):
+        await self.send(encode_batch(batch.left))
+        with batch.recalled_by(self._recall):
             try:
                 return await self._play(batch)
             except trio.Cancelled:
                 while data := self._pipe.read_nowait():
                     self._report(batch, data)
                 raise
+
+    def _recall(self) -> None:
+        self._pipe.write_nowait(frame(RECALL))
 
     async def _play(self, batch: Batch) -> UsageError | None:
         error = None
@@ -171,11 +179,10 @@ class _Worker:
         played, seconds, error = [], 0.0, None
         ended = False
         while (payload := self._framer.next_frame()) is not NEED_MORE:
-            answer: Any = pickle.loads(payload)  # noqa: S301 - our own worker
-            if answer is BATCH_ENDED:
+            if payload == BATCH_ENDED:
                 ended = True
                 break
-            result, seconds = answer
+            result, seconds = decode_answer(payload)
             if isinstance(result, UsageError):
                 error = result
             else:

@@ -6,7 +6,7 @@ share one, as long as each leaves it as it found it: making a loop costs as much
 
 from __future__ import annotations
 
-__all__ = ["Answer", "play_attempt", "play_attempts"]
+__all__ = ["play_attempt", "play_attempts"]
 
 import os
 import time
@@ -32,11 +32,8 @@ from flagfall.timing import VirtualClock
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.model import PlannedAgent, PlannedTask, TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.engine import Attempt, void_record
+from flagfall.tournament.run.engine import Answer, Attempt, void_record
 from flagfall.tournament.run.match_observer import MatchObserver
-
-Answer: TypeAlias = MatchRecord | UsageError
-"""Result of an attempt; an error if the match cannot be played as planned."""
 
 Report: TypeAlias = Callable[[Answer, float], None]
 """Takes the answer to an attempt, and the seconds that the attempt took."""

@@ -102,8 +102,10 @@ class MatchObserver:
         Args:
             turns: a batch of them.
         """
-        for spent_ns in turns.spent_ns:
-            self._charge(0, spent_ns)
+        self._think[0].add_all(turns.spent_ns)
+        if not self._budgets[0].flat:
+            for spent_ns in turns.spent_ns:
+                self._budgets[0].charge("act", spent_ns)
         self._seen_ns[0] = turns.at_ns[0] + sum(turns.at_ns[1:])
 
     def set_flush(self, hand_over: Callable[[], None]) -> None:

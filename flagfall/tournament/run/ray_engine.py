@@ -25,8 +25,8 @@ from flagfall.errors import UsageError
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, jobs_on
-from flagfall.tournament.run.match import Answer, play_attempts
+from flagfall.tournament.run.engine import Answer, Attempt, Batch, WorkerLost, jobs_on
+from flagfall.tournament.run.match import play_attempts
 
 BATCH_SECONDS: Final = 0.25
 """Longest expected duration of a batch; a task of Ray costs some milliseconds, and a recall does not reach

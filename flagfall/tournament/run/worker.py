@@ -5,15 +5,17 @@
 It reads frames from its standard input: first the plan, then batches of attempts, and `RECALL`, after which
 it begins no further attempt of the current batch. It answers each attempt with a frame as soon as the match
 has ended, and each batch with a last frame, `BATCH_ENDED`. So when a worker is lost, the runner knows which
-match it was playing. All frames are pickles: both ends are this program, and no other has access to the pipe.
+match it was playing. The first frame is a pickle: both ends are this program, and no other has access to the
+pipe; `flagfall.tournament.run.messages` describes the others.
 
 The worker ends at the end of its input, and is killed when its runner ends in any way (`PR_SET_PDEATHSIG`;
-supervisors then end its agents). After each match it kills all processes that the match has left.
+supervisors then end its agents). After each match it kills all processes that the match has left;
+the server that forks its agents stays for the next one.
 """
 
 from __future__ import annotations
 
-__all__ = ["BATCH_ENDED", "MAX_MESSAGE_BYTES", "RECALL", "main"]
+__all__ = ["main"]
 
 import ctypes
 import gc
@@ -27,21 +29,23 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.process.supervisor import KILL_SECONDS, descendants
 from flagfall.agents.wire.worker import take_standard_streams
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
-from flagfall.tournament.run.engine import Attempt
-from flagfall.tournament.run.match import Answer, play_attempts
+from flagfall.tournament.run.engine import Answer, Attempt
+from flagfall.tournament.run.match import play_attempts
+from flagfall.tournament.run.messages import (
+    BATCH_ENDED,
+    MAX_MESSAGE_BYTES,
+    RECALL,
+    decode_batch,
+    encode_answer,
+)
 from flagfall.tournament.run.peers import set_subreaper
-
-MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
-"""Longest message: a plan may contain tasks with all their worlds; a record has some kilobytes."""
-
-RECALL: Final = "recall"
-BATCH_ENDED: Final = None
 
 READ_BYTES: Final = 64 * 1024
 _PR_SET_PDEATHSIG: Final = 1
@@ -63,10 +67,10 @@ def main(runner: int) -> int:
     set_subreaper(on=True)
     read_fd, write_fd = take_standard_streams()
     inbox = _Inbox(read_fd)
-    plan, folder = inbox.receive()
+    plan, folder = pickle.loads(inbox.receive())  # noqa: S301 - the other end is our own runner
     gc.freeze()
     queue = _Queue(inbox, write_fd)
-    with suppress(EOFError):
+    with FORK_SERVERS.keep(), suppress(EOFError):
         play_attempts(plan, queue.attempts(), Path(folder), queue.answer)
     return 0
 
@@ -94,7 +98,7 @@ class _Queue:
             message = self._inbox.receive()
             if message == RECALL:  # it arrived after the end of its batch
                 continue
-            self._left.extend(message)
+            self._left.extend(decode_batch(message))
             while self._left:
                 yield self._left.popleft()
             self._send(BATCH_ENDED)
@@ -109,10 +113,10 @@ class _Queue:
         _end_orphans()
         if isinstance(answer, UsageError) or self._inbox.has_message():
             self._left.clear()
-        self._send((answer, seconds))
+        self._send(encode_answer(answer, seconds))
 
-    def _send(self, message: object) -> None:
-        left = memoryview(frame(pickle.dumps(message), MAX_MESSAGE_BYTES))
+    def _send(self, payload: bytes) -> None:
+        left = memoryview(frame(payload, MAX_MESSAGE_BYTES))
         while left:
             left = left[os.write(self._write_fd, left) :]
 
@@ -126,7 +130,10 @@ def _end_orphans() -> None:
                 pass
         except ChildProcessError:
             return
-        for pid in descendants(os.getpid()):
+        left = [pid for pid in descendants(os.getpid()) if pid not in FORK_SERVERS.pids()]
+        if not left:
+            return
+        for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_REAP_SECONDS)
@@ -152,7 +159,7 @@ class _Inbox:
         """
         return self._framer.buffered_bytes > 0 or bool(self._poll.poll(0))
 
-    def receive(self) -> Any:
+    def receive(self) -> bytes:
         """Wait for the next message.
 
         Raises:
@@ -162,7 +169,7 @@ class _Inbox:
             if not (data := os.read(self._fd, READ_BYTES)):
                 raise EOFError
             self._framer.feed(data)
-        return pickle.loads(payload)  # noqa: S301 - the other end is our own runner
+        return payload
 
 
 if __name__ == "__main__":

@@ -37,8 +37,16 @@ class TimeHistogram:
         Args:
             spent_ns: its time in nanoseconds, at least 0.
         """
-        shift = max(0, spent_ns.bit_length() - _BITS - 1)
-        self._counts[(shift << _BITS) + (spent_ns >> shift)] += 1
+        self._counts[_bucket(spent_ns)] += 1
+
+    def add_all(self, spent_ns: Iterable[int]) -> None:
+        """Count turns; equal times, as on the virtual clock, together.
+
+        Args:
+            spent_ns: their times in nanoseconds.
+        """
+        for one_ns, count in Counter(spent_ns).items():
+            self._counts[_bucket(one_ns)] += count
 
     def update(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Add the counts of another histogram.
@@ -71,6 +79,12 @@ class TimeHistogram:
             if seen >= wanted:
                 return _longest_ns(bucket)
         return 0
+
+
+def _bucket(spent_ns: int) -> int:
+    """Return the bucket of a time."""
+    shift = max(0, spent_ns.bit_length() - _BITS - 1)
+    return (shift << _BITS) + (spent_ns >> shift)
 
 
 def _longest_ns(bucket: int) -> int:
