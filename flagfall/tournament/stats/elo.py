@@ -174,7 +174,7 @@ class _Fit:
         scores, score_of = np.array([0.0, 0.5, 1.0]), (self._scores * 2).astype(np.int64)
         if (
             scores.take(score_of, mode="clip") != self._scores
-        ).any():  # records that were not checked have others
+        ).any():  # not checked
             scores, score_of = np.unique(self._scores, return_inverse=True)
         size = len(self._names)
         counts = np.bincount((self._first * size + self._second) * len(scores) + score_of)
