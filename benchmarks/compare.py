@@ -31,6 +31,9 @@ ROUNDS: Final = 3
 LIMIT_SECONDS: Final = 1800
 """A group that takes longer is stuck: at full size the longest takes a few minutes."""
 
+TRIAL_SCALE: Final = 100
+"""Of the trial that shows which benchmarks run with the other version."""
+
 MAX_REASON: Final = 100
 """Characters of an error that a table shows."""
 
@@ -39,8 +42,17 @@ LINKED: Final = ("flagfall", "examples")
 """Folders of a checkout that benchmarks use."""
 
 
-class _GroupFailedError(Exception):
-    """A group could not be measured; the text is the last line of its error."""
+@attrs.frozen
+class _Rows:
+    """Rows of a group.
+
+    Attributes:
+        rows: by name; those measured before an error, if there was one.
+        error: the last line of the error; empty if all rows were measured.
+    """
+
+    rows: Mapping[str, Row]
+    error: str = ""
 
 
 @attrs.frozen
@@ -57,17 +69,15 @@ class _Place:
     python: str
     package: Path
 
-    def measure(self, suite: str, group: str, scale: int) -> dict[str, Row]:
-        """Measure a group in a new process, and return its rows by name.
+    def measure(self, suite: str, group: str, scale: int) -> _Rows:
+        """Measure a group in a new process.
 
         Args:
             suite: name of the suite.
             group: name of the group.
             scale: divides the amount of work.
-
-        Raises:
-            _GroupFailedError: it raised an error, took too long, or imported another version of flagfall.
         """
+        error = ""
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "rows.jsonl"
             words: list[str | Path] = [
@@ -91,13 +101,14 @@ class _Place:
                     timeout=LIMIT_SECONDS,
                     check=True,
                 )
-            except subprocess.TimeoutExpired as error:
-                raise _GroupFailedError(f"took more than {LIMIT_SECONDS} s") from error
-            except subprocess.CalledProcessError as error:
-                lines = error.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-                raise _GroupFailedError(lines[-1]) from error
-            lines = output.read_text(encoding="utf-8").splitlines()
-        return {row.name: row for row in (Row(**json.loads(line)) for line in lines)}
+            except subprocess.TimeoutExpired:
+                error = f"took more than {LIMIT_SECONDS} s"
+            except subprocess.CalledProcessError as failed:
+                messages = failed.stderr.decode(errors="replace").strip().splitlines()
+                error = messages[-1] if messages else f"exit code {failed.returncode}"
+            lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
+        rows = (Row(**json.loads(line)) for line in lines if line.endswith("}"))  # not one that broke off
+        return _Rows({row.name: row for row in rows}, error)
 
 
 class OtherCheckout:
@@ -138,21 +149,22 @@ class OtherCheckout:
         self._folder.cleanup()
 
     def place_for(self, suite: str, group: str) -> tuple[_Place | None, str]:
-        """Return where a group of the other version can run, or None and the reason.
+        """Return where all or most of a group of the other version can run, and why the rest cannot.
 
         Args:
             suite: name of the suite.
             group: name of the group.
         """
-        reasons = []
+        tried = []
         for place in self.before:
-            try:
-                place.measure(suite, group, 100)
-            except _GroupFailedError as error:
-                reasons.append(str(error))
-            else:
+            found = place.measure(suite, group, TRIAL_SCALE)
+            if not found.error:
                 return place, ""
-        return None, reasons[0]
+            tried.append((place, found))
+        for place, found in tried:
+            if found.rows:
+                return place, found.error
+        return None, tried[0][1].error
 
 
 def measure_against(
@@ -172,18 +184,16 @@ def measure_against(
     """
     for group in groups:
         place, reason = other.place_for(suite, group)
-        before: list[dict[str, Row]] = []
-        now: list[dict[str, Row]] = []
+        before: list[Mapping[str, Row]] = []
+        now: list[Mapping[str, Row]] = []
         for _ in range(rounds):
-            try:
-                before.append(place.measure(suite, group, scale) if place else {})
-            except _GroupFailedError as error:
-                before.append({})
-                reason = str(error)
-            try:
-                now.append(other.now.measure(suite, group, scale))
-            except _GroupFailedError as error:
-                raise UsageError(f"{suite} {group}: cannot be measured: {error}") from error
+            found = place.measure(suite, group, scale) if place else _Rows({})
+            before.append(found.rows)
+            reason = found.error or reason
+            found = other.now.measure(suite, group, scale)
+            if found.error:
+                raise UsageError(f"{suite} {group}: cannot be measured: {found.error}")
+            now.append(found.rows)
         for name in now[0]:
             mine = [rows[name] for rows in now]
             theirs = [rows.get(name) for rows in before]

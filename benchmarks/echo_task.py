@@ -13,40 +13,45 @@ class EchoTask:
     """The smallest task there is, so that a round trip is all that is measured."""
 
     id = "echo"
-    players = ("player_0",)
+    players: tuple[str, ...] = ("player_0",)
     continuous = True
     nil_action = 0
 
     def is_legal(self, action: Any) -> bool:
+        """Return true for a whole number."""
         return type(action) is int
 
-    def reset(self, seed: int) -> int:  # noqa: ARG002 - nothing is random in it
+    def reset(self, seed: int) -> Any:  # noqa: ARG002 - nothing is random in it
+        """Begin an episode; nothing is random in it."""
         return 0
 
-    def step(self, action: int) -> StepResult:
+    def step(self, action: Any) -> StepResult:
+        """Show the action."""
         return StepResult(action)
 
     def result(self) -> None:
-        return None
+        """Return no result."""
 
     def metrics(self) -> dict[str, Any]:
+        """Return no metrics."""
         return {}
 
     def close(self) -> None:
-        pass
+        """Do nothing."""
 
 
 class OneTask:
     """A scheduler of one endless task."""
 
     def set_seed(self, seed: int) -> None:
-        pass
+        """Do nothing."""
 
     def next_task(self) -> EchoTask:
+        """Return the task."""
         return EchoTask()
 
     def report(self, outcome: Outcome) -> None:
-        pass
+        """Do nothing."""
 
     def close(self) -> None:
-        pass
+        """Do nothing."""

@@ -9,14 +9,18 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from benchmarks.curves import curve, sizes_up_to
 from benchmarks.measure import Row
-from benchmarks.vgdl import WAYS, begin
+from benchmarks.vgdl import begin
 from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.views.observer import Observer
+from flagfall.tasks.vgdl.views.planes import PlanesView
+
+See: TypeAlias = Callable[[], Any]
 
 CELLS: Final = (10, 50, 250, 1_000, 5_000, 25_000, 250_000)
 SECONDS: Final = 0.5
@@ -45,6 +49,19 @@ BasicGame
 """
 
 
+def _nothing(_play: Play) -> See:
+    return lambda: None
+
+
+def _state(play: Play) -> See:
+    return Observer(play).observe
+
+
+def _planes(play: Play) -> See:
+    observer, view = Observer(play), PlanesView(play.game.definition, play.width, play.height)
+    return lambda: view.view(observer.observe())
+
+
 def _level(count: int) -> str:
     """Return a level of some cells: a hero, four walkers, and empty ground."""
     height = max(size for size in range(1, int(count**0.5) + 1) if count % size == 0)
@@ -61,7 +78,10 @@ def _start(count: int) -> Play:
         return begin(path)(1)
 
 
-def _tick_us(way: Callable[[Play], Callable[[], Any]], seconds: float, count: int) -> float:
+WAYS: Final = {"tick": _nothing, "tick with state": _state, "tick with planes": _planes}
+
+
+def _tick_us(way: Callable[[Play], See], seconds: float, count: int) -> float:
     """Return the CPU time of a tick with an observation, in microseconds."""
     spent = []
     for _ in range(ROUNDS):
@@ -87,5 +107,5 @@ def cells(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     sizes = sizes_up_to(CELLS, scale)
-    for name, way in (("tick", "raw"), ("tick with state", "state"), ("tick with planes", "planes")):
-        yield from curve(name, "µs", sizes, partial(_tick_us, WAYS[way], SECONDS / scale))
+    for name, way in WAYS.items():
+        yield from curve(name, "µs", sizes, partial(_tick_us, way, SECONDS / scale))

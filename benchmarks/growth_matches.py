@@ -4,23 +4,25 @@ from __future__ import annotations
 
 __all__ = ["matches", "seats"]
 
+import gc
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
 
 from benchmarks.curves import curve, sizes_up_to
-from benchmarks.kernel import OneTask, echo
+from benchmarks.echo_task import EchoTask, OneTask
+from benchmarks.kernel import echo
 from benchmarks.measure import ROUNDS, Row, reduced
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.kernel.match import play_match
-from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.timing import TimeControl
 
@@ -101,6 +103,7 @@ def _turn_us(turns: int, most_rounds: int, count: int) -> float:
     """Return the CPU time of a turn of one of many matches, in microseconds."""
     spent = []
     for _ in range(_rounds(count, most_rounds)):
+        gc.collect()  # of earlier matches
         together = Together(count, max(LEAST_TURNS, turns // count))
         trio.run(_play_together, count, together)
         spent.append(together.seconds / (count * together.turns) * 1e6)
@@ -115,6 +118,7 @@ def _rounds(count: int, most: int) -> int:
 async def _short_matches(count: int, repeats: int) -> float:
     """Return the CPU time of matches of one turn, some at a time, in seconds."""
     await _play_one()
+    gc.collect()  # of earlier matches
     began = time.process_time()
     for _ in range(repeats):
         async with trio.open_nursery() as nursery:
@@ -162,7 +166,7 @@ def _open_kb(count: int) -> float:
 
 
 def matches(scale: int) -> Iterator[Row]:
-    """Measure turns, short matches and the memory of open matches.
+    """Measure busy turns, short matches and the memory of open matches.
 
     Args:
         scale: divides the amount of work.
@@ -177,36 +181,27 @@ def matches(scale: int) -> Iterator[Row]:
     yield from curve("open match", "KB", sizes_up_to(OPEN_MATCHES, scale), _open_kb, target="≤ 20 KB")
 
 
-class CrowdTask:
-    """Endless task of two or more players who move at the same time; each observes its last action."""
+class CrowdTask(EchoTask):
+    """Endless task of two or more players who move at the same time; each observes its last action.
+
+    Args:
+        seats: number of players.
+    """
 
     id = "crowd"
-    continuous = True
-    nil_action = 0
 
     def __init__(self, seats: int) -> None:
         self.players = tuple(f"player_{seat}" for seat in range(seats))
-
-    def is_legal(self, action: Any) -> bool:
-        return type(action) is int
+        self._nothing = dict.fromkeys(self.players, 0)
 
     def reset(self, seed: int) -> dict[str, int]:  # noqa: ARG002 - nothing is random in it
-        return dict.fromkeys(self.players, 0)
+        return self._nothing
 
     def step(self, action: dict[str, int]) -> StepResult:
-        return StepResult(action, dict.fromkeys(self.players, 0))
-
-    def result(self) -> None:
-        return None
-
-    def metrics(self) -> dict[str, Any]:
-        return {}
-
-    def close(self) -> None:
-        pass
+        return StepResult(action, self._nothing)
 
 
-class CrowdScheduler:
+class CrowdScheduler(OneTask):
     """Scheduler of one crowd.
 
     Args:
@@ -216,17 +211,8 @@ class CrowdScheduler:
     def __init__(self, seats: int) -> None:
         self._seats = seats
 
-    def set_seed(self, seed: int) -> None:
-        pass
-
     def next_task(self) -> CrowdTask:
         return CrowdTask(self._seats)
-
-    def report(self, outcome: Outcome) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 def _seat_us(turns: int, rounds: int, count: int) -> float:

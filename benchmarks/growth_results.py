@@ -24,7 +24,9 @@ from flagfall.tournament.store import Store
 from flagfall.tournament.stored_standings import stored_standings
 
 RESULTS: Final = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
-AGENTS: Final = ("echo", "random")
+AGENTS: Final = tuple(f"a{number}" for number in range(10))
+"""As many as the least results; a plan has at most 100,000 repeats."""
+
 THINKING: Final = tuple((bucket, 1) for bucket in range(100, 120))
 """Turn times of a match of 20 turns."""
 

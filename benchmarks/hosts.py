@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["SUITE"]
 
 import os
+import resource
 import socket
 import statistics
 import subprocess
@@ -20,25 +21,19 @@ import trio
 
 from benchmarks.echo_task import OneTask
 from benchmarks.matches import CONTROL, journals, no_sinks
-from benchmarks.measure import Row, percentile, reduced, skipped
+from benchmarks.measure import Row, percentile, reduced
+from benchmarks.process_starts import AGENT, many, starts
 from benchmarks.suites import Suite, by_name
 from flagfall.agents.hosts.command import CommandHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.registry import host_agent
-from flagfall.agents.process.isolation import Isolation, IsolationKind
-from flagfall.agents.process.sandbox import check_sandbox
-from flagfall.errors import UsageError
-from flagfall.events import Event, SeatReady, TurnPlayed
+from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.sinks import Sink
-from flagfall.timing import MS
 
-AGENT = f"{Path(__file__).with_name('echo_agent.py')}:Echo"
 PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'examples' / 'wire' / 'bot.py'}"
 PINGS = 10_000
-STARTS = 15
-AT_ONCE = 64
 ROUNDS = 3
 
 _PONG = "import os\nwhile data := os.read(0, 65536): os.write(1, data)"
@@ -67,10 +62,6 @@ def pipe_round_trips(count: int) -> list[float]:
 
 async def _play(steps: int, host: AgentHost, sinks: Sequence[Sink], number: int = 0) -> None:
     await play_match(OneTask(), [host], control=CONTROL, seed=number, steps=steps, sinks=sinks)
-
-
-async def _match(steps: int, isolation: Isolation, sinks: Sequence[Sink], number: int = 0) -> None:
-    await _play(steps, ProcessHost(AGENT, "echo", isolation), sinks, number)
 
 
 def _round_trips(turns: int, host: AgentHost, sinks: Callable[[int], list[Sink]]) -> list[float]:
@@ -104,8 +95,16 @@ def round_trips(scale: int) -> Iterator[Row]:
                 f"{mine:.0f} / {percentile(ours, 0.99):.0f}",
                 f"pipe {theirs:.0f} / {percentile(pipes, 0.99):.0f}",
                 f"{mine / theirs:.2f}",
-                "≤ 120",
+                "≤ 20" if name else "",
             )
+    waits = _wait_round_trips(reduced(PINGS, scale))
+    pipes = pipe_round_trips(reduced(PINGS, scale))
+    yield Row(
+        "pipe round trip, where trio waits for the answer, µs p50 / p99",
+        f"{statistics.median(waits):.0f} / {percentile(waits, 0.99):.0f}",
+        f"pipe {statistics.median(pipes):.0f} / {percentile(pipes, 0.99):.0f}",
+        f"{statistics.median(waits) / statistics.median(pipes):.2f}",
+    )
 
 
 def _over_tcp(turns: int) -> list[float]:
@@ -144,79 +143,58 @@ def other_wires(scale: int) -> Iterator[Row]:
         )
 
 
-def _start_ms(isolation: Isolation) -> float:
-    spent: list[float] = []
+class _Steps(trio.abc.Instrument):
+    """Counts the steps of all tasks of a loop."""
 
-    def sink(event: Event) -> None:
-        if isinstance(event, SeatReady):
-            spent.append(event.spent_ns / MS)
+    def __init__(self) -> None:
+        self.count = 0
 
-    trio.run(partial(_match, 1, isolation, [sink]))
-    return spent[0]
-
-
-def _python_ms() -> float:
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import trio, msgspec"], check=True)
-    return (time.perf_counter() - began) * 1000
+    def before_task_step(self, _task: trio.lowlevel.Task) -> None:
+        """Count a step."""
+        self.count += 1
 
 
-def starts(scale: int) -> Iterator[Row]:
-    """Measure the start of an agent; the baseline is a Python process that imports trio and msgspec.
+def turn_work(scale: int) -> Iterator[Row]:
+    """Count the work of the host for a turn of an agent in a process, with a journal.
 
     Args:
         scale: divides the amount of work.
     """
-    kinds: list[IsolationKind] = ["none", "process", "sandbox"]
-    for kind in kinds:
-        try:
-            if kind == "sandbox":
-                check_sandbox()
-        except UsageError as error:
-            yield skipped(f"start of an agent, isolation {kind}, ms", str(error))
-            continue
-        pairs = [(_start_ms(Isolation(kind)), _python_ms()) for _ in range(reduced(STARTS, scale))]
-        ours, base = (statistics.median(column) for column in zip(*pairs, strict=True))
-        yield Row(
-            f"start of an agent, isolation {kind}, ms",
-            f"{ours:.0f}",
-            f"python {base:.0f}",
-            f"{ours / base:.2f}",
-        )
+    turns = reduced(PINGS, scale, 50)
+    steps = _Steps()
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    with tempfile.TemporaryDirectory() as folder:
+        play = partial(_play, turns, ProcessHost(AGENT, "echo"), journals(Path(folder))(0))
+        trio.run(play, instruments=[steps])
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    waits = after.ru_nvcsw - before.ru_nvcsw
+    preempted = after.ru_nivcsw - before.ru_nivcsw
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    yield Row("CPU time of the host for a turn, µs", f"{spent / turns * 1e6:.1f}")
+    yield Row("steps of all tasks of the loop for a turn", f"{steps.count / turns:.2f}", target="≤ 1.2")
+    yield Row("wake-ups of the host for a turn: it waited", f"{waits / turns:.2f}")
+    yield Row("wake-ups of the host for a turn: its agent had its core", f"{preempted / turns:.2f}")
 
 
-async def _all_at_once(count: int, turns: int) -> tuple[float, float, list[float]]:
-    """Return seconds until all agents are ready, seconds for all turns, and the milliseconds of each turn."""
+def _wait_round_trips(count: int) -> list[float]:
+    """Return the times of round trips as `pipe_round_trips`, where trio waits for the answer."""
     spent: list[float] = []
-    ready: list[float] = []
-    began = time.perf_counter()
 
-    def sink(event: Event) -> None:
-        if isinstance(event, SeatReady):
-            ready.append(time.perf_counter())
-        elif isinstance(event, TurnPlayed):
-            spent.append(event.spent_ns / MS)
+    async def ping(to_child: int, from_child: int) -> None:
+        for _ in range(count):
+            began = time.perf_counter_ns()
+            os.write(to_child, b"ping")
+            await trio.lowlevel.wait_readable(from_child)
+            os.read(from_child, 64)
+            spent.append((time.perf_counter_ns() - began) / 1000)
 
-    async with trio.open_nursery() as nursery:
-        for number in range(count):
-            nursery.start_soon(_match, turns, Isolation(), [sink], number)
-    return max(ready) - began, time.perf_counter() - began, spent
-
-
-def many(scale: int) -> Iterator[Row]:
-    """Measure many processes in one event loop, each in its own match.
-
-    Args:
-        scale: divides the amount of work.
-    """
-    turns = reduced(1_000, scale, 50)
-    count = reduced(AT_ONCE, scale, 2)
-    up, whole, spent = trio.run(_all_at_once, count, turns)
-    yield Row(f"{AT_ONCE} processes at once: all are ready after, s", f"{up:.1f}", target="")
-    shares = [f"{percentile(spent, share):.2f}" for share in (0.5, 0.99)]
-    yield Row(f"{AT_ONCE} processes at once: a turn, ms p50 / p99", " / ".join(shares))
-    rate = count * turns / max(whole - up, 1e-9)
-    yield Row(f"{AT_ONCE} processes at once: turns/s after that", f"{rate:,.0f}")
+    with subprocess.Popen(
+        [sys.executable, "-c", _PONG], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        trio.run(ping, child.stdin.fileno(), child.stdout.fileno())
+    return spent
 
 
-SUITE = Suite("agents in processes", by_name(round_trips, other_wires, starts, many))
+SUITE = Suite("agents in processes", by_name(round_trips, turn_work, other_wires, starts, many))

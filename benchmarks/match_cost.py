@@ -21,7 +21,8 @@ from typing import Final
 
 import trio
 
-from benchmarks.kernel import OneTask, echo
+from benchmarks.echo_task import OneTask
+from benchmarks.kernel import echo
 from benchmarks.matches import CONTROL
 from benchmarks.measure import Row, beside, reduced
 from benchmarks.suites import Suite, by_name
@@ -78,6 +79,10 @@ async def _bare_match() -> None:
         to_agent.close()
 
 
+def _bare_matches(count: int) -> list[Callable[[], Awaitable[object]]]:
+    return [_bare_match] * count
+
+
 async def _one_by_one(make: Callable[[int], list[Callable[[], Awaitable[object]]]], count: int) -> float:
     """Return how many matches a CPU second plays, one after another."""
     matches = make(count)
@@ -103,7 +108,7 @@ def set_up(scale: int) -> Iterator[Row]:
     for name, matches, play in cases:
         count = reduced(matches, scale, 16)
         ours = partial(trio.run, play, _byte_matches, count)
-        bare = partial(trio.run, play, lambda many: [_bare_match] * many, count)
+        bare = partial(trio.run, play, _bare_matches, count)
         rate, base, ratio = beside(ours, bare, ROUNDS)
         cost = f"{1e6 / rate:.0f} µs"
         yield Row(
@@ -152,7 +157,7 @@ async def _memory_of_open(count: int) -> float:
 
 async def _growth_of_short(count: int) -> float:
     """Return the bytes that a process grows by for each match that is over."""
-    warm_up = max(2_000, count // 10)  # so that what a process needs once is there
+    warm_up = max(200, count // 10)  # so that what a process needs once is there
     for match in _byte_matches(warm_up):
         await match()
     gc.collect()

@@ -93,12 +93,13 @@ def cases(name: str, env_id: str, options: dict[str, Any], steps: int, scale: in
 
 
 def planes(scale: int) -> Iterator[Row]:
-    """Measure a VGDL game with planes.
+    """Measure a VGDL game with a short tick and one with a longer tick, with planes.
 
     Args:
         scale: divides the amount of work.
     """
-    yield from cases("VGDL planes", "flagfall/VGDL-v0", {"game": "causeway"}, 200, scale)
+    for game, steps in (("causeway", 200), ("windfall", 80)):
+        yield from cases(f"{game}, planes", "flagfall/VGDL-v0", {"game": game}, steps, scale)
 
 
 def pictures(scale: int) -> Iterator[Row]:
@@ -108,7 +109,7 @@ def pictures(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     options = {"game": "causeway", "observation": "image"}
-    yield from cases("VGDL pictures", "flagfall/VGDL-v0", options, 200, scale)
+    yield from cases("causeway, pictures", "flagfall/VGDL-v0", options, 200, scale)
 
 
 def rooms(scale: int) -> Iterator[Row]:

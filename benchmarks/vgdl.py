@@ -1,11 +1,11 @@
-"""VGDL compared with the original: ticks per second without observations, and with each kind of observation.
+"""VGDL compared with the original: ticks per second without observations; `vgdl_views` adds those with them.
 
 Actions are random and a cell has 10 pixels, as in the learning track; time is the CPU time of this thread, so
 other programs have little influence. The figures of the original are for its program on a machine with two
 cores, one thread, after warm-up: *stock*; *bare*, without its picture and log of each tick; and *JSON*, stock
-with its serialised observation in every tick. The baseline of "raw" is bare, and its target stock; the
-baseline of "state" and "JSON" is JSON, and the target of "state" ten times that. Public games are read from
-the folder `VGDL_GAMES`, or from the one beside the repository; three of our games are always measured.
+with its serialised observation in every tick. The baseline of "raw" is bare, and its target stock. Public
+games are read from the folder `VGDL_GAMES`, or from the one beside the repository; three of our games are
+always measured.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import attrs
 
 from benchmarks.measure import Row, reduced, skipped
 from benchmarks.suites import Group, Suite
+from benchmarks.vgdl_views import viewing
 from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance
@@ -33,12 +34,6 @@ from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.game_files import game_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
-from flagfall.tasks.vgdl.rendering.painter import Painter
-from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.planes import PlanesView
-from flagfall.tasks.vgdl.views.state_json import StateWriter
-
-See: TypeAlias = Callable[[], Any]
 
 BLOCK: Final = 10
 TICKS: Final = 3000
@@ -67,31 +62,6 @@ ORIGINAL: Final[Mapping[str, Original]] = {
 }
 
 
-def _nothing(_play: Play) -> See:
-    return lambda: None
-
-
-def _state(play: Play) -> See:
-    return Observer(play).observe
-
-
-def _json(play: Play) -> See:
-    observer, writer = Observer(play), StateWriter()
-    return lambda: writer.write(observer.observe(), "ACT").encode()
-
-
-def _planes(play: Play) -> See:
-    observer, view = Observer(play), PlanesView(play.game.definition, play.width, play.height)
-    return lambda: view.view(observer.observe())
-
-
-def _image(play: Play) -> See:
-    return Painter(play).paint
-
-
-WAYS: Final = {"raw": _nothing, "state": _state, "JSON": _json, "planes": _planes, "image": _image}
-
-
 def games() -> Iterator[tuple[str, Path]]:
     """Yield the name and the file of every game; files of public games may be absent."""
     folder = Path(os.environ.get("VGDL_GAMES", PUBLIC))
@@ -110,12 +80,11 @@ def begin(path: Path) -> Callable[[int], Play]:
     return lambda seed: start(game, level, seed, BLOCK)
 
 
-def rate(path: Path, way: Callable[[Play], See], ticks: int) -> float:
-    """Return the ticks per second, the median of several rounds; work at the start of a play counts.
+def rate(path: Path, ticks: int) -> float:
+    """Return the ticks per second, the median of several rounds.
 
     Args:
         path: of the game.
-        way: creates the observation function of a play.
         ticks: number of ticks in a round.
     """
     start, dice, rates = begin(path), Random(0), []
@@ -125,9 +94,7 @@ def rate(path: Path, way: Callable[[Play], See], ticks: int) -> float:
             play = start(dice.getrandbits(40))
             actions = dice.choices((NIL, *play.available_actions), k=ticks - done)
             began = time.thread_time()
-            see = way(play)
             for action in actions:
-                see()
                 advance(play, action)
                 if play.over:
                     break
@@ -138,7 +105,7 @@ def rate(path: Path, way: Callable[[Play], See], ticks: int) -> float:
 
 
 def ticking(name: str, path: Path, scale: int) -> Iterator[Row]:
-    """Measure a row for each kind of observation.
+    """Measure ticks without observations, then each kind of observation.
 
     Args:
         name: of the game.
@@ -146,20 +113,15 @@ def ticking(name: str, path: Path, scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     theirs = ORIGINAL.get(name)
-    for what, way in WAYS.items():
-        mine = rate(path, way, reduced(TICKS, scale))
-        baseline, target = {
-            "raw": (theirs and theirs.bare, theirs and theirs.stock),
-            "state": (theirs and theirs.json, theirs and 10 * theirs.json),
-            "JSON": (theirs and theirs.json, None),
-        }.get(what, (None, None))
-        yield Row(
-            f"{name}, {what}",
-            f"{mine:,.0f}/s",
-            f"{baseline:,}/s" if baseline else "",
-            f"{mine / baseline:.2f}" if baseline else "",
-            f">= {target:,}/s" if target else "",
-        )
+    mine = rate(path, reduced(TICKS, scale))
+    yield Row(
+        f"{name}, raw",
+        f"{mine:,.0f}/s",
+        f"{theirs.bare:,}/s" if theirs else "",
+        f"{mine / theirs.bare:.2f}" if theirs else "",
+        f">= {theirs.stock:,}/s" if theirs else "",
+    )
+    yield from viewing(name, begin(path), theirs.json if theirs else None, scale)
 
 
 def loading(name: str, path: Path, scale: int) -> Iterator[Row]:

@@ -6,13 +6,14 @@ The baseline is a bare task of trio that does this and nothing else, over and ov
         await trio.sleep(seconds)
 
 It has no counterpart, moves no world, gives no verdict and keeps no record. In a match, an agent in the event
-loop sleeps for the same time by `trio.sleep` before each answer; a task answers, the clock judges, and a sink
-gets an event for each turn. The time is the CPU time of the process between two moments at which all matches
-play, so that neither setting up nor closing is part of it.
+loop sleeps by `trio.sleep` before each answer; a task answers, the clock judges, and a sink gets an event for
+each turn. The time is the CPU time of the process between two moments at which all matches play, so that
+neither setting up nor closing is part of it.
 
-Timely: the agent answers in half of its limit. Late: its sleep is a quarter longer than the limit, so every
-turn ends by its deadline, with NIL, and the answer to it comes too late. Spread: the turns of the matches begin
-one after another, as those of matches that know nothing of each other. Together: all begin at one moment.
+Timely: the players sleep for half of the limit. Late: the deadline comes first. In a match, the turn ends by
+it, with NIL, while the agent goes on sleeping. It answers half a limit too late, and that answer is dropped;
+so for each turn there is a deadline, a sleep and an answer. A bare task's sleep is cancelled. Spread: the
+first turns begin one after another, evenly over the time of a turn. Together: all begin at one moment.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ import attrs
 import trio
 
 from benchmarks.echo_task import OneTask
-from benchmarks.measure import Row
+from benchmarks.measure import Row, reduced
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.match import play_match
-from flagfall.timing import TimeControl
+from flagfall.timing import ElapsedTimer, TimeControl
 
 _TARGET: Final = "≤ 1.3"
 _WARM_UP_TURNS: Final = 2
 _TURN_SECONDS: Final = 0.000_2
-"""The wall time that is planned for each turn of each match: the loop is idle for more than half of it."""
+"""The time of a turn for each match in the loop, so that the loop is idle for more than half of it."""
 
 _SHORTEST_SECONDS: Final = 0.02
 _MEASURED_TURNS: Final = 30_000
@@ -53,7 +54,7 @@ class _Play:
         players: number of matches, or of bare tasks.
         turns: number of turns to be measured, of all players together.
         limit_s: the limit of a turn.
-        sleep_s: for how long a player sleeps in each turn.
+        is_late: every turn is late.
         spread_s: the time in which the first turns of the players begin.
         all_ready: set when all players are set up.
         over: set when the turns are played.
@@ -62,7 +63,7 @@ class _Play:
     players: int
     turns: int
     limit_s: float
-    sleep_s: float
+    is_late: bool
     spread_s: float
     all_ready: trio.Event = attrs.field(factory=trio.Event)
     over: trio.Event = attrs.field(factory=trio.Event)
@@ -101,8 +102,9 @@ class _Sleeper:
     async def start(self, _briefing: Any) -> None:
         await self._play.get_ready()
 
-    async def act(self, _observation: int) -> int:
-        await trio.sleep(self._play.sleep_s)
+    async def act(self, _observation: int, timer: ElapsedTimer) -> int:
+        limit_s = self._play.limit_s
+        await trio.sleep(timer.remaining_ns / 1e9 + limit_s / 2 if self._play.is_late else limit_s / 2)
         return 1
 
 
@@ -122,11 +124,13 @@ async def _matches(play: _Play) -> float:
 
 
 async def _bare_tasks(play: _Play) -> float:
+    sleep_s = play.limit_s * 1.5 if play.is_late else play.limit_s / 2
+
     async def player() -> None:
         await play.get_ready()
         while True:
             with trio.move_on_after(play.limit_s):
-                await trio.sleep(play.sleep_s)
+                await trio.sleep(sleep_s)
             play.count_turn()
 
     async with trio.open_nursery() as nursery:
@@ -144,16 +148,17 @@ def waiting_turns(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     for matches in (64, 1_024, 8_192):
-        players = max(4, matches // scale)
-        turns = max(players, _MEASURED_TURNS // scale // players * players)
+        players = reduced(matches, scale, least=16)
+        turns = players * reduced(_MEASURED_TURNS, scale * players, least=2)
         turn_s = max(_SHORTEST_SECONDS, players * _TURN_SECONDS)
-        for name, limit_s, sleep_s, spread_s in (
-            ("timely, spread", 2 * turn_s, turn_s, turn_s),
-            ("late, spread", turn_s, 1.25 * turn_s, turn_s),
-            ("late, together", turn_s, 1.25 * turn_s, 0),
+        rounds = reduced(_ROUNDS, scale)
+        for name, limit_s, is_late, spread_s in (
+            ("timely, spread", 2 * turn_s, False, turn_s),
+            ("late, spread", turn_s, True, turn_s),
+            ("late, together", turn_s, True, 0),
         ):
-            make = partial(_Play, players, turns, limit_s, sleep_s, spread_s)
-            costs = [(trio.run(_bare_tasks, make()), trio.run(_matches, make())) for _ in range(_ROUNDS)]
+            make = partial(_Play, players, turns, limit_s, is_late, spread_s)
+            costs = [(trio.run(_bare_tasks, make()), trio.run(_matches, make())) for _ in range(rounds)]
             yield Row(
                 f"CPU of a waiting turn, {name}, {matches:,} matches",
                 f"{statistics.median(ours for _, ours in costs):.1f} us",

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import time
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -18,7 +18,7 @@ from flagfall.errors import UsageError
 class Uneven(gymnasium.Env[Any, Any]):
     """Episodes of random lengths, a nested observation, and infos that differ in every way."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 3}
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 3}  # noqa: RUF012 - as Gymnasium has it
     render_mode = "ansi"
 
     def __init__(self, mixed: bool = True) -> None:
@@ -60,7 +60,7 @@ class Uneven(gymnasium.Env[Any, Any]):
         reward = float(action["push"].sum() + action["turn"].sum())
         return self._seen(), reward, over and self.length % 2 == 0, over and self.length % 2 == 1, info
 
-    def render(self) -> str:  # type: ignore[override]
+    def render(self) -> str:
         return f"{self.steps} of {self.length}"
 
     def replies(self) -> list[float]:
@@ -91,7 +91,7 @@ class Trouble(gymnasium.Env[Any, Any]):
         return self._seen(), {}
 
     def _seen(self) -> Any:
-        return np.full(self.observation_space.shape, self.steps % 256, np.uint8)  # type: ignore[arg-type]
+        return np.full(self.observation_space.shape, self.steps % 256, np.uint8)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.steps += 1

@@ -20,7 +20,7 @@ __all__ = ["AdaptedAgent", "Agent", "adapt"]
 import inspect
 from collections.abc import Awaitable, Callable
 from types import FunctionType, MethodType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
 
@@ -32,6 +32,8 @@ from flagfall.kernel.tracebacks import hide_frames
 from flagfall.timing import ElapsedTimer
 
 hide_frames(__file__)
+
+_ACTS: Final = frozenset({"act"})
 
 Answer: TypeAlias = Callable[[Envelope], Any]
 """Returns the answer to an envelope, or an awaitable of it."""
@@ -151,7 +153,8 @@ def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> Adapte
     if callable(getattr(agent, "result", None)):
         shown = (1, _observation) if _wants_timer_only(agent.result) else (2, _observation_and_reward)
         phases["result"] = _with_timer(agent.result, shown[0], timer, shown[1])
-    wants = frozenset(getattr(agent, "wants", ())) | phases.keys() | {"act"}
+    named = frozenset(getattr(agent, "wants", ())) | phases.keys()
+    wants = _ACTS | named if named else _ACTS
     asked = getattr(agent, "act", None) or getattr(agent, "reply", None) or agent
     return AdaptedAgent(
         wants=wants,

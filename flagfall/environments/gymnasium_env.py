@@ -9,12 +9,13 @@ makes tasks of environments.
 
 from __future__ import annotations
 
-__all__ = ["SEEDS", "TaskEnv", "end_of", "pictures_of"]
+__all__ = ["SEEDS", "TaskEnv", "end_of", "own_copy", "pictures_of"]
 
 from copy import deepcopy
 from typing import Any, Final
 
 import gymnasium
+import numpy as np
 
 from flagfall.errors import UsageError
 from flagfall.tasks.adapters.space_values import contains
@@ -84,7 +85,7 @@ class TaskEnv(gymnasium.Env[Any, Any]):
         if seed is None:
             seed = int(self.np_random.integers(SEEDS))
         self._shown = self.task.reset(seed)
-        return deepcopy(self._shown), {}
+        return own_copy(self._shown), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play a step; see `gymnasium.Env.step`.
@@ -105,7 +106,7 @@ class TaskEnv(gymnasium.Env[Any, Any]):
             self._shown = result.observation
         if result.done:
             info |= end_of(task)
-        return deepcopy(self._shown), float(result.reward), result.terminated, result.truncated, info
+        return own_copy(self._shown), float(result.reward), result.terminated, result.truncated, info
 
     def render(self) -> Any:
         """Render the task in the mode `render_mode`: an array or a text."""
@@ -114,6 +115,25 @@ class TaskEnv(gymnasium.Env[Any, Any]):
     def close(self) -> None:
         """Close the task."""
         self.task.close()
+
+
+_IMMUTABLE: Final = frozenset({int, float, bool, str, bytes, type(None)})
+
+
+def own_copy(value: Any) -> Any:
+    """Return a deep copy of an observation; quick for arrays and dictionaries, which most of them are.
+
+    Args:
+        value: any value.
+    """
+    kind = type(value)
+    if kind in _IMMUTABLE:
+        return value
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return value.copy(order="K")
+    if kind is dict:
+        return {key: own_copy(part) for key, part in value.items()}
+    return deepcopy(value)
 
 
 def pictures_of(task: Task, render_mode: str | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from flagfall.environments.gymnasium_env import SEEDS, end_of, pictures_of
+from flagfall.environments.gymnasium_env import SEEDS, end_of, own_copy, pictures_of
 from flagfall.errors import UsageError
 from flagfall.tasks.adapters.space_values import contains, default_action
 
@@ -93,7 +93,7 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
         self.agents = list(self.possible_agents)
         self._shown = {player: default_action(self.observation_spaces[player]) for player in self.agents}
         self._see(self.task.reset(seed))
-        return deepcopy(self._shown), self._infos({})
+        return own_copy(self._shown), self._infos({})
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
         """Play a step; see `pettingzoo.ParallelEnv.step`.
@@ -116,7 +116,7 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
         for player in illegal:
             infos[player]["illegal"] = True
         return (
-            {player: deepcopy(self._shown[player]) for player in agents},
+            {player: own_copy(self._shown[player]) for player in agents},
             {player: float(rewards.get(player, 0)) for player in agents},
             dict.fromkeys(agents, result.terminated),
             dict.fromkeys(agents, result.truncated),

@@ -22,12 +22,12 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
 from flagfall.environments.vector.arguments import check_count, checked_autoreset, checked_mask, seeds_of
 from flagfall.environments.vector.infos import NotUniform, join
-from flagfall.environments.vector.layout import write
+from flagfall.environments.vector.layout import batch_of, write
 from flagfall.environments.vector.memory import SharedMemory
 from flagfall.environments.vector.messages import Command, pack, unpack
 from flagfall.environments.vector.worker import Plan
@@ -47,10 +47,10 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     the main program are sent by their code. They end with this object or its process, however it ends.
 
     With `copy`, observations belong to the caller, although they are rarely copied: a batch is not
-    overwritten while any array of it is in use. Without it, `reset` and `step` always return the same
-    arrays, and each call overwrites them. Arrays of actions of exactly the space's dtypes and shapes are
-    passed through shared memory, other actions through pipes. So are observations of spaces whose values
-    differ in size, such as `Text`.
+    overwritten while any array of it is in use in this process (a fork of it must copy what it keeps).
+    Without it, `reset` and `step` always return the same arrays, and each call overwrites them. Arrays of
+    actions of exactly the space's dtypes and shapes are passed through shared memory, other actions through
+    pipes. So are observations of spaces whose values differ in size, such as `Text`.
 
     An error in an environment is a `HostFault` with its number (a `UsageError`, if it is one), and its
     traceback is a note of the exception; `reset` is required afterwards. If a worker ends, a `HostFault`
@@ -101,12 +101,11 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _attach(self, *, copy: bool) -> None:
         workers = self._workers
-        built = [
-            unpack(answer)
-            for answer in workers.exchange(
-                Command.BUILD, payloads=[pack(plan, by_value=True) for plan in self._plans]
-            )
-        ]
+        try:
+            payloads = [pack(plan, by_value=True) for plan in self._plans]
+        except Exception as error:
+            raise UsageError(f"env_fns: they cannot be sent to another process: {error}") from error
+        built = [unpack(answer) for answer in workers.exchange(Command.BUILD, payloads=payloads)]
         self.metadata, self.render_mode, observation_space, action_space = built[0]
         for plan, (*_, other_observations, other_actions) in zip(self._plans, built, strict=True):
             for name, other, own in (
@@ -128,12 +127,15 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         workers.release_memory()
 
     @property
-    def processes(self) -> tuple[int, ...]:
+    def pids(self) -> tuple[int, ...]:
         """The process ids of the workers."""
         return self._workers.pids
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | np.integer[Any] | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode in every environment, or in those of a mask.
 
@@ -249,7 +251,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         payloads = [pack((name, each[plan.first : plan.last]), by_value=True) for plan in self._plans]
         self._workers.exchange(Command.SET, payloads=payloads)
 
-    @property
+    @property  # type: ignore[misc]  # not to be set, as in SyncVectorEnv
     def np_random(self) -> Any:
         """Copies of the generators of the environments."""
         return self.get_attr("np_random")
@@ -296,8 +298,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         if memory.has_observations:
             observations = memory.observations(buffer)
         else:
-            space: Any = self.single_observation_space
-            observations = concatenate(space, shown, create_empty_array(space, self.num_envs))
+            observations = batch_of(self.single_observation_space, shown)
         self._begun = True
         return observations, infos
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["AsyncReferee"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from trio.lowlevel import (
@@ -36,7 +36,9 @@ class AsyncReferee:
         self._parked: Task | None = None
         referee.on_result = self._wake
 
-    async def play_turns(self, script: Callable[[Actions], Request], request: Request) -> Request:
+    def play_turns(
+        self, script: Callable[[Actions], Request], request: Request
+    ) -> Coroutine[Any, Any, Request]:
         """Play turns with a script until it asks for something else.
 
         Args:
@@ -50,13 +52,12 @@ class AsyncReferee:
             Exception: whatever the script raises.
         """
         self._referee.play_turns(script, *request)
-        return await self._result()
+        return self._result()
 
-    async def ask_all(self, request: PhaseRequest) -> dict[int, Any] | Stop:
+    def ask_all(self, request: PhaseRequest) -> Coroutine[Any, Any, dict[int, Any] | Stop]:
         """Ask all seats that want to be asked in a phase; return their answers by seat number."""
         self._referee.ask_all(request)
-        answers: dict[int, Any] | Stop = await self._result()
-        return answers
+        return self._result()
 
     async def ask(self, observation: Any, reward: Any) -> Actions:
         """Play one turn, and return the actions.

@@ -93,12 +93,13 @@ class Environment:
         self._fault: HostFault | UsageError | None = None
         self._task_stats: dict[str, TaskStats] = {}
         self._task_id = ""
-        self._writers = [sink for sink in setup.sinks if is_writing_sink(sink)]
+        self._writers = tuple(sink for sink in setup.sinks if is_writing_sink(sink))
         seats, tick_ns = len(setup.hosts), setup.tick_ns
         self._dispatcher = EventDispatcher(
             setup.sinks, self._origin_ns, solo=seats == 1, paced=tick_ns is not None
         )
-        self._dispatcher.sink_failed = self._sink_failed
+        if setup.sinks:
+            self._dispatcher.sink_failed = self._sink_failed
         self._referee = Referee(self._dispatcher, keeper.now, origin_ns=self._origin_ns, steps=setup.steps)
         if tick_ns is not None:  # a tick comes after the limits of all seats
             self._referee.pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)

@@ -15,7 +15,7 @@ from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.kernel.sinks import Sink
-from flagfall.timing import TimeControl, timekeeping
+from flagfall.timing import TimeControl, timekeeper_of_loop
 
 
 async def play_match(
@@ -49,10 +49,14 @@ async def play_match(
         UsageError: the match cannot be played as asked.
         HostFault: something that is not an agent failed; what was recorded stays. The match is void.
     """
-    async with timekeeping() as keeper:
+    keeper = timekeeper_of_loop()
+    keeper.enter()
+    try:
         _check(hosts, control, virtual=keeper.virtual)
         setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks)
         return await Environment(setup, keeper).play(stop, dict(header or {}))
+    finally:
+        keeper.leave()
 
 
 def _check(hosts: Sequence[AgentHost], control: TimeControl, *, virtual: bool) -> None:

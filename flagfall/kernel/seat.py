@@ -16,7 +16,7 @@ from __future__ import annotations
 
 __all__ = ["Referee", "Reply", "Seat"]
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import trio
 
@@ -24,6 +24,7 @@ from flagfall.events import ON_TIME, Verdict
 from flagfall.kernel.bounds import MAX_DETAIL_CHARS, MAX_NAMED_TURN, UNDER_WAY_NS
 from flagfall.kernel.channels.turn_channel import TurnChannel
 from flagfall.kernel.outcomes import SeatStats
+from flagfall.kernel.spaces import spaces_of
 from flagfall.kernel.turn_clock import TurnClock, verdict_of
 from flagfall.timing import NEVER_NS
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from flagfall.errors import AgentFault
     from flagfall.kernel.channels.envelope import Envelope
     from flagfall.kernel.roles import TaskRole
+    from flagfall.kernel.spaces import Spaces
     from flagfall.timing import Budget, ElapsedTimer, NowNs, TimeControl, Timekeeper
     from flagfall.timing.phases import Phase
 
@@ -95,6 +97,9 @@ class Reply(Protocol):
         """
 
 
+_ACTS: Final = frozenset({"act"})
+
+
 class Seat:
     """The agent's end of a match.
 
@@ -150,7 +155,7 @@ class Seat:
     def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: Referee) -> None:
         self.number = number
         self.stats = SeatStats()
-        self._wants: frozenset[str] = frozenset({"act"})
+        self._wants: frozenset[str] = _ACTS
         self.disqualified: str | None = None
         self.reason_detail = ""
         self.stderr_tail = ""
@@ -187,6 +192,10 @@ class Seat:
     @cpu_clock.setter
     def cpu_clock(self, cpu_clock: NowNs | None) -> None:
         self.clock.cpu_clock = cpu_clock
+
+    def look_up_spaces(self) -> Spaces | None:
+        """Return the spaces of the task; `None` if no task is known yet."""
+        return None if self.task is None else spaces_of(self.task, self.number)
 
     def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
         """Judge by the agent's own times; delays of the loop are not the agent's.
@@ -339,7 +348,11 @@ class Seat:
         if channel.closed or clock.busy_since_ns is None:
             return
         taken, is_open = channel.taken, channel.open
-        if taken is not None and clock.is_answer_under_way(now_ns, taken.number):
+        if (
+            clock.agent_times is not None
+            and taken is not None
+            and clock.is_answer_under_way(now_ns, taken.number)
+        ):
             clock.put_off(now_ns + UNDER_WAY_NS)  # it is judged when it is heard, by when it was made
             return
         number = None if is_open is None else is_open.number

@@ -15,7 +15,6 @@ from flagfall.kernel.hosting import AgentHost, Briefing, is_forcing
 from flagfall.kernel.referee import Referee
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
-from flagfall.kernel.spaces import spaces_of
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper
 
@@ -75,7 +74,7 @@ class Seating:
         self._void = void
         self._nursery: trio.Nursery | None = None
         # By seat, while its agent runs: its scope and its task; and the scope of what ends it by force.
-        self._running: dict[int, tuple[trio.CancelScope, trio.lowlevel.Task]] = {}
+        self._running: list[tuple[trio.CancelScope, trio.lowlevel.Task] | None] = [None] * len(hosts)
         self._forcing: dict[int, trio.CancelScope] = {}
         self._agents_left = len(hosts)
         self._agents_gone: trio.Event | None = None
@@ -103,8 +102,8 @@ class Seating:
         finally:
             if nursery.child_tasks:
                 nursery.cancel_scope.cancel()
-            for number in self._running:
-                self._force_end(number)
+            for seat in self.seats:
+                self._force_end(seat.number)
 
     async def _wait_for_agents(self) -> None:
         # An agent that waits for its next turn ends within the next pass of the loop.
@@ -122,27 +121,16 @@ class Seating:
         task = trio.lowlevel.current_task()
         self._ledger.register(task, seat.clock)
         try:
-            await self._run_host(seat, host, task)
-        finally:
-            self._ledger.forget(task)
-            self._agents_left -= 1
-            if self._agents_left == 0 and self._agents_gone is not None:
-                self._agents_gone.set()
-
-    async def _run_host(self, seat: Seat, host: AgentHost, task: trio.lowlevel.Task) -> None:
-        number = seat.number
-        try:
             with trio.CancelScope() as scope:
-                self._running[number] = scope, task
+                self._running[seat.number] = scope, task
                 try:
                     await host.run(seat, self._briefing(seat))
                 finally:
-                    del self._running[number]
-                    if number in self._forcing:
-                        self._forcing[number].cancel()
+                    self._running[seat.number] = None
+                    if seat.number in self._forcing:
+                        self._forcing[seat.number].cancel()
         except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
             self._void(fault)
-            return
         except AgentFault as fault:
             self._referee.disqualified(seat, fault.reason, fault.detail)
         except BaseException as error:  # noqa: BLE001 - an agent never crashes a match
@@ -151,8 +139,14 @@ class Seating:
                 self._referee.disqualified(seat, "crashed", agent_traceback(own))
             if passing is not None:
                 raise passing from None
-        if not seat.closed:
-            self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
+        else:
+            if not seat.closed:
+                self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
+        finally:
+            self._ledger.forget(task)
+            self._agents_left -= 1
+            if self._agents_left == 0 and self._agents_gone is not None:
+                self._agents_gone.set()
 
     def _briefing(self, seat: Seat) -> Briefing:
         return Briefing(
@@ -160,20 +154,23 @@ class Seating:
             len(self._hosts),
             derive_seed(self._seed, "seat", seat.number),
             self._control_text,
-            lambda: None if seat.task is None else spaces_of(seat.task, seat.number),
+            seat.look_up_spaces,
         )
 
     def _stop_agent(self, number: int) -> None:
-        if number in self._running:
-            self._running[number][0].cancel()
+        running = self._running[number]
+        if running is not None:
+            running[0].cancel()
             self._force_end(number)
 
     def _force_end(self, number: int) -> None:
         """Let the host of an agent that is stopped end it by force, if it can, until the agent has ended."""
-        host = self._hosts[number]
-        if is_forcing(host) and number not in self._forcing and self._nursery is not None:
-            forcing = self._forcing[number] = trio.CancelScope(shield=True)
-            scope, task = self._running[number]
+        host, running = self._hosts[number], self._running[number]
+        if running is None or number in self._forcing or not is_forcing(host):
+            return
+        scope, task = running
+        forcing = self._forcing[number] = trio.CancelScope(shield=True)
+        if self._nursery is not None:
             self._nursery.start_soon(self._run_force, host.force_end(task, scope), forcing)
 
     async def _run_force(self, force: Coroutine[Any, Any, None], forcing: trio.CancelScope) -> None:

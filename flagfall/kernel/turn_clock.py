@@ -332,13 +332,15 @@ class TurnClock(Deadline):
             What it shows, the time left until the next limit (0 or less: it is reached), and the time left
             until the hard limit.
         """
-        since_ns = now_ns if self.busy_since_ns is None else self.busy_since_ns
-        busy_ns, credit_ns = self._busy(now_ns, since_ns)
-        hard_left_ns = self._current_hard_ns - busy_ns
-        if number is None or self.started_ns is None:
-            return Reading(0, credit_ns, busy_ns), hard_left_ns, hard_left_ns
-        spent_ns, credit_ns = self.spent(now_ns, number)
-        if self.busy_since_ns == self.started_ns:  # one span: by an agent's own times, too
+        started_ns, busy_since_ns = self.started_ns, self.busy_since_ns
+        if number is None or started_ns is None or busy_since_ns != started_ns:
+            busy_ns, credit_ns = self._busy(now_ns, now_ns if busy_since_ns is None else busy_since_ns)
+            hard_left_ns = self._current_hard_ns - busy_ns
+            if number is None or started_ns is None:
+                return Reading(0, credit_ns, busy_ns), hard_left_ns, hard_left_ns
+            spent_ns, credit_ns = self.spent(now_ns, number)
+        else:  # one span: by an agent's own times, too
+            spent_ns, credit_ns = self.spent(now_ns, number)
             busy_ns, hard_left_ns = spent_ns, self._current_hard_ns - spent_ns
         # With `act_abort` a late turn stays open until that limit.
         limit_ns = self.limit_ns if self.abort_ns >= NEVER_NS else max(self.limit_ns, self.abort_ns)
@@ -361,6 +363,8 @@ class TurnClock(Deadline):
             return False  # it is known when it came, or it makes no difference
         if credit_ns or self._ledger.load_ended_ns > self.clock_began_ns:
             return True
+        if now_ns - self._ledger.step_began_ns <= STALL_NS:
+            return False
         return self._keeper.cost_of_this_step(now_ns).load_ns > 0
 
     def is_answer_under_way(self, now_ns: int, number: int) -> bool:
@@ -396,10 +400,13 @@ class TurnClock(Deadline):
         if ledger.load_ns > self.load_seen_ns and ledger.owner_of(current_task()) is self:
             ledger.credit_load(self)  # what held up the step that runs; at its end it would be too late
         lost_ns = ledger.lost_ns - self.not_lost_ns - mark_ns
-        # The step that runs is not in the ledger yet. What it took itself is its agent's own doing, so only
-        # what the host took of it is credited.
-        step = self._keeper.cost_of_this_step(now_ns)
-        lost_ns += step.stopped_ns + (step.load_ns if self.feels_loop else 0)
+        if now_ns - ledger.step_began_ns > STALL_NS:
+            # The step that runs now is not in the ledger yet. What it took itself is its agent's own doing,
+            # so only what the host took of it is credited.
+            step = self._keeper.cost_of_this_step(now_ns)
+            lost_ns += step.stopped_ns + (step.load_ns if self.feels_loop else 0)
+        if lost_ns <= 0:
+            return wall_ns, 0
         # A loss that overlaps the span only in part may be more than the span.
         credit_ns = max(0, min(wall_ns, lost_ns))
         return wall_ns - credit_ns, credit_ns

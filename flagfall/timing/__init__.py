@@ -17,4 +17,5 @@ from flagfall.timing.durations import S as S
 from flagfall.timing.elapsed_timer import ElapsedTimer as ElapsedTimer
 from flagfall.timing.timekeeper import Timekeeper as Timekeeper
 from flagfall.timing.timekeeper import sleep_until_ns as sleep_until_ns
+from flagfall.timing.timekeeper import timekeeper_of_loop as timekeeper_of_loop
 from flagfall.timing.timekeeper import timekeeping as timekeeping

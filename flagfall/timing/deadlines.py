@@ -6,8 +6,8 @@ attribute.
 
 Rule 1: an entry in the heap stands at its true time or before it, never behind it.
 Rule 2: this file knows neither clock nor event loop; the owner says what time it is.
-Rule 3: an entry that was armed again at an earlier time leaves its old place behind. Places like that are at most
-    as many as the entries, and `_MIN_PLACES`.
+Rule 3: an entry that was armed again at an earlier time leaves its old place behind. Of such places there are
+    at most as many as entries, or `_MIN_PLACES`.
 """
 
 from __future__ import annotations
@@ -112,8 +112,15 @@ class DeadlineQueue:
         Args:
             now_ns: the present time.
         """
-        if self.next_due_ns() > now_ns:
+        heap = self._heap
+        if not heap or heap[0][0] > now_ns:  # none stands behind its true time
             return None
-        entry = heappop(self._heap)[3]
+        at_ns, _, _, entry = heap[0]
+        if at_ns == entry.armed_ns and at_ns == entry.due_ns:
+            heappop(heap)
+        elif self.next_due_ns() <= now_ns:
+            entry = heappop(heap)[3]
+        else:
+            return None
         entry.armed_ns = NEVER_NS
         return entry

@@ -90,23 +90,29 @@ class StallLedger:
         self.last: Blockable | None = None
         self._owners: dict[trio.lowlevel.Task, Blockable] = {}
         self._recent: deque[tuple[int, int, Blockable | None]] = deque(maxlen=_RECENT_STALLS)
+        self._looked_up: tuple[trio.lowlevel.Task | None, Blockable | None] = (None, None)
 
     def register(self, task: trio.lowlevel.Task, agent: Blockable) -> None:
         """Blame the steps of `task`, and of tasks started below it, on `agent`."""
         self._owners[task] = agent
+        self._looked_up = None, None
 
     def forget(self, task: trio.lowlevel.Task) -> None:
         """Forget a task that has ended."""
         self._owners.pop(task, None)
+        self._looked_up = None, None
 
     def owner_of(self, task: trio.lowlevel.Task | None) -> Blockable | None:
         """Return the agent whose task this is, or was started from; `None` for the host."""
-        while task is not None:
-            if (owner := self._owners.get(task)) is not None:
-                return owner
-            nursery = task.parent_nursery
-            task = nursery.parent_task if nursery is not None else None
-        return None
+        if task is self._looked_up[0]:  # the timekeeper asks for each deadline of a batch
+            return self._looked_up[1]
+        owner, above = None, task
+        while owner is None and above is not None:
+            owner = self._owners.get(above)
+            nursery = above.parent_nursery
+            above = nursery.parent_task if nursery is not None else None
+        self._looked_up = task, owner
+        return owner
 
     def book(self, lost_ns: int, agent: Blockable | None, now_ns: int, *, stopped: bool = False) -> None:
         """Enter a stall that is over now.

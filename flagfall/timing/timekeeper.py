@@ -9,7 +9,7 @@ start, stay for `LINGER_NS` after the last match, so that matches which follow e
 
 from __future__ import annotations
 
-__all__ = ["Timekeeper", "sleep_until_ns", "timekeeping"]
+__all__ = ["Timekeeper", "sleep_until_ns", "timekeeper_of_loop", "timekeeping"]
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
@@ -18,7 +18,7 @@ import trio
 from trio.lowlevel import (
     Abort,
     RunVar,
-    cancel_shielded_checkpoint,
+    checkpoint,
     current_clock,
     current_task,
     reschedule,
@@ -26,6 +26,7 @@ from trio.lowlevel import (
 )
 
 from flagfall.timing.clocks import NowNs, VirtualClock, time_source
+from flagfall.timing.collector import thresholds
 from flagfall.timing.deadlines import Deadline, DeadlineQueue
 from flagfall.timing.durations import MS, NEVER_NS
 from flagfall.timing.host_meter import HostMeter
@@ -38,8 +39,8 @@ LINGER_NS: Final = 100 * MS
 the 0.3 ms of starting anew are less than a hundredth of the time between them."""
 
 SLICE_NS: Final = STALL_NS // 2
-"""The time after which a batch of deadlines lets the rest of the loop run: some fifty late turns. A longer one
-would be a stall, which is credited to every agent, and so moves on the deadlines that are about to fire."""
+"""The time after which a batch of deadlines lets the rest of the loop run: some fifty late turns. A batch of
+twice that would be a stall, which is credited to every agent, so that the deadlines about to fire move on."""
 
 
 class Timekeeper:
@@ -81,6 +82,7 @@ class Timekeeper:
     def enter(self) -> None:
         """Start for the first match that uses it, and count it."""
         self._users += 1
+        thresholds.match_opened()
         if self._users == 1 and not self.virtual:
             if self._watch is None:
                 self._watch = StallMonitor(self.now, self.ledger, HostMeter(self.now()))
@@ -95,6 +97,7 @@ class Timekeeper:
     def leave(self) -> None:
         """Stop watching with the last match; the rest ends `LINGER_NS` later, if no other match begins."""
         self._users -= 1
+        thresholds.match_closed()
         if self._users == 0 and self._is_watching:
             self._stop_watching()
             self._linger.due_ns = self.now() + LINGER_NS
@@ -120,6 +123,7 @@ class Timekeeper:
         return trio.current_time() + (due_ns - self.now()) / _NS
 
     async def _run(self) -> None:
+        self._task = current_task()
         try:
             await self._keep()
         finally:  # the loop may end before its matches do
@@ -141,7 +145,7 @@ class Timekeeper:
             if due_ns > ended_ns:
                 await self._sleep_until(due_ns)
             else:
-                await cancel_shielded_checkpoint()
+                await checkpoint()
                 slice_ns = max(SLICE_NS, self.now() - ended_ns)
             self._fire_due(slice_ns)
 
@@ -162,15 +166,14 @@ class Timekeeper:
     async def _sleep_until(self, due_ns: int) -> None:
         self._wake_ns = due_ns
         deadline = self._trio_time(due_ns) if due_ns < NEVER_NS else float("inf")
-        self._sleeper = current_task()
         with trio.CancelScope(deadline=deadline) as self._scope:
             await wait_task_rescheduled(self._wake)
 
     def _wake(self, _raise_cancel: Any) -> Abort:
-        """Wake at the deadline of the scope without its exception, which would cost a third of the wake-up."""
+        """Wake at the deadline of the scope without its exception, which costs a third of a wake-up."""
         if not self._scope.cancel_called:
             return Abort.SUCCEEDED  # the run ends
-        reschedule(self._sleeper)
+        reschedule(self._task)
         return Abort.FAILED
 
 
@@ -190,17 +193,23 @@ class _Linger(Deadline):
 _keeper: RunVar[Timekeeper] = RunVar("flagfall_timekeeper")
 
 
+def timekeeper_of_loop() -> Timekeeper:
+    """Return the timekeeper of this event loop; it works between `enter` and `leave`."""
+    try:
+        return _keeper.get()
+    except LookupError:
+        keeper = Timekeeper()
+        _keeper.set(keeper)
+        return keeper
+
+
 class timekeeping:  # noqa: N801 - used as a function: `async with timekeeping() as keeper`
     """Context in which the timekeeper of this event loop works; gives the timekeeper."""
 
     __slots__ = ("_keeper",)
 
     async def __aenter__(self) -> Timekeeper:
-        try:
-            self._keeper = _keeper.get()
-        except LookupError:
-            self._keeper = Timekeeper()
-            _keeper.set(self._keeper)
+        self._keeper = timekeeper_of_loop()
         self._keeper.enter()
         return self._keeper
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,9 +15,12 @@ from typing import Any
 import pytest
 import trio
 
+from flagfall.agents.hosts.command import CommandHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.process.supervised import STDERR_BYTES
+from flagfall.agents.process.supervisor import descendants
 from flagfall.agents.registry import load_agent
 from flagfall.events import SeatReady
 from flagfall.timing import MS
@@ -269,14 +273,39 @@ async def test_cancelling_at_any_moment_leaves_nothing(kind: str, name: str):
 
 
 async def test_killing_the_agents_process_from_outside():
-    async def murder(before: set[int]) -> None:
-        while not (born := children() - before):  # noqa: ASYNC110 - the kernel of the system tells by no event
+    async def kill_supervisor() -> None:
+        below: list[int] = []
+        while len(below) < 2:
             await trio.sleep(0.01)
+            below = [pid for server in FORK_SERVERS.pids() for pid in descendants(server)]
         await trio.sleep(0.4)
-        os.kill(born.pop(), signal.SIGKILL)
+        os.kill(below[0], signal.SIGKILL)
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(murder, children())
+        nursery.start_soon(kill_supervisor)
         played = await play_here(CountTask(10**6), host("process", "naps"), control=CONTROL)
     assert (played.reason, played.disqualified[0].reason) == ("seats", "gone")
     assert "-9" in played.disqualified[0].detail
+
+
+NEVER_READS = """
+import json, os, sys, time
+os.read(0, 65536)
+os.write(1, json.dumps({"type": "ready"}).encode() + b"\\n")
+time.sleep(600)
+"""
+
+
+class LongTask(CountTask):
+    """Shows more than a pipe holds."""
+
+    def reset(self, _seed: int) -> Any:
+        return "x" * 1_000_000
+
+
+async def test_a_program_that_never_reads_a_long_turn_does_not_hold_up_the_loop(tmp_path: Path):
+    (tmp_path / "program.py").write_text(NEVER_READS)
+    program = CommandHost(f"{sys.executable} {tmp_path}/program.py", "program")
+    with trio.fail_after(60):
+        played = await play_here(LongTask(5), program, control="start=20s act=50ms/200ms")
+    assert [fall.reason for fall in played.disqualified] == ["late"]

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.process import supervised, supervisor
 from flagfall.agents.process.enforcement import advisory_line
+from flagfall.agents.process.folders import ENTRY_BYTES, remove_folder, size_of
 from flagfall.agents.process.isolation import NO_ISOLATION, Isolation
 from flagfall.agents.process.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
 from flagfall.agents.process.memory_use import _in_files, bytes_used
@@ -484,7 +485,7 @@ def test_sizes_of_folders_and_descendants_are_found(tmp_path: Path):
     assert supervisor.descendants(2**22 + 1) == []
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b").write_bytes(bytes(100_000))
-    assert 100_000 <= supervisor._size_of(str(tmp_path)) < 200_000
+    assert 100_000 <= size_of(str(tmp_path)) < 200_000
     child = subprocess.Popen(["sleep", "60"])
     try:
         assert child.pid in supervisor.descendants(os.getpid())
@@ -512,7 +513,7 @@ def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path):
     folder = tmp_path / "private"
     dig(folder, 3000)
     (folder / "a").chmod(0)
-    supervisor.remove_folder(str(folder))
+    remove_folder(str(folder))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -526,18 +527,18 @@ def test_what_stands_in_the_place_of_a_folder_is_removed_and_what_it_leads_to_is
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "file").touch()
     (tmp_path / "private").symlink_to(tmp_path / "elsewhere")
-    supervisor.remove_folder(str(tmp_path / "private"))
+    remove_folder(str(tmp_path / "private"))
     assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["elsewhere", "file"]
 
 
 def test_empty_files_count_and_what_is_too_deep_is_told(tmp_path: Path):
     for number in range(100):
         (tmp_path / str(number)).touch()
-    assert supervisor._size_of(str(tmp_path)) >= 100 * supervisor.ENTRY_BYTES
+    assert size_of(str(tmp_path)) >= 100 * ENTRY_BYTES
     dig(tmp_path, 3000)
     with pytest.raises(OSError, match="name too long"):
-        supervisor._size_of(str(tmp_path))
-    supervisor.remove_folder(str(tmp_path))
+        size_of(str(tmp_path))
+    remove_folder(str(tmp_path))
 
 
 def test_an_agent_whose_folder_is_too_deep_is_ended():

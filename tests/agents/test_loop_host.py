@@ -15,7 +15,7 @@ import trio
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.errors import UsageError
 from flagfall.timing import MS
-from tests.fakes import CountTask, play, play_here, shuffled_tasks
+from tests.fakes import CountTask, TogetherTask, play, play_here, shuffled_tasks
 
 
 def burn(seconds: float) -> None:
@@ -225,3 +225,55 @@ def test_an_agents_own_usage_error_is_a_crash_and_not_the_callers():
     played = play(CountTask(1), act)
     assert played.disqualified[0].reason == "crashed"
     assert "asked for nonsense" in played.disqualified[0].detail
+
+
+async def leaves_a_scope_open(seat: Any) -> None:
+    trio.CancelScope(shield=True).__enter__()
+    async for _turn in seat:
+        seat.reply(1)
+
+
+async def leaves_a_nursery_open(seat: Any) -> None:
+    nursery = await trio.open_nursery().__aenter__()
+    nursery.start_soon(trio.sleep_forever)
+    async for _turn in seat:
+        seat.reply(1)
+
+
+async def cancels_its_parent(seat: Any) -> None:
+    trio.lowlevel.current_task().parent_nursery.cancel_scope.cancel()  # type: ignore[union-attr]
+    async for _turn in seat:
+        seat.reply(1)
+
+
+async def starts_what_fails_in_its_parent(seat: Any) -> None:
+    async def fails() -> None:
+        raise ValueError("boom")
+
+    trio.lowlevel.current_task().parent_nursery.start_soon(fails)  # type: ignore[union-attr]
+    async for _turn in seat:
+        seat.reply(1)
+
+
+MISNESTING = {
+    leaves_a_scope_open: "",
+    leaves_a_nursery_open: "left a nursery open",
+    cancels_its_parent: "AttributeError",
+    starts_what_fails_in_its_parent: "AttributeError",
+}
+
+
+@pytest.mark.parametrize("agent", MISNESTING)
+def test_what_an_agent_does_to_its_scopes_and_nurseries_is_its_own_affair(agent: Any):
+    async def honest(seat: Any) -> None:
+        async for _turn in seat:
+            seat.reply(2)
+
+    for seed in range(4):
+        with shuffled_tasks(seed):
+            played = play(TogetherTask(2, 3), agent, honest)
+        assert (played.reason, played.actions(1)) == ("finished", [2, 2, 2])
+        detail = "".join(d.detail for d in played.disqualified if d.seat == 0)
+        assert MISNESTING[agent] in detail
+        assert bool(MISNESTING[agent]) == bool(detail)
+        assert all(d.seat == 0 for d in played.disqualified)

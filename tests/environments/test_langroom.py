@@ -265,7 +265,7 @@ def test_pictures_of_a_batch():
         (lambda: LangRoomVectorEnv(2.0), "num_envs=2.0: expected a whole number"),  # type: ignore[arg-type]
         (lambda: LangRoomVectorEnv("2"), "num_envs='2': expected a whole number"),  # type: ignore[arg-type]
         (lambda: LangRoomVectorEnv(autoreset_mode="SameStp"), "unknown mode; nearest: SameStep"),
-        (lambda: LangRoomVectorEnv(2).reset(seed=[1]), "1 seeds for 2 rooms: give one for each"),
+        (lambda: LangRoomVectorEnv(2).reset(seed=[1]), "1 seeds for 2 environments: give one for each"),
         (
             lambda: LangRoomVectorEnv(2).reset(options={"reset_mask": [True, True]}),
             "give an array of 2 truth values, one of them true",

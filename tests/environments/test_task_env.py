@@ -16,7 +16,7 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 import flagfall.environments
 from examples.grid_goals import GridWorld, ReachFlag
 from flagfall.environments.commai_env import SHOWN_STEPS, CommAIEnv, Dialogue
-from flagfall.environments.gymnasium_env import TaskEnv
+from flagfall.environments.gymnasium_env import TaskEnv, own_copy
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.playing import run
@@ -339,3 +339,29 @@ def test_what_cannot_be_an_environment_says_so():
         TaskEnv(ReachFlag(GridWorld(), "reach the flag"), "rgb_array")
     with pytest.raises(UsageError, match="langroom has no render_mode"):
         TaskEnv(make_task("langroom"), "smell")
+
+
+def test_copies_of_observations_share_nothing_that_can_be_changed() -> None:
+    class Mapped(dict[str, Any]):
+        """A class of its own, which a copy keeps."""
+
+    fixed = np.arange(6, dtype=np.float32).reshape(2, 3).T
+    fixed.flags.writeable = False
+    value: dict[str, Any] = {
+        "fixed": fixed,
+        "objects": np.array([[1], None], object),
+        "own": Mapped(list=[1]),
+        "text": "a",
+    }
+    copy = own_copy(value)
+    assert list(copy) == list(value)
+    assert np.array_equal(copy["fixed"], fixed)
+    assert copy["fixed"].strides == fixed.strides
+    assert copy["fixed"].flags.writeable
+    assert type(copy["own"]) is Mapped
+    copy["fixed"][:] = 9
+    copy["objects"][0].append(2)
+    copy["own"]["list"].append(2)
+    assert fixed.max() == 5
+    assert value["objects"][0] == [1]
+    assert value["own"] == {"list": [1]}

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,9 @@ from flagfall.environments.vector.infos import NotUniform, as_columns, join
 from flagfall.environments.vector.memory import LENT_BUFFERS, SharedMemory, memory_file
 from flagfall.errors import HostFault, UsageError
 from tests.vector_envs import Trouble, Uneven
+
+LOCK = threading.Lock()
+"""Something that cannot be sent to another process."""
 
 ROOT = Path(__file__).parents[2]
 ENDING_SECONDS = 60
@@ -145,7 +149,7 @@ def test_results_equal_those_of_one_process(case: str) -> None:
 def test_batches_in_two_processes_equal_one_batch(mode: AutoresetMode) -> None:
     options: dict[str, Any] = {"task": "echo", "length": 9, "autoreset_mode": mode}
     expected = LangRoomVectorEnv(5, **options)
-    ours = gymnasium.make_vec("flagfall/LangRoom-v0", 5, processes=2, **options)
+    ours: Any = gymnasium.make_vec("flagfall/LangRoom-v0", 5, processes=2, **options)
     assert ours.metadata == expected.metadata
     ours.action_space.seed(1)
     assert same(
@@ -165,7 +169,8 @@ def test_batches_in_two_processes_equal_one_batch(mode: AutoresetMode) -> None:
 
 def test_ids_make_vector_environments_on_request() -> None:
     """Without `processes`, no process is started."""
-    for env_id, options in (("VGDL", {"game": "causeway"}), ("CommAI", {}), ("LangRoom", {})):
+    ids: dict[str, dict[str, Any]] = {"VGDL": {"game": "causeway"}, "CommAI": {}, "LangRoom": {}}
+    for env_id, options in ids.items():
         made = gymnasium.make_vec(f"flagfall/{env_id}-v0", 2, autoreset_mode="SameStep", **options)
         assert isinstance(made, LangRoomVectorEnv if env_id == "LangRoom" else SyncVectorEnv)
         assert made.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
@@ -234,10 +239,10 @@ def calls(pid: int | str) -> tuple[int, int]:
 
 def test_a_step_costs_one_read_and_one_write_in_each_worker(calm: ProcessVectorEnv) -> None:
     calm.reset()
-    before = [calls(pid) for pid in calm.processes]
+    before = [calls(pid) for pid in calm.pids]
     for _ in range(50):
         calm.step(np.zeros(4, np.int64))
-    after = [calls(pid) for pid in calm.processes]
+    after = [calls(pid) for pid in calm.pids]
     assert [(b - a, d - c) for (a, c), (b, d) in zip(before, after, strict=True)] == [(50, 50)] * 2
 
 
@@ -266,7 +271,7 @@ def test_buffers_are_lent_until_no_array_refers_to_them() -> None:
     space = gymnasium.spaces.Box(0, 255, (3,), np.uint8)
     memory = SharedMemory(memory_file(), space, space, 2, copy=True)
     assert memory.buffers == LENT_BUFFERS == 3
-    lent = []
+    lent: list[Any] = []
     for expected in (0, 1, 2, 2):
         buffer = memory.free_buffer()
         assert buffer == expected
@@ -307,7 +312,7 @@ def test_closing_leaves_no_process_no_descriptor_and_no_memory() -> None:
     before, mapped = descriptors(), is_mapped()
     envs = ProcessVectorEnv([Trouble] * 3, processes=2)
     seen = envs.reset()[0]
-    pids = envs.processes
+    pids = envs.pids
     envs.close()
     envs.close()
     assert all(map(ended, pids))
@@ -374,6 +379,11 @@ def test_invalid_arguments_are_refused(arguments: dict[str, Any], message: str) 
             "environment 2 failed in build: ValueError: it cannot be",
         ),
         (
+            lambda lock=LOCK: Trouble(str(lock)),
+            UsageError,
+            "env_fns: they cannot be sent to another process: cannot pickle",
+        ),
+        (
             functools.partial(Trouble, size=5),
             UsageError,
             "environment 2: its observation_space is Box.*equal ones",
@@ -410,7 +420,7 @@ def test_an_error_at_the_end_is_raised_when_nothing_is_left() -> None:
     envs = ProcessVectorEnv([Trouble, functools.partial(Trouble, "close")], processes=1)
     with pytest.raises(HostFault, match="environment 1 failed in close: ValueError: it cannot be closed"):
         envs.close()
-    assert all(map(ended, envs.processes))
+    assert all(map(ended, envs.pids))
     envs.close()
 
 
@@ -423,7 +433,7 @@ def test_a_lost_worker_is_one_error_that_names_its_environments() -> None:
     )
     with pytest.raises(HostFault, match=f"^{message}$"):
         envs.step(np.array([0, 0, 0, Trouble.DIE, 0]))
-    assert all(map(ended, envs.processes))
+    assert all(map(ended, envs.pids))
     with pytest.raises(HostFault, match=rf"the workers have ended \({message}"):
         envs.reset()
     envs.close()
@@ -432,8 +442,8 @@ def test_a_lost_worker_is_one_error_that_names_its_environments() -> None:
 def test_a_worker_that_ends_between_steps_is_found_at_the_next_one() -> None:
     envs = ProcessVectorEnv([Trouble] * 2, processes=2)
     envs.reset()
-    os.kill(envs.processes[0], signal.SIGKILL)
-    assert ended(envs.processes[0])
+    os.kill(envs.pids[0], signal.SIGKILL)
+    assert ended(envs.pids[0])
     with pytest.raises(HostFault, match=r"environments 0 to 0: worker process \d+ was killed by SIGKILL"):
         envs.step(np.zeros(2, np.int64))
     envs.close()
@@ -456,7 +466,7 @@ class Own(Trouble):
 
 envs = ProcessVectorEnv([lambda: Own()] * 2, processes=2)
 envs.reset()
-print(*envs.processes, flush=True)
+print(*envs.pids, flush=True)
 """
     return subprocess.Popen(
         [sys.executable, "-c", head + program],

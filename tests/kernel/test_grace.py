@@ -362,3 +362,17 @@ def test_what_was_delayed_before_its_turn_began_is_not_credited():
     loop.agents[1].clock_began_ns = NEVER_NS
     loop.step(1, 1)
     assert loop.credits_ms() == [0, 0]
+
+
+def test_the_owner_of_a_task_is_looked_up_anew_when_agents_come_and_go():
+    ledger = StallLedger()
+    above: Any = Task()
+    below: Any = Task()
+    below.parent_nursery = SimpleNamespace(parent_task=above)
+    agent: Any = Agent()
+    assert ledger.owner_of(below) is None
+    ledger.register(above, agent)
+    assert ledger.owner_of(below) is agent
+    assert ledger.owner_of(below) is agent
+    ledger.forget(above)
+    assert ledger.owner_of(below) is None

@@ -69,11 +69,26 @@ def test_a_million_turns_move_few_entries():
     assert len(deadlines._heap) <= 2
 
 
+def test_places_left_behind_are_removed():
+    """A deadline that is armed again and again, each time earlier, leaves a place behind each time."""
+    deadlines = DeadlineQueue()
+    notes = [Note(number) for number in range(100)]
+    for earlier in range(1_000):
+        for note in notes:
+            note.due_ns = 10**9 - earlier
+            deadlines.arm(note)
+        assert len(deadlines._heap) <= 1_024
+    popped = [deadlines.pop_due(10**9) for _ in notes]
+    assert popped == notes
+    assert deadlines.pop_due(10**9) is None
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("set"), st.integers(0, 3), st.integers(0, 40)),
         st.tuples(st.just("never"), st.integers(0, 3), st.just(0)),
         st.tuples(st.just("wait"), st.integers(0, 15), st.just(0)),
+        st.tuples(st.just("prune"), st.just(0), st.just(0)),
     ),
     max_size=60,
 )
@@ -87,7 +102,10 @@ def test_it_agrees_with_a_naive_model(steps: list[tuple[str, int, int]]):
     notes = [Note(number, rank=number) for number in range(4)]
     now_ns = 0
     for what, number, amount in steps:
-        if what == "wait":
+        if what == "prune":
+            deadlines._prune()
+            assert len(deadlines._heap) == sum(note.armed_ns < NEVER_NS for note in notes)
+        elif what == "wait":
             now_ns += number
             while True:
                 model = min(((n.due_ns, n.rank) for n in notes if n.due_ns <= now_ns), default=None)

@@ -8,8 +8,9 @@ from typing import Any
 
 import trio
 
-from flagfall.timing import MS, Deadline, sleep_until_ns, timekeeping
-from flagfall.timing.timekeeper import LINGER_NS
+from flagfall.timing import MS, Deadline, VirtualClock, sleep_until_ns, timekeeping
+from flagfall.timing.stalls import STALL_NS
+from flagfall.timing.timekeeper import LINGER_NS, SLICE_NS, Timekeeper
 from tests.fakes import CountTask, Sleeper, play_here
 
 
@@ -22,6 +23,16 @@ class Alarm(Deadline):
     def fire(self, now_ns: int) -> None:
         self.at_ns = now_ns
         self.fired.set()
+
+
+class Steps(trio.abc.Instrument):
+    """Counts the steps of the timekeeper's task."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.count += task.name == "flagfall timekeeper"
 
 
 def tasks_living() -> int:
@@ -121,3 +132,104 @@ async def test_turns_hardly_touch_the_heap():
         await play_here(Long(10**9), act, steps=20_000)
         spans = (keeper.now() - began_ns) // (40 * MS) + 1
         assert keeper.deadlines._ticket - before <= 2 * spans + 10
+
+
+async def test_deadlines_that_are_due_together_are_fired_by_one_wake_up():
+    steps = Steps()
+    async with timekeeping() as keeper:
+        await trio.testing.wait_all_tasks_blocked()
+        alarms = [Alarm() for _ in range(20)]
+        due_ns = keeper.now() + 20 * MS
+        for alarm in alarms:
+            alarm.due_ns = due_ns
+            keeper.deadlines.arm(alarm)
+        trio.lowlevel.add_instrument(steps)
+        with trio.fail_after(30):
+            for alarm in alarms:
+                await alarm.fired.wait()
+        trio.lowlevel.remove_instrument(steps)
+    # The second one, if any: it woke a moment before, since trio's time is a rounded one.
+    assert 1 <= steps.count <= 2
+
+
+async def test_many_deadlines_fire_in_slices_between_which_others_run():
+    """A batch must not become a stall itself; beside busy tasks a slice is as long as they took."""
+    keeper = Timekeeper()
+    now_ns = 0
+    fired: list[int] = []
+
+    class Slow(Deadline):
+        def fire(self, now_ns: int) -> None:
+            fired.append(now_ns)
+            advance(SLICE_NS // 10)
+
+    def advance(ns: int) -> None:
+        nonlocal now_ns
+        now_ns += ns
+
+    keeper.now = lambda: now_ns
+    for _ in range(100):
+        entry = Slow()
+        entry.due_ns = 0
+        keeper.deadlines.arm(entry)
+    for slice_ns, total in ((SLICE_NS, 10), (SLICE_NS, 20), (5 * SLICE_NS, 70), (5 * SLICE_NS, 100)):
+        began_ns = now_ns
+        keeper._fire_due(slice_ns)
+        assert len(fired) == total
+        assert set(fired[-10:]) == {began_ns}
+    assert 2 * SLICE_NS <= STALL_NS
+
+
+async def test_another_task_runs_between_slices():
+    """Each deadline takes half a slice: after two of them, the rest of the loop has a pass."""
+    passes = 0
+    seen: list[int] = []
+
+    class Slow(Deadline):
+        def fire(self, now_ns: int) -> None:  # noqa: ARG002 - the time is not looked at
+            seen.append(passes)
+            until_ns = keeper.now() + SLICE_NS * 6 // 10
+            while keeper.now() < until_ns:
+                pass
+
+    async with timekeeping() as keeper:
+        due_ns = keeper.now() + 10 * MS
+        for _ in range(10):
+            entry = Slow()
+            entry.due_ns = due_ns
+            keeper.deadlines.arm(entry)
+        with trio.fail_after(30):
+            while len(seen) < 10:
+                passes += 1
+                await trio.lowlevel.checkpoint()
+    assert len(set(seen)) >= 2
+
+
+def test_a_run_that_ends_before_its_matches_ends_the_timekeeper():
+    """The timekeeper wakes without an exception, but it must not ignore that the run is cancelled."""
+
+    async def main() -> Timekeeper:
+        return await timekeeping().__aenter__()
+
+    trio.run(main).leave()
+
+
+def test_a_late_turn_is_armed_once():
+    """A seat that never answers is armed for its next turn, not for its hard limit as well."""
+
+    class Silent:
+        async def run(self, seat: Any) -> None:
+            seat.wants = {"act"}
+            await seat.turn()
+            seat.reply()
+            await seat.turn()
+            await trio.sleep_forever()
+
+    async def main() -> tuple[int, int]:
+        async with timekeeping() as keeper:
+            await play_here(CountTask(10**9), Silent(), steps=2_000, control="act=40ms/10h start=1s")
+            return keeper.deadlines._ticket, len(keeper.deadlines._heap)
+
+    armed, places = trio.run(main, clock=VirtualClock())
+    assert armed <= 2_000 + 10
+    assert places <= 5

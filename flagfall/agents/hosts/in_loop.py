@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 import trio
-from trio.lowlevel import Task
+from trio.lowlevel import Task, cancel_shielded_checkpoint
 
 from flagfall.agents.agent import AdaptedAgent, adapt
 from flagfall.agents.hosts.cancellation import CancellationGuard, guard, unshield
@@ -33,6 +33,10 @@ SHIELD_SECONDS: Final = 0.5
 """Time that a cancelled agent may shield itself before its shields are removed."""
 
 _AGAIN_SECONDS: Final = 0.001
+
+_SETTLING_PASSES: Final = 2
+"""Passes of the loop after which an agent that ended too early is disqualified. Turns of absent seats take a
+pass each; so those of one moment on the virtual clock come first, in whatever order trio runs the tasks."""
 
 _NOTHING_COUNTED: Final = nullcontext()
 
@@ -62,6 +66,10 @@ class LoopHost:
             await guard(self._play(seat, briefing), seat)
         except UsageError as error:  # from the agent's own code, not from the user's options
             raise AgentFault("crashed", agent_traceback(error)) from error
+        finally:
+            if not seat.closed:
+                for _ in range(_SETTLING_PASSES):
+                    await cancel_shielded_checkpoint()
 
     async def force_end(self, task: Task, scope: trio.CancelScope) -> None:
         """Give the cancelled agent a short time; then remove the shields of its cancel scopes.

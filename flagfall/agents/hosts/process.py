@@ -8,19 +8,17 @@ from __future__ import annotations
 
 __all__ = ["ProcessHost"]
 
+from functools import partial
 from pathlib import Path
 
-from flagfall.agents.hosts.subprocess_session import play_in_subprocess
+from flagfall.agents.hosts.subprocess_session import SubprocessHost
 from flagfall.agents.process.forking import WORKER
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
-from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.visible import code_of_spec
 from flagfall.agents.spec import AgentSpec
-from flagfall.kernel.hosting import Briefing, HostKind
-from flagfall.kernel.seat import Seat
 
 
-class ProcessHost:
+class ProcessHost(SubprocessHost):
     """Runs a Python agent in a process.
 
     Args:
@@ -32,21 +30,6 @@ class ProcessHost:
         UsageError: a sandbox is asked for that cannot be made here, or could not read the agent.
     """
 
-    kind: HostKind = "process"
-
     def __init__(self, spec: str, name: str, isolation: Isolation = DEFAULT_ISOLATION) -> None:
-        self.name = name
-        self._spec = AgentSpec.parse(spec).in_folder(Path.cwd()).text  # a sandbox has another working folder
-        self._isolation = isolation
-        self._shown = code_of_spec(self._spec) if isolation.kind == "sandbox" else ()
-        if isolation.kind == "sandbox":
-            check_sandbox_for([*self._shown, *isolation.readable])
-
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
-
-        Args:
-            seat: the seat to play.
-            briefing: the information for the agent.
-        """
-        await play_in_subprocess(WORKER, self._isolation, seat, briefing, agent=self._spec, shown=self._shown)
+        found = AgentSpec.parse(spec).in_folder(Path.cwd()).text  # a sandbox has another working folder
+        super().__init__(name, WORKER, isolation, partial(code_of_spec, found), found)

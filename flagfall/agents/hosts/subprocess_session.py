@@ -1,19 +1,65 @@
-"""A seat whose agent is a program that is started here and speaks the agent protocol over its pipes."""
+"""Hosts whose agent is a program that is started here and speaks the agent protocol over its pipes."""
 
 from __future__ import annotations
 
-__all__ = ["play_in_subprocess"]
+__all__ = ["SubprocessHost", "play_in_subprocess"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import trio
 
 from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.supervised import SupervisedProcess, run_supervised
 from flagfall.agents.wire.session import CLOSE_SECONDS, ProtocolChannel, WireSession
 from flagfall.kernel.channels.pipes import FramedStream, PipeStream
-from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
+
+
+class SubprocessHost:
+    """Runs a program that speaks the agent protocol.
+
+    Args:
+        name: for tables and records.
+        command: the program and its arguments.
+        isolation: the isolation of the process.
+        find_code: returns the files and folders that a sandbox shows, besides those of `isolation`.
+        agent: the text of the agent that the program is to load; empty if the program is the agent.
+
+    Raises:
+        UsageError: a sandbox is asked for that cannot be made here, or could not read the agent.
+    """
+
+    kind: HostKind = "process"
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        isolation: Isolation,
+        find_code: Callable[[], Sequence[str]],
+        agent: str = "",
+    ) -> None:
+        self.name = name
+        self._command = command
+        self._isolation = isolation
+        self._agent = agent
+        self._shown: Sequence[str] = ()
+        if isolation.kind == "sandbox":
+            self._shown = find_code()
+            check_sandbox_for([*self._shown, *isolation.readable])
+
+    async def run(self, seat: Seat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
+
+        Args:
+            seat: the seat to play.
+            briefing: the information for the agent.
+        """
+        await play_in_subprocess(
+            self._command, self._isolation, seat, briefing, agent=self._agent, shown=self._shown
+        )
 
 
 async def play_in_subprocess(

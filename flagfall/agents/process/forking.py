@@ -16,7 +16,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final, Self
 
 import trio
@@ -213,6 +214,32 @@ class ForkServers:
     def __init__(self) -> None:
         self._servers: dict[object, _Server] = {}
         self._lock = threading.Lock()
+        self._is_kept = False
+
+    @contextmanager
+    def keep(self) -> Iterator[None]:
+        """Keep the newest server while the context lasts, for matches that are played one after another.
+
+        It is for a program that plays nothing else, and one such context at a time.
+        """
+        self._is_kept = True
+        try:
+            yield
+        finally:
+            self._is_kept = False
+            self._close_unused()
+
+    def pids(self) -> frozenset[int]:
+        """Return the pids of the servers that run."""
+        with self._lock:
+            return frozenset(server.pid for server in self._servers.values())
+
+    def _close_unused(self) -> None:
+        with self._lock:
+            unused = [key for key, server in self._servers.items() if not server.users]
+            closed = [self._servers.pop(key) for key in unused]
+        for server in closed:
+            server.close()
 
     def join(self, environment: Mapping[str, str]) -> ForkServerUse:
         """Return the use of a server, which is made if there is none for this environment.
@@ -222,6 +249,8 @@ class ForkServers:
         """
         # A copy of this program, by `os.fork`, is another host.
         key = (os.getpid(), os.getcwd(), frozenset(environment.items()))  # noqa: PTH109 - a plain text
+        if self._is_kept and key not in self._servers:
+            self._close_unused()
         with self._lock:
             server = self._servers.get(key)
             if server is None:
@@ -240,7 +269,8 @@ class ForkServers:
         with self._lock:
             server.users -= 1
             is_listed = self._servers.get(key) is server
-            if not is_listed or not (is_broken or server.users == 0):
+            is_over = server.users == 0 and not self._is_kept
+            if not is_listed or not (is_broken or is_over):
                 return None
             del self._servers[key]
             return server
@@ -289,7 +319,8 @@ class ForkServerUse:
         """
         server = self._server
         assert server is not None
-        await trio.to_thread.run_sync(server.start)
+        if not server.pid:
+            await trio.to_thread.run_sync(server.start)
         request = {"settings": [*settings], "variables": dict(variables), "arguments": [*arguments]}
         with _Ends() as ends:
             await server.request(ends.theirs)

@@ -27,6 +27,7 @@ import trio
 
 from flagfall.agents.process import supervisor
 from flagfall.agents.process.cgroups import has_controller, make_group, usage_clock
+from flagfall.agents.process.folders import remove_folder
 from flagfall.agents.process.forced_end import AgentReport, kill_below
 from flagfall.agents.process.forking import (
     FORK_SERVERS,
@@ -130,20 +131,15 @@ async def _fork(
     variables = isolation.own_variables(folder)
     common = {name: value for name, value in isolation.environment("").items() if name not in variables}
     use = FORK_SERVERS.join(common)
-    is_broken = False
     try:
         settings = _settings(isolation.limits, folder, group, None)
         process, report = await use.fork(settings, variables, arguments)
-    except ForkServerError:
-        is_broken = True
-        return None
-    else:
-        started = SupervisedProcess(process, folder, group, report, use=use)
-        use = None
-        return started
-    finally:
-        if use is not None:
-            await use.end(is_broken=is_broken)
+    except BaseException as error:
+        await use.end(is_broken=isinstance(error, ForkServerError))
+        if isinstance(error, ForkServerError):
+            return None
+        raise
+    return SupervisedProcess(process, folder, group, report, use=use)
 
 
 async def _execute(
@@ -288,7 +284,7 @@ def _is_left(folder: str, group: Path | None) -> bool:
 
 def _remove(folder: str, group: Path | None) -> None:
     if folder and Path(folder).exists():
-        supervisor.remove_folder(folder)
+        remove_folder(folder)
     end = time.monotonic() + supervisor.KILL_SECONDS
     while group is not None and group.exists() and time.monotonic() < end:
         with suppress(OSError):  # killed processes stay in it for a moment
@@ -334,10 +330,10 @@ class SupervisedProcess:
         process = self.process
         assert isinstance(process.stdin, trio.lowlevel.FdStream)
         assert isinstance(process.stdout, trio.lowlevel.FdStream)
-        pipe = PipeStream(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
-        process.stdin.close()
+        reading, writing = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
+        process.stdin.close()  # which makes the pipe blocking again
         process.stdout.close()
-        return pipe
+        return PipeStream(reading, writing)
 
     async def read_stderr(self) -> None:
         """Read its standard error, and keep the end of it."""

@@ -17,7 +17,7 @@ single thread, so both are sound here. The host is watched by a descriptor of it
 library is imported, and little of it: this program starts in some 15 ms, and sleeps when nothing happens.
 """
 
-# ruff: noqa: PTH100, PTH101, PTH104, PTH106, PTH108, PTH112, PTH114, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
+# ruff: noqa: PTH100, PTH106, PTH112, PTH120, PTH123, PTH208 - pathlib takes longer to import than all of this
 
 from __future__ import annotations
 
@@ -29,14 +29,12 @@ __all__ = [
     "main",
     "pause_after_look",
     "refuse_start",
-    "remove_folder",
     "status_of",
     "supervise",
     "threads_of",
 ]
 
 import ctypes
-import errno
 import importlib
 import os
 import resource
@@ -49,8 +47,15 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+if TYPE_CHECKING or __package__:
+    from flagfall.agents.process.folders import remove_folder, size_of
+
+    _SIBLINGS = "flagfall.agents.process."
+else:  # it is a program: to import flagfall would take long
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    from folders import remove_folder, size_of
+
+    _SIBLINGS = ""
 
 TERM_SECONDS: Final = 0.005
 """The time from SIGTERM to SIGKILL: a match must be over within 20 ms of a hard limit."""
@@ -69,9 +74,6 @@ COUNT_LOOKS: Final = 5
 """Counting an agent's processes takes some hundred microseconds, asking how many the whole machine has ten.
 So they are counted at every fifth look, and at once if the machine has many more than last time."""
 
-ENTRY_BYTES: Final = 1024
-"""The least that a file or folder counts: also empty ones fill a disk, and take time to remove."""
-
 MEMORY_SECONDS: Final = 0.5
 """The longest time from the end of one look at memory to the next: an agent can make each look slow, by many
 small mappings, and must not gain time without a limit by it."""
@@ -80,6 +82,7 @@ NOT_STARTED: Final = 127
 """Exit code of a process whose command cannot be started."""
 
 _LOOK_SHARE: Final = 20
+_GO: Final = b"g"
 _FAILED: Final = 1
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
@@ -136,28 +139,6 @@ def status_of(pid: int) -> tuple[str, str]:
     return words[0], words[19]
 
 
-def _size_of(folder: str) -> int:
-    """Return the bytes of the files in a folder and below; an empty file takes some, too.
-
-    Raises:
-        OSError: the folder is too deep to be read.
-    """
-    total = 0
-    above = [folder]
-    while above:
-        try:
-            with os.scandir(above.pop()) as entries:
-                for entry in entries:
-                    with suppress(OSError):
-                        if entry.is_dir(follow_symlinks=False):
-                            above.append(entry.path)
-                        total += max(ENTRY_BYTES, entry.stat(follow_symlinks=False).st_blocks * 512)
-        except OSError as error:
-            if error.errno == errno.ENAMETOOLONG:
-                raise
-    return total
-
-
 def pause_after_look(took: float, *, counts_memory: bool) -> float:
     """Return the seconds until the next look at what an agent uses.
 
@@ -167,42 +148,6 @@ def pause_after_look(took: float, *, counts_memory: bool) -> float:
     """
     seconds = max(LOOK_SECONDS, took * _LOOK_SHARE)
     return min(seconds, MEMORY_SECONDS) if counts_memory else seconds
-
-
-def remove_folder(folder: str) -> None:
-    """Remove a folder with all that is in it, at any depth and with any permissions.
-
-    Folders are moved up to the top before they are emptied, so no path grows longer than two names.
-
-    Args:
-        folder: its path.
-    """
-    for remove in (os.rmdir, os.unlink):  # nearly always it is empty; or it was replaced by a file
-        with suppress(OSError):
-            remove(folder)
-            return
-    new_name = f"{folder}/{time.monotonic_ns()}-"
-    left = [folder]
-    moved = 0
-    while left:
-        path = left.pop()
-        with suppress(OSError):
-            os.chmod(path, 0o700)
-            for name in os.listdir(path):
-                inside = f"{path}/{name}"
-                if os.path.isdir(inside) and not os.path.islink(inside):
-                    moved += 1
-                    left.append(f"{new_name}{moved}")
-                    with suppress(OSError):
-                        os.chmod(inside, 0o700)
-                        os.rename(inside, left[-1])
-                else:
-                    with suppress(OSError):
-                        os.unlink(inside)
-            if path != folder:
-                os.rmdir(path)
-    with suppress(OSError):
-        os.rmdir(folder)
 
 
 def _kill(pid: int, number: int) -> None:
@@ -257,15 +202,6 @@ class Settings:
         self.report = int(settings.get("report", "-1"))
 
 
-def _load_bytes_used() -> Callable[[Sequence[int], int, Iterable[str]], int]:
-    """Load the function that counts memory: flagfall is not a package here, and takes long to import."""
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    counts: Callable[[Sequence[int], int, Iterable[str]], int] = importlib.import_module(
-        "memory_use"
-    ).bytes_used
-    return counts
-
-
 def _install_filter(program: bytes) -> None:
     """Install a filter of the system calls of this process, and of all that it starts.
 
@@ -314,7 +250,7 @@ class _Supervisor:
         self._status: int | None = None
         self._exceeded = ""
         if settings.memory:
-            self._bytes_used = _load_bytes_used()
+            self._bytes_used = importlib.import_module(f"{_SIBLINGS}memory_use").bytes_used
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._poll = select.poll()
         self._poll.register(self._waking, select.POLLIN)
@@ -326,11 +262,16 @@ class _Supervisor:
         """Fork the child; return false in the child, which is under its limits then."""
         settings, own = self._settings, os.getpid()
         keep_secret()  # the agent may be the same user
+        is_reported, reported = os.pipe()
         self._agent = os.fork()
         if self._agent == 0:
-            _leave_supervisor(settings, own)
+            os.close(reported)
+            _leave_supervisor(settings, own, is_reported)
             return False
+        os.close(is_reported)
         self._report(f"{self._agent} {status_of(self._agent)[1]}")
+        os.write(reported, _GO)
+        os.close(reported)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)  # the agent's pipes must end with the agent
         os.dup2(null, 1)
@@ -404,7 +345,7 @@ class _Supervisor:
         if not settings.disk:
             return ""
         try:
-            size = _size_of(settings.folder)
+            size = size_of(settings.folder)
         except OSError:
             return "its temporary folder was deeper than can be looked into"
         if size > settings.disk:
@@ -477,8 +418,11 @@ def refuse_start(what: str, error: BaseException) -> None:
     os._exit(NOT_STARTED)
 
 
-def _leave_supervisor(settings: Settings, supervisor: int) -> None:
-    """Make a child independent of its supervisor's settings, and put it under its limits; or end it."""
+def _leave_supervisor(settings: Settings, supervisor: int, is_reported: int) -> None:
+    """Make a child independent of its supervisor's settings, and put it under its limits; or end it.
+
+    It goes on when the host knows it: an agent that kills its supervisor first would be lost to the host.
+    """
     try:
         _prctl(_PR_SET_DUMPABLE, 1)
         os.setsid()
@@ -490,6 +434,9 @@ def _leave_supervisor(settings: Settings, supervisor: int) -> None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:  # it died before the signal was set
             os._exit(NOT_STARTED)
+        if os.read(is_reported, len(_GO)) != _GO:
+            os._exit(NOT_STARTED)
+        os.close(is_reported)
         _confine(settings)
     except BaseException as error:  # noqa: BLE001 - the child must never become a second supervisor
         refuse_start("the agent", error)

@@ -62,7 +62,7 @@ def checked_mask(mask: Any, count: int) -> NDArray[np.bool_]:
     return checked
 
 
-def seeds_of(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:
+def seeds_of(seed: int | np.integer[Any] | Sequence[int | None] | None, count: int) -> list[int | None]:
     """Return the seed of each environment.
 
     Args:

@@ -40,13 +40,18 @@ def as_columns(infos: Iterable[tuple[int, dict[Any, Any]]], count: int) -> dict[
         gathered = _gather(pairs)
     columns: dict[Any, Any] = {}
     everywhere = list(range(count))
+    all_true = np.ones(count, np.bool_)  # one array for many keys is pickled once
     for key, (indices, values) in gathered.items():
         if isinstance(key, str) and key.startswith("_"):
             raise NotUniform
-        place = slice(None) if indices == everywhere else indices
+        place: slice | list[int] = slice(None)
+        mask = all_true
+        if indices != everywhere:
+            place = indices
+            mask = np.zeros(count, np.bool_)
+            mask[place] = True
         columns[key] = _column(key, indices, place, values, count)
-        mask = columns[f"_{key}"] = np.zeros(count, np.bool_)
-        mask[place] = True
+        columns[f"_{key}"] = mask
     return columns
 
 
@@ -62,7 +67,7 @@ def _gather(pairs: Iterable[tuple[int, dict[Any, Any]]]) -> dict[Any, tuple[list
 
 
 def join(parts: Sequence[tuple[int, dict[Any, Any]]], count: int) -> dict[Any, Any]:
-    """Return the columns of all workers as one.
+    """Return the columns of all workers as one, in new arrays.
 
     Args:
         parts: the first environment of each worker that has infos, and its columns; in this order.
@@ -73,24 +78,34 @@ def join(parts: Sequence[tuple[int, dict[Any, Any]]], count: int) -> dict[Any, A
     """
     joined: dict[Any, Any] = {}
     for key in dict.fromkeys(key for _, part in parts for key in part):
-        values = [(first, part[key]) for first, part in parts if key in part]
-        if all(isinstance(value, dict) for _, value in values):
-            joined[key] = join(values, count)
-            continue
-        if any(isinstance(value, dict) for _, value in values):
+        firsts, values = [], []
+        for first, part in parts:
+            if key in part:
+                firsts.append(first)
+                values.append(part[key])
+        kinds = set(map(type, values))
+        if kinds == {np.ndarray}:
+            joined[key] = _joined_arrays(firsts, values, count)
+        elif kinds == {dict}:
+            joined[key] = join(list(zip(firsts, values, strict=True)), count)
+        else:
             raise NotUniform
-        joined[key] = _joined_arrays(values, count)
     return joined
 
 
-def _joined_arrays(values: Sequence[tuple[int, NDArray[Any]]], count: int) -> NDArray[Any]:
-    dtype, shape = values[0][1].dtype, values[0][1].shape[1:]
-    if any(value.dtype != dtype or value.shape[1:] != shape for _, value in values):
-        raise NotUniform
+def _joined_arrays(firsts: list[int], values: list[NDArray[Any]], count: int) -> NDArray[Any]:
+    dtype, shape = values[0].dtype, values[0].shape[1:]
+    size = 0
+    for value in values:
+        if value.dtype != dtype or value.shape[1:] != shape:
+            raise NotUniform
+        size += len(value)
+    if size == count:
+        return np.concatenate(values)
     array: NDArray[Any] = (
         np.full(count, None, object) if dtype == np.object_ else np.zeros((count, *shape), dtype)
     )
-    for first, value in values:
+    for first, value in zip(firsts, values, strict=True):
         array[first : first + len(value)] = value
     return array
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["Bytes", "Layout", "copied", "write"]
+__all__ = ["Bytes", "Layout", "batch_of", "copied", "write"]
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector.utils import create_empty_array
+from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -110,6 +110,17 @@ def _is_fixed(space: spaces.Space[Any]) -> bool:
     if isinstance(space, spaces.Tuple):
         return all(map(_is_fixed, space.spaces))
     return isinstance(space, _FIXED_SPACES)
+
+
+def batch_of(space: spaces.Space[Any], values: Sequence[Any]) -> Any:
+    """Return values as a batch, in new arrays.
+
+    Args:
+        space: the space of one environment.
+        values: one for each environment.
+    """
+    empty: Any = create_empty_array(space, len(values))
+    return concatenate(space, values, empty)
 
 
 def copied(batch: Any) -> Any:

@@ -43,13 +43,13 @@ class Failure(NamedTuple):
     """Error in a worker.
 
     Attributes:
-        index: number of the environment in the worker; `None` if no single one is responsible.
+        number: of the environment in the worker; `None` if no single one is responsible.
         is_usage_error: the caller is responsible: it was a `UsageError`.
         message: class and text of the error; the text alone of a `UsageError`.
         trace: its traceback.
     """
 
-    index: int | None
+    number: int | None
     is_usage_error: bool
     message: str
     trace: str
@@ -68,7 +68,7 @@ def pack(value: Any, *, by_value: bool = False) -> bytes:
             return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except Exception:  # noqa: BLE001, S110 - classes of the main program, which are encoded by their code
             pass
-    return pickle.dumps(CloudpickleWrapper(value), pickle.HIGHEST_PROTOCOL)  # type: ignore[no-untyped-call]
+    return pickle.dumps(CloudpickleWrapper(value), pickle.HIGHEST_PROTOCOL)
 
 
 def unpack(payload: bytes) -> Any:

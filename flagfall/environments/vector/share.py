@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from gymnasium.vector.utils import batch_space, concatenate, iterate
 from numpy.typing import NDArray
 
 from flagfall.environments.vector.infos import NotUniform, as_columns
-from flagfall.environments.vector.layout import write
+from flagfall.environments.vector.layout import batch_of, write
 from flagfall.errors import UsageError
 
 Infos: TypeAlias = list[tuple[int, dict[str, Any]]]
@@ -218,7 +218,7 @@ class EnvShare:
         space = self.single_observation_space
         for index, value in enumerate(self._seen):
             with _blamed(index):
-                concatenate(space, [value], create_empty_array(space, 1))
+                batch_of(space, [value])
 
     def columns(self) -> dict[str, Any] | None:
         """Return the infos as columns; see `Share.columns`."""
@@ -265,9 +265,16 @@ class BatchShare:
 
     Args:
         env: the vector environment.
+        count: number of its environments.
+
+    Raises:
+        UsageError: it has another number of environments.
     """
 
-    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, env: VectorEnv[Any, Any, Any], count: int) -> None:
+        if env.num_envs != count:
+            env.close()
+            raise UsageError(f"env_fns({count}) made {env.num_envs} environments")
         self._env = env
         self.metadata = dict(env.metadata)
         self.render_mode = env.render_mode
@@ -296,8 +303,7 @@ class BatchShare:
     def step(self, actions: Any, results: Results) -> Any:
         """Play a step in every environment; see `Share.step`."""
         if isinstance(actions, list):
-            space = self.single_action_space
-            actions = concatenate(space, actions, create_empty_array(space, len(actions)))  # type: ignore[arg-type]
+            actions = batch_of(self.single_action_space, actions)
         self._seen, *ends, self._columns = self._env.step(actions)
         results.rewards[:], results.terminations[:], results.truncations[:] = ends
         return self._show(results)

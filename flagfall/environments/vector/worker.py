@@ -49,7 +49,8 @@ class Plan(NamedTuple):
     def build(self) -> Share:
         """Make the environments."""
         if callable(self.makers):
-            return BatchShare(self.makers(self.last - self.first))
+            count = self.last - self.first
+            return BatchShare(self.makers(count), count)
         return EnvShare(self.makers, self.autoreset_mode)
 
 
@@ -120,8 +121,8 @@ class Worker:
         return b""
 
     def _reset(self, buffer: int, payload: bytes) -> bytes:
-        share = self._ready()
-        return self._answer(share.reset(*unpack(payload), self._results[buffer]))
+        seeds, options, mask = unpack(payload)
+        return self._answer(self._ready().reset(seeds, options, mask, self._results[buffer]))
 
     def _step(self, buffer: int, payload: bytes) -> bytes:
         share = self._ready()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Final
 
 from flagfall.environments.vector.memory import memory_file
@@ -67,25 +67,25 @@ class Workers:
             self._poll.register(descriptor, select.POLLIN)
 
     def _start(self) -> None:
-        command_end, commands = os.pipe()
-        self._commands.append(commands)
-        replies, reply_end = os.pipe()
-        self._replies.append(replies)
-        # One for each, because processes that share the end of a pipe share the receiver of its signal.
-        lifeline, end = os.pipe()
-        self._lifelines.append(end)
-        inherited = (command_end, reply_end, lifeline, self.memory)
-        options = [f"-W{option}" for option in sys.warnoptions]
-        try:
+        with ExitStack() as ends:
+            command_end, commands = os.pipe()
+            ends.callback(os.close, command_end)
+            self._commands.append(commands)
+            replies, reply_end = os.pipe()
+            ends.callback(os.close, reply_end)
+            self._replies.append(replies)
+            # One for each, because processes that share the end of a pipe share the receiver of its signal.
+            lifeline_end, lifeline = os.pipe()
+            ends.callback(os.close, lifeline_end)
+            self._lifelines.append(lifeline)
+            inherited = (command_end, reply_end, lifeline_end, self.memory)
+            options = [f"-W{option}" for option in sys.warnoptions]
             process = subprocess.Popen(  # noqa: S603 - this very interpreter
                 [sys.executable, *options, "-c", _PROGRAM, *map(str, inherited), *sys.path],
                 stdin=subprocess.DEVNULL,
                 pass_fds=inherited,
                 process_group=0,  # Ctrl-C reaches the parent alone, which decides
             )
-        finally:
-            for descriptor in (command_end, reply_end, lifeline):
-                os.close(descriptor)
         self._processes.append(process)
         self._handles.append(os.pidfd_open(process.pid))
 
@@ -225,8 +225,8 @@ def _raised(command: Command, plan: Plan, failure: Failure) -> FlagfallError:
     """Return the error of an environment, with its traceback as a note."""
     place = (
         f"environments {plan.first} to {plan.last - 1}"
-        if failure.index is None
-        else f"environment {plan.first + failure.index}"
+        if failure.number is None
+        else f"environment {plan.first + failure.number}"
     )
     error: FlagfallError
     if failure.is_usage_error:

@@ -173,7 +173,7 @@ class TcpStream(PipeStream):
 class ByteStream(Protocol):
     """A bidirectional stream of bytes; `PipeStream` describes the methods."""
 
-    async def write(self, data: bytes | memoryview) -> None:
+    async def write(self, data: bytes) -> None:
         """Write all bytes."""
 
     async def read(self) -> bytes:
@@ -194,7 +194,7 @@ class FramedStream:
     def __init__(self, pipe: ByteStream, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._pipe = pipe
         self._direct = pipe if isinstance(pipe, PipeStream) else None
-        self._unsent: bytes | memoryview = b""
+        self._unsent = memoryview(b"")
         self._lines: LineReader | None = LineReader(max_bytes)
         self._framer = Framer(max_bytes)
 
@@ -229,21 +229,21 @@ class FramedStream:
         Raises:
             FrameError: a frame would be too long.
         """
-        direct = self._direct
         parts = (payload, b"\n") if self._lines is not None else (header_of(payload), payload)
-        if direct is not None and len(payload) > JOINED_BYTES:
-            sent = direct.write_parts_nowait(parts)
+        if self._direct is None:
+            self._unsent = memoryview(parts[0] + parts[1])
+            return False
+        if len(payload) > JOINED_BYTES:
+            sent = self._direct.write_parts_nowait(parts)
             if sent == len(parts[0]) + len(parts[1]):
                 return True
-            self._unsent = memoryview(b"".join(parts))[sent:]
+            self._unsent = memoryview(parts[0] + parts[1])[sent:]
             return False
         data = parts[0] + parts[1]
-        if direct is not None:
-            sent = direct.write_nowait(data)
-            if sent == len(data):
-                return True
-            data = data[sent:]
-        self._unsent = data
+        sent = self._direct.write_nowait(data)
+        if sent == len(data):
+            return True
+        self._unsent = memoryview(data)[sent:]
         return False
 
     async def flush(self) -> None:
@@ -252,8 +252,11 @@ class FramedStream:
         Raises:
             trio.BrokenResourceError: the other end is gone.
         """
-        unsent, self._unsent = self._unsent, b""
-        await self._pipe.write(unsent)
+        unsent, self._unsent = self._unsent, memoryview(b"")
+        if self._direct is None:
+            await self._pipe.write(bytes(unsent))
+        else:
+            await self._direct.write(unsent)
 
     def receive_nowait(self) -> bytes | None:
         """Return the next payload if it is there, by at most one read; `None` if it is incomplete.

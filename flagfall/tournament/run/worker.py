@@ -9,7 +9,8 @@ match it was playing. The first frame is a pickle: both ends are this program, a
 pipe; `flagfall.tournament.run.messages` describes the others.
 
 The worker ends at the end of its input, and is killed when its runner ends in any way (`PR_SET_PDEATHSIG`;
-supervisors then end its agents). After each match it kills all processes that the match has left.
+supervisors then end its agents). After each match it kills all processes that the match has left;
+the server that forks its agents stays for the next one.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.process.supervisor import KILL_SECONDS, descendants
 from flagfall.agents.wire.worker import take_standard_streams
 from flagfall.errors import UsageError
@@ -68,7 +70,7 @@ def main(runner: int) -> int:
     plan, folder = pickle.loads(inbox.receive())  # noqa: S301 - the other end is our own runner
     gc.freeze()
     queue = _Queue(inbox, write_fd)
-    with suppress(EOFError):
+    with FORK_SERVERS.keep(), suppress(EOFError):
         play_attempts(plan, queue.attempts(), Path(folder), queue.answer)
     return 0
 
@@ -128,7 +130,10 @@ def _end_orphans() -> None:
                 pass
         except ChildProcessError:
             return
-        for pid in descendants(os.getpid()):
+        left = [pid for pid in descendants(os.getpid()) if pid not in FORK_SERVERS.pids()]
+        if not left:
+            return
+        for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_REAP_SECONDS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["ACTIONS", "games", "play_of"]
+__all__ = ["ACTIONS", "games", "play_of", "walled_games"]
+
+from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
@@ -80,9 +82,35 @@ EFFECTS = (
 )
 
 
+WALKERS = (
+    "RandomNPC",
+    "RandomNPC cooldown=2 speed=0.5",
+    "RandomNPC cons=1 cooldown=2",
+    "Chaser stype=avatar cooldown=2 speed=0.6",
+    "Chaser stype=b cooldown=3",
+    "Fleeing stype=avatar speed=0.3",
+)
+WALLED = ("pair wall", "a wall", "b c wall", "pair wall c")
+
+
 @st.composite
-def games(draw: st.DrawFn) -> tuple[str, str]:
-    """The texts of a game and of a level for it."""
+def walled_games(draw: st.DrawFn) -> tuple[str, str]:
+    """The texts of a game in which walls step walkers back, mostly before anything else, and of a level."""
+    game, level = draw(games(names=("wall", *NAMES)))
+    for name in "ab":
+        given = next(line for line in game.splitlines() if line.startswith(f"      {name} >"))
+        game = game.replace(given, f"      {name} > {draw(st.sampled_from(WALKERS))}")
+    lines = game.splitlines()
+    at = lines.index("  InteractionSet") + draw(st.sampled_from([1, 1, 2]))
+    lines[at:at] = [
+        f"    {pair} > stepBack" for pair in draw(st.lists(st.sampled_from(WALLED), min_size=1, max_size=2))
+    ]
+    return "\n".join(lines), level.translate(str.maketrans("cdey", "wwww"))
+
+
+@st.composite
+def games(draw: st.DrawFn, names: Sequence[str] = ALL) -> tuple[str, str]:
+    """The texts of a game and of a level for it; effects are on sprites of these names."""
     classes = {name: draw(st.sampled_from(CLASSES)) for name in NAMES}
     order = draw(st.permutations(["top", "avatar", "wall"]))
     blocks = {
@@ -97,6 +125,7 @@ def games(draw: st.DrawFn) -> tuple[str, str]:
     lines = ["BasicGame", "  SpriteSet", *[line for name in order for line in blocks[name]]]
     lines += [
         "  LevelMapping",
+        "    w > wall",
         *[f"    {name} > {name}" for name in NAMES],
         "    A > avatar",
         "    x > a b",
@@ -104,8 +133,8 @@ def games(draw: st.DrawFn) -> tuple[str, str]:
     ]
     lines += ["  InteractionSet"]
     for _ in range(draw(st.integers(1, 9))):
-        first = draw(st.sampled_from(ALL))
-        second = draw(st.sampled_from((*ALL, "EOS")))
+        first = draw(st.sampled_from(names))
+        second = draw(st.sampled_from((*names, "EOS")))
         lines.append(f"    {first} {second} > {draw(st.sampled_from(EFFECTS))}")
     lines += ["  TerminationSet", "    SpriteCounter stype=avatar win=False"]
     width = draw(st.integers(2, 7))

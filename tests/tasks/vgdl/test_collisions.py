@@ -10,21 +10,18 @@ from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.lifecycle import fork
 from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
 from tests.tasks.vgdl.plain_collisions import plain_advance
-from tests.tasks.vgdl.random_games import ACTIONS, games, play_of
+from tests.tasks.vgdl.random_games import ACTIONS, games, play_of, walled_games
 
 MOST_SPRITES = 120
 TICKS = 12
 
 
-@settings(max_examples=150, deadline=None)
-@given(games(), st.integers(0, 2**48), st.sampled_from([10, 7, 3]))
-def test_any_game_is_played_as_if_all_sprites_were_compared_with_all(
-    texts: tuple[str, str], seed: int, block_size: int
-) -> None:
+def compare_with_plain(texts: tuple[str, str], seed: int, block_size: int, ticks: int = TICKS) -> None:
     quick = play_of(texts, seed, block_size)
     plain = play_of(texts, seed, block_size)
+    plain.game.barriers = [frozenset()] * len(plain.game.kinds)
     chance = Random(seed)
-    for _ in range(TICKS):
+    for _ in range(ticks):
         action = chance.choice(ACTIONS)
         advance(quick, action)
         if quick.over and quick.winner == -1:  # it would have cost too much
@@ -33,6 +30,22 @@ def test_any_game_is_played_as_if_all_sprites_were_compared_with_all(
         assert state_key(quick) == state_key(plain)
         if quick.over or sum(map(len, quick.groups)) > MOST_SPRITES:
             break
+
+
+@settings(max_examples=150, deadline=None)
+@given(games(), st.integers(0, 2**48), st.sampled_from([10, 7, 3]))
+def test_any_game_is_played_as_if_all_sprites_were_compared_with_all(
+    texts: tuple[str, str], seed: int, block_size: int
+) -> None:
+    compare_with_plain(texts, seed, block_size)
+
+
+@settings(max_examples=150, deadline=None)
+@given(walled_games(), st.integers(0, 2**48), st.sampled_from([10, 7]))
+def test_walkers_between_walls_are_played_as_if_they_took_every_step(
+    texts: tuple[str, str], seed: int, block_size: int
+) -> None:
+    compare_with_plain(texts, seed, block_size, ticks=3 * TICKS)
 
 
 @settings(max_examples=60, deadline=None)

@@ -43,3 +43,12 @@ def test_a_fork_goes_on_alike_and_alone(seed: int, bound: int) -> None:
     drawn = [random.next_int(bound) for _ in range(5)]
     assert [copied.next_int(bound) for _ in range(5)] == drawn
     assert copied.draws == random.draws
+
+
+@given(st.integers(-(2**63), 2**63), st.integers(1, 300), st.integers(1, 4))
+def test_many_draws_at_the_cost_of_one(seed: int, count: int, bits: int) -> None:
+    leaping, stepping = JavaRandom(seed), JavaRandom(seed)
+    taken = leaping.take(count)
+    drawn = [stepping.next_int(1 << bits) for _ in range(count)]
+    assert taken >> (48 - bits) == drawn[-1]
+    assert (leaping.state, leaping.draws) == (stepping.state, stepping.draws)

@@ -59,3 +59,71 @@ def test_each_step_leads_nearer(blocked: set[Cell], start: Cell, goal: Cell) -> 
     else:
         assert step is not None
         assert far[start[0] + step[0], start[1] + step[1]] == far[start] - 1
+
+
+class JavaQueue:
+    """A `java.util.PriorityQueue` of cells by distance: moves up, and down to the right, only if smaller."""
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, Cell]] = []
+
+    def add(self, entry: tuple[int, Cell]) -> None:
+        at = len(self.heap)
+        self.heap.append(entry)
+        while at and entry[0] < self.heap[(at - 1) // 2][0]:
+            self.heap[at] = self.heap[(at - 1) // 2]
+            at = (at - 1) // 2
+        self.heap[at] = entry
+
+    def poll(self) -> tuple[int, Cell]:
+        first, entry = self.heap[0], self.heap.pop()
+        if self.heap:
+            at = 0
+            while (child := 2 * at + 1) < len(self.heap):
+                if child + 1 < len(self.heap) and self.heap[child + 1][0] < self.heap[child][0]:
+                    child += 1
+                if entry[0] <= self.heap[child][0]:
+                    break
+                self.heap[at] = self.heap[child]
+                at = child
+            self.heap[at] = entry
+        return first
+
+
+def parents_by_queue(free: set[Cell], start: Cell) -> dict[Cell, Cell]:
+    """The whole search of the original: every cell that can be reached, and from where it was first."""
+    parents: dict[Cell, Cell] = {start: start}
+    waiting = JavaQueue()
+    waiting.add((0, start))
+    while waiting.heap:
+        distance, (x, y) = waiting.poll()
+        for dx, dy in STEPS:
+            cell = (x + dx, y + dy)
+            if cell in free and cell not in parents:
+                parents[cell] = (x, y)
+                waiting.add((distance + 1, cell))
+    return parents
+
+
+@given(st.sets(cells), cells, st.lists(cells, min_size=1, max_size=8))
+def test_a_search_that_stops_at_its_goals_finds_what_a_whole_one_finds(
+    blocked: set[Cell], start: Cell, goals: list[Cell]
+) -> None:
+    free = {(x, y) for x in range(7) for y in range(5)} - blocked
+    paths = PathFinder(7, 5, blocked)
+    for goal in goals:
+        expected = None
+        if start in free and goal != start and goal in (parents := parents_by_queue(free, start)):
+            cell = goal
+            while parents[cell] != start:
+                cell = parents[cell]
+            expected = (cell[0] - start[0], cell[1] - start[1])
+        assert paths.first_step(start, goal) == expected
+
+
+def test_a_near_goal_on_a_wide_field_is_found_nearby():
+    paths = PathFinder(500, 500, ())
+    assert paths.first_step((250, 250), (253, 250)) == (1, 0)
+    assert paths.cached_cells < 100
+    assert paths.first_step((250, 250), (250, 254)) == (0, 1)
+    assert paths.cached_cells < 100

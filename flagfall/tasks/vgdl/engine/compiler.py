@@ -5,9 +5,11 @@ from __future__ import annotations
 __all__ = ["compile_game"]
 
 from collections.abc import Sequence
+from typing import Final
 
 from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
 from flagfall.tasks.vgdl.engine.effects.registry import compile_effect, find_side_effects, runs_in_batch
+from flagfall.tasks.vgdl.engine.rules.barriers import find_barriers
 from flagfall.tasks.vgdl.engine.rules.terminations import compile_termination
 from flagfall.tasks.vgdl.engine.sprites.registry import compile_kinds
 from flagfall.tasks.vgdl.engine.state.game import Game
@@ -15,6 +17,10 @@ from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
 from flagfall.tasks.vgdl.engine.state.tables import Contact, Contacts, Effect, Pair, Rule
 from flagfall.tasks.vgdl.engine.state.timers import TimerPlan
 from flagfall.tasks.vgdl.language.effect_schema import EFFECTS
+
+_OTHERS: Final = 0
+_GATHERINGS: Final = 1
+"""Layers of the grid."""
 
 
 def compile_game(definition: GameDefinition) -> Game:
@@ -47,6 +53,7 @@ def compile_game(definition: GameDefinition) -> Game:
         pair for pair in game.pairs if pair.ground_sensors and pair.ground_types and pair.rules
     ]
     _prepare_broad_phase(game)
+    game.barriers = find_barriers(game)
     return game
 
 
@@ -71,8 +78,28 @@ def _add_rule(game: Game, rule: EffectRule, edge_effects: dict[int, list[Effect]
     for second in rule.seconds:
         pair = _pair(game, rule.first, second)
         if enabled and (not batch or schema.batch):
-            independent = schema.quiet and pair.disjoint and not batch and not pair.ground_sensors
-            pair.rules += [Rule(rule.effect, effect, schema.quiet, batch, independent)] * repeat
+            pair.rules += [_compiled(rule, effect, pair, batch=batch)] * repeat
+
+
+def _compiled(rule: EffectRule, effect: Effect, pair: Pair, *, batch: bool) -> Rule:
+    quiet = EFFECTS[rule.effect].quiet
+    parameters = rule.parameters
+    return Rule(
+        name=rule.effect,
+        run=effect,
+        quiet=quiet,
+        batch=batch,
+        steps_back=rule.effect == "stepBack"
+        and not (batch or parameters["pixelPerfect"] or parameters["scoreChange"] or _counts(rule)),
+        independent=quiet and pair.disjoint and not batch and not pair.ground_sensors,
+    )
+
+
+def _counts(rule: EffectRule) -> bool:
+    """Return whether an effect adds to the game's counters."""
+    counter = rule.parameters["counter"]
+    assert isinstance(counter, tuple)
+    return any(counter)
 
 
 def _add_timer(game: Game, rule: EffectRule, effect: Effect, *, enabled: bool) -> None:
@@ -148,15 +175,27 @@ def _prepare_broad_phase(game: Game) -> None:
     game.broad_phase_cells = [
         row is not None and number not in roaming for number, row in enumerate(contacts)
     ]
-    game.broad_phase_rows = [
-        kind.id in in_rows or (kind.is_avatar and bool(in_rows)) for kind in game.kinds
+    layers = game.broad_phase_layers = [
+        _GATHERINGS if _gathers(kind, row) else _OTHERS
+        for kind, row in zip(game.kinds, contacts, strict=True)
     ]
+    game.broad_phase_searched = [
+        tuple(sorted({layers[other] for other, contact in enumerate(row or ()) if contact is not None}))
+        for row in contacts
+    ]
+    game.broad_phase_rows = [kind.id in in_rows or (kind.is_avatar and bool(in_rows)) for kind in game.kinds]
     game.broad_phase_crowds = [
         (kind.id, other, contact)
         for kind, row in zip(game.kinds, contacts, strict=True)
         for other, contact in enumerate(row or ())
         if kind.is_avatar and other in crowds and contact is not None
     ]
+
+
+def _gathers(kind: SpriteKind, row: Sequence[Contact | None] | None) -> bool:
+    """Return whether many sprites of a type may come together in one cell without touching each other."""
+    pursues = kind.is_npc and not kind.products and not {"stype", "stype1"}.isdisjoint(kind.parameters)
+    return pursues and row is not None and row[kind.id] is None
 
 
 def _flies_along_rows(kind: SpriteKind) -> bool:

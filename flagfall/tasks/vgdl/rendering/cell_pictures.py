@@ -60,7 +60,9 @@ class CellPictures:
         lines: pictures as lines of pixels, `[picture, row]` of raw bytes; replaced when it grows. NumPy
             copies a line at once, but pixels one by one.
         looks: by cell of the level, the number of its picture by the codes of its sprites in drawing order.
+        columns, rows: by cell of the level, its column and its row.
         generation: changes when codes become invalid.
+        full: so much is kept that it should be cleared before the next picture.
     """
 
     def __init__(
@@ -87,9 +89,10 @@ class CellPictures:
             for column in range(width)
             for row in range(height)
         ]
+        self.columns, self.rows = np.divmod(np.arange(width * height), height)
         self._most = MAX_BYTES // (block * block * 3)
         self.generation = 0
-        self._clear()
+        self.clear()
 
     def appearance(self, type_id: int, width: int, height: int, facing: Facing) -> Appearance:
         """Return the places of sprites of one type, size and direction.
@@ -106,13 +109,10 @@ class CellPictures:
             found = self._appearances[key] = Appearance(self, key)
         return found
 
-    def trim(self) -> None:
-        """Drop everything that is kept if it is too much; codes from before are then invalid."""
-        if len(self._numbers) > self._most or self._found > MAX_LOOKS or self._placed > MAX_PLACED:
-            self._clear()
-            self.generation += 1
-
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Drop everything that is kept; codes from before are then invalid."""
+        self.full = False
+        self.generation += 1
         self._appearances: dict[_Key, Appearance] = {}
         self._codes: dict[_Layer, int] = {}
         self._layers: list[_Layer] = []
@@ -144,6 +144,7 @@ class CellPictures:
         rows = range(max(0, y // block), min(height, (y + high - 1) // block + 1))
         cells = tuple([column * height + row for column in columns for row in rows])
         self._placed += 1 + len(cells)
+        self.full = self.full or self._placed > MAX_PLACED or len(self._layers) > MAX_LOOKS
         return code, self._footprints.setdefault(cells, cells)
 
     def find(self, column: int, row: int, codes: tuple[int, ...]) -> int:
@@ -170,6 +171,7 @@ class CellPictures:
             if number == len(self.lines):
                 self.lines = np.concatenate((self.lines, np.empty_like(self.lines)))
             self.lines[number] = as_lines(self._draw(key))
+        self.full = self.full or number > self._most or self._found > MAX_LOOKS
         return number
 
     def _draw(self, layers: tuple[_Layer, ...]) -> NDArray[np.uint8]:

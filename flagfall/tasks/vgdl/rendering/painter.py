@@ -11,7 +11,7 @@ from __future__ import annotations
 
 __all__ = ["Painter"]
 
-from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -44,8 +44,12 @@ MAX_SIZES: Final = 8
 MAX_PIXELS: Final = 64_000_000
 """Limit of pixels of a picture. The largest public level has 172,500 with 10 pixels a cell."""
 
+_NEVER: Final = -3
+"""A tick before the first."""
+
 _NOWHERE: Final = (-1, ())
 _RIGHT: Final = (1, 0)
+_DIRECTION: Final = attrgetter("ox", "oy")
 
 _Parts: TypeAlias = tuple[Any, ...]
 
@@ -78,9 +82,7 @@ class Painter:
         self._pictures = _cell_pictures(play, self._block, tiles or _own_tiles(play.game))
         self._ranks = _ranks(play.game)
         self._turning = [type_id for type_id in self._pictures.turning if type_id in _turned(play.game)]
-        self._rows = np.arange(play.width * play.height) % play.height
-        self._columns = np.arange(play.width * play.height) // play.height
-        self._tick: int | None = None
+        self._tick = _NEVER
         self._generation = 0
 
     def _set_parts(self, parts: _Parts | None) -> None:
@@ -95,7 +97,7 @@ class Painter:
             self._codes: dict[int, int] = {}
             self._order: dict[int, tuple[int, int]] = {}
             self._members = CellMembers(play.width * play.height, self._order)
-            self._directions: dict[int, tuple[list[float], list[float]]] = {}
+            self._directions: dict[int, list[tuple[float, float]]] = {}
         else:
             canvas, appearances, places, codes, order, members, directions = parts
             self._canvas = canvas.copy()
@@ -110,6 +112,7 @@ class Painter:
         block = self._block
         lines = as_lines(self._canvas, block)
         self._by_cell = lines.reshape(play.height, block, play.width).swapaxes(1, 2)
+        self._views: dict[int, NDArray[Any]] = {}
 
     def _copy_parts(self) -> _Parts:
         order = self._order.copy()
@@ -126,16 +129,17 @@ class Painter:
     def paint(self) -> NDArray[np.uint8]:
         """Return the picture of the current tick, as a new array: `[height, width, 3]`, red, green, blue."""
         play, pictures = self._play, self._pictures
-        pictures.trim()
-        if pictures.generation != self._generation:
-            self._generation = pictures.generation
-            self._tick = None
-        if self._tick is None or play.tick not in (self._tick, self._tick + 1):
-            self._begin(play)
-        elif play.tick != self._tick:
+        tick = play.tick
+        if pictures.full:
+            pictures.clear()
+        if tick == self._tick + 1 and pictures.generation == self._generation:
             self._follow(play)
-            self._paint_cells()
-        self._tick = play.tick
+            if self._stale:
+                self._paint_cells()
+        elif tick != self._tick or pictures.generation != self._generation:
+            self._generation = pictures.generation
+            self._begin(play)
+        self._tick = tick
         return self._canvas.copy()
 
     def _begin(self, play: Play) -> None:
@@ -147,14 +151,16 @@ class Painter:
         if parts is None:
             for group in play.groups:
                 self._examine(group)
-            self._paint_cells()
+            if self._stale:
+                self._paint_cells()
+            self._directions = {
+                type_id: list(map(_DIRECTION, play.groups[type_id])) for type_id in self._turning
+            }
             if moment is not None and self._canvas.nbytes <= MAX_KEPT_BYTES:
                 moment.keep(name, self._copy_parts())
 
     def _follow(self, play: Play) -> None:
-        """Apply the changes of one tick."""
-        for sprite in play.died:
-            self._remove(sprite.id)
+        """Apply the changes of one tick; a sprite may be born and die in the same one."""
         known, places, codes, stale = self._appearances.get, self._places, self._codes, self._stale
         for sprite in play.moved:
             number = sprite.id
@@ -170,7 +176,10 @@ class Painter:
                     stale.append(cells)
                     places[number] = place
                     codes[number] = place[0]
-        self._examine(play.born)
+        if play.born:
+            self._examine(play.born)
+        for sprite in play.died:
+            self._remove(sprite.id)
         self._follow_directions(play)
         if play.disabled != self._disabled:
             for sprite in play.disabled:
@@ -183,8 +192,8 @@ class Painter:
         for type_id in self._turning:
             group = play.groups[type_id]
             if group:
-                now = ([sprite.ox for sprite in group], [sprite.oy for sprite in group])
-                if directions.get(type_id) != now:
+                now = list(map(_DIRECTION, group))
+                if directions[type_id] != now:
                     directions[type_id] = now
                     self._examine(group)
 
@@ -222,21 +231,23 @@ class Painter:
 
     def _paint_cells(self) -> None:
         """Paint the cells in which something has changed."""
-        cells = list(set(chain.from_iterable(self._stale)))
-        if not cells:
-            return
+        cells = list(set().union(*self._stale))
         self._stale.clear()
         self._members.finish()
         fetch, codes, looks = self._members.fetch, self._codes, self._pictures.looks
         numbers = [looks[cell][fetch[cell](codes)] for cell in cells]
         lines, canvas = self._pictures.lines, self._by_cell
         if len(cells) <= _FEW:
-            height = self._play.height
+            views = self._views
             for cell, number in zip(cells, numbers, strict=True):
-                canvas[cell % height, cell // height] = lines[number]
+                view = views.get(cell)
+                if view is None:
+                    column, row = divmod(cell, self._play.height)
+                    view = views[cell] = canvas[row, column]
+                view[...] = lines[number]
         else:
             places = np.array(cells)
-            canvas[self._rows[places], self._columns[places]] = lines.take(numbers, axis=0)
+            canvas[self._pictures.rows[places], self._pictures.columns[places]] = lines.take(numbers, axis=0)
 
 
 @per_game

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CellMembers", "fetcher"]
+__all__ = ["CellMembers"]
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
@@ -15,7 +15,7 @@ Fetch: TypeAlias = Callable[[Mapping[int, Any]], tuple[Any, ...]]
 """Function that returns the values of some sprites from a mapping by their numbers, in order."""
 
 
-def fetcher(numbers: Sequence[int]) -> Fetch:
+def _fetcher(numbers: Sequence[int]) -> Fetch:
     """Return a function that takes the values of some keys from a mapping, as a tuple.
 
     `operator.itemgetter` does this five times as fast as a loop, but not for less than two keys.
@@ -25,9 +25,10 @@ def fetcher(numbers: Sequence[int]) -> Fetch:
     """
     if len(numbers) > 1:
         return itemgetter(*numbers)
-    if not numbers:
-        return _fetch_nothing
-    number = numbers[0]
+    return _fetcher_of_one(numbers[0]) if numbers else _fetch_nothing
+
+
+def _fetcher_of_one(number: int) -> Fetch:
     return lambda values: (values[number],)
 
 
@@ -67,7 +68,7 @@ class CellMembers:
         new.fetch = self.fetch.copy()
         return new
 
-    def move(self, number: int, old: Collection[int], new: Collection[int]) -> None:
+    def move(self, number: int, old: Collection[int], new: Collection[int]) -> None:  # noqa: C901 - calls would cost more than the work
         """Move a sprite from some cells to others.
 
         Args:
@@ -83,9 +84,13 @@ class CellMembers:
                 if count == 1:
                     members[cell] = ()
                     fetch[cell] = _fetch_nothing
+                elif count == 2:  # noqa: PLR2004 - one is left
+                    other = before[before[0] == number]
+                    members[cell] = (other,)
+                    fetch[cell] = _fetcher_of_one(other)
                 elif count < CROWD:
                     rest = members[cell] = tuple([other for other in before if other != number])
-                    fetch[cell] = fetcher(rest) if count == 2 else itemgetter(*rest)  # noqa: PLR2004 - one is left
+                    fetch[cell] = itemgetter(*rest)
                 else:
                     del self._open(cell)[number]
         for cell in new:
@@ -93,7 +98,7 @@ class CellMembers:
                 before = members[cell]
                 if not before:
                     members[cell] = (number,)
-                    fetch[cell] = fetcher((number,))
+                    fetch[cell] = _fetcher_of_one(number)
                 elif len(before) < CROWD:
                     now = (*before, number)
                     order = self._order
@@ -109,7 +114,7 @@ class CellMembers:
         if self._pending:
             for cell, members in self._pending.items():
                 numbers = self._numbers[cell] = tuple(sorted(members, key=self._order.__getitem__))
-                self.fetch[cell] = fetcher(numbers)
+                self.fetch[cell] = _fetcher(numbers)
             self._pending.clear()
 
     def _open(self, cell: int) -> dict[int, None]:

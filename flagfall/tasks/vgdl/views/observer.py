@@ -51,13 +51,14 @@ from flagfall.tasks.vgdl.views.state_observation import (
 )
 
 Point: TypeAlias = tuple[float, float]
-_AvatarFields: TypeAlias = tuple[
-    float, Point, Point, str, int, int, int, int, bool, tuple[str, ...], dict[int, int]
-]
-
 _Parts: TypeAlias = tuple[Any, ...]
 
+_NEVER: Final = -3
+"""Before the first tick."""
+
 _NOWHERE: Final[Point] = (-1.0, -1.0)
+_NO_AVATAR: Final = (-1, 0, 0, 0, False)
+"""Type, points of health, and being alive, when there is no avatar any more."""
 
 
 class Observer:
@@ -76,7 +77,7 @@ class Observer:
         self._height = play.height
         self._dimension = (float(play.screen[0]), float(play.screen[1]))
         self._category, self._listed = _categories(play.game)
-        self._tick: int | None = None
+        self._tick = _NEVER
         anchors = anchors_of(self._width, self._height, self._block)
         self._across, self._down, self._cells_of = anchors.across, anchors.down, anchors.cells
         self._clear()
@@ -102,19 +103,41 @@ class Observer:
     def observe(self) -> StateObservation:
         """Return the complete state of the current tick."""
         play = self._play
-        if play.tick != self._tick:
-            self._update(play)
+        tick = play.tick
+        if tick != self._tick:
+            if tick == self._tick + 1:
+                self._follow(play)
+            else:
+                self._begin(play)
+            self._tick = tick
         lists = self._lists
-        over = play.over
+        over, avatar = play.over, play.avatar
+        speed, orientation, position = 0.0, _NOWHERE, _NOWHERE
+        if avatar is None:
+            fields = _NO_AVATAR
+            resources = {}
+        else:
+            if not over:
+                speed = float(avatar.speed)
+                orientation = (float(avatar.ox), float(avatar.oy))
+                position = (float(avatar.x), float(avatar.y))
+            fields = (avatar.type, avatar.health, avatar.max_health, avatar.limit_health, not avatar.disabled)
+            resources = avatar.resources.copy()
         return StateObservation(
             float(play.score),
-            play.tick if over else play.tick + 1,
+            tick if over else tick + 1,
             WINNERS[play.winner],
             play.winner != -1,
             self._dimension,
             self._block,
             1,
-            *_avatar(play.avatar, play.last_action, over=over),
+            speed,
+            orientation,
+            position,
+            play.last_action,
+            *fields,
+            () if over or avatar is None else avatar.kind.actions,
+            resources,
             self._grid,
             lists[NPC],
             lists[STATIC],
@@ -126,21 +149,16 @@ class Observer:
 
     # Changes.
 
-    def _update(self, play: Play) -> None:
-        """Bring grid and lists up to date."""
-        if self._tick is not None and play.tick == self._tick + 1:
-            self._follow(play)
-            self._rebuild()
+    def _begin(self, play: Play) -> None:
+        """Observe all sprites, or take what was observed of another play that began alike."""
+        moment = first_moment(play)
+        if moment is None:
+            self._examine(play)
         else:
-            moment = first_moment(play)
-            if moment is None:
+            if "state" not in moment.parts:
                 self._examine(play)
-            else:
-                if "state" not in moment.parts:
-                    self._examine(play)
-                    moment.keep("state", self._copy_parts())
-                self._set_parts(moment.parts["state"])
-        self._tick = play.tick
+                moment.keep("state", self._copy_parts())
+            self._set_parts(moment.parts["state"])
 
     def _examine(self, play: Play) -> None:
         """Observe all sprites."""
@@ -153,7 +171,7 @@ class Observer:
     def _follow(self, play: Play) -> None:
         """Apply the changes of one tick."""
         records, of_type, at = self._records, self._of_type, self._at
-        known = records.get
+        known, move = records.get, self._members.move
         across, down, cells_of = self._across, self._down, self._cells_of
         stale_cells, stale_types = self._stale_cells, self._stale_types
         for sprite in play.moved:
@@ -168,14 +186,19 @@ class Observer:
             records[number] = of_type[type_id][number] = Observation(type_id, number, old.category, x, y)
             stale_types.add(type_id)
             anchor = across[x] + down[y]
-            if anchor == at[number]:
-                stale_cells.append(cells_of[anchor])
-            else:
-                self._change_cells(number, anchor)
+            before = at[number]
+            cells = cells_of[anchor]
+            stale_cells.append(cells)
+            if anchor != before:
+                at[number] = anchor
+                left = cells_of[before]
+                move(number, left, cells)
+                stale_cells.append(left)
         for sprite in play.born:
             self._add(sprite)
         for sprite in play.died:
             self._remove(sprite)
+        self._rebuild()
 
     def _add(self, sprite: Sprite) -> None:
         type_id = sprite.type
@@ -288,22 +311,3 @@ def _categories(game: Game) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
     kinds = game.kinds
     category = [HIDDEN if kind.parameters.get("hidden") else kind.category for kind in kinds]
     return category, [[kind.id for kind in kinds if category[kind.id] == c] for c in range(CATEGORIES)]
-
-
-def _avatar(avatar: Sprite | None, last_action: str, *, over: bool) -> _AvatarFields:
-    """Return the fields from `avatar_speed` to `avatar_resources`."""
-    if avatar is None:
-        return (0.0, _NOWHERE, _NOWHERE, last_action, -1, 0, 0, 0, False, (), {})
-    return (
-        0.0 if over else float(avatar.speed),
-        _NOWHERE if over else (float(avatar.ox), float(avatar.oy)),
-        _NOWHERE if over else (float(avatar.x), float(avatar.y)),
-        last_action,
-        avatar.type,
-        avatar.health,
-        avatar.max_health,
-        avatar.limit_health,
-        not avatar.disabled,
-        () if over else avatar.kind.actions,
-        dict(avatar.resources),
-    )

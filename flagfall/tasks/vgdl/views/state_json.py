@@ -39,7 +39,24 @@ def java_double(value: float) -> str:
     Args:
         value: finite.
     """
-    if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW or value == 0:
+    return _TEXTS[value] if value else repr(float(value))  # 0.0 and -0.0 are one key
+
+
+class _Texts(dict[float, str]):
+    """Texts of numbers, written on first use; at most `MAX_CACHED` are cached."""
+
+    def __missing__(self, value: float) -> str:
+        if len(self) >= MAX_CACHED:
+            self.clear()
+        text = self[value] = _java_double(value)
+        return text
+
+
+_TEXTS: Final = _Texts()
+
+
+def _java_double(value: float) -> str:
+    if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
         return repr(float(value))
     sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
     assert isinstance(exponent, int)  # states hold no infinities

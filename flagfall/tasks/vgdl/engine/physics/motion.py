@@ -61,7 +61,7 @@ def move(play: Play, sprite: Sprite, dx: float, dy: float, pixels: int) -> bool:
 
 
 def stride(play: Play, sprite: Sprite, dx: int, dy: int) -> None:
-    """Move a rested sprite by its own speed, by grid physics: `place` and what leads there, without calls.
+    """Move a rested sprite by its own speed, by grid physics; it stays where a barrier would step it back.
 
     Args:
         play: has the sprite.
@@ -73,12 +73,17 @@ def stride(play: Play, sprite: Sprite, dx: int, dy: int) -> None:
     pixels = int((speed or 1) * play.block_size) or int(speed)
     if pixels == 0:
         return
-    sprite.x = x = sprite.x + dx * pixels
-    sprite.y = y = sprite.y + dy * pixels
-    play.moved.add(sprite)
-    play.touched.add(sprite)
-    if not (sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom):
-        play.grid.enter(sprite)
+    x = sprite.x + dx * pixels
+    y = sprite.y + dy * pixels
+    if sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom:
+        sprite.x = x
+        sprite.y = y
+        play.moved.add(sprite)
+        play.touched.add(sprite)
+    else:
+        barriers = play.game.barriers[sprite.type]
+        if not (barriers and play.grid.is_barred(sprite, x, y, barriers)):
+            place(play, sprite, x, y)
     sprite.moved_at = play.tick
 
 

@@ -7,7 +7,7 @@ Rule 1: two sprites that touch were found when the later of them moved or was bo
     So it is enough to search around what moved (`play.touched`) and what touched before (`play.contacts`).
     Avatars search in every tick, so types that can touch nothing but avatars need not search; and of those,
     types that keep moving are not even entered in cells but scanned as a whole (`Game.broad_phase_crowds`).
-Rule 2: a contact makes a pair of types *due*, and adds to its agenda: the first sprite, and for it the second.
+Rule 2: a contact makes a pair of types *due*, and adds to its agenda the first sprite, and for it the second.
 Rule 3: a due pair is run exactly as in the original: first sprites in the order of types and births, all that
     each touches now, and another test before each effect.
 Rule 4: what effects move or make is searched around before it can matter: immediately, if a later sprite of
@@ -84,14 +84,15 @@ def find_contacts(play: Play) -> None:
         firsts.clear()
 
 
-def search_around(play: Play, contacts: Contacts) -> None:
+def search_around(play: Play, contacts: Contacts) -> None:  # noqa: C901, PLR0912 - calls would cost a third
     """Find what the touched sprites touch, and put them on the agendas of their pairs.
 
     Args:
         play: in a cycle.
         contacts: what two touching types make due.
     """
-    cells = play.grid.cells
+    layers = play.grid.layers
+    searched = play.game.broad_phase_searched
     agenda = play.agenda
     due = play.due
     for sprite in play.touched:
@@ -99,40 +100,42 @@ def search_around(play: Play, contacts: Contacts) -> None:
         if row is None:
             continue
         found = False
-        for cell in sprite.cells:
-            there = cells[cell]
-            if len(there) == 1:
-                continue
-            if len(there) > LARGE_GROUP:
-                play.work.charge(len(there))
-            x = sprite.x
-            y = sprite.y
-            right = x + sprite.w
-            bottom = y + sprite.h
-            for other in there:
-                contact = row[other.type]
-                if (
-                    contact is not None
-                    and other.x < right
-                    and x < other.x + other.w
-                    and other.y < bottom
-                    and y < other.y + other.h
-                    and other is not sprite
-                ):
-                    found = True
-                    due |= contact[0]
-                    for index in contact[1]:
-                        firsts = agenda[index]
-                        if sprite in firsts:
-                            firsts[sprite].add(other)
-                        else:
-                            firsts[sprite] = {other}
-                    for index in contact[2]:
-                        firsts = agenda[index]
-                        if other in firsts:
-                            firsts[other].add(sprite)
-                        else:
-                            firsts[other] = {sprite}
+        for layer in searched[sprite.type]:
+            cells = layers[layer]
+            for cell in sprite.cells:
+                there = cells.get(cell)
+                if there is None or (len(there) == 1 and there[0] is sprite):
+                    continue
+                if len(there) > LARGE_GROUP:
+                    play.work.charge(len(there))
+                x = sprite.x
+                y = sprite.y
+                right = x + sprite.w
+                bottom = y + sprite.h
+                for other in there:
+                    contact = row[other.type]
+                    if (
+                        contact is not None
+                        and other is not sprite
+                        and other.x < right
+                        and x < other.x + other.w
+                        and other.y < bottom
+                        and y < other.y + other.h
+                    ):
+                        found = True
+                        due |= contact[0]
+                        for index in contact[1]:
+                            firsts = agenda[index]
+                            if sprite in firsts:
+                                firsts[sprite].add(other)
+                            else:
+                                firsts[sprite] = {other}
+                        for index in contact[2]:
+                            firsts = agenda[index]
+                            if other in firsts:
+                                firsts[other].add(sprite)
+                            else:
+                                firsts[other] = {sprite}
         if found:
             play.contacts.add(sprite)
         else:

@@ -44,22 +44,8 @@ def _make_wanderer(kind: SpriteKind) -> Update:
     repeat = kind.parameters["cons"]
     moves_unrested = _can_move_unrested(kind)
 
-    def wander_plainly(play: Play, sprites: Sequence[Sprite]) -> None:
-        take = play.random.take
-        rested = play.tick - sprites[0].cooldown
-        skipped = 0
-        for sprite in sprites:
-            if sprite.moved_at > rested:
-                skipped += 1  # a direction that nothing will read
-            else:
-                sprite.last_direction_x, sprite.last_direction_y = dx, dy = DIRECTIONS[take(skipped + 1) >> 46]
-                skipped = 0
-                stride(play, sprite, dx, dy)
-        if skipped:
-            take(skipped)
-
     if repeat == 0 and _strides(kind):
-        return wander_plainly
+        return _wander_freely
 
     def wander(play: Play, sprites: Sequence[Sprite]) -> None:
         tick = play.tick
@@ -80,6 +66,27 @@ def _make_wanderer(kind: SpriteKind) -> Update:
 def _can_move_unrested(kind: SpriteKind) -> bool:
     """Return whether an active movement can have an effect on a sprite that has not rested enough."""
     return kind.turns_first or kind.continuous
+
+
+def _wander_freely(play: Play, sprites: Sequence[Sprite]) -> None:
+    """Let sprites take random steps by grid physics, with a draw in every tick that is used in few.
+
+    Args:
+        play: in a cycle.
+        sprites: the sprites of one type.
+    """
+    take = play.random.take
+    rested = play.tick - sprites[0].cooldown
+    skipped = 0
+    for sprite in sprites:
+        if sprite.moved_at > rested:
+            skipped += 1  # nothing will read its direction
+        else:
+            sprite.last_direction_x, sprite.last_direction_y = dx, dy = DIRECTIONS[take(skipped + 1) >> 46]
+            skipped = 0
+            stride(play, sprite, dx, dy)
+    if skipped:
+        take(skipped)
 
 
 def _strides(kind: SpriteKind) -> bool:

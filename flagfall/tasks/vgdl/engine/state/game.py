@@ -37,9 +37,12 @@ class Game:
         broad_phase_all: what touching sprites of two types make due.
         broad_phase_seekers: the same, for types that search their surroundings when they move.
         broad_phase_avatars: all types of avatars; they search their surroundings in every tick.
+        broad_phase_layers: by type, the layer of the grid in which its sprites are entered.
+        broad_phase_searched: by type, the layers in which there may be something that its sprites can touch.
         broad_phase_cells: by type, whether its sprites are entered in cells of the grid.
         broad_phase_rows: by type, whether its sprites are entered in rows of the grid.
         broad_phase_crowds: (type of avatars, type that is not entered in cells, what they make due).
+        barriers: by type, the types that only step it back, see `flagfall.tasks.vgdl.engine.rules.barriers`.
         openings: plays at their first tick, which `flagfall.tasks.vgdl.engine.lifecycle.start` copies.
     """
 
@@ -58,9 +61,12 @@ class Game:
     broad_phase_all: Contacts = ()
     broad_phase_seekers: Contacts = ()
     broad_phase_avatars: tuple[int, ...] = ()
+    broad_phase_layers: list[int] = attrs.field(factory=list)
+    broad_phase_searched: list[tuple[int, ...]] = attrs.field(factory=list)
     broad_phase_cells: list[bool] = attrs.field(factory=list)
     broad_phase_rows: list[bool] = attrs.field(factory=list)
     broad_phase_crowds: list[tuple[int, int, Contact]] = attrs.field(factory=list)
+    barriers: list[frozenset[int]] = attrs.field(factory=list)
     openings: list[Any] = attrs.field(factory=list)
 
     def subtypes(self, type_id: int | None) -> tuple[int, ...]:

@@ -4,6 +4,9 @@ A sprite is entered in every cell that its rectangle touches. It may stay entere
 until it touches one in which it is not entered, so a sprite that falls and is pushed back in each tick costs
 nothing here. A cell therefore lists candidates; rectangles decide.
 
+Each type has a layer of cells. Sprites that gather in few cells without touching their own kind have a layer
+of their own, so that a search for others does not examine the whole gathering for each of its sprites.
+
 A row of cells counts as a cell too: sprites that fly along rows are entered there, as they change it seldom,
 and the few that search for them are entered in both.
 
@@ -18,7 +21,7 @@ __all__ = ["Cells", "Grid"]
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from flagfall.tasks.vgdl.engine.state.sprite import Sprite
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite, overlaps
 from flagfall.tasks.vgdl.engine.state.work_limit import LARGE_GROUP, WorkLimit
 
 Cells: TypeAlias = dict[int, tuple[Sprite, ...]]
@@ -47,25 +50,27 @@ class Grid:
         width: the width of the level, in cells.
         height: the height of the level, in cells.
         block_size: pixels a cell.
+        layer_of: by type, the layer in which its sprites are entered.
         in_cells: by type, whether its sprites are entered in cells.
         in_rows: by type, whether its sprites are entered in rows.
         watched: by type, whether leaving the screen has an effect on its sprites.
         work: charged for large sprites.
 
     Attributes:
-        width, height, block_size, in_cells, in_rows, watched, work: see the arguments.
+        width, height, block_size, layer_of, in_cells, in_rows, watched, work: see the arguments.
         size: the size of the screen, in pixels.
-        cells: sprites by cell.
+        layers: by layer, the sprites in each cell that has any.
         near_edge: watched sprites that may be partly outside of the screen.
         spots: by x, y and type, the cells of sprites on the screen; one table for all copies of a grid.
     """
 
     __slots__ = (
         "block_size",
-        "cells",
         "height",
         "in_cells",
         "in_rows",
+        "layer_of",
+        "layers",
         "near_edge",
         "size",
         "spots",
@@ -79,6 +84,7 @@ class Grid:
         width: int,
         height: int,
         block_size: int,
+        layer_of: Sequence[int],
         in_cells: Sequence[bool],
         in_rows: Sequence[bool],
         watched: Sequence[bool],
@@ -87,6 +93,7 @@ class Grid:
         self.width = width
         self.height = height
         self.size = (width * block_size, height * block_size)
+        self.layer_of = layer_of
         self.in_cells = in_cells
         self.in_rows = in_rows
         self.watched = watched
@@ -97,7 +104,7 @@ class Grid:
 
     def clear(self) -> None:
         """Remove all sprites."""
-        self.cells: Cells = {}
+        self.layers: list[Cells] = [{} for _ in range(max(self.layer_of, default=0) + 1)]
         self.near_edge: set[Sprite] = set()
 
     def copy(self, copies: Mapping[Sprite, Sprite], work: WorkLimit) -> Grid:
@@ -111,6 +118,7 @@ class Grid:
         new.width = self.width
         new.height = self.height
         new.size = self.size
+        new.layer_of = self.layer_of
         new.in_cells = self.in_cells
         new.in_rows = self.in_rows
         new.watched = self.watched
@@ -118,8 +126,9 @@ class Grid:
         new.block_size = self.block_size
         new.spots = self.spots
         get = copies.get
-        cells = new.cells = self.cells.copy()
-        for cell in {cell for sprite in copies for cell in sprite.cells}:
+        new.layers = [cells.copy() for cells in self.layers]
+        for layer, cell in {(self.layer_of[sprite.type], cell) for sprite in copies for cell in sprite.cells}:
+            cells = new.layers[layer]
             cells[cell] = tuple([get(sprite, sprite) for sprite in cells[cell]])
         new.near_edge = {get(sprite, sprite) for sprite in self.near_edge}
         return new
@@ -142,7 +151,7 @@ class Grid:
             self.leave(sprite)
             old = ()
         sprite.cells = new
-        cells = self.cells
+        cells = self.layers[self.layer_of[sprite.type]]
         for cell in old:
             if cell not in new:
                 there = cells[cell]
@@ -156,6 +165,25 @@ class Grid:
                     cells[cell] += (sprite,)
                 else:
                     cells[cell] = (sprite,)
+
+    def is_barred(self, sprite: Sprite, x: int, y: int, barriers: frozenset[int]) -> bool:
+        """Return whether a sprite that has not moved in this cycle would meet one of some types.
+
+        Args:
+            sprite: entered.
+            x: its new left, in pixels.
+            y: its new top, in pixels.
+            barriers: types; `False` means that one of their sprites may be there all the same.
+        """
+        spot = self.spots.get((x, y, sprite.type))
+        if spot is None or sprite.x != sprite.last_x or sprite.y != sprite.last_y:
+            return False
+        cells = self.layers[0]
+        for cell in spot[0]:
+            for other in cells.get(cell, ()):
+                if other.type in barriers and overlaps(other, x, y, sprite.w, sprite.h):
+                    return True
+        return False
 
     def _locate(self, sprite: Sprite) -> _Spot:
         """Return the cells and bounds of a sprite, and note a watched one that extends beyond the screen."""
@@ -216,7 +244,7 @@ class Grid:
         Args:
             sprite: entered in this grid.
         """
-        cells = self.cells
+        cells = self.layers[self.layer_of[sprite.type]]
         for cell in sprite.cells:
             there = cells[cell]
             if len(there) == 1:

@@ -25,9 +25,7 @@ def _leaps() -> list[tuple[int, int]]:
     leaps = [(1, 0)]
     for _ in range(_LEAPS):
         multiplier, increment = leaps[-1]
-        leaps.append(
-            (multiplier * _MULTIPLIER & _MASK, (increment * _MULTIPLIER + _INCREMENT) & _MASK)
-        )
+        leaps.append((multiplier * _MULTIPLIER & _MASK, (increment * _MULTIPLIER + _INCREMENT) & _MASK))
     return leaps
 
 

@@ -89,7 +89,7 @@ class Play:
         updating: rank of the type that is updated now.
         shields: (first type, second type, effect) that are off for the rest of the tick.
         due: pairs that are to be run, as bits.
-        agenda: by pair, the first sprites for which it is run; by these, the second sprites that they may touch.
+        agenda: by pair, the first sprites for which it is run, and the second ones that each may touch.
         work: work of this cycle.
     """
 
@@ -160,6 +160,7 @@ class Play:
             level.width,
             level.height,
             block_size,
+            game.broad_phase_layers,
             game.broad_phase_cells,
             game.broad_phase_rows,
             game.watched_edges,

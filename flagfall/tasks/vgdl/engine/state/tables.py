@@ -46,6 +46,7 @@ class Rule:
         run: the effect.
         quiet: it changes no position but the first sprite's, and makes no sprite.
         batch: it takes all second sprites that a first one touches at once.
+        steps_back: all that it does is to put the first sprite where the cycle began.
         independent: what it does with one first sprite matters to no other one, and it needs no ground.
     """
 
@@ -53,6 +54,7 @@ class Rule:
     run: Effect
     quiet: bool
     batch: bool
+    steps_back: bool
     independent: bool
 
 
