@@ -125,10 +125,9 @@ def test_nothing_of_a_killed_run_lives_on(tmp_path: Path) -> None:
 
 
 def agents_of(runner: int) -> list[int]:
+    """Return the agents: forked like their supervisors, below which they are."""
     return [
-        pid
-        for pid in descendants(runner)
-        if b"-m\0flagfall.agents" in command(pid) and b"supervisor" not in command(pid)
+        pid for pid in descendants(runner) if b"-m\0flagfall.agents" in command(pid) and not descendants(pid)
     ]
 
 
