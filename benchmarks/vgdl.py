@@ -1,11 +1,11 @@
 """VGDL compared with the original: ticks per second without observations; `vgdl_views` adds those with them.
 
 Actions are random and a cell has 10 pixels, as in the learning track; time is the CPU time of this thread, so
-other programs have little influence. The figures of the original are for its program on a machine with two
-cores, one thread, after warm-up: *stock*; *bare*, without its picture and log of each tick; and *JSON*, stock
-with its serialised observation in every tick. The baseline of "raw" is bare, and its target stock. Public
-games are read from the folder `VGDL_GAMES`, or from the one beside the repository; three of our games are
-always measured.
+other programs have little influence. The figures of the original were measured once, on a machine with two
+cores, one thread, after warm-up: *bare*, without its picture and log of each tick; and *JSON*, as published,
+with its serialised observation in every tick. The baseline of "raw" is bare, and its target 1.2 times that.
+Public games are read from the folder `VGDL_GAMES`, or from the one beside the repository; three of our games
+are always measured.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ BLOCK: Final = 10
 TICKS: Final = 3000
 ROUNDS: Final = 5
 FORKS: Final = 2000
+FACTOR: Final = 1.2
+"""Of the original's bare ticks that ours are to reach."""
+
 OWN: Final = ("windfall", "underdig", "causeway")
 PUBLIC: Final = Path(__file__).parents[2] / "shared" / "data" / "gvgai" / "games"
 
@@ -47,18 +50,17 @@ PUBLIC: Final = Path(__file__).parents[2] / "shared" / "data" / "gvgai" / "games
 class Original:
     """Ticks per second of the original on one game."""
 
-    stock: int
     bare: int
     json: int
 
 
 ORIGINAL: Final[Mapping[str, Original]] = {
-    "aliens": Original(3_400, 26_000, 690),
-    "zelda": Original(4_100, 7_100, 1_020),
-    "sokoban": Original(6_100, 108_000, 590),
-    "boulderdash": Original(1_600, 6_900, 270),
-    "frogs": Original(2_500, 35_000, 250),
-    "survivezombies": Original(6_600, 34_000, 330),
+    "aliens": Original(26_000, 690),
+    "zelda": Original(7_100, 1_020),
+    "sokoban": Original(108_000, 590),
+    "boulderdash": Original(6_900, 270),
+    "frogs": Original(35_000, 250),
+    "survivezombies": Original(34_000, 330),
 }
 
 
@@ -119,7 +121,7 @@ def ticking(name: str, path: Path, scale: int) -> Iterator[Row]:
         f"{mine:,.0f}/s",
         f"{theirs.bare:,}/s" if theirs else "",
         f"{mine / theirs.bare:.2f}" if theirs else "",
-        f">= {theirs.stock:,}/s" if theirs else "",
+        f">= {FACTOR * theirs.bare:,.0f}/s" if theirs else "",
     )
     yield from viewing(name, begin(path), theirs.json if theirs else None, scale)
 

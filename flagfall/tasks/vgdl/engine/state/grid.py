@@ -99,7 +99,7 @@ class Grid:
         self.watched = watched
         self.work = work
         self.block_size = block_size
-        self.spots: dict[tuple[int, int, int, int], _Spot] = {}
+        self.spots: dict[tuple[int, int, int], _Spot] = {}
         self.clear()
 
     def clear(self) -> None:
