@@ -178,7 +178,7 @@ class Grid:
         spot = self.spots.get((x, y, sprite.type))
         if spot is None or sprite.x != sprite.last_x or sprite.y != sprite.last_y:
             return False
-        cells = self.layers[0]
+        cells = self.layers[0]  # where everything is that never moves
         for cell in spot[0]:
             for other in cells.get(cell, ()):
                 if other.type in barriers and overlaps(other, x, y, sprite.w, sprite.h):
