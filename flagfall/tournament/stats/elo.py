@@ -172,9 +172,7 @@ class _Fit:
     def _count_equal_duels(self) -> None:
         """Replace all duels of the same two agents with the same score by one with their count."""
         scores, score_of = np.array([0.0, 0.5, 1.0]), (self._scores * 2).astype(np.int64)
-        if (
-            scores.take(score_of, mode="clip") != self._scores
-        ).any():  # not checked
+        if (scores.take(score_of, mode="clip") != self._scores).any():  # not checked
             scores, score_of = np.unique(self._scores, return_inverse=True)
         size = len(self._names)
         counts = np.bincount((self._first * size + self._second) * len(scores) + score_of)
