@@ -32,14 +32,20 @@ MOST_TICKS: Final = 1_900
 
 ROUNDS: Final = 3
 
+WALKERS: Final = "Arrrr"
+HUNTER: Final = "A...h"
+"""First cells of a level."""
+
 GAME: Final = """
 BasicGame
     SpriteSet
         walker > RandomNPC speed=1
+        hunter > PathChaser stype=hero
         hero > MovingAvatar
     LevelMapping
         . >
         r > walker
+        h > hunter
         A > hero
     InteractionSet
         walker EOS wall > stepBack
@@ -61,19 +67,19 @@ def _planes(play: Play) -> See:
     return PlanesObserver(play, PlanesView(play.game.definition, play.width, play.height)).observe
 
 
-def _level(count: int) -> str:
-    """Return a level of some cells: a hero, four walkers, and empty ground."""
+def _level(count: int, first: str) -> str:
+    """Return a level of some cells: the first ones, and empty ground."""
     height = max(size for size in range(1, int(count**0.5) + 1) if count % size == 0)
-    ground = "Arrrr" + "." * (count - 5)
+    ground = first.ljust(count, ".")
     width = count // height
     return "\n".join(ground[row * width : (row + 1) * width] for row in range(height))
 
 
-def _start(count: int) -> Play:
+def _start(count: int, first: str = WALKERS) -> Play:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "field.txt"
         path.write_text(GAME)
-        path.with_name("field_lvl0.txt").write_text(_level(count))
+        path.with_name("field_lvl0.txt").write_text(_level(count, first))
         return begin(path)(1)
 
 
@@ -99,8 +105,29 @@ def _tick_us(way: Callable[[Play], See], seconds: float, count: int) -> float:
     return min(spent)
 
 
+def _chase_us(count: int) -> float:
+    """Return the CPU time of a first tick in which a sprite finds the way to a near goal, in microseconds."""
+    spent = []
+    for _ in range(ROUNDS):
+        play = _start(count, HUNTER)
+        began = time.thread_time()
+        advance(play, NIL)
+        spent.append((time.thread_time() - began) * 1e6)
+    return min(spent)
+
+
+def _load_us(count: int) -> float:
+    """Return the CPU time to read a level and start a play of it, in microseconds for each of its cells."""
+    spent = []
+    for _ in range(ROUNDS):
+        began = time.thread_time()
+        _start(count)
+        spent.append((time.thread_time() - began) / count * 1e6)
+    return min(spent)
+
+
 def cells(scale: int) -> Iterator[Row]:
-    """Measure ticks of a level, without observation and with each kind that agents get.
+    """Measure ticks of a level, without observation and with each kind that agents get; and its start.
 
     Args:
         scale: divides the amount of work.
@@ -108,3 +135,5 @@ def cells(scale: int) -> Iterator[Row]:
     sizes = sizes_up_to(CELLS, scale)
     for name, way in WAYS.items():
         yield from curve(name, "µs", sizes, partial(_tick_us, way, SECONDS / scale))
+    yield from curve("first tick of a path chaser", "µs", sizes, _chase_us)
+    yield from curve("loading a cell", "µs", sizes, _load_us)

@@ -1,10 +1,11 @@
 """VGDL compared with the original: ticks per second without observations; `vgdl_views` adds those with them.
 
 Actions are random and a cell has 10 pixels, as in the learning track; time is the CPU time of this thread, so
-other programs have little influence. The figures of the original are for its program on a machine with two
-cores, one thread, after warm-up: *bare*, without its picture and log of each tick; and *JSON*, with these and
-its serialised observation in every tick. The baseline of "raw" is bare. Public games are read from the folder
-`VGDL_GAMES`, or from the one beside the repository; three of our games are always measured.
+other programs have little influence. The figures of the original were measured once, on a machine with two
+cores, one thread, after warm-up: *bare*, without its picture and log of each tick; and *JSON*, as published,
+with its serialised observation in every tick. The baseline of "raw" is bare, and its target 1.2 times that.
+Public games are read from the folder `VGDL_GAMES`, or from the one beside the repository; three of our games
+are always measured.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ from flagfall.tasks.vgdl.language.level_parser import load_level
 BLOCK: Final = 10
 TICKS: Final = 3000
 ROUNDS: Final = 5
-TIMES_BARE: Final = 1.2
 FORKS: Final = 2000
+FACTOR: Final = 1.2
+"""Of the original's bare ticks that ours are to reach."""
+
 OWN: Final = ("windfall", "underdig", "causeway")
 PUBLIC: Final = Path(__file__).parents[2] / "shared" / "data" / "gvgai" / "games"
 
@@ -118,7 +121,7 @@ def ticking(name: str, path: Path, scale: int) -> Iterator[Row]:
         f"{mine:,.0f}/s",
         f"{theirs.bare:,}/s" if theirs else "",
         f"{mine / theirs.bare:.2f}" if theirs else "",
-        f">= {TIMES_BARE * theirs.bare:,.0f}/s" if theirs else "",
+        f">= {FACTOR * theirs.bare:,.0f}/s" if theirs else "",
     )
     yield from viewing(name, begin(path), theirs.json if theirs else None, scale)
 

@@ -108,11 +108,7 @@ class AgentTable:
         self._sums = {name: seats.sums(results.seat_counters[name]) for name in _SUMMED}
         self._longest = seats.largest(results.seat_counters["think_max_ns"])
         duels = duels_of(results)
-        self._outcomes = {
-            score: np.bincount(duels.first[duels.score == score], minlength=size)
-            + np.bincount(duels.second[duels.score == 1 - score], minlength=size)
-            for score in (1.0, 0.5, 0.0)
-        }
+        self._outcomes = duels.outcomes(size)
         self._ratings: Ratings = rate_duels(results.agents, duels, plan.anchor)
         self._skills = rate_skills(game_tables(results)) if (results.seats > _PAIR).any() else {}
         self._points, self._normal_from = _points_by_task(plan, results)
@@ -140,7 +136,7 @@ class AgentTable:
         times = TimeHistogram(
             (int(bucket), int(count)) for _, _, bucket, count in thinking[thinking[:, 0] == me]
         )
-        wins, draws, losses = (int(outcomes[me]) for outcomes in self._outcomes.values())
+        losses, draws, wins = map(int, self._outcomes[me])
         fell, time_losses = int(self._fell[me]), int(self._time_losses[me])
         return AgentRow(
             agent=name,

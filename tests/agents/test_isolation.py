@@ -375,6 +375,15 @@ async def test_when_the_supervisor_is_killed_its_agent_is_gone_and_nothing_is_le
     assert not is_file(mine)
 
 
+async def test_a_supervisor_that_ends_while_its_agent_is_killed_is_waited_for_by_the_loop():
+    null = subprocess.DEVNULL
+    running = await open_supervised([sys.executable, "-c", "pass"], Isolation(), stdin=null, stdout=null)
+    assert wait_until(lambda: supervisor.status_of(running.process.pid)[0] == "Z")
+    await trio.to_thread.run_sync(running._kill_below)
+    await running.end()
+    assert running.process.returncode == 0
+
+
 ON_ITS_SUPERVISOR = """
 import ctypes, os, signal, sys, time
 libc = ctypes.CDLL(None, use_errno=True)

@@ -163,8 +163,7 @@ def test_matches_one_after_another_leave_no_objects_behind(clock: Any):
         for number in range(1_500):
             await byte_match(number)
         gc.collect()
-        # A deadline that was not reached leaves a clock in the queue, and nothing else of its match; the queue
-        # is pruned when it has some thousand places.
+        # A deadline that was not reached leaves a clock in the queue until that has a thousand places.
         assert len(gc.get_objects()) - before <= 7_000
 
     trio.run(matches, clock=clock and clock())

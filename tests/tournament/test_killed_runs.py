@@ -125,10 +125,13 @@ def test_nothing_of_a_killed_run_lives_on(tmp_path: Path) -> None:
 
 
 def agents_of(runner: int) -> list[int]:
+    """The processes of agents: below the fork server and a supervisor, which they were forked from."""
     return [
         pid
         for pid in descendants(runner)
-        if b"-m\0flagfall.agents" in command(pid) and b"supervisor" not in command(pid)
+        if b"-m\0flagfall.agents" in command(pid)
+        and b"supervisor" not in command(pid)
+        and not descendants(pid)
     ]
 
 

@@ -79,7 +79,7 @@ class ForkedProcess:
     @property
     def returncode(self) -> int | None:
         """Return the exit code of the agent, or minus a signal, once the supervisor has ended."""
-        if self._returncode is None and self._has_ended():
+        if self._returncode is None and self.has_ended():
             code = self._report.exit_code()
             self._returncode = -signal.SIGKILL if code is None else code  # no report: it was killed
         return self._returncode
@@ -102,7 +102,8 @@ class ForkedProcess:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _has_ended(self) -> bool:
+    def has_ended(self) -> bool:
+        """Return whether the supervisor has ended; from any thread."""
         poll = select.poll()
         poll.register(self._descriptor, select.POLLIN)
         return bool(poll.poll(0))

@@ -407,7 +407,10 @@ class SupervisedProcess:
 
     def _kill_below(self) -> None:
         process = self.process
-        kill_below(process.pid, self._group, is_there=lambda: process.returncode is None)
+        if isinstance(process, ForkedProcess):
+            kill_below(process.pid, self._group, is_there=lambda: not process.has_ended())
+        else:  # its pid is kept until it is waited for
+            kill_below(process.pid, self._group)
 
     async def _end_by_force(self) -> None:
         """Do what the supervisor should have done, if that was killed or stopped."""

@@ -60,6 +60,20 @@ class Duels:
     score: Array
     meeting: Array
 
+    def outcomes(self, agents: int) -> Array:
+        """Return how many duels each agent has lost, drawn and won: a row for each.
+
+        Args:
+            agents: number of agents.
+        """
+        halves = (self.score * 2).astype(np.int64)
+        whole = halves == self.score * 2
+        halves = np.where(whole, halves, 3)  # a score that is none of these counts as none
+        counts = np.bincount(self.first * 4 + halves, minlength=agents * 4).reshape(-1, 4)[:, :3]
+        others = np.bincount(self.second * 4 + halves, minlength=agents * 4).reshape(-1, 4)[:, 2::-1]
+        found: Array = counts + others
+        return found
+
 
 def duels_of(results: ResultColumns) -> Duels:
     """Return all duels.
@@ -68,6 +82,9 @@ def duels_of(results: ResultColumns) -> Duels:
         results: matches that count.
     """
     parts = [_duels_of_games(results), *(group.duels() for group in _alone(results))]
+    parts = [part for part in parts if len(part.score)] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
     # Of one meeting all duels are in one part, in their order.
     order = np.argsort(np.concatenate([part.meeting for part in parts]), kind="stable")
     return Duels(
@@ -111,15 +128,17 @@ class _AloneGroup:
 
     def duels(self) -> Duels:
         """Return the duels of all pairs of agents, meeting by meeting."""
-        count, size = self.agent.shape
-        pairs = list(combinations(range(size), 2))
+        pairs = list(combinations(range(self.agent.shape[1]), 2))
         points = [self.compare(*pair) for pair in pairs]
         mine = np.stack([mine for mine, _ in points], axis=1)
-        counted = (mine != 0) | (np.stack([theirs for _, theirs in points], axis=1) != 0)
+        counted = (mine != 0) | np.stack([theirs != 0 for _, theirs in points], axis=1)
+        chosen = slice(None) if counted.all() else np.flatnonzero(counted)
         ones, others = np.array(pairs).T
-        meeting = np.broadcast_to(self.meeting[:, None], (count, len(pairs)))
         return Duels(
-            self.agent[:, ones][counted], self.agent[:, others][counted], mine[counted], meeting[counted]
+            self.agent[:, ones].ravel()[chosen],
+            self.agent[:, others].ravel()[chosen],
+            mine.ravel()[chosen],
+            np.repeat(self.meeting, len(pairs))[chosen],
         )
 
     def points(self) -> Array:

@@ -41,8 +41,9 @@ _MANY_DUELS: Final = 100_000
 """Duels up to which each is a term of the likelihood; more are counted by agents and score first. The sums
 are the same but for rounding."""
 
-_AT_A_TIME: Final = 4_000_000
-"""Most numbers of a table of meetings and agents; larger tables are added up in parts."""
+_AT_A_TIME: Final = 200_000
+"""Most numbers of a table of meetings and agents; larger tables are added up in parts, which fit into the
+processor's cache."""
 
 
 @attrs.frozen
@@ -120,7 +121,7 @@ def rate_duels(
     with_prior: set[str] = set()
     named = []
     for number, group in enumerate(groups):
-        inside = number_of[duels.first] == number
+        inside = number_of[duels.first] == number if len(groups) > 1 else slice(None)
         local = np.zeros(len(names), dtype=np.int64)
         local[list(group)] = np.arange(len(group))
         members = tuple(names[agent] for agent in group)
@@ -170,7 +171,9 @@ class _Fit:
 
     def _count_equal_duels(self) -> None:
         """Replace all duels of the same two agents with the same score by one with their count."""
-        scores, score_of = np.unique(self._scores, return_inverse=True)
+        scores, score_of = np.array([0.0, 0.5, 1.0]), (self._scores * 2).astype(np.int64)
+        if (scores.take(score_of, mode="clip") != self._scores).any():  # not checked
+            scores, score_of = np.unique(self._scores, return_inverse=True)
         size = len(self._names)
         counts = np.bincount((self._first * size + self._second) * len(scores) + score_of)
         cells = np.flatnonzero(counts)
@@ -239,10 +242,13 @@ class _Fit:
         surprise = duels.score - 1.0 / (
             1.0 + np.exp(self._strengths[duels.second] - self._strengths[duels.first])
         )
-        order = np.argsort(duels.meeting, kind="stable")
-        meetings = np.cumsum(np.diff(duels.meeting[order], prepend=duels.meeting[order[:1]]) != 0)
+        first, second, meeting = duels.first, duels.second, duels.meeting
+        if (meeting[1:] < meeting[:-1]).any():
+            order = np.argsort(meeting, kind="stable")
+            first, second, meeting, surprise = first[order], second[order], meeting[order], surprise[order]
+        meetings = np.zeros(len(meeting), dtype=np.int64)
+        np.cumsum(meeting[1:] != meeting[:-1], out=meetings[1:])
         count = int(meetings[-1]) + 1
-        first, second, surprise = duels.first[order], duels.second[order], surprise[order]
         products = np.zeros((size, size))
         rows = max(1, _AT_A_TIME // size)
         for begin in range(0, count, rows):

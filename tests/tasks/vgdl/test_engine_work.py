@@ -91,9 +91,9 @@ def test_a_sprite_that_moves_takes_the_same_work_on_any_board():
 
 def test_a_walker_that_only_meets_walls_does_not_move():
     play = play_of((GAME, "A....\n..w..\n.wrw.\n..w.."), 3, 10)
-    for _ in range(60):  # each position beside it is examined once
+    for _ in range(60):
         advance(play, NIL)
-    assert not play.moved
+        assert not play.moved
     assert play.random.draws == 60
     lines = lines_of_tick(play)
     assert not play.moved

@@ -80,7 +80,7 @@ def anew(play: Play, look: Callable[[], Any]) -> Any:
             moment.parts.update(kept)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.integers(0, 2**40), st.sampled_from([3, 10, 24]), st.lists(st.integers(0, 9), min_size=5, max_size=30)
 )
@@ -120,7 +120,7 @@ def test_views_of_games(name) -> None:
                 views.painter.paint()
 
 
-@pytest.mark.parametrize("name", GAMES[::4])
+@pytest.mark.parametrize("name", GAMES[::6])
 def test_views_of_public_games(name) -> None:
     views = Views(public_play(name, level=2, seed=3))
     for tick, _ in enumerate(played(views.play, 45)):

@@ -56,6 +56,9 @@ _Parts: TypeAlias = tuple[Any, ...]
 _NEVER: Final = -3
 """Before the first tick."""
 
+_CROWDED: Final = 4
+"""With more stale cells than one in so many, all columns are made at once."""
+
 _NOWHERE: Final[Point] = (-1.0, -1.0)
 _NO_AVATAR: Final = (-1, 0, 0, 0, False)
 """Type, points of health, and being alive, when there is no avatar any more."""
@@ -246,7 +249,7 @@ class Observer:
         for cell in stale:
             cells[cell] = fetch[cell](records)
         columns = self._columns
-        if len(stale) > self._width:
+        if len(stale) * _CROWDED > len(cells):
             made = zip(*[iter(cells)] * height, strict=True)
             self._columns = [old if old == new else new for old, new in zip(columns, made, strict=True)]
         else:

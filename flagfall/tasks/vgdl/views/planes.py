@@ -13,6 +13,7 @@ from gymnasium import spaces
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.views.anchors import OFF_SCREEN, anchors_of
 from flagfall.tasks.vgdl.views.first_moment import first_moment
+from flagfall.tasks.vgdl.views.state_observation import Column
 from flagfall.tasks.vgdl.views.visible_types import visible_types
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ class Planes(TypedDict):
 
 
 class PlanesView:
-    """Layout of the planes of one level, and conversion of any state of it.
+    """Layout of the planes of one level, and conversion of states; unchanged columns are not converted again.
 
-    `PlanesObserver` makes the same planes of a play, from its changes.
+    `PlanesObserver` makes the same planes of a play without its states.
 
     Args:
         definition: the definition of the game.
@@ -77,6 +78,9 @@ class PlanesView:
             raise UsageError(f"{size}: more than {MAX_VALUES} values; use observation=state for such a level")
         self.resources = tuple(number for number, limit in enumerate(definition.limits) if limit > 0)
         self.shape = (len(self.types), height, width)
+        self._plane_of = {number: plane for plane, number in enumerate(self.types)}
+        self._planes: NDArray[np.uint8] | None = None
+        self._columns: list[Column] = []
 
     @cached_property
     def space(self) -> spaces.Dict:
@@ -95,12 +99,17 @@ class PlanesView:
         Args:
             state: the state of the game.
         """
-        planes = np.zeros(self.shape, np.uint8)
-        plane_of = {number: plane for plane, number in enumerate(self.types)}
+        planes, plane_of = self._planes, self._plane_of
+        if planes is None:
+            planes = self._planes = np.zeros(self.shape, np.uint8)
+            self._columns = [((),) * self.shape[1]] * self.shape[2]
         for at, column in enumerate(state.observation_grid):
-            for row, cell in enumerate(column):
-                for seen in cell:
-                    planes[plane_of[seen.itype], row, at] = 1
+            if column is not self._columns[at]:
+                planes[:, :, at] = 0
+                for row, cell in enumerate(column):
+                    for seen in cell:
+                        planes[plane_of[seen.itype], row, at] = 1
+                self._columns[at] = column
         x, y = state.avatar_position
         amounts = state.avatar_resources
         facts = [
@@ -112,7 +121,7 @@ class PlanesView:
             state.avatar_health_points,
             *[amounts.get(number, 0) for number in self.resources],
         ]
-        return {"planes": planes, "avatar": _facts(facts)}
+        return {"planes": planes.copy(), "avatar": _facts(facts)}
 
 
 class PlanesObserver:

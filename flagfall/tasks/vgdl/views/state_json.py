@@ -8,10 +8,9 @@ from __future__ import annotations
 
 __all__ = ["StateWriter", "java_double"]
 
-from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
-from itertools import chain, compress
+from itertools import compress
 from operator import is_not
 from typing import Final
 
@@ -92,14 +91,13 @@ class StateWriter:
             image: text of `imageArray`, brackets included; empty for none.
         """
         write_list = self._list
-        self._follow_grid(state.observation_grid)
         return "".join(
             [
                 f'{{"imageArray":{image},' if image else "{",
                 '"isValidation":true,' if is_validation else '"isValidation":false,',
                 _facts(state, phase, state.game_tick if tick is None else tick),
                 ',"observationGrid":[',
-                *self._texts(),
+                self._grid(state.observation_grid),
                 self._sizes(),
                 write_list("NPC", state.npc_positions),
                 write_list("immovable", state.immovable_positions),
@@ -113,43 +111,36 @@ class StateWriter:
 
     def _set_size(self, width: int, height: int) -> None:
         """Begin with a grid of empty cells."""
-        self._columns: list[Column] = [((),) * height] * width
         self._height = height
-        # By cell, column by column: its text with the brackets of its column, from the first comma on.
-        self._edges = [
-            (",[[" if row == 0 else ",[", "]]" if row == height - 1 else "]") for row in range(height)
-        ]
-        self._cells = [f"{start}{end}" for start, end in self._edges] * width if height else [",[]"] * width
+        # By column: the column, the texts of its cells without their brackets, its text.
+        self._columns: list[Column] = [((),) * height] * width
+        self._cells = [[""] * height for _ in range(width)]
+        self._texts = [f"[[{'],['.join(cells)}]]" if cells else "[]" for cells in self._cells]
         # By number of sprites, the number of cells with so many.
         self._cells_with = [width * height]
 
-    def _follow_grid(self, grid: Grid) -> None:
-        """Write the cells that have changed."""
+    def _grid(self, grid: Grid) -> str:
+        """Return the text of a grid; only cells that have changed are written."""
         columns = self._columns
         if len(columns) != len(grid) or (grid and len(grid[0]) != self._height):
             self._set_size(len(grid), len(grid[0]) if grid else 0)
             columns = self._columns
-        texts, cells_with, text_of = self._cells, self._cells_with, self._sprites.__getitem__
-        height, edges = self._height, self._edges
-        rows = range(height)
+        cells_with, text_of = self._cells_with, self._sprites.__getitem__
+        rows = range(self._height)
         for at in compress(range(len(grid)), map(is_not, grid, columns)):
-            column, before = grid[at], columns[at]
+            column, before, texts = grid[at], columns[at], self._cells[at]
             columns[at] = column
             for row in compress(rows, map(is_not, column, before)):
                 cell = column[row]
-                start, end = edges[row]
-                texts[at * height + row] = f"{start}{','.join(map(text_of, cell))}{end}"
+                texts[row] = ",".join(map(text_of, cell))
                 count = len(cell)
                 if count != len(before[row]):
                     cells_with[len(before[row])] -= 1
                     while count >= len(cells_with):
                         cells_with.append(0)
                     cells_with[count] += 1
-
-    def _texts(self) -> Iterator[str]:
-        """Return the text of the grid in parts, without the comma before its first column."""
-        texts = iter(self._cells)
-        return chain((next(texts, ",")[1:],), texts)
+            self._texts[at] = f"[[{'],['.join(texts)}]]" if texts else "[]"
+        return ",".join(self._texts)
 
     def _sizes(self) -> str:
         cells_with = self._cells_with

@@ -182,7 +182,7 @@ def _steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Seq
     return [way for way in DIRECTIONS if _distance(sprite, x + way[0], y + way[1], target) < here]
 
 
-def _steps_by_signs(*, away: bool) -> list[list[tuple[Direction, ...]]]:
+def _steps_by_signs(*, away: bool) -> list[list[tuple[tuple[int, int], ...]]]:
     """Return `steps_towards` by the signs of the distance along x and y (index -1 is the last entry)."""
     return [
         [

@@ -70,18 +70,17 @@ def fly_on(play: Play, sprites: Sequence[Sprite]) -> None:
                     pixels = int((1 if speed == -1 else speed) * block) or int(speed)
                     dx = int(ox * pixels)
                     dy = int(oy * pixels)
-                    stands = pixels == 0 or not (ox or oy)
-                if stands:
-                    all_fly = False
-                    continue
+                    if pixels == 0 or not (ox or oy):
+                        speed = None
+                        all_fly = False
+                        continue
                 sprite.moved_at = tick
                 sprite.x = x = sprite.x + dx
                 if dy:
                     sprite.y = y = sprite.y + dy
-                    stays = sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom
-                else:
-                    stays = sprite.left <= x <= sprite.right
-                if not stays:
+                    if not (sprite.left <= x <= sprite.right and sprite.top <= y <= sprite.bottom):
+                        play.grid.enter(sprite)
+                elif not sprite.left <= x <= sprite.right:
                     play.grid.enter(sprite)
     finally:  # the position of one may exceed 32 bits
         flown = sprites if all_fly else [sprite for sprite in sprites if sprite.moved_at == tick]

@@ -99,7 +99,7 @@ class Grid:
         self.watched = watched
         self.work = work
         self.block_size = block_size
-        self.spots: dict[tuple[int, int, int, int], _Spot] = {}
+        self.spots: dict[tuple[int, int, int], _Spot] = {}
         self.clear()
 
     def clear(self) -> None:
@@ -143,7 +143,8 @@ class Grid:
             WorkLimitExceeded: it is too large to be entered again in this cycle.
             OverflowError: its position exceeds 32 bits; it is moved to the farthest valid one.
         """
-        spot = self.spots.get((sprite.x, sprite.y, sprite.type)) or self._locate(sprite)
+        x, y = sprite.x, sprite.y
+        spot = self.spots.get((x, y, sprite.type)) or self._locate(sprite, x, y)
         new, sprite.left, sprite.right, sprite.top, sprite.bottom = spot
         old = sprite.cells
         if len(new) > LARGE_GROUP:
@@ -169,26 +170,33 @@ class Grid:
     def is_barred(self, sprite: Sprite, x: int, y: int, barriers: frozenset[int]) -> bool:
         """Return whether a sprite that has not moved in this cycle would meet one of some types.
 
+        `False` means that one may be there all the same: beyond the screen, or in a crowded cell.
+
         Args:
-            sprite: entered.
+            sprite: entered in cells.
             x: its new left, in pixels.
             y: its new top, in pixels.
-            barriers: types; `False` means that one of their sprites may be there all the same.
+            barriers: types of sprites that never move.
         """
-        spot = self.spots.get((x, y, sprite.type))
-        if spot is None or sprite.x != sprite.last_x or sprite.y != sprite.last_y:
+        w, h = sprite.w, sprite.h
+        width, height = self.size
+        if x < 0 or y < 0 or x + w > width or y + h > height:
             return False
-        cells = self.layers[0]
+        spot = self.spots.get((x, y, sprite.type)) or self._locate(sprite, x, y)
+        cells = self.layers[0]  # where everything is that never moves
         for cell in spot[0]:
-            for other in cells.get(cell, ()):
-                if other.type in barriers and overlaps(other, x, y, sprite.w, sprite.h):
-                    return True
+            there = cells.get(cell, ())
+            if len(there) > LARGE_GROUP:
+                return False
+            for other in there:
+                if other.type in barriers and overlaps(other, x, y, w, h):
+                    return sprite.x == sprite.last_x and sprite.y == sprite.last_y
         return False
 
-    def _locate(self, sprite: Sprite) -> _Spot:
-        """Return the cells and bounds of a sprite, and note a watched one that extends beyond the screen."""
+    def _locate(self, sprite: Sprite, x: int, y: int) -> _Spot:
+        """Return the cells and bounds of a sprite at a position; note a watched one beyond the screen."""
         block = self.block_size
-        x, y, w, h = sprite.x, sprite.y, sprite.w, sprite.h
+        w, h = sprite.w, sprite.h
         if not (-_FARTHEST < x < _FARTHEST and -_FARTHEST < y < _FARTHEST):
             sprite.x = max(1 - _FARTHEST, min(x, _FARTHEST - 1))
             sprite.y = max(1 - _FARTHEST, min(y, _FARTHEST - 1))
@@ -212,7 +220,9 @@ class Grid:
         if not on_screen:
             if self.watched[sprite.type]:
                 self.near_edge.add(sprite)
-        elif sprite.cells and len(self.spots) < _MAX_SPOTS:
+        elif sprite.cells:  # it moves, so others of its type will come here too
+            if len(self.spots) == _MAX_SPOTS:
+                self.spots.clear()
             self.spots[x, y, sprite.type] = spot
         return spot
 
