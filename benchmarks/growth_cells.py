@@ -14,11 +14,11 @@ from typing import Any, Final, TypeAlias
 from benchmarks.curves import curve, sizes_up_to
 from benchmarks.measure import Row
 from benchmarks.vgdl import begin
+from benchmarks.vgdl_views import planes_view
 from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView
 
 See: TypeAlias = Callable[[], Any]
 
@@ -64,7 +64,7 @@ def _state(play: Play) -> See:
 
 
 def _planes(play: Play) -> See:
-    return PlanesObserver(play, PlanesView(play.game.definition, play.width, play.height)).observe
+    return planes_view(play)(play)
 
 
 def _level(count: int, first: str) -> str:

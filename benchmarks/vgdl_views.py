@@ -7,7 +7,7 @@ planes belongs to the level, and one writer of JSON serves all plays of a sessio
 
 from __future__ import annotations
 
-__all__ = ["viewing"]
+__all__ = ["planes_view", "viewing"]
 
 import statistics
 import time
@@ -51,7 +51,12 @@ def _picture(play: Play) -> See:
     return Painter(play).paint
 
 
-def _planes(play: Play) -> View:
+def planes_view(play: Play) -> View:
+    """Return the view that makes planes of the plays of a level.
+
+    Args:
+        play: of the level.
+    """
     view = PlanesView(play.game.definition, play.width, play.height)
     if not hasattr(planes, "PlanesObserver"):  # a version before: see `benchmarks.compare`
         return lambda play: partial(_planes_anew, Observer(play), view)
@@ -101,7 +106,7 @@ def viewing(name: str, start: Callable[[int], Play], original: float | None, sca
         scale: divides the amount of work.
     """
     ticks, rounds = reduced(TICKS, scale), reduced(ROUNDS, scale, 3)
-    views: dict[str, View] = {"a state": _state, "planes": _planes(start(0)), "a picture": _picture}
+    views: dict[str, View] = {"a state": _state, "planes": planes_view(start(0)), "a picture": _picture}
     for what, view in views.items():
         pairs = [(_cost(start, _nothing, ticks), _cost(start, view, ticks)) for _ in range(rounds)]
         ratio = statistics.median(seen / bare - 1 for bare, seen in pairs)
