@@ -157,15 +157,18 @@ async def _memory_of_open(count: int) -> float:
 
 async def _growth_of_short(count: int) -> float:
     """Return the bytes that a process grows by for each match that is over."""
-    warm_up = max(200, count // 10)  # so that what a process needs once is there
-    for match in _byte_matches(warm_up):
-        await match()
-    gc.collect()
+
+    async def play(many: int) -> None:
+        for number in range(many):
+            for match in _byte_matches(1):
+                await match()
+            if number % 1_000 == 0:
+                gc.collect()
+        gc.collect()
+
+    await play(max(2_000, count // 10))  # so that what a process needs once is there
     before = _resident()
-    for _ in range(10):
-        for match in _byte_matches(count // 10):
-            await match()
-    gc.collect()
+    await play(count)
     return (_resident() - before) / count
 
 
