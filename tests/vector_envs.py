@@ -112,6 +112,9 @@ class Trouble(gymnasium.Env[Any, Any]):
         return self._seen(), 0.0, False, False, {}
 
     def close(self) -> None:
+        if self.fails == "close slowly":
+            time.sleep(0.5)
+            raise ValueError("it was slow")
         if self.fails == "close":
             raise ValueError("it cannot be closed")
 

@@ -416,6 +416,13 @@ def test_an_error_names_its_environment_and_the_others_go_on_after_a_reset(calm:
     assert (calm.reset()[0] == 0).all()
 
 
+def test_a_worker_that_has_closed_ends_while_another_still_closes() -> None:
+    envs = ProcessVectorEnv([Trouble, functools.partial(Trouble, "close slowly")], processes=2)
+    with pytest.raises(HostFault, match="environment 1 failed in close: ValueError: it was slow"):
+        envs.close()
+    assert all(map(ended, envs.pids))
+
+
 def test_an_error_at_the_end_is_raised_when_nothing_is_left() -> None:
     envs = ProcessVectorEnv([Trouble, functools.partial(Trouble, "close")], processes=1)
     with pytest.raises(HostFault, match="environment 1 failed in close: ValueError: it cannot be closed"):

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from typing import Final
 
@@ -182,8 +182,26 @@ class Workers:
                     raise self._lost(command, number) from None
                 answers[number] = kind, payload
             if not answered:
-                raise self._lost(command, self._handles.index(ready[0][0]))
+                self._take_end(command, ready[0][0], awaited.values())
         return answers
+
+    def _take_end(self, command: Command, descriptor: int, awaited: Collection[int]) -> None:
+        """Take note that a worker has ended, which one that has closed its environments does.
+
+        Args:
+            command: the command whose answers are awaited.
+            descriptor: of the worker's answers or of its process.
+            awaited: the numbers of the workers that have not answered.
+
+        Raises:
+            HostFault: it is lost.
+        """
+        ends = self._handles if descriptor in self._handles else self._replies
+        number = ends.index(descriptor)
+        if command is not Command.CLOSE or number in awaited:
+            raise self._lost(command, number)
+        for known in (self._replies[number], self._handles[number]):
+            self._poll.unregister(known)
 
     def _lost(self, command: Command, number: int) -> HostFault:
         """Return the error for a worker that has ended, or is about to."""
