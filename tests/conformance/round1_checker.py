@@ -31,6 +31,7 @@ MAX_TIME = 10_000
 MINI_MAX_TIME = 3000
 STREAK = 10
 SILENCE = " "
+_BYTES = frozenset(map(chr, range(256)))
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 DIGITS = frozenset("0123456789")
 PUNCTUATION = frozenset(' !"?:.,;')
@@ -133,13 +134,10 @@ def _step(t: int, record: Mapping[str, Any]) -> Step:
         raise _Broken(t, "record", f"step {number!r} instead of {t}")
     if type(reward) not in {int, float} or reward not in {-1, 0, 1}:
         raise _Broken(t, "reward", f"{reward!r} is not -1, 0 or 1")
-    return Step(t, _byte(t, record.get("env")), reward, _byte(t, record.get("agent")))
-
-
-def _byte(t: int, said: object) -> str:
-    if not isinstance(said, str) or len(said) != 1 or ord(said) > 255:
-        raise _Broken(t, "record", f"{said!r} is not one byte")
-    return said
+    env, agent = record.get("env"), record.get("agent")
+    if not (isinstance(env, str) and isinstance(agent, str) and env in _BYTES and agent in _BYTES):
+        raise _Broken(t, "record", f"{env!r} and {agent!r} are not one byte each")
+    return Step(t, env, reward, agent)
 
 
 # --- reading one instance ----------------------------------------------------------------------------------
@@ -425,10 +423,12 @@ class Play:
         """A text of the teacher up to its end mark (one byte, where there is none), and its last step."""
         text = step.env
         while True:
-            self._reader.require(step.env in allowed | {end}, "text", f"{step.env!r} in {text!r}")
+            if step.env != end and step.env not in allowed:
+                self._reader.fail("text", f"{step.env!r} in {text!r}")
             if not end or step.env == end:
                 return text, step
-            self._reader.require(len(text) < longest, "text", f"{text!r} does not end in {end!r}")
+            if len(text) >= longest:
+                self._reader.fail("text", f"{text!r} does not end in {end!r}")
             step = self._next(step)
             text += step.env
 
