@@ -16,7 +16,6 @@ from typing import Any
 
 import attrs
 
-from flagfall.tournament.agent_table import AgentRow, AgentTable, RankKeys
 from flagfall.tournament.columns import ResultColumns, columns_of
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import Points, TournamentPlan
@@ -24,7 +23,8 @@ from flagfall.tournament.records import Records
 from flagfall.tournament.scoring import rank_key, rank_totals
 from flagfall.tournament.stats.intervals import RESAMPLES
 from flagfall.tournament.stats.sprt import SprtState
-from flagfall.tournament.task_table import TaskRow, task_rows, task_totals
+from flagfall.tournament.tables.agents import AgentRow, AgentTable, RankKeys
+from flagfall.tournament.tables.tasks import TaskRow, task_rows, task_totals
 
 
 @attrs.frozen(kw_only=True)

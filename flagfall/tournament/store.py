@@ -28,8 +28,8 @@ import msgspec
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.seeding import MAX_SEED
-from flagfall.tournament.block_columns import columns_of_blocks, has_fixed_schedule
-from flagfall.tournament.block_store import BlockWriter, read_blocks
+from flagfall.tournament.blocks.columns import columns_of_blocks, has_fixed_schedule
+from flagfall.tournament.blocks.table import BlockWriter, read_blocks
 from flagfall.tournament.checking import misfit
 from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write

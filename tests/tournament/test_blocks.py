@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tournament import block_store
+from flagfall.tournament.blocks import table
 from flagfall.tournament.columns import ResultColumns, columns_of
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
@@ -107,7 +107,7 @@ def columns(folder: Path, plan: TournamentPlan) -> ResultColumns | None:
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_store, "BLOCK_MATCHES", SMALL_BLOCK)
+    monkeypatch.setattr(table, "BLOCK_MATCHES", SMALL_BLOCK)
 
 
 def assert_equal_columns(found: ResultColumns, wanted: ResultColumns) -> None:

@@ -88,7 +88,7 @@ def test_a_reader_does_not_wait_for_the_writer(tmp_path: Path) -> None:
 def test_a_match_that_is_stored_while_another_process_reads_is_seen_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
-    monkeypatch.setattr("flagfall.tournament.block_store.BLOCK_MATCHES", 4)
+    monkeypatch.setattr("flagfall.tournament.blocks.table.BLOCK_MATCHES", 4)
     plan = PLANS["round-robin"]
     records = iter(results_of(plan, 1, 1.0).values())
     writer = Store(tmp_path, "make")

@@ -12,9 +12,9 @@ from flagfall.terminal_text import sanitize_terminal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flagfall.tournament.agent_table import AgentRow
     from flagfall.tournament.standings import Standings
     from flagfall.tournament.stats.intervals import Interval
+    from flagfall.tournament.tables.agents import AgentRow
 
 
 def _interval(value: Interval | None, places: int) -> str:

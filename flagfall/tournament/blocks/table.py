@@ -1,4 +1,4 @@
-"""Blocks in the database of a tournament; see `flagfall.tournament.blocks`."""
+"""Blocks in the database of a tournament; see `flagfall.tournament.blocks.encoding`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ __all__ = ["BlockWriter", "read_blocks"]
 import sqlite3
 from collections.abc import Callable, Iterable
 
-from flagfall.tournament.blocks import BLOCK_MATCHES, Block, BlockError, decode_block, encode_block
+from flagfall.tournament.blocks.encoding import BLOCK_MATCHES, Block, BlockError, decode_block, encode_block
 from flagfall.tournament.records import MatchRecord
 
 Numbered = Iterable[tuple[int, MatchRecord]]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flagfall.tournament.blocks import Block
+from flagfall.tournament.blocks.encoding import Block
 from flagfall.tournament.columns import MATCH_COUNTERS, NOT_DISQUALIFIED, SEAT_COUNTERS, Array, ResultColumns
 from flagfall.tournament.formats.fixed_rounds import FixedRounds
 from flagfall.tournament.model import TournamentPlan
@@ -135,7 +135,7 @@ class _Calendar:
         """Return of each match its position in the schedule (-1: none), a number of its meeting, and its row.
 
         Args:
-            matches: an array of `flagfall.tournament.blocks.MATCH_ROW`.
+            matches: an array of `flagfall.tournament.blocks.encoding.MATCH_ROW`.
         """
         rounds, place, game = (matches[name].astype(np.int64) for name in ("round", "place", "game"))
         repeat, index = np.divmod(rounds, max(1, len(self._in_round)))

@@ -1,0 +1,1 @@
+"""Tables of standings: a row for each agent, and for each task and agent."""
