@@ -47,6 +47,10 @@ MIGRATIONS: Final = (
     """
     CREATE TABLE blocks (last INTEGER PRIMARY KEY, data BLOB NOT NULL);
     CREATE INDEX remarks ON matches (number) WHERE why <> '' OR status = 'void';
+    CREATE TRIGGER match_inserted AFTER INSERT ON matches WHEN NEW.number <= (SELECT max(last) FROM blocks)
+        BEGIN DELETE FROM blocks; END;
+    CREATE TRIGGER seat_inserted AFTER INSERT ON seats WHEN NEW.match <= (SELECT max(last) FROM blocks)
+        BEGIN DELETE FROM blocks; END;
     CREATE TRIGGER match_updated AFTER UPDATE ON matches BEGIN DELETE FROM blocks; END;
     CREATE TRIGGER match_deleted AFTER DELETE ON matches BEGIN DELETE FROM blocks; END;
     CREATE TRIGGER seat_updated AFTER UPDATE ON seats BEGIN DELETE FROM blocks; END;

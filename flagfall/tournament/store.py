@@ -39,7 +39,7 @@ from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
 from flagfall.tournament.plan.former_presets import as_begun
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.stats.time_histogram import MAX_BUCKET
+from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
 _SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord))
@@ -56,7 +56,7 @@ _REMARKS: Final = (
 )
 
 _Bucket = Annotated[int, msgspec.Meta(ge=0, le=MAX_BUCKET)]
-_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_TURNS)]
 _THINKING: Final = msgspec.json.Decoder(tuple[tuple[_Bucket, _Count], ...])
 _ENCODER: Final = msgspec.json.Encoder()
 _FACTS: Final = msgspec.json.Decoder(dict[str, str])

@@ -250,6 +250,17 @@ class Leaves(Clean):
         trio.lowlevel.spawn_system_task(trio.sleep, 5)
         return super().act(observation)
 
+class Late(Clean):
+    async def act(self, observation):
+        super().act(observation)
+        await trio.sleep(1.5)
+        return ord(" ")
+
+class Never(Clean):
+    async def act(self, observation):
+        super().act(observation)
+        await trio.sleep_forever()
+
 class Sleeps(Clean):
     async def act(self, observation):
         super().act(observation)
@@ -258,12 +269,12 @@ class Sleeps(Clean):
 """
 
 
-def plan_with(folder: Path, agent: str, repeats: int) -> TournamentPlan:
+def plan_with(folder: Path, agent: str, repeats: int, control: str = "act=1s") -> TournamentPlan:
     (folder / "agents.py").write_text(AGENT)
     return parse_plan(f"""
         clock = "virtual"
         repeats = {repeats}
-        time_control = "act=1s"
+        time_control = "{control}"
         [output]
         journals = false
         [[agents]]
@@ -319,6 +330,20 @@ def test_matches_share_a_loop_only_if_each_leaves_it_as_it_was(
     times = (tmp_path / "times").read_text().split()
     each = ["0.0", "0.125", "0.25"] if agent == "Sleeps" else ["0.0"] * 3
     assert times == each * 40, "a match begins at zero"
+
+
+@pytest.mark.parametrize("agent", ["Late", "Never"])
+def test_limits_hold_in_every_match_of_a_shared_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
+    plan = plan_with(tmp_path, agent, 4, control="act=1s/4s")
+    loops, together = loops_of(plan, tmp_path, monkeypatch)
+    assert loops == 1
+    alone: list[Answer] = []
+    for spec in schedule(plan).walk({}):
+        play_attempts(plan, [Attempt(spec)], tmp_path, lambda answer, _seconds: alone.append(answer))
+    assert together == alone
+    assert {answer.seats[0].late for answer in alone if isinstance(answer, MatchRecord)} == {3}
 
 
 @pytest.mark.parametrize(

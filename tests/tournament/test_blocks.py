@@ -12,6 +12,7 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.tournament.blocks import table
+from flagfall.tournament.blocks.encoding import BlockError, decode_block, encode_block
 from flagfall.tournament.columns import ResultColumns, columns_of
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
@@ -154,6 +155,7 @@ def test_a_row_that_was_changed_is_read_again(tmp_path: Path) -> None:
     for change in (
         "UPDATE seats SET turns = 12345 WHERE match = 3 AND seat = 0",
         "DELETE FROM seats WHERE match = 1",
+        "INSERT OR REPLACE INTO seats SELECT * FROM seats WHERE match = 2 AND seat = 0",
     ):
         with sqlite3.connect(tmp_path / "tournament.db") as database:
             assert database.execute("SELECT count(*) FROM blocks").fetchone()[0] >= 0
@@ -174,6 +176,7 @@ def test_a_row_that_was_changed_is_read_again(tmp_path: Path) -> None:
         "UPDATE blocks SET data = 'text'",
         "UPDATE blocks SET data = substr(data, 1, length(data) - 8)",
         "DELETE FROM blocks WHERE last = (SELECT min(last) FROM blocks)",
+        "UPDATE blocks SET data = (SELECT data FROM blocks ORDER BY last LIMIT 1)",
     ],
 )
 def test_damaged_blocks_are_not_used(tmp_path: Path, change: str) -> None:
@@ -187,6 +190,13 @@ def test_damaged_blocks_are_not_used(tmp_path: Path, change: str) -> None:
     assert store.columns(plan) is None
     assert stored_standings(store, plan) == standings(plan, records)
     store.close()
+
+
+def test_a_block_with_deeply_nested_data_is_damaged() -> None:
+    data = encode_block(list(results_of(PLANS["round-robin"], 5, 1.0).values()))
+    assert decode_block(data).agents
+    with pytest.raises(BlockError, match="recursion"):
+        decode_block(b"\x96" + data[1:] + b"\x91" * 200_000 + b"\x00")
 
 
 @pytest.mark.parametrize(

@@ -28,19 +28,25 @@ def columns_of_blocks(plan: TournamentPlan, blocks: Sequence[Block]) -> ResultCo
 
     Args:
         plan: a plan with a fixed schedule.
-        blocks: at least one; no match is in two of them.
+        blocks: at least one.
     """
     agents = _codes([agent.name for agent in plan.agents], [block.agents for block in blocks])
+    if len(agents) > len(plan.agents):
+        return None
     falls = _codes([], [block.falls for block in blocks])
     matches = np.concatenate([block.matches() for block in blocks])
     seats = [block.seats() for block in blocks]
     maps = [[agents[name] for name in block.agents] for block in blocks]
     reasons = [[*(falls[name] for name in block.falls), NOT_DISQUALIFIED] for block in blocks]
     calendar = _Calendar(plan, agents)
+    if not calendar.task.size:
+        return None
     position, meeting, row = calendar.find(matches)
     if (position < 0).any():
         return None
     order = np.argsort(position, kind="stable")  # quick where most are in order
+    if (np.diff(position[order]) == 0).any():  # a match counts once
+        return None
     first_seat = np.concatenate([[0], np.cumsum(matches["seats"])])
     seat_order = _ranges(first_seat[order], matches["seats"][order])
     meeting, row = meeting[order], row[order]
@@ -127,9 +133,7 @@ class _Calendar:
         self._games = np.array([len(names) for _, names in rows], dtype=np.int64)
         self._first_game = np.cumsum(self._games) - self._games
         self._alone = np.array([plan.tasks[task].seats == 1 for task, _ in rows], dtype=bool)
-        self._agents = np.full((len(rows), max(self._games, default=1)), -1)
-        for row, (_, names) in enumerate(rows):
-            self._agents[row, : len(names)] = [agents[name] for name in names]
+        self._agents = np.array([agents[name] for _, names in rows for name in names], dtype=np.int64)
 
     def find(self, matches: Array) -> tuple[Array, Array, Array]:
         """Return of each match its position in the schedule (-1: none), a number of its meeting, and its row.
@@ -159,7 +163,8 @@ class _Calendar:
             return False
         match = results.match_of_seat
         place = np.arange(len(match)) - results.first_seat[match] + game[match]
-        return bool((results.agent == self._agents[row[match], place % self._games[row[match]]]).all())
+        first, games = self._first_game[row[match]], self._games[row[match]]
+        return bool((results.agent == self._agents[first + place % games]).all())
 
 
 def _scores_follow(plan: TournamentPlan, results: ResultColumns) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from flagfall.tournament.columns import MATCH_COUNTERS, NOT_DISQUALIFIED, SEAT_COUNTERS, Array
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord
-from flagfall.tournament.stats.time_histogram import MAX_BUCKET
+from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
 
 BLOCK_MATCHES: Final = 4096
 """Matches of a block: few enough that those not yet in one are read quickly."""
@@ -129,7 +129,7 @@ def decode_block(data: object) -> Block:
     try:
         block = _DECODER.decode(data)  # type: ignore[arg-type]  # anything may be in a damaged database
         matches, seats, thinking = block.matches(), block.seats(), block.thinking()
-    except (TypeError, ValueError, msgspec.DecodeError) as error:
+    except (TypeError, ValueError, RecursionError, msgspec.DecodeError) as error:
         raise BlockError(str(error)) from error
     fine = (
         (matches["seats"] >= 0).all()
@@ -139,7 +139,7 @@ def decode_block(data: object) -> Block:
         and _within(thinking[:, 0], 0, len(block.agents))
         and _within(thinking[:, 1], 0, 2)
         and _within(thinking[:, 2], 0, MAX_BUCKET + 1)
-        and (thinking[:, 3] >= 0).all()
+        and _within(thinking[:, 3], 0, BLOCK_MATCHES * MAX_TURNS + 1)
         and all((matches[name] >= 0).all() for name in MATCH_ROW.names or () if name != "game_score")
         and all((seats[name] >= 0).all() for name in SEAT_COUNTERS)
         and not any(

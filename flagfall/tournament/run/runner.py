@@ -276,8 +276,7 @@ class Run:
 
     def _next(self) -> MatchSpec | None:
         """Return the next match to begin, or `None` if it depends on those being played or none is left."""
-        test = self._schedule.sprt(self.records)
-        if test is not None and test.decision is not None:
+        if self._is_decided():
             return None
         if self._again:
             return self._again.popleft()
@@ -331,8 +330,15 @@ class Run:
             else:
                 self._void(spec, record, cancelled=cancelled and spec.id == first)
             self._on_record(record)
+        if self._is_decided():
+            self._recall()
         self._begin_next(batch)
         self._changed.set()
+
+    def _is_decided(self) -> bool:
+        """Return whether a sequential test needs no further match."""
+        test = self._schedule.sprt(self.records)
+        return test is not None and test.decision is not None
 
     def _void(self, spec: MatchSpec, record: MatchRecord, *, cancelled: bool) -> None:
         """Let a match be played again after a void attempt, unless it failed too often."""

@@ -6,7 +6,7 @@ thousand of them reach from a nanosecond to an hour. The layout is that of HdrHi
 
 from __future__ import annotations
 
-__all__ = ["MAX_BUCKET", "TimeHistogram"]
+__all__ = ["MAX_BUCKET", "MAX_TURNS", "TimeHistogram"]
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,6 +18,9 @@ _PARTS: Final = 1 << _BITS
 
 MAX_BUCKET: Final = 64 * _PARTS
 """Exceeds the bucket of the longest time that 64 bits hold."""
+
+MAX_TURNS: Final = 1 << 39
+"""Most turns that a stored histogram may count in a bucket: ten million such counts fit into 64 bits."""
 
 
 class TimeHistogram:
