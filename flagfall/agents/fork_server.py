@@ -42,12 +42,18 @@ from flagfall.agents.wire import worker
 DESCRIPTORS: Final = 4
 """Number of descriptors of a request."""
 
+READY: Final = b"r"
+"""Message of a server that has imported everything."""
+
 MAX_SETTINGS_BYTES: Final = 1024 * 1024
 """Maximum size of the settings of one agent: a filter of system calls takes some kilobytes."""
 
 _READ_BYTES: Final = 64 * 1024
 _WITHOUT_NUMPY: Final = "--without-numpy"
 _FAILED: Final = 1
+_NO_DESCRIPTOR: Final = os.sysconf("SC_OPEN_MAX")
+"""More than any descriptor of this process, before an agent's own limit is set."""
+
 _STANDARD: Final = 3
 """Number of the standard descriptors."""
 
@@ -58,6 +64,7 @@ def main(arguments: list[str]) -> int:
     Args:
         arguments: the descriptor of the control socket, the pid of the host, and perhaps `--without-numpy`.
     """
+    supervisor.keep_secret()
     if arguments[2:] != [_WITHOUT_NUMPY]:
         _import_numpy()
     control, host = socket.socket(fileno=int(arguments[0])), int(arguments[1])
@@ -65,16 +72,17 @@ def main(arguments: list[str]) -> int:
     if os.getppid() != host:  # it is gone already
         return _FAILED
     host_fd = os.pidfd_open(host)
-    supervisor.keep_secret()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):  # its host handles them
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system removes its children when they end
     gc.collect()
     generators = [found for found in gc.get_objects() if isinstance(found, random.Random)]
     gc.freeze()  # or the first collection in each agent would copy the pages of all objects
+    control.send(READY)
     descriptors = _wait_for_requests(control, host_fd)
     if descriptors is None:
         os._exit(0)
+    control.detach()  # its number is the agent's now: closed with the object, a file of the agent would be
     work = _supervise(descriptors, host_fd)
     for generator in generators:
         generator.seed()
@@ -154,11 +162,12 @@ def _receive_settings(session: int) -> Any:
 
 
 def _close_all_but(kept: Iterable[int]) -> None:
-    kept = {*range(_STANDARD), *kept}
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names are wanted, and pathlib takes longer
-        if int(name) not in kept:
-            with suppress(OSError):  # the descriptor that has listed them
-                os.close(int(name))
+    """Close all descriptors but the standard ones and these; needs none, as an agent may have few."""
+    first = _STANDARD
+    for number in sorted(kept):
+        os.closerange(first, number)
+        first = number + 1
+    os.closerange(first, _NO_DESCRIPTOR)
 
 
 def _play(arguments: list[str]) -> int:

@@ -223,6 +223,9 @@ class Environment:
             if any(host.kind in {"process", "remote"} for host in self._setup.hosts):
                 with suppress(Exception):  # it comes again when they are sent, and is reported then
                     spaces_of(tasks[0], 0)  # what describing them imports is no agent's time
+        for host in self._setup.hosts:
+            if (prepare := getattr(host, "prepare", None)) is not None:
+                await prepare()
         answers = await self._turns.ask_all(PhaseRequest("start"))
         if not isinstance(answers, Stop):
             for seat, host in zip(self._seating.seats, self._setup.hosts, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AgentHost", "Briefing", "ForcingHost", "HostKind", "LocalHostKind", "is_forcing"]
+__all__ = ["AgentHost", "Briefing", "ForcingHost", "HostKind", "LocalHostKind", "PreparingHost", "is_forcing"]
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
@@ -68,6 +68,13 @@ class AgentHost(Protocol):
             AgentFault: the agent failed; its seat is disqualified.
             UsageError: the host does not support this agent or these settings; the match is void.
         """
+
+
+class PreparingHost(Protocol):
+    """A host that shares something with others, whose start is no agent's time."""
+
+    async def prepare(self) -> None:
+        """Get ready to start the agent; `run` is called in any case, and releases what this has got."""
 
 
 class ForcingHost(Protocol):

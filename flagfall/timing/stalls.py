@@ -180,7 +180,7 @@ class StallMonitor(trio.abc.Instrument):
 
     def begin(self) -> None:
         """Measure from now on."""
-        self._load_before_ns = 0
+        self._load_before_ns = self._ledger.load_floor_ns = self._ledger.load_ns
         self._is_loaded = False
         self._ledger.step_began_ns = self._now()
         self._meter.sample(self._ledger.step_began_ns)

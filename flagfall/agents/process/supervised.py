@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -108,7 +108,7 @@ async def open_supervised(
     try:
         if isolation.kind == "process":
             folder = tempfile.mkdtemp(prefix="flagfall-")
-        if isolation.kind != "sandbox" and stdin == stdout == subprocess.PIPE and _is_worker(command):
+        if stdin == stdout == subprocess.PIPE and _can_be_forked(command, isolation):
             forked = await _fork(command[len(WORKER) :], isolation, folder, group)
             if forked is not None:
                 return forked
@@ -120,8 +120,39 @@ async def open_supervised(
         raise
 
 
-def _is_worker(command: Sequence[str]) -> bool:
-    return tuple(command[: len(WORKER)]) == WORKER
+def _can_be_forked(command: Sequence[str], isolation: Isolation) -> bool:
+    """Return whether a fork server can start a program.
+
+    The libraries that it has imported count towards limits of memory, and have counted the cores already.
+    """
+    limits = isolation.limits
+    is_limited = limits.memory is not None or limits.address_space is not None or limits.cores is not None
+    return isolation.kind != "sandbox" and not is_limited and tuple(command[: len(WORKER)]) == WORKER
+
+
+async def prepare_fork_server(command: Sequence[str], isolation: Isolation) -> ForkServerUse | None:
+    """Return the use of a fork server that is ready; `None` where a program is not started by one.
+
+    Args:
+        command: the program and its arguments.
+        isolation: the isolation of its process.
+    """
+    if not _can_be_forked(command, isolation):
+        return None
+    use = _join_fork_server(isolation, isolation.own_variables(""))
+    try:
+        await use.wait_ready()
+    except BaseException as error:
+        await use.end(is_broken=True)
+        if isinstance(error, ForkServerError | OSError):
+            return None
+        raise
+    return use
+
+
+def _join_fork_server(isolation: Isolation, variables: Mapping[str, str]) -> ForkServerUse:
+    common = {name: value for name, value in isolation.environment("").items() if name not in variables}
+    return FORK_SERVERS.join(common)
 
 
 async def _fork(
@@ -129,8 +160,7 @@ async def _fork(
 ) -> SupervisedProcess | None:
     """Start a Python agent by the fork server; return `None` if that is not possible now."""
     variables = isolation.own_variables(folder)
-    common = {name: value for name, value in isolation.environment("").items() if name not in variables}
-    use = FORK_SERVERS.join(common)
+    use = _join_fork_server(isolation, variables)
     try:
         settings = _settings(isolation.limits, folder, group, None)
         process, report = await use.fork(settings, variables, arguments)
