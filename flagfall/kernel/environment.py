@@ -224,8 +224,8 @@ class Environment:
                 with suppress(Exception):  # it comes again when they are sent, and is reported then
                     spaces_of(tasks[0], 0)  # what describing them imports is no agent's time
         for host in self._setup.hosts:
-            if (prepare := getattr(host, "prepare", None)) is not None:
-                await prepare()
+            if (warm_up := getattr(host, "warm_up", None)) is not None:
+                await warm_up()
         answers = await self._turns.ask_all(PhaseRequest("start"))
         if not isinstance(answers, Stop):
             for seat, host in zip(self._seating.seats, self._setup.hosts, strict=True):

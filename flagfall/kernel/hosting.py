@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AgentHost", "Briefing", "ForcingHost", "HostKind", "LocalHostKind", "PreparingHost", "is_forcing"]
+__all__ = ["AgentHost", "Briefing", "ForcingHost", "HostKind", "LocalHostKind", "SharingHost", "is_forcing"]
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
@@ -70,10 +70,10 @@ class AgentHost(Protocol):
         """
 
 
-class PreparingHost(Protocol):
+class SharingHost(Protocol):
     """A host that shares something with others, whose start is no agent's time."""
 
-    async def prepare(self) -> None:
+    async def warm_up(self) -> None:
         """Get ready to start the agent; `run` is called in any case, and releases what this has got."""
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.database import MIGRATIONS
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.stats.time_histogram import MAX_BUCKET
+from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
 from flagfall.tournament.store import Store
 from tests.tournament.random_results import PLANS, results_of
 from tests.tournament.runs import small_plan
@@ -28,7 +28,7 @@ SEATS = st.builds(
     score=NUMBERS,
     reward=NUMBERS,
     fell=st.none() | st.sampled_from(["late", "crashed"]),
-    thinking=st.lists(st.tuples(st.integers(0, MAX_BUCKET), COUNTS)).map(tuple),
+    thinking=st.lists(st.tuples(st.integers(0, MAX_BUCKET), st.integers(0, MAX_TURNS))).map(tuple),
     **{
         field.name: COUNTS
         for field in attrs.fields(SeatRecord)

@@ -68,8 +68,8 @@ class SubprocessHost:
             if server is not None:
                 await server.end()
 
-    async def prepare(self) -> None:
-        """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.PreparingHost`."""
+    async def warm_up(self) -> None:
+        """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.SharingHost`."""
         self._server = await prepare_fork_server(self._command, self._isolation)
 
 

@@ -110,9 +110,9 @@ def _row(sprite: Sprite) -> list[Any]:
 def load(game: Game, data: bytes) -> Play:
     """Return the play that was stored by `dump`.
 
-    It goes on as the stored play would. Only within a cycle that exceeds the work limit, and so ends both
-    plays, they may differ: the work depends on the order of sprites in the cells of the grid, which is not
-    stored.
+    It goes on as the stored play would, up to a cycle in which one of them exceeds the work limit, and so
+    ends: the work depends on the order of sprites in the cells of the grid and on what was looked up before,
+    neither of which is stored.
 
     Args:
         game: the game of the play.
