@@ -57,7 +57,7 @@ class _Rows:
 
 @attrs.frozen
 class _Place:
-    """Where a group runs.
+    """Place in which a group runs.
 
     Attributes:
         root: folder with the packages `benchmarks` and `flagfall`.

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 @attrs.frozen
 class Machine:
-    """Where and with what a run was made.
+    """Machine and versions of a run.
 
     Attributes:
         cpu: model of the processor.

@@ -44,7 +44,7 @@ class Result:
 
 @attrs.frozen
 class KeptRun:
-    """What a file of results holds.
+    """Content of a file of results.
 
     Attributes:
         machines: one line for each time that results were added.

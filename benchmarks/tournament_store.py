@@ -28,7 +28,7 @@ RESULTS: Final = 1_000_000
 LEAST_RESULTS: Final = 10_000
 STORED: Final = 20_000
 TOGETHER: Final = 20
-"""Results of one transaction: a batch of matches of half a millisecond reports so many at a time."""
+"""Results of one transaction: those that a batch of matches of half a millisecond reports at a time."""
 
 AGENTS: Final = 10
 PAIRS: Final = AGENTS * (AGENTS - 1)

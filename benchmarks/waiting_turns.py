@@ -50,7 +50,7 @@ _MOST_TURNS: Final = 50
 
 @attrs.define
 class _Play:
-    """What one measurement plays, and the CPU time from when all play to when enough turns are over.
+    """One measurement, with the CPU time from when all play to when enough turns are over.
 
     Attributes:
         players: number of matches, or of bare tasks.

@@ -22,7 +22,7 @@ from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, 
 from flagfall.kernel.actor_turns import ActorTurns, run_actor
 from flagfall.kernel.async_referee import AsyncReferee
 from flagfall.kernel.dispatcher import EventDispatcher
-from flagfall.kernel.hosting import AgentHost
+from flagfall.kernel.hosting import AgentHost, is_sharing
 from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats
 from flagfall.kernel.pace import Pace
 from flagfall.kernel.referee import Referee
@@ -224,8 +224,8 @@ class Environment:
                 with suppress(Exception):  # it comes again when they are sent, and is reported then
                     spaces_of(tasks[0], 0)  # what describing them imports is no agent's time
         for host in self._setup.hosts:
-            if (warm_up := getattr(host, "warm_up", None)) is not None:
-                await warm_up()
+            if is_sharing(host):
+                await host.warm_up()
         answers = await self._turns.ask_all(PhaseRequest("start"))
         if not isinstance(answers, Stop):
             for seat, host in zip(self._seating.seats, self._setup.hosts, strict=True):

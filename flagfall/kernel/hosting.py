@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["AgentHost", "Briefing", "ForcingHost", "HostKind", "LocalHostKind", "SharingHost", "is_forcing"]
+__all__ = [
+    "AgentHost",
+    "Briefing",
+    "ForcingHost",
+    "HostKind",
+    "LocalHostKind",
+    "SharingHost",
+    "is_forcing",
+    "is_sharing",
+]
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
@@ -75,6 +84,15 @@ class SharingHost(Protocol):
 
     async def warm_up(self) -> None:
         """Get ready to start the agent; `run` is called in any case, and releases what this has got."""
+
+
+def is_sharing(host: object) -> TypeGuard[SharingHost]:
+    """Return whether a host warms up before the match begins.
+
+    Args:
+        host: any host.
+    """
+    return hasattr(host, "warm_up")
 
 
 class ForcingHost(Protocol):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import pytest
 import trio
 
 from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.process.forking import FORK_SERVERS, _Server
+from flagfall.agents.process.forking import FORK_SERVERS, WORKER, _Server
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.limits import Limits
+from flagfall.agents.process.supervised import prepare_fork_server
 from flagfall.agents.process.supervisor import descendants, status_of
 from flagfall.events import SeatReady
 from flagfall.timing import MS
@@ -286,3 +288,25 @@ async def test_the_start_of_the_server_is_no_agents_time(bot: Any, monkeypatch: 
     (ready,) = [event for event in match.events if isinstance(event, SeatReady)]
     assert len(started) == 1
     assert ready.at_ns - ready.spent_ns > 450 * MS
+
+
+async def test_a_match_that_is_cancelled_leaves_the_server_that_comes_up_to_others():
+    prepare = partial(prepare_fork_server, WORKER, Isolation())
+    cancelled = trio.CancelScope()
+
+    async def first() -> None:
+        with cancelled:
+            await prepare()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(first)
+        nursery.start_soon(cancel_soon, cancelled)
+        use = await prepare()
+    assert cancelled.cancelled_caught
+    assert use is not None
+    await use.end()
+
+
+async def cancel_soon(scope: trio.CancelScope) -> None:
+    await trio.sleep(0.02)
+    scope.cancel()

@@ -76,7 +76,8 @@ async def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
             stop.set()
 
     first = await run_tournament(plan, tmp_path / "a", jobs=2, stop=stop, on_record=noticed)
-    assert 7 <= len(first) < 20, "those that had ended when the workers heard of it count too"
+    # One more may end, and two more begin, before the run learns of the stop.
+    assert 7 <= len(first) <= 10
     await run_tournament(plan, tmp_path / "a", jobs=2, resume=True)
     await run_tournament(plan, tmp_path / "b")
     assert stored(tmp_path / "a") == stored(tmp_path / "b")

@@ -323,17 +323,22 @@ class ForkServerUse:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(closed.close)
 
+    async def _started_server(self) -> _Server:
+        server = self._server
+        assert server is not None
+        if not server.pid:
+            await trio.to_thread.run_sync(server.start)
+        return server
+
     async def wait_ready(self) -> None:
-        """Start the server if nobody has, and wait until it can fork.
+        """Wait until the server can fork; it is started if it was not.
 
         Raises:
             ForkServerError: it does not come up.
             OSError: no more processes, descriptors or memory.
         """
-        assert self._server is not None
-        if not self._server.pid:
-            await trio.to_thread.run_sync(self._server.start)
-        await self._server.wait_ready()
+        server = await self._started_server()
+        await server.wait_ready()
 
     async def fork(
         self, settings: Sequence[str], variables: Mapping[str, str], arguments: Sequence[str]
@@ -349,10 +354,7 @@ class ForkServerUse:
             ForkServerError: the server could not do it.
             OSError: no more descriptors or processes.
         """
-        server = self._server
-        assert server is not None
-        if not server.pid:
-            await trio.to_thread.run_sync(server.start)
+        server = await self._started_server()
         request = {"settings": [*settings], "variables": dict(variables), "arguments": [*arguments]}
         with _Ends() as ends:
             await server.request(ends.theirs)

@@ -143,7 +143,8 @@ async def prepare_fork_server(command: Sequence[str], isolation: Isolation) -> F
     try:
         await use.wait_ready()
     except BaseException as error:
-        await use.end(is_broken=True)
+        # A match that is cancelled meanwhile leaves the server to the others.
+        await use.end(is_broken=isinstance(error, ForkServerError))
         if isinstance(error, ForkServerError | OSError):
             return None
         raise

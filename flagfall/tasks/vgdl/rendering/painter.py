@@ -54,7 +54,7 @@ _DIRECTION: Final = attrgetter("ox", "oy")
 _Parts: TypeAlias = tuple[Any, ...]
 
 _FEW: Final = 8
-"""Up to so many cells are painted one by one: faster than all at once, which has a cost of its own."""
+"""Maximum number of cells that are painted one by one: to paint all at once has a cost of its own."""
 
 
 class Painter:

@@ -57,7 +57,7 @@ _NEVER: Final = -3
 """Before the first tick."""
 
 _CROWDED: Final = 4
-"""With more stale cells than one in so many, all columns are made at once."""
+"""With more stale cells than one in this number, all columns are made at once."""
 
 _NOWHERE: Final[Point] = (-1.0, -1.0)
 _NO_AVATAR: Final = (-1, 0, 0, 0, False)

@@ -37,7 +37,7 @@ MAX_VALUES: Final = 10**8
 
 
 MAX_KEPT_VALUES: Final = 100_000
-"""Planes of first moments with at most so many values are kept."""
+"""Maximum number of values of a first moment whose planes are kept."""
 
 
 class Planes(TypedDict):

@@ -116,7 +116,7 @@ class StateWriter:
         self._columns: list[Column] = [((),) * height] * width
         self._cells = [[""] * height for _ in range(width)]
         self._texts = [f"[[{'],['.join(cells)}]]" if cells else "[]" for cells in self._cells]
-        # By number of sprites, the number of cells with so many.
+        # The number of cells, by the number of sprites in each.
         self._cells_with = [width * height]
 
     def _grid(self, grid: Grid) -> str:

@@ -1,7 +1,7 @@
 """Changes of position: everything that moves a sprite calls `place` or `move`.
 
 Rule 1: a rectangle changes only through `place` and `stride` here, and `fly_on` of
-    `flagfall.tasks.vgdl.engine.sprites.passive`. They record it in `Play.moved` for whoever follows the play,
+    `flagfall.tasks.vgdl.engine.sprites.passive`. They record it in `Play.moved` for views,
     and inform collision detection and the grid.
 Rule 2: a move needs a rested sprite: as many ticks since its last move as its cooldown.
 Rule 3: speeds are truncated to whole pixels before the direction is applied, and again after it.

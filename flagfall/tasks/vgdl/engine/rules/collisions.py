@@ -125,17 +125,9 @@ def search_around(play: Play, contacts: Contacts) -> None:  # noqa: C901, PLR091
                         found = True
                         due |= contact[0]
                         for index in contact[1]:
-                            firsts = agenda[index]
-                            if sprite in firsts:
-                                firsts[sprite].add(other)
-                            else:
-                                firsts[sprite] = {other}
+                            agenda[index][sprite].add(other)
                         for index in contact[2]:
-                            firsts = agenda[index]
-                            if other in firsts:
-                                firsts[other].add(sprite)
-                            else:
-                                firsts[other] = {sprite}
+                            agenda[index][other].add(sprite)
         if found:
             play.contacts.add(sprite)
         else:
@@ -158,17 +150,9 @@ def add_contact(play: Play, sprite: Sprite, other: Sprite, contact: Contact) -> 
     bits, as_first, as_second = contact
     play.due |= bits
     for index in as_first:
-        firsts = play.agenda[index]
-        if sprite in firsts:
-            firsts[sprite].add(other)
-        else:
-            firsts[sprite] = {other}
+        play.agenda[index][sprite].add(other)
     for index in as_second:
-        firsts = play.agenda[index]
-        if other in firsts:
-            firsts[other].add(sprite)
-        else:
-            firsts[other] = {sprite}
+        play.agenda[index][other].add(sprite)
 
 
 def search_crowds(play: Play) -> None:

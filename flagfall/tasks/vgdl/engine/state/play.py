@@ -19,6 +19,7 @@ __all__ = [
     "Update",
 ]
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -190,7 +191,7 @@ class Play:
         self.updating = UPDATES_OVER
         self.shields: set[tuple[int, int, str]] = set()
         self.due = 0
-        self.agenda: list[dict[Sprite, set[Sprite]]] = [{} for _ in self.game.pairs]
+        self.agenda: list[dict[Sprite, set[Sprite]]] = [defaultdict(set) for _ in self.game.pairs]
         self.work.used = 0
 
     # Sprites.
