@@ -29,7 +29,9 @@ MAY_IMPORT = {
     "testing": BASE | {"tasks", "agents"},
     "playing": BASE | {"tasks", "agents", "recording"},
     "tournament": BASE | {"configfile", "tasks", "agents", "recording", "playing", "gvgai"},
-    "cli": BASE | {"configfile", "tasks", "agents", "recording", "testing", "playing", "gvgai", "tournament"},
+    "viewer": BASE | {"tasks", "agents", "recording", "playing", "tournament"},
+    "cli": BASE
+    | {"configfile", "tasks", "agents", "recording", "testing", "playing", "gvgai", "tournament", "viewer"},
     "": BASE | {"tasks", "agents", "recording", "playing"},
 }
 

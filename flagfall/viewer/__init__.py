@@ -1,0 +1,1 @@
+"""Pages to look at: replays, reports, a running tournament, and playing in the browser."""
