@@ -39,7 +39,7 @@ _PLAIN: Final = TaskTable()
 
 
 def read_agents(
-    tables: Any, defaults: PlanTable, folder: Path, problems: Problems
+    tables: Any, defaults: PlanTable, folder: Path, problems: Problems, *, display: bool
 ) -> tuple[PlannedAgent, ...]:
     """Return all valid agents.
 
@@ -48,6 +48,7 @@ def read_agents(
         defaults: settings of the plan that apply to all agents.
         folder: folder in which relative paths start.
         problems: collects the problems of the others.
+        display: they are not played, so that only their names matter.
     """
     made: dict[str, PlannedAgent] = {}
     for number, table in enumerate(_check_tables(tables, "agents", problems)):
@@ -60,7 +61,9 @@ def read_agents(
             continue
         try:
             _check_name(name)
-            made[name] = _agent(agent, name, defaults, folder)
+            made[name] = (
+                PlannedAgent(name=name, spec=agent.spec) if display else _agent(agent, name, defaults, folder)
+            )
         except UsageError as error:
             problems.add(("agents", number), str(error))
     return tuple(made.values())
@@ -205,7 +208,7 @@ def _task(
     if table.episodes is not None and (table.scheduler is not None or table.config is not None):
         raise UsageError("episodes sets the scheduler: leave out either episodes or scheduler (or config)")
     control = table.time_control or defaults.time_control
-    name, tasks, scheduler, last = _name_and_tasks(table, folder, check=stored_seats is None)
+    name, tasks, scheduler, last = _name_and_tasks(table, folder, display=stored_seats is not None)
     _check_name(name)
     ids = tasks if isinstance(tasks, tuple) else None
     if stored_seats is not None:
@@ -249,11 +252,14 @@ def _refuse(table: TaskTable, kind: str, source: str) -> None:
 
 
 def _name_and_tasks(
-    table: TaskTable, folder: Path, *, check: bool
+    table: TaskTable, folder: Path, *, display: bool
 ) -> tuple[str, tuple[str, ...] | TaskSetup, str | None, int | None]:
-    """Return the name, the tasks, their scheduler, and how many instances count."""
+    """Return the name, the tasks, their scheduler, and how many instances count.
+
+    For display no file is read: a task with a configuration or with options has only the ids that it lists.
+    """
     if table.track is not None:
-        return _track(table, table.track[0], folder, check=check)
+        return _track(table, table.track[0], folder, display=display)
     options = {
         name: value for name in _BYTE_OPTIONS if (value := getattr(table, name)) != getattr(_PLAIN, name)
     }
@@ -263,12 +269,14 @@ def _name_and_tasks(
         if options:
             raise UsageError(f"config sets {', '.join(options)} itself: leave it out here")
         path = folder / table.config
+        if display:
+            return table.name or path.stem, (), None, None
         config = load_config(path if path.suffix in {".json", ".toml"} else table.config)
         return table.name or path.stem, config, None, None
     ids = tuple(_placed(task, folder) for task in table.task or ())
     name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
-    if options or any(task in COMMAI_CATALOG for task in ids):
+    if not display and (options or any(task in COMMAI_CATALOG for task in ids)):
         return (
             name,
             config_of(ids, policy or default_scheduler_text(table.steps), options, name=name),
@@ -288,13 +296,13 @@ def _placed(task: str, folder: Path) -> str:
     return str(attrs.evolve(level, game=str((folder / level.game).resolve())))
 
 
-def _track(table: TaskTable, game: str, folder: Path, *, check: bool) -> tuple[str, TaskSetup, None, int]:
+def _track(table: TaskTable, game: str, folder: Path, *, display: bool) -> tuple[str, TaskSetup, None, int]:
     training: int | None = table.training
     if training is None and table.time_control is not None:
         training = table.time_control.total
     rules = TrackRules.named(table.rules, training_ns=training, games=table.games, rounds=table.rounds)
     path = str((folder / game).resolve()) if game.endswith(".txt") else game
     setup = TrackSetup(path, rules)
-    if check:
+    if not display:
         setup.build().close()
     return table.name or f"track {game}", setup, None, len(rules.validation) * rules.rounds
