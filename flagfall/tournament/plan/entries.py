@@ -15,7 +15,7 @@ from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent
 from flagfall.agents.spec import REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, agent_name
 from flagfall.configfile.converter import structure
-from flagfall.configfile.problems import Problems
+from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.playing import DEFAULT_TIME_CONTROL
 from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endless, seats_of
@@ -156,27 +156,45 @@ def read_tasks(
     """
     made: dict[str, PlannedTask] = {}
     for number, table in enumerate(_check_tables(tables, "tasks", problems)):
-        task = structure(table, TaskTable, ("tasks", number), problems)
+        place = ("tasks", number)
+        task = structure(table, TaskTable, place, problems)
+        is_sound = task is not None
+        task = task or structure(_sound_fields(table), TaskTable, place, Problems("its other fields"))
         if task is None:
             continue
         who = task.agents or tuple(agents)
-        for agent in who:
-            if agent not in agents and agents:
-                problems.unknown(("tasks", number, "agents"), "agent", agent, agents)
-        if len(set(who)) < len(who):
-            problems.add(("tasks", number, "agents"), "an agent is named twice")
+        _check_players(who, agents, (*place, "agents"), problems)
         for one in _split(task):
             try:
                 entry = _task(one, defaults, tuple(who), folder, seats)
             except UsageError as error:
-                problems.add(("tasks", number), str(error))
+                problems.add(place, str(error))
                 continue
             if entry.name in made:
-                problems.add(
-                    ("tasks", number), f"there are two tasks {entry.name!r}: give one of them another name"
-                )
-            made[entry.name] = entry
+                problems.add(place, f"there are two tasks {entry.name!r}: give one of them another name")
+            if is_sound:
+                made[entry.name] = entry
     return tuple(made.values())
+
+
+def _check_players(who: Sequence[str], agents: Sequence[str], place: KeyPath, problems: Problems) -> None:
+    """Report players of a task that are no agents of the plan, or named twice."""
+    for agent in who:
+        if agent not in agents and agents:
+            problems.unknown(place, "agent", agent, agents)
+    if len(set(who)) < len(who):
+        problems.add(place, "an agent is named twice")
+
+
+def _sound_fields(table: Any) -> dict[str, Any]:
+    """Return the fields of a task's table that are valid by themselves, so that these are checked too."""
+    if not isinstance(table, dict):
+        return {}
+    return {
+        name: value
+        for name, value in table.items()
+        if structure({name: value}, TaskTable, (), Problems("one field")) is not None
+    }
 
 
 def _split(table: TaskTable) -> Iterator[TaskTable]:
