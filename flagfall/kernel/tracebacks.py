@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["agent_traceback", "hide_frames"]
 
 import traceback
-from asyncio import __file__ as _asyncio
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +13,11 @@ import trio
 
 _HIDDEN_FOLDERS: Final = (
     str(Path(__file__).parent),
-    *(str(Path(file).parent) for file in (trio.__file__, outcome.__file__, _asyncio)),
+    *(str(Path(file).parent) for file in (trio.__file__, outcome.__file__)),
+    str(Path(traceback.__file__).parent / "asyncio"),
 )
-"""Folders whose frames lead to an agent's code: the kernel and the event loops."""
+"""Folders whose frames lead to an agent's code: the kernel and the event loops. The one of asyncio
+is named by its place: an import would take as long as those of ten modules of the kernel."""
 
 _ASYNCIO_HINT: Final = (
     'The agent uses asyncio: set its attribute loop = "asyncio" (docs/agents.md), and run it in a process'

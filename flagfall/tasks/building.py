@@ -165,7 +165,7 @@ def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
         UsageError: it was played with tasks of the user's own, or the header is damaged.
     """
     if header.config is not None:
-        from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415 - few matches are tracks
+        from flagfall.tasks.vgdl.learning_track_setup import TrackSetup  # noqa: PLC0415 - few matches are tracks
 
         track = TrackSetup.from_config(header.config)
         if track is not None:

@@ -22,7 +22,7 @@ from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endles
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.timing import TimeControl

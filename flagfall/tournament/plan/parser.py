@@ -19,7 +19,7 @@ from flagfall.configfile.converter import structure
 from flagfall.configfile.files import read_text, read_toml
 from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.formats.registry import FORMATS
 from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
