@@ -18,6 +18,7 @@ from flagfall.configfile.converter import structure
 from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.playing import DEFAULT_TIME_CONTROL
+from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endless, seats_of
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, load_config
@@ -306,6 +307,9 @@ def _name_and_tasks(
 
 def _placed(task: str, folder: Path) -> str:
     """Return the id of a task, with an absolute path if it names a file."""
+    code = CodeSpec.parse(task)
+    if code is not None:
+        return code.in_folder(folder)
     if not task.startswith(VGDL):
         return task
     level = TaskId.parse(task)
