@@ -54,10 +54,12 @@ _COMMANDS: Final = {
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",
     "curriculum": "Let a byte agent learn one task after another, and print which it learned.",
     "gvgai": "GVGAI's learning track: train, validate, serve clients, run a contest.",
+    "new": "Write a commented file to start from: an agent, a task or a plan.",
     "tasks": "List the tasks by family.",
     "agents": "List the sample agents, and show how to name your own.",
     "agent": "Run the agent's side of a match on another host: serve.",
     "check-agent": "Examine an agent: speed, stability, and whether it keeps to the rules.",
+    "check-task": "Examine a task: whether matches can be repeated, recorded and verified.",
     "check-host": "Play misbehaving agents on this machine, and print how each host handles them.",
 }
 

@@ -9,6 +9,8 @@ from typing import Final
 
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks import commai
+from flagfall.tasks.adapters.code_spec import CodeSpec
+from flagfall.tasks.adapters.imports import is_installed
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom
@@ -61,7 +63,8 @@ def make_task(task_id: str) -> Task:
     """Make a new task.
 
     Args:
-        task_id: an id of `FAMILIES`, or an id with options.
+        task_id: an id of `FAMILIES`, an id with options, or the name of a user's own code
+            (`flagfall.tasks.adapters.code_task`), which is imported.
 
     Raises:
         UsageError: the id is unknown (the message has the nearest ids), or its options are invalid.
@@ -76,4 +79,10 @@ def make_task(task_id: str) -> Task:
     make = WITH_OPTIONS.get(task_id.partition(":")[0])
     if make is not None:
         return make(task_id)
-    raise UsageError(f"unknown task {task_id!r}{suggest(task_id, (known for _, known in task_ids()))}")
+    code = CodeSpec.parse(task_id)
+    if code is not None and (code.is_file or is_installed(code.place)):
+        from flagfall.tasks.adapters.code_task import make_code_task  # noqa: PLC0415 - for tasks of users only
+
+        return make_code_task(task_id)
+    hint = suggest(task_id, (known for _, known in task_ids()))
+    raise UsageError(f"unknown task {task_id!r}{hint}; for your own write file.py:Name or module:Name")

@@ -85,7 +85,8 @@ def _parquet(rows: Sequence[ExportRow]) -> bytes:
         import pyarrow as pa  # noqa: PLC0415 - optional
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install pyarrow; or use csv or json") from None
+        what = "Parquet needs pyarrow: pip install 'flagfall[parquet]'; or use csv or json"
+        raise UsageError(what) from None
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_pylist(list(rows)), sink)
     data: bytes = sink.getvalue().to_pybytes()

@@ -85,10 +85,10 @@ class StoredPlan:
     facts: dict[str, str]
 
     def parse(self) -> TournamentPlan:
-        """Return the plan for display; nothing that it names is imported.
+        """Return the plan for display; nothing that it names is read or imported.
 
         Raises:
-            UsageError: the plan was made by a program, not from a file, or a file that it names is missing.
+            UsageError: the plan was made by a program, not from a file.
         """
         if not self.text:
             raise UsageError(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,11 +109,13 @@ def test_a_table_that_cannot_be_written_is_a_fault_of_the_host_and_hides_no_resu
     assert "standings.csv cannot be written: Is a directory" in ended.err
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is not None, reason="pyarrow is there")
-def test_what_a_table_needs_is_looked_for_before_anything_is_played(plan: Path, call: Call) -> None:
+def test_what_a_table_needs_is_looked_for_before_anything_is_played(
+    plan: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
     plan.write_text(PLAN.replace('"csv", "json"', '"parquet"'))
     ended = call("tournament small.toml")
-    assert (ended.code, "pip install pyarrow" in ended.err) == (2, True)
+    assert (ended.code, "pip install 'flagfall[parquet]'" in ended.err) == (2, True)
     assert not Path("small-results").exists()
 
 
@@ -153,14 +155,9 @@ def test_results_of_a_folder_come_in_every_format(call: Call, folder: Path) -> N
 @pytest.mark.usefixtures("plan")
 def test_results_as_parquet(call: Call, folder: Path) -> None:
     call("tournament small.toml --out here")
-    try:
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError:
-        ended = call("results here -o rows.parquet")
-        assert (ended.code, "pip install pyarrow" in ended.err) == (2, True)
-    else:
-        call("results here -o rows.parquet")
-        assert parquet.read_table(folder / "rows.parquet").num_rows == 2
+    call("results here -o rows.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert parquet.read_table(folder / "rows.parquet").num_rows == 2
 
 
 @pytest.mark.usefixtures("plan")

@@ -157,7 +157,9 @@ def run(
 
         configure_logging(level=log_level)
     progress = not quiet and log_level is None
-    session = RunSession(plan, logs=log_level is not None, progress=progress, whole=whole_observations)
+    session = RunSession(
+        plan, logs=log_level is not None, progress=progress, quiet=quiet, whole=whole_observations
+    )
     try:
         trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
     finally:
@@ -202,7 +204,13 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
 def _report(session: RunSession, *, json: bool, quiet: bool) -> None:
     """Print the results of the matches played so far."""
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.runs.tables import as_data, print_disqualifications, print_journals, print_results
+    from flagfall.cli.runs.tables import (
+        as_data,
+        print_disqualifications,
+        print_illegal_actions,
+        print_journals,
+        print_results,
+    )
 
     if json:
         ended = "fault" if session.fault is not None else "signal" if session.signal else "done"
@@ -210,5 +218,6 @@ def _report(session: RunSession, *, json: bool, quiet: bool) -> None:
     elif session.played and not quiet:
         several = len(session.plan.matches) > 1
         print_results(session.played, several=several)
+        print_illegal_actions(session.played, several=several)
         print_disqualifications(session.played, several=several)
         print_journals(session.played)

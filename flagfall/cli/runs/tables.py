@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["PlayedMatch", "as_data", "print_disqualifications", "print_journals", "print_results"]
+__all__ = [
+    "PlayedMatch",
+    "as_data",
+    "print_disqualifications",
+    "print_illegal_actions",
+    "print_journals",
+    "print_results",
+]
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,6 +122,24 @@ def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> 
                 print(f"    ... ({len(lines) - DETAIL_LINES} earlier lines)")
             for line in lines[-DETAIL_LINES:]:
                 print(f"    {line}")
+
+
+def print_illegal_actions(played: Sequence[PlayedMatch], *, several: bool) -> None:
+    """Print the first illegal action of each agent that had one, and what it could have played.
+
+    Args:
+        played: the matches that have a result.
+        several: whether the run consists of more than one match; then the match is named.
+    """
+    for match in played:
+        for seat in match.result.seats:
+            if seat.stats.illegal_note:
+                where = f" in match {match.planned.number}" if several else ""
+                first = sanitize_terminal(seat.stats.illegal_note)
+                print(
+                    f"{sanitize_terminal(seat.agent)} played {number(seat.stats.illegal)} illegal"
+                    f" {'action' if seat.stats.illegal == 1 else 'actions'}{where}; the first in {first}"
+                )
 
 
 def print_journals(played: Sequence[PlayedMatch]) -> None:
