@@ -6,7 +6,6 @@ __all__ = ["DEFAULT_TIME_CONTROL", "play", "run"]
 
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -123,4 +122,6 @@ def run(*args: Any, clock: Literal["wall", "virtual"] = "wall", **options: Any) 
 @cache
 def _own_version() -> str:
     """Return the version of this package; reading its metadata costs more than a short match."""
+    from importlib.metadata import version  # noqa: PLC0415 - takes as long as all of this file's imports
+
     return version("flagfall")

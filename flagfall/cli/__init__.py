@@ -101,16 +101,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(code or 0)
 
 
-def _app(called: Sequence[str]) -> App:
-    """Return the application; only the command that is called is imported, and only it has its full help."""
+def _version() -> str:
     from importlib.metadata import version
 
+    return version("flagfall")
+
+
+def _app(called: Sequence[str]) -> App:
+    """Return the application; only the command that is called is imported, and only it has its full help."""
     from cyclopts import App
 
     app = App(
         name="flagfall",
         help=_HELP,
-        version=lambda: version("flagfall"),
+        version=_version,
         version_flags=["--version"],
         help_format="markdown",
         suppress_keyboard_interrupt=False,

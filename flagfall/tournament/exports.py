@@ -9,13 +9,15 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
 from flagfall.errors import UsageError
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.standings import Standings
+
+if TYPE_CHECKING:
+    from flagfall.tournament.standings import Standings
 
 ExportRow: TypeAlias = dict[str, Any]
 """Numbers and texts by column; all rows of a table have the same columns."""

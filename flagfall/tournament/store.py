@@ -18,7 +18,6 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -144,6 +143,8 @@ class Store:
         Raises:
             HostFault: the plan cannot be written.
         """
+        from importlib.metadata import version  # noqa: PLC0415 - takes longer than any other import here
+
         about = {
             "text": plan.text,
             "folder": str(folder.absolute()),
