@@ -1,0 +1,56 @@
+// Agents that the line drawings show: one choice for the whole report.
+
+import { el, fill } from "../common/dom.js";
+import { count } from "../common/format.js";
+import { agentName, labelOf } from "./parts.js";
+import { SHOWN_AT_FIRST } from "./palette.js";
+
+/** Agents that have a button of their own; the others are added from a list. */
+const MOST_BUTTONS = 16;
+
+/**
+ * Choice of agents.
+ * @param {number} agents number of agents
+ * @returns {{has: function(number): boolean, toggle: function(number): void, onChange: function(function(): void): void}}
+ */
+export function agentChoice(agents) {
+  const shown = new Set([...Array(Math.min(agents, SHOWN_AT_FIRST)).keys()]);
+  const listeners = [];
+  return {
+    has: (agent) => shown.has(agent),
+    toggle: (agent) => {
+      if (!shown.delete(agent)) shown.add(agent);
+      listeners.forEach((listener) => listener());
+    },
+    onChange: (listener) => listeners.push(listener),
+  };
+}
+
+/**
+ * Buttons that show and hide agents; they are the legend of the drawings below.
+ * @param {Object} data the report
+ * @param {ReturnType<agentChoice>} choice the choice
+ * @param {number[]} agents agents that the drawings have
+ * @returns {HTMLElement}
+ */
+export function legend(data, choice, agents) {
+  const box = el("div", { class: "legend", role: "group", "aria-label": "Agents shown in the drawings" });
+  let focused = null;
+  const show = () => {
+    const listed = agents.filter((agent, place) => place < MOST_BUTTONS || choice.has(agent));
+    const rest = agents.filter((agent) => !listed.includes(agent));
+    const buttons = listed.map((agent) => el("button", {
+      type: "button", class: "chip", "aria-pressed": String(choice.has(agent)), dataset: { agent },
+      onclick: () => { focused = agent; choice.toggle(agent); },
+    }, agentName(data, agent)));
+    const more = rest.length ? el("select", { "aria-label": "Show another agent", onchange: (event) => choice.toggle(Number(event.target.value)) },
+      el("option", { value: "" }, `${count(rest.length)} more`),
+      rest.map((agent) => el("option", { value: agent }, labelOf(data.agents[agent])))) : null;
+    fill(box, buttons, more);
+    if (focused !== null) box.querySelector(`[data-agent="${focused}"]`)?.focus();
+    focused = null;
+  };
+  choice.onChange(show);
+  show();
+  return box;
+}
