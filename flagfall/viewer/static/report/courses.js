@@ -4,7 +4,7 @@ import { el } from "../common/dom.js";
 import { count, countOf, number } from "../common/format.js";
 import { legend } from "./choice.js";
 import { lineDrawing } from "./lines.js";
-import { fitted, labelOf, nameOf, section } from "./parts.js";
+import { fitted, labelOf, nameOf, section, shortNumber } from "./parts.js";
 import { valuesTable } from "./tables.js";
 
 const WIDE = 560;
@@ -26,19 +26,19 @@ export function ratingSection(data, choice) {
   const named = course.series.map((one) => ({ ...one, name: labelOf(data.agents[one.agent], MAX_END_LABEL) }));
   const chart = fitted((width) => lineDrawing(width, named.filter(({ agent }) => choice.has(agent)), {
     x: course.matches, xLabel: "matches", yLabel: elo ? "Elo" : "mean score", height: 320, named: width >= WIDE, zero: elo,
-    format: (value) => number(value), label: `${title}: ${summary(data, course.series)}`,
+    format: shortNumber, label: `${title}: ${summary(data, course.series)}`,
   }));
   choice.onChange(chart.redraw);
   return section("rating", title, lead, legend(data, choice, agents), chart,
     valuesTable(title, ["Agent", ...course.matches.map((match) => `${count(match)}`)],
-      () => course.series.map(({ agent, value }) => [nameOf(data.agents[agent]), ...value.map((one) => number(one === null ? null : one, 4))])));
+      () => course.series.map(({ agent, value }) => [nameOf(data.agents[agent]), ...value.map((one) => shortNumber(one))])));
 }
 
 /** Last values of the first agents, in words. */
 function summary(data, series) {
   return series.slice(0, 3).map(({ agent, value }) => {
     const last = value.findLast((one) => one !== null);
-    return `${labelOf(data.agents[agent])} ends at ${number(last ?? null)}`;
+    return `${labelOf(data.agents[agent])} ends at ${shortNumber(last ?? null)}`;
   }).join(", ");
 }
 
@@ -76,7 +76,7 @@ function curveCard(data, choice, { task, measure, episodes, repeats, band, serie
   const x = [...Array(Math.max(...series.map(({ mean }) => mean.length))).keys()].map((bin) => Math.min(bin * episodes + (episodes + 1) / 2, (bin + 1) * episodes));
   const yLabel = measure === "solved" ? "share solved" : "reward";
   const chart = fitted((width) => lineDrawing(width, named.filter(({ agent }) => choice.has(agent)), {
-    x, xLabel: "episode", yLabel, height: 220, format: (value) => number(value, 3),
+    x, xLabel: "episode", yLabel, height: 220, format: shortNumber,
     label: `Learning curves on ${labelOf(name)}: ${yLabel} by episode. ${summary(data, named)}`,
   }));
   choice.onChange(chart.redraw);
@@ -86,5 +86,5 @@ function curveCard(data, choice, { task, measure, episodes, repeats, band, serie
     el("h3", {}, nameOf(name)), chart,
     el("p", { class: "muted small" }, [bins, bands].filter(Boolean).join("; ")),
     valuesTable(`Learning curves on ${labelOf(name)}`, ["Agent", ...x.map((at) => number(at))],
-      () => named.map(({ agent, value }) => [nameOf(data.agents[agent]), ...x.map((_, place) => number(value[place] ?? null))])));
+      () => named.map(({ agent, value }) => [nameOf(data.agents[agent]), ...x.map((_, place) => shortNumber(value[place] ?? null))])));
 }

@@ -22,7 +22,7 @@ export function lineDrawing(width, series, { x, xLabel, yLabel, label, height = 
   const right = named ? Math.min(0.3 * width, longest * CHAR_WIDTH + 12) : MARGIN.right;
   const across = linear([Math.min(...x), Math.max(...x)], [MARGIN.left, width - right]);
   const up = linear(extent(series, zero), [height - MARGIN.bottom, MARGIN.top]);
-  const steps = Math.max(2, Math.floor((width - MARGIN.left - right) / 70));
+  const steps = Math.max(2, Math.floor((width - MARGIN.left - right) / 48));
   const marks = ticks(...across.domain, steps).filter(Number.isInteger);
   return drawing(width, height, label,
     axisLeft(up, MARGIN.left, { format, values: ticks(...up.domain, 5), label: yLabel, across: width - right - MARGIN.left }),

@@ -1,8 +1,8 @@
 // Single matches: those whose replay stands in the page, the latest ones, and void attempts.
 
 import { el } from "../common/dom.js";
-import { count, countOf, duration, number } from "../common/format.js";
-import { agentName, nameOf, section } from "./parts.js";
+import { count, countOf, duration } from "../common/format.js";
+import { agentName, nameOf, section, shortNumber } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /**
@@ -51,7 +51,7 @@ function columns(data) {
 }
 
 function seatOf(data, { agent, score, fell }) {
-  return el("span", { class: "seat" }, agentName(data, agent), " ", el("span", { class: "number" }, number(score, 3)),
+  return el("span", { class: "seat" }, agentName(data, agent), " ", el("span", { class: "number" }, shortNumber(score)),
     fell ? [" ", el("span", { class: "tag bad" }, nameOf(fell))] : null);
 }
 

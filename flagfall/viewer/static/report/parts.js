@@ -119,12 +119,22 @@ export function intervalMark(interval, range, agent, { zero = true } = {}) {
 }
 
 /**
+ * Number for a narrow place: whole from 1,000 on, else three digits.
+ * @param {?number} value the number
+ * @returns {string}
+ */
+export function shortNumber(value) {
+  if (value === null || value === undefined || Math.abs(value) < 1000) return number(value, 3);
+  return number(Math.round(value));
+}
+
+/**
  * Interval as text: "1,202 [604, 1,800]".
  * @param {?{value: number, low: ?number, high: ?number}} interval the interval
  * @param {function(number): string} [format] text of a number
  * @returns {string}
  */
-export function intervalText(interval, format = number) {
+export function intervalText(interval, format = shortNumber) {
   if (!interval) return "–";
   const { value, low, high } = interval;
   return low === null || high === null ? format(value) : `${format(value)} [${format(low)}, ${format(high)}]`;

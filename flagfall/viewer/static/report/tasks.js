@@ -1,8 +1,8 @@
 // Results on each task: a card for each task, with the agents and their intervals.
 
 import { el } from "../common/dom.js";
-import { count, number } from "../common/format.js";
-import { agentName, intervalMark, intervalText, labelOf, nameOf, rangeOf, section } from "./parts.js";
+import { count } from "../common/format.js";
+import { agentName, intervalMark, intervalText, labelOf, nameOf, rangeOf, section, shortNumber } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Cards that are shown at first, and agents on a card. */
@@ -44,7 +44,7 @@ function card(data, task, rows) {
       el("tbody", {}, shown.map((row) => el("tr", {},
         el("th", { scope: "row" }, agentName(data, row.agent)),
         el("td", { class: "mark" }, intervalMark(row.score, range, row.agent)),
-        el("td", { class: "number", title: intervalText(row.score) }, number(row.score.value, 3),
+        el("td", { class: "number", title: intervalText(row.score) }, shortNumber(row.score.value),
           row.fell ? el("span", { class: "tag bad" }, `${count(row.fell)} disq.`) : null))))),
     best.length > shown.length ? el("p", { class: "muted small" }, `The best ${shown.length} of ${count(best.length)} agents`) : null);
 }
@@ -55,7 +55,7 @@ function taskTable(data) {
     { label: "Agent", value: (row) => data.agents[row.agent], cell: (row) => agentName(data, row.agent), header: true },
     { label: "Matches", number: true, value: (row) => row.matches, cell: (row) => count(row.matches) },
     { label: "Score", number: true, value: (row) => row.score.value, cell: (row) => intervalText(row.score) },
-    { label: "Reward", title: "Mean reward of a match", number: true, value: (row) => row.reward, cell: (row) => number(row.reward) },
+    { label: "Reward", title: "Mean reward of a match", number: true, value: (row) => row.reward, cell: (row) => shortNumber(row.reward) },
     { label: "Solved", number: true, value: (row) => row.solved, cell: (row) => count(row.solved) },
     { label: "Instances", number: true, value: (row) => row.tasks, cell: (row) => count(row.tasks) },
     { label: "Disqualified", number: true, value: (row) => row.fell, cell: (row) => count(row.fell) },
