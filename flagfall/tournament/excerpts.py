@@ -1,4 +1,4 @@
-"""Excerpts of a store: the few of many matches that a report shows, found without reading them all into memory."""
+"""Excerpts of a store: the few of many matches that a report shows, found without reading them all."""
 
 from __future__ import annotations
 
@@ -82,14 +82,18 @@ def recent(store: Store, limit: int) -> Numbered:
 
 
 def sample(store: Store, limit: int, seed: int) -> Numbered:
-    """Return matches with a journal in which several tasks were played: all of them, or a random part.
+    """Return matches with a journal and an end of a task: all of them, or a random part.
+
+    None if no match has two ends of tasks: there is no course of episodes to be seen then.
 
     Args:
         store: the store of a tournament.
         limit: most records.
         seed: of the choice.
     """
-    query = f"{_PLAYED} AND journal IS NOT NULL AND tasks > 1"
+    query = f"{_PLAYED} AND journal IS NOT NULL AND tasks > 0"
+    if not store.rows(f"{_PLAYED} AND journal IS NOT NULL AND tasks > 1 LIMIT 1"):
+        return []
     numbers = [int(row[0]) for row in store.rows(f"{query} ORDER BY number LIMIT ?", limit + 1)]
     if len(numbers) > limit:
         largest = count_matches(store).largest
@@ -112,7 +116,7 @@ def first_falls(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
         limit: most rows.
     """
     rows = store.rows(
-        "SELECT agent, fell, min(match) FROM seats WHERE fell IS NOT NULL AND match IN"
+        "SELECT agent, fell, min(match) FROM seats WHERE fell IS NOT NULL AND match IN"  # noqa: S608 - ours
         f" ({_PLAYED}) GROUP BY agent, fell ORDER BY min(match) LIMIT ?",
         limit,
     )

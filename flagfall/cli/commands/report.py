@@ -47,8 +47,9 @@ def report(
 
         check_plots()
     from flagfall.cli.tournaments.report_file import write_report
+    from flagfall.tournament.folder import REPORT
 
-    target = output or folder / "report.html"
+    target = output or folder / REPORT
     plots = write_report(folder, target, embed=embed, plots=png, form=plots_format)
     print(f"report: {target}")
     if plots:

@@ -53,8 +53,8 @@ def plan_of_facts(name: str, seed: int, facts: Mapping[str, str]) -> TournamentP
     """
     try:
         return _plan(name, seed, _Facts(facts))
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        reason = one_line(f"{type(error).__name__}: {error}", _MAX_REASON_CHARS)
+    except (KeyError, TypeError, ValueError, RecursionError, UsageError) as error:
+        reason = one_line(str(error) or type(error).__name__, _MAX_REASON_CHARS)
         raise UsageError(f"the stored plan cannot be read ({reason})") from error
 
 

@@ -159,7 +159,7 @@ def _draw_cross(axes: Axes, data: Mapping[str, Any], names: Sequence[str], size:
         if one < size and other < size:
             shares[one][other] = points / games
             shares[other][one] = 1 - points / games
-    axes.imshow(shares, cmap="RdYlGn", vmin=0, vmax=1, alpha=0.75)
+    axes.imshow(shares, cmap="RdYlGn", vmin=0, vmax=1, alpha=0.45)
     for row, cells in enumerate(shares):
         for column, share in enumerate(cells):
             if share == share:  # noqa: PLR0124 - no duel is NaN
@@ -202,6 +202,7 @@ def _curve_drawing(curve: Mapping[str, Any], task: str, names: Sequence[str]) ->
         x = [number * width + (width + 1) / 2 for number in range(bins)]
         _draw_lines(axes, x, _named(curve["series"], names), "mean")
         axes.set_xlabel("episode")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_ylabel("share solved" if curve["measure"] == "solved" else "reward")
         axes.set_title(_name(task), fontsize=9)
 
@@ -222,6 +223,8 @@ def _draw_times(
             if limit[name] is not None:
                 axes.axvline(limit[name] / 1e6, color=colour, ls=dash, lw=1.2)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # the usual one writes formulas
+    axes.xaxis.set_minor_formatter(lambda _ms, _place: "")
     axes.set_yticks(range(len(agents)), [names[one["agent"]] for one in agents])
     axes.invert_yaxis()
     axes.set_xlabel("think time of a turn in ms; lines: soft and hard limit")

@@ -2,7 +2,7 @@
 
 import { el, fill } from "../common/dom.js";
 import { count } from "../common/format.js";
-import { agentName, labelOf } from "./parts.js";
+import { agentLabel, labelOf } from "./parts.js";
 import { SHOWN_AT_FIRST } from "./palette.js";
 
 /** Agents that have a button of their own; the others are added from a list. */
@@ -42,7 +42,7 @@ export function legend(data, choice, agents) {
     const buttons = listed.map((agent) => el("button", {
       type: "button", class: "chip", "aria-pressed": String(choice.has(agent)), dataset: { agent },
       onclick: () => { focused = agent; choice.toggle(agent); },
-    }, agentName(data, agent)));
+    }, agentLabel(data, agent)));
     const more = rest.length ? el("select", { "aria-label": "Show another agent", onchange: (event) => choice.toggle(Number(event.target.value)) },
       el("option", { value: "" }, `${count(rest.length)} more`),
       rest.map((agent) => el("option", { value: agent }, labelOf(data.agents[agent])))) : null;

@@ -43,6 +43,16 @@ export function agentName(data, agent) {
 }
 
 /**
+ * Name of an agent inside of a control, where no control of its own may stand.
+ * @param {Object} data the report
+ * @param {number} agent place of the agent
+ * @returns {HTMLElement}
+ */
+export function agentLabel(data, agent) {
+  return el("span", { class: "agent" }, swatch(agent), el("bdi", { class: "untrusted" }, labelOf(data.agents[agent])));
+}
+
+/**
  * Short stroke in the look of an agent's line.
  * @param {number} agent place of the agent
  * @returns {SVGElement}

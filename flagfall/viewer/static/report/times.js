@@ -4,7 +4,7 @@ import { el, visible } from "../common/dom.js";
 import { count, countOf, duration, percent } from "../common/format.js";
 import { drawing, logarithmic, svg } from "../common/svg.js";
 import { lookOf } from "./palette.js";
-import { agentName, fitted, labelOf, nameOf, section } from "./parts.js";
+import { agentLabel, agentName, fitted, labelOf, nameOf, section } from "./parts.js";
 import { sortableTable, valuesTable } from "./tables.js";
 
 const ROW = 38;
@@ -126,7 +126,7 @@ function falls(data) {
 function fall(data, { agent, reason, count: times, tasks, match, at_ns: at, detail }) {
   const where = tasks.map(([task, n], place) => [place ? ", " : "", nameOf(data.tasks[task].name), n < times ? ` (${count(n)})` : ""]);
   return el("details", { class: "fall" },
-    el("summary", {}, agentName(data, agent), " ", el("span", { class: "tag bad" }, visible(reason, 60)), " ",
+    el("summary", {}, agentLabel(data, agent), " ", el("span", { class: "tag bad" }, labelOf(reason)), " ",
       el("span", { class: "muted" }, countOf(times, "match", "matches"))),
     el("p", { class: "small" }, "On ", where, ". First case: match ", el("code", {}, nameOf(match)), at === null ? null : ` after ${duration(at)}`, "."),
     detail ? el("div", { class: "stderr", tabindex: 0, role: "region", "aria-label": "Detail and end of the standard error" }, visible(detail, 4200, { lines: true }))
