@@ -5,7 +5,7 @@ import { number } from "../common/format.js";
 import { linear, svg } from "../common/svg.js";
 import { lookOf } from "./palette.js";
 
-const MAX_NAME = 80;
+const MAX_NAME = 40;
 const MAX_LABEL = 28;
 
 /**
