@@ -102,14 +102,14 @@ class _Builder:
                 self._take_turn(event)
         else:
             sentence = _SENTENCES[type(event)]
-            if isinstance(event, SeatReady) and 0 <= event.seat < self._seats:
-                self._limits.ready(event.seat, event.spent_ns)
+            if isinstance(event, SeatReady):
+                self._limits.take_start(event)
             kind, text = sentence(event, self._names)
             seat = getattr(event, "seat", None)
             self.note(event.at_ns, kind, seat, text, getattr(event, "index", None))
 
     def _take_turn(self, event: TurnPlayed) -> None:
-        seat, limits, columns = event.seat, self._limits, self._columns
+        seat, limits, columns = event.seat, self._limits.take_turn(event), self._columns
         row = (
             event.turn,
             seat,
@@ -117,9 +117,7 @@ class _Builder:
             event.spent_ns,
             event.credit_ns,
             event.verdict,
-            limits.soft_ns(seat),
-            limits.hard_ns(seat),
-            limits.charge(seat, event.spent_ns),
+            *limits,
             reward_of(event.reward),
             text_of(event.observation),
             text_of(event.action),

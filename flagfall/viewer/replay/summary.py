@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.tasks.adapters.imports import GYM_PREFIX, PETTINGZOO_PREFIX
+from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.tally import CHUNK_ROWS, ChunkEntry, SeatEntry, TaskEntry
 from flagfall.viewer.replay.texts import MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, shortened, text_of
 
@@ -102,7 +103,8 @@ def summary_of(
     """
     tally = index.tally
     state, detail = index.state()
-    problems = [detail, tally.limits.problem]
+    limits = tally.limits.problem and f"its limits are not known: {one_line(tally.limits.problem, MAX_NAME_CHARS)}"
+    problems = [detail, limits]
     last = max(chunk.last for chunk in tally.chunks)
     return {
         "version": VERSION,
@@ -124,7 +126,6 @@ def summary_of(
 
 
 def _match(header: MatchStarted, tally: Tally) -> dict[str, Any]:
-    control = tally.limits.control
     return {
         "tasks": [shortened(task, MAX_NAME_CHARS) for task in header.tasks[:MAX_NAMED_TASKS]],
         "tasks_left_out": max(0, len(header.tasks) - MAX_NAMED_TASKS),
@@ -133,7 +134,7 @@ def _match(header: MatchStarted, tally: Tally) -> dict[str, Any]:
         "agents_left_out": len(header.agents) - len(tally.seats),
         "seed": exact(header.seed),
         "time_control": shortened(header.time_control, MAX_NAME_CHARS),
-        "limits": {} if control is None else attrs.asdict(control),
+        "limits": attrs.asdict(tally.limits.control),
         "clock": shortened(header.clock, MAX_NAME_CHARS),
         "tick_ns": header.tick_ns,
         "steps": header.steps,

@@ -17,7 +17,7 @@ from flagfall.events import (
     TaskEnded,
     TaskStarted,
 )
-from flagfall.viewer.replay.limits import TurnLimits
+from flagfall.recording.turn_limits import LimitsOfTurns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class ChunkEntry:
 
     offset: int
     line: int
-    limits: TurnLimits
+    limits: LimitsOfTurns
     first: int
     max_spent_ns: list[int]
     max_share: list[float | None]
@@ -128,13 +128,12 @@ class Tally:
         self.turns = 0
         self.over: MatchEnded | None = None
         self.numbers: bool | None = None
-        self.limits = TurnLimits(header, len(self.seats))
+        self.limits = LimitsOfTurns(header)
         # Where the next chunk would begin: behind the newest record of a turn.
         self._next = (0, 1)
         self._last_turn = -1
         # Counts of events since the newest turn; they belong to the chunk of the turn that follows.
         self.pending: dict[str, int] = {}
-        self._soft_ns = self.limits.soft_ns(0) if self.limits.flat and self.seats else None
         self.chunks = [self._new_chunk(0)]
 
     def _new_chunk(self, turn: int) -> ChunkEntry:
@@ -200,7 +199,8 @@ class Tally:
             entry.late += verdict in {"late", "overrun"}
             entry.illegal += verdict == "illegal"
             entry.credit_ns += credit_ns
-            self._note_spent(chunk, seat, spent_ns, (spent_ns,))
+            if verdict != "absent":
+                self._note_spent(chunk, seat, spent_ns, (spent_ns,))
 
     def _chunk_of(self, turn: int) -> ChunkEntry:
         """Return the chunk that a turn belongs to; it may be a new one."""
@@ -220,12 +220,12 @@ class Tally:
 
     def _note_spent(self, chunk: ChunkEntry, seat: int, longest_ns: int, spent_ns: Sequence[int]) -> None:
         chunk.max_spent_ns[seat] = max(chunk.max_spent_ns[seat], longest_ns)
-        if self.limits.flat:
-            self._note_share(chunk, seat, longest_ns, self._soft_ns)
+        flat = self.limits.flat
+        if flat is not None:
+            self._note_share(chunk, seat, longest_ns, flat.soft_ns)
             return
         for one_ns in spent_ns:
-            self._note_share(chunk, seat, one_ns, self.limits.soft_ns(seat))
-            self.limits.charge(seat, one_ns)
+            self._note_share(chunk, seat, one_ns, self.limits.charge(seat, one_ns).soft_ns)
 
     @staticmethod
     def _note_share(chunk: ChunkEntry, seat: int, spent_ns: int, soft_ns: int | None) -> None:
@@ -275,7 +275,7 @@ class Tally:
         entry = self.seats[seat]
         if isinstance(event, SeatReady):
             entry.host, entry.ready_ns = event.host, event.spent_ns
-            self.limits.ready(seat, event.spent_ns)
+            self.limits.take_start(event)
         elif isinstance(event, SeatDisqualified):
             self._count("disqualified")
             if entry.disqualified is None:

@@ -1,6 +1,8 @@
 // Decoder of the pictures of a chunk. The format is described in flagfall/viewer/replay/frames.py.
 
-const FORMAT = 1;
+import { inflate } from "../common/blocks.js";
+
+const FRAMES_FORMAT = 1;
 
 /**
  * Decode the pictures of a chunk.
@@ -8,8 +10,7 @@ const FORMAT = 1;
  * @returns {Promise<Frames>}
  */
 export async function decodeFrames(bytes) {
-  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Frames(new Uint8Array(await new Response(inflated).arrayBuffer()));
+  return new Frames(await inflate(bytes));
 }
 
 /** The pictures and texts of one chunk. */
@@ -18,8 +19,8 @@ export class Frames {
   constructor(data) {
     const length = new DataView(data.buffer, data.byteOffset, 4).getUint32(0, true);
     const head = JSON.parse(new TextDecoder().decode(data.subarray(4, 4 + length)));
-    if (head.format !== FORMAT) {
-      throw new Error(`pictures of format ${head.format}; this page reads format ${FORMAT}`);
+    if (head.format !== FRAMES_FORMAT) {
+      throw new Error(`pictures of format ${head.format}; this page reads format ${FRAMES_FORMAT}`);
     }
     this.kind = head.kind;
     this.why = head.why;
@@ -30,7 +31,7 @@ export class Frames {
     let offset = 4 + length;
     this.scenes = head.scenes.map((scene) => {
       const bytes = scene.tiles * scene.tile * scene.tile * 3;
-      const made = new Scene(scene, data.subarray(offset, offset + bytes));
+      const made = new FrameScene(scene, data.subarray(offset, offset + bytes));
       offset += bytes;
       return made;
     });
@@ -67,6 +68,7 @@ export class Frames {
     const frame = this.numbers[which].get(turn);
     const scene = this.scenes[this.sceneOf[frame]];
     if (scene === undefined) return false;
+    if (this.scenes.length > 1) context.clearRect(0, 0, context.canvas.width, context.canvas.height);
     context.putImageData(scene.picture(this.data, this.sceneOf, frame), 0, 0);
     return true;
   }
@@ -84,14 +86,14 @@ export class Frames {
 }
 
 /** The pictures of one size. It keeps one decoded picture, and changes what differs from it. */
-class Scene {
+class FrameScene {
   constructor(head, tiles) {
     this.width = head.width;
     this.height = head.height;
     this.tile = head.tile;
     this.columns = Math.ceil(head.width / head.tile);
     this.places = this.columns * Math.ceil(head.height / head.tile);
-    this.tiles = opaque(tiles);
+    this.tiles = opaquePixels(tiles);
     this.image = null;
     // By place: the tile of the decoded frame, and the tile whose pixels are in the image.
     this.wanted = new Int32Array(this.places);
@@ -123,7 +125,7 @@ class Scene {
   }
 
   apply(bytes) {
-    const read = reader(bytes);
+    const read = numberReader(bytes);
     if (read() === 1) {
       for (let place = 0; place < this.places; place += 1) this.wanted[place] = read();
       return;
@@ -149,7 +151,7 @@ class Scene {
 }
 
 /** Return pixels of three bytes as pixels of four, opaque, as canvases have them. */
-function opaque(colours) {
+function opaquePixels(colours) {
   const bytes = new Uint8Array((colours.length / 3) * 4);
   for (let from = 0, to = 0; from < colours.length; from += 3, to += 4) {
     bytes[to] = colours[from];
@@ -161,7 +163,7 @@ function opaque(colours) {
 }
 
 /** Return a function that reads one LEB128 number after another. */
-function reader(bytes) {
+function numberReader(bytes) {
   let at = 0;
   return () => {
     let number = 0;
