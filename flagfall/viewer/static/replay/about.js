@@ -15,6 +15,12 @@ function fewNames(names, joint) {
   return names.length > NAMES_IN_TITLE ? [...shown, ` and ${count(names.length - NAMES_IN_TITLE)} more`] : shown;
 }
 
+/** Wall time of a journal in whole seconds. */
+function begunText(begun) {
+  const time = new Date(begun);
+  return Number.isNaN(time.getTime()) ? plain(begun, 40) : `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
 /** Title, result and state of the match. */
 export class Heading {
   /**
@@ -25,10 +31,11 @@ export class Heading {
     this.tags = el("p", { class: "tags" });
     this.notice = el("p", { class: "notice", hidden: true });
     const { agents, tasks } = summary.match;
-    const title = el("h1", {}, fewNames(agents, el("span", { class: "muted" }, " vs ")));
-    const onTasks = el("p", { class: "muted subtitle" }, "on ", fewNames(tasks, ", "));
+    const quiet = (word) => el("span", { class: "muted" }, ` ${word} `);
+    const title = el("h1", {}, fewNames(agents, quiet("vs")), quiet("on"), fewNames(tasks, ", "));
+    const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), summary.match.begun && ` · ${begunText(summary.match.begun)}`);
     const button = el("button", { type: "button", onclick: help, title: "Keyboard (?)" }, "Keyboard ", el("kbd", {}, "?"));
-    this.element = el("header", { class: "heading" }, el("div", { class: "titles" }, title, onTasks), this.tags, button, this.notice);
+    this.element = el("header", { class: "heading" }, el("div", { class: "titles" }, title, file), this.tags, button, this.notice);
     this.grow(summary);
   }
 
@@ -132,7 +139,7 @@ export function settingsPanel(summary) {
   const rows = [
     ["File", summary.file], ["Task scheduler", match.scheduler], ["Seed", match.seed], ["Time control", match.time_control],
     ["Clock", match.clock], ["Pace", match.tick_ns ? `a tick every ${duration(match.tick_ns)}` : "lock-step"],
-    ["Limit of turns", match.steps === null ? "none" : count(match.steps)], ["Begun", match.begun ?? "not recorded"],
+    ["Limit of turns", match.steps === null ? "none" : count(match.steps)], ["Begun", match.begun ? begunText(match.begun) : "not recorded"],
     ["Recorded by", `flagfall ${match.flagfall}, schema ${match.schema}`],
     ...seats.map((seat, index) => [`Seat ${index}`, `${seat.name}; host ${seat.host ?? "none"}${seat.ready_ns === null ? "" : `; ready after ${duration(seat.ready_ns)}`}`]),
   ];

@@ -21,13 +21,14 @@ const MAX_ROW_CHARS = 240;
 const KINDS = [
   { name: "Late", kinds: ["late", "overrun"], counts: ["late"] },
   { name: "Illegal", kinds: ["illegal"], counts: ["illegal"] },
-  { name: "Rewards", kinds: ["reward"], counts: ["reward"] },
+  { name: "Rewards", kinds: ["reward"], counts: ["rewarded"] },
   { name: "Tasks", kinds: ["start", "end"], counts: ["tasks", "tasks"] },
   { name: "Stalls", kinds: ["stall"], counts: ["stalls"] },
   { name: "Dropped", kinds: ["dropped"], counts: ["dropped"] },
   { name: "Seats and match", kinds: ["ready", "disqualified", "match", "over", "damaged"], counts: ["disqualified"] },
 ];
 
+const TONES = { stall: "credit", dropped: "late", damaged: "bad" };
 const LABELS = { start: "task", end: "task", over: "match" };
 
 /** Rows of a chunk: its events, and its turns that were not plain, by time. */
@@ -43,7 +44,7 @@ function rowsOf(columns, seats) {
       const refused = raw.refused[row] === null ? "" : `: ${raw.refused[row]}`;
       rows.push({ ...place, kind: verdict, text: `${who(raw.seat[row])}${VERDICTS[verdict].means}${refused}` });
     }
-    if (isRewarded(raw.reward[row])) rows.push({ ...place, kind: "reward", text: `${who(raw.seat[row])}reward ${rewardText(raw.reward[row])}` });
+    if (isRewarded(raw.reward[row])) rows.push({ ...place, kind: "reward", tone: raw.reward[row] < 0 ? "bad" : "good", text: `${who(raw.seat[row])}reward ${rewardText(raw.reward[row])}` });
   });
   columns.listed = rows.sort((a, b) => a.at_ns - b.at_ns || a.turn - b.turn);
   return columns.listed;
@@ -172,7 +173,7 @@ export class EventsPanel {
     if (!this.rows(k)) this.store.peek(k);
     const row = this.rows(k)?.[index];
     if (!row) return el("li", { class: "event-row muted", style: { top: `${y}px` } }, "…");
-    const tone = VERDICTS[row.kind]?.tone ?? { reward: "good", stall: "credit", disqualified: "bad", dropped: "late", damaged: "bad" }[row.kind] ?? "";
+    const tone = row.tone ?? VERDICTS[row.kind]?.tone ?? TONES[row.kind] ?? "";
     const button = el("button", { type: "button", onclick: () => this.go(row.turn) },
       el("span", { class: "number muted event-turn" }, count(row.turn)),
       el("span", { class: "number muted event-time" }, clockTime(row.at_ns)),

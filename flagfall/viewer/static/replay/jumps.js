@@ -1,9 +1,9 @@
 // Jumps to the next or previous turn of a kind, by the counts of the chunks and the rows of the one that has it.
 
 /**
- * Sum of a reward: of all players where each has its own.
+ * True if a reward is not zero, of any player where each has its own.
  * @param {number|Object} reward reward of a row
- * @returns {boolean} true if any of it is not zero
+ * @returns {boolean}
  */
 export function isRewarded(reward) {
   return typeof reward === "object" && reward !== null ? Object.values(reward).some(Boolean) : Boolean(reward);
@@ -29,7 +29,7 @@ export const JUMPS = [
   { kind: "late", key: "l", label: "late turn", short: "Late", turns: (c) => turnsWhere(c, "verdict", (v) => LATE.has(v)) },
   { kind: "illegal", key: "i", label: "illegal action", short: "Illegal", turns: (c) => turnsWhere(c, "verdict", (v) => v === "illegal") },
   { kind: "disqualified", key: "d", label: "disqualification", short: "Disqualified", turns: (c) => turnsOf(c, "disqualified") },
-  { kind: "reward", key: "r", label: "reward", short: "Reward", turns: (c) => turnsWhere(c, "reward", isRewarded) },
+  { kind: "rewarded", key: "r", label: "reward", short: "Reward", turns: (c) => turnsWhere(c, "reward", isRewarded) },
   { kind: "tasks", key: "t", label: "task", short: "Task", turns: (c) => turnsOf(c, "start") },
   { kind: "stalls", key: "s", label: "stall of the host", short: "Stall", turns: (c) => turnsOf(c, "stall") },
 ];

@@ -8,7 +8,7 @@ import { VERDICTS, WORST_FIRST } from "./verdicts.js";
 
 /** Heights in pixels: marks at the top, bars below them, and the bank at the bottom. */
 const MARKS = 14;
-const BARS = 64;
+const BARS = 72;
 const BANK = 16;
 
 /** Chunks that are read turn by turn; more of them are drawn from their summary. */
@@ -66,8 +66,9 @@ export function drawLane(canvas, lane) {
     else drawSummary(pen, lane, store.summary.chunks[k], marks);
   }
   if (!inDetail) drawSteadyLimits(pen, limitsOf(store));
-  drawMarks(pen, marks);
   drawGrid(pen);
+  nameLimits(pen, limitsOf(store));
+  drawMarks(pen, marks);
 }
 
 /** Largest bank in the chunks that are at hand, or 0 where the match has none. */
@@ -160,6 +161,27 @@ function drawLimits({ context, colours, scale }, raw, bars, wide) {
     context.stroke();
   }
   context.setLineDash([]);
+}
+
+/** Names of the limits at the left end of their lines, beside each other where the lines are close. */
+function nameLimits({ context, colours, scale }, { soft, hard }) {
+  context.font = `10px ${colours.sans}`;
+  context.textAlign = "left";
+  let [x, above] = [2, -Infinity];
+  for (const [limit, name, colour] of [[soft, "limit", colours.late], [hard === soft ? null : hard, "hard limit", colours.bad]]) {
+    if (limit === null || limit > scale.domain[1]) continue;
+    const text = `${name} ${duration(limit)}`;
+    const y = scale(limit);
+    const wide = context.measureText(text).width + 6;
+    if (Math.abs(y - above) > 12) x = 2;
+    context.globalAlpha = 0.85;
+    context.fillStyle = colours.sunken;
+    context.fillRect(x, y - 6, wide, 12);
+    context.globalAlpha = 1;
+    context.fillStyle = colour;
+    context.fillText(text, x + 3, y + 3.5);
+    [x, above] = [x + wide + 4, y];
+  }
 }
 
 function drawSteadyLimits(pen, { soft, hard }) {
