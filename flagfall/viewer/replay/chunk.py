@@ -66,9 +66,8 @@ def chunk_of(index: Index, number: int) -> dict[str, Any]:
         IndexError: there is no such chunk.
         OSError: the journal cannot be read.
     """
-    entry = index.tally.chunks[number]
     building = _Builder(index, number)
-    for line in index.chunk_lines(entry):
+    for line in index.chunk_lines(number):
         try:
             events = decode_events(line, index.schema)
         except (CodecError, ValueError) as error:

@@ -47,7 +47,9 @@ class Execution:
         ended: one line on why it cannot go on; empty while it can.
     """
 
-    def __init__(self, path: Path, rebuild: Rebuild, watch: Callable[[int], None] = lambda _turn: None) -> None:
+    def __init__(
+        self, path: Path, rebuild: Rebuild, watch: Callable[[int], None] = lambda _turn: None
+    ) -> None:
         self.turn = 0
         self.ended = ""
         self._path = path
@@ -129,11 +131,15 @@ class Execution:
 
     def _take(self, event: Event) -> None:
         assert self._rerun is not None
+        if isinstance(event, TurnPlayed):
+            self.turn = event.turn
         try:
             with with_pictures():  # a scheduler may make tasks as it goes on
                 self._rerun.take(event)
         except Different as found:
-            values = f": expected {found.expected}, found {found.found}" if found.expected or found.found else ""
+            values = (
+                f": expected {found.expected}, found {found.found}" if found.expected or found.found else ""
+            )
             self.ended = _line(
                 f"pictures end at turn {self.turn}, where the execution differs from the journal: {found.what}{values}"
             )

@@ -219,8 +219,15 @@ def _picture(rendered: Any) -> NDArray[np.uint8]:
     if not isinstance(rendered, np.ndarray):
         raise NotAPicture(f"it renders a {type(rendered).__name__}, neither an array nor a text")
     shape = rendered.shape
-    if rendered.dtype != np.uint8 or len(shape) not in {2, 3} or 0 in shape or rendered.nbytes > MAX_SOURCE_BYTES:
-        raise NotAPicture(f"it renders an array {rendered.dtype} {shape}; a picture is uint8 (height, width, 3)")
+    if (
+        rendered.dtype != np.uint8
+        or len(shape) not in {2, 3}
+        or 0 in shape
+        or rendered.nbytes > MAX_SOURCE_BYTES
+    ):
+        raise NotAPicture(
+            f"it renders an array {rendered.dtype} {shape}; a picture is uint8 (height, width, 3)"
+        )
     if len(shape) == 2:  # noqa: PLR2004 - shades of grey
         return np.repeat(rendered[:, :, None], 3, axis=2)
     if shape[2] not in {3, 4}:

@@ -9,7 +9,6 @@ from __future__ import annotations
 __all__ = ["Index", "JournalState"]
 
 import time
-from contextlib import closing
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -35,7 +34,7 @@ from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.file import is_compressed, open_lines
 from flagfall.recording.journal.format import MAX_LINE_BYTES, MAX_LINE_TURNS, SEAL_PREFIX, decode_events
 from flagfall.recording.journal.reader import JournalError, check_schema, state_of_seal
-from flagfall.viewer.replay.tally import ChunkEntry, Damage, Tally
+from flagfall.viewer.replay.tally import Damage, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -258,7 +257,13 @@ class Index:
                 self._note_first(line)
                 verdict = "disqualified" if event.verdict == "fallen" else event.verdict
                 tally.take_turn(
-                    event.turn, event.seat, event.at_ns, event.reward, event.spent_ns, verdict, event.credit_ns
+                    event.turn,
+                    event.seat,
+                    event.at_ns,
+                    event.reward,
+                    event.spent_ns,
+                    verdict,
+                    event.credit_ns,
                 )
             elif isinstance(event, MatchStarted):
                 raise Damage("a second beginning of the match")
@@ -299,21 +304,19 @@ class Index:
             return "growing", "the match is being played"
         return "truncated", "it ends without its last seal: its writer was killed, or has paused"
 
-    def chunk_lines(self, chunk: ChunkEntry) -> Iterator[bytes]:
+    def chunk_lines(self, number: int) -> Iterator[bytes]:
         """Yield the lines of a chunk, without seals.
 
         Args:
-            chunk: one of `tally.chunks`.
+            number: the number of one of `tally.chunks`.
         """
         chunks = self.tally.chunks
-        place = chunks.index(chunk)
-        end = chunks[place + 1].offset if place + 1 < len(chunks) else self.offset
-        offset = chunk.offset
-        with open_lines(self.path, MAX_LINE_BYTES, offset) as opened, closing(opened) as lines:  # type: ignore[type-var]
+        end = chunks[number + 1].offset if number + 1 < len(chunks) else self.offset
+        offset = chunks[number].offset
+        with open_lines(self.path, MAX_LINE_BYTES, offset) as lines:
             for line in lines:
                 offset += len(line)
+                if offset > end:
+                    return
                 if not line.startswith(SEAL_PREFIX):
                     yield line
-                if offset >= end:
-                    return
-

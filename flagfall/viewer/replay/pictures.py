@@ -190,7 +190,9 @@ class _Worker:
                     f"pictures end at turn {self._turn}: the task takes more than {SILENT_SECONDS:g} s for it"
                 ) from None
             if message is None:
-                raise _WorkerLost(f"pictures end at turn {self._turn}: the process that executed it has ended")
+                raise _WorkerLost(
+                    f"pictures end at turn {self._turn}: the process that executed it has ended"
+                )
             kind, payload = message
             if kind == b"f":
                 return payload

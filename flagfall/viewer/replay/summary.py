@@ -91,9 +91,7 @@ def view_of(header: MatchStarted, *, numbers: bool | None) -> str:
     return "bytes" if numbers else "values"
 
 
-def summary_of(
-    index: Index, pictures: Mapping[str, Any], facts: Sequence[SeatFacts] = ()
-) -> dict[str, Any]:
+def summary_of(index: Index, pictures: Mapping[str, Any], facts: Sequence[SeatFacts] = ()) -> dict[str, Any]:
     """Return the summary of a journal.
 
     Args:
@@ -103,7 +101,9 @@ def summary_of(
     """
     tally = index.tally
     state, detail = index.state()
-    limits = tally.limits.problem and f"its limits are not known: {one_line(tally.limits.problem, MAX_NAME_CHARS)}"
+    limits = (
+        tally.limits.problem and f"its limits are not known: {one_line(tally.limits.problem, MAX_NAME_CHARS)}"
+    )
     problems = [detail, limits]
     last = max(chunk.last for chunk in tally.chunks)
     return {
@@ -112,7 +112,9 @@ def summary_of(
         "state": state,
         "state_detail": shortened("; ".join(filter(None, problems)), MAX_TEXT_CHARS),
         "match": _match(tally.header, tally),
-        "seats": [_seat(entry, facts[at] if at < len(facts) else None) for at, entry in enumerate(tally.seats)],
+        "seats": [
+            _seat(entry, facts[at] if at < len(facts) else None) for at, entry in enumerate(tally.seats)
+        ],
         "turns": tally.turns,
         "chunk_turns": CHUNK_ROWS,
         "turn_span": [exact(tally.chunks[0].first), exact(last)],
@@ -176,7 +178,9 @@ def _tail(text: str) -> str:
     """Return the end of a text, where a traceback names its error."""
     if len(text) <= MAX_STDERR_CHARS:
         return shortened(text, MAX_STDERR_CHARS)
-    return f"({len(text) - MAX_STDERR_CHARS:,} characters before)\n" + shortened(text[-MAX_STDERR_CHARS:], MAX_STDERR_CHARS)
+    return f"({len(text) - MAX_STDERR_CHARS:,} characters before)\n" + shortened(
+        text[-MAX_STDERR_CHARS:], MAX_STDERR_CHARS
+    )
 
 
 def _chunks(tally: Tally, state: JournalState) -> list[dict[str, Any]]:
@@ -214,9 +218,7 @@ def _task(entry: TaskEntry) -> dict[str, Any]:
         "reward": 0 if end is None else number(end.reward),
         "steps": 0 if end is None else end.steps,
         "ended": "" if end is None else shortened(end.ended, MAX_NAME_CHARS),
-        "metrics": {
-            shortened(str(name), MAX_NAME_CHARS): _metric(value) for name, value in metrics.items()
-        },
+        "metrics": {shortened(str(name), MAX_NAME_CHARS): _metric(value) for name, value in metrics.items()},
     }
 
 
@@ -252,5 +254,6 @@ def reward_of(reward: Any) -> Any:
     if not isinstance(reward, dict):
         return number(reward)
     return {
-        shortened(player, MAX_NAME_CHARS): number(amount) for player, amount in list(reward.items())[:MAX_METRICS]
+        shortened(player, MAX_NAME_CHARS): number(amount)
+        for player, amount in list(reward.items())[:MAX_METRICS]
     }

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["CHUNK_BYTES", "CHUNK_ROWS", "MAX_SEATS", "MAX_TASKS", "ChunkEntry", "SeatEntry", "Tally", "TaskEntry"]
+__all__ = [
+    "CHUNK_BYTES",
+    "CHUNK_ROWS",
+    "MAX_SEATS",
+    "MAX_TASKS",
+    "ChunkEntry",
+    "SeatEntry",
+    "Tally",
+    "TaskEntry",
+]
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -142,7 +151,9 @@ class Tally:
 
     # Turns.
 
-    def take_turns(self, first: int, at_ns: Sequence[int], rewards: Sequence[Any], spent_ns: Sequence[int]) -> None:
+    def take_turns(
+        self, first: int, at_ns: Sequence[int], rewards: Sequence[Any], spent_ns: Sequence[int]
+    ) -> None:
         """Take consecutive turns of the only seat, all on time.
 
         Args:

@@ -127,14 +127,14 @@ def main() -> None:
         reports.send(b"f", execution.draw(first, last))
 
 
-def _take_streams() -> tuple[BinaryIO, BinaryIO]:
+def _take_streams() -> tuple[BinaryIO, _Reports]:
     """Return the streams to the parent; what tasks print goes nowhere, and their input is empty."""
     commands, reports = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):
         os.dup2(nothing, descriptor)
     os.close(nothing)
-    return os.fdopen(commands, "rb"), os.fdopen(reports, "wb")
+    return os.fdopen(commands, "rb"), _Reports(os.fdopen(reports, "wb"))
 
 
 def _read_commands(commands: BinaryIO, due: SimpleQueue[tuple[int, int]]) -> None:
