@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from flagfall.recording.journal.digests import Digest
-from flagfall.recording.journal.format import writable
+from flagfall.recording.journal.format import encode, writable
 
 MAX_TEXT_CHARS: Final = 2_000
 """Longest text of an observation or an action; a page shows about a screen of it."""
@@ -74,10 +74,19 @@ def text_of(value: Any, most: int = MAX_TEXT_CHARS) -> str:
     if isinstance(value, Digest):
         return f"digest {shortened(value.digest, 8)}, {exact(value.bytes):,} bytes"
     try:
+        if not isinstance(value, dict | list | tuple | float | bool | np.ndarray | None):
+            return _beginning(encode(value), most)  # an object of a task, as a journal has it
         plain = _Plain(most).of(value, 0)
         return shortened(json.dumps(plain, ensure_ascii=False, separators=(", ", ": ")), most)
     except (ValueError, TypeError, RecursionError) as error:
         return f"a value that cannot be shown: {shortened(str(error), MAX_NAME_CHARS)}"
+
+
+def _beginning(text: bytes, most: int) -> str:
+    """Return the beginning of a text in UTF-8, with its length if it is longer."""
+    if len(text) <= most:
+        return text.decode()
+    return f"{text[:most].decode(errors='ignore')}… ({len(text):,} bytes)"
 
 
 class _Plain:
@@ -117,4 +126,4 @@ class _Plain:
             return {shortened(str(key), MAX_NAME_CHARS): self.of(part, depth + 1) for key, part in kept}
         if isinstance(value, list | tuple):
             return [self.of(part, depth + 1) for part in value[: max(0, self._left) + 1]]
-        return shortened(repr(value), self._most)
+        return _beginning(encode(value), self._most)
