@@ -4,12 +4,14 @@ from __future__ import annotations
 
 __all__ = ["write_report"]
 
+import sys
 from typing import TYPE_CHECKING
 
 from flagfall.cli.console.files import replacing
 from flagfall.viewer.report.data import report_data
 from flagfall.viewer.report.matches import choose
 from flagfall.viewer.report.page import report_page
+from flagfall.viewer.report.replays import embed_replays
 from flagfall.viewer.report.source import open_source
 
 if TYPE_CHECKING:
@@ -44,8 +46,9 @@ def write_report(
     """
     with open_source(folder) as source:
         chosen = choose(source, embed)
-        data = report_data(source, chosen, target=output.parent)
-    page = report_page(data)
+        embedded, blocks = embed_replays(chosen, _warn)
+        data = report_data(source, embedded, target=output.parent)
+    page = report_page(data, blocks)
     with replacing(output) as writing:
         writing.write(page.decode())
     if plots is None:
@@ -53,3 +56,7 @@ def write_report(
     from flagfall.viewer.report.plots import write_plots
 
     return write_plots(data, plots, form)
+
+
+def _warn(line: str) -> None:
+    print(f"flagfall: {line}", file=sys.stderr)

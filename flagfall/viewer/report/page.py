@@ -10,7 +10,7 @@ from typing import Any, Final
 from flagfall.viewer.pages import Block, self_contained_page
 
 ENTRY: Final = "report/main.js"
-STYLES: Final = ("report/report.css",)
+STYLES: Final = ("replay/replay.css", "report/report.css")
 
 
 def report_page(data: Mapping[str, Any], replays: Mapping[str, Block] | None = None) -> bytes:

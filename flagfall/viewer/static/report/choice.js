@@ -34,7 +34,7 @@ export function agentChoice(agents) {
  * @returns {HTMLElement}
  */
 export function legend(data, choice, agents) {
-  const box = el("div", { class: "legend", role: "group", "aria-label": "Agents shown in the drawings" });
+  const box = el("div", { class: "agent-legend", role: "group", "aria-label": "Agents shown in the drawings" });
   let focused = null;
   const show = () => {
     const listed = agents.filter((agent, place) => place < MOST_BUTTONS || choice.has(agent));
