@@ -2,13 +2,13 @@
 
 import { el } from "../common/dom.js";
 import { count, countOf, number } from "../common/format.js";
-import { legend } from "./choice.js";
+import { agentLegend } from "./choice.js";
 import { lineDrawing } from "./lines.js";
-import { fitted, labelOf, nameOf, section, shortNumber } from "./parts.js";
+import { fittedDrawing, reportLabel, reportName, reportSection, shortNumber } from "./parts.js";
 import { valuesTable } from "./tables.js";
 
-const WIDE = 560;
-const MAX_END_LABEL = 20;
+const REPORT_WIDE = 560;
+const REPORT_MAX_END_LABEL = 20;
 
 /**
  * Rating, or mean score, after growing parts of the schedule.
@@ -23,22 +23,22 @@ export function ratingSection(data, choice) {
   const title = elo ? "Rating over time" : "Score over time";
   const lead = `${elo ? "Elo with its 95 % interval" : "Mean score"}, computed from the first matches of the schedule, at ${countOf(course.matches.length, "point")}.`;
   const agents = course.series.map(({ agent }) => agent);
-  const named = course.series.map((one) => ({ ...one, name: labelOf(data.agents[one.agent], MAX_END_LABEL) }));
-  const chart = fitted((width) => lineDrawing(width, named.filter(({ agent }) => choice.has(agent)), {
-    x: course.matches, xLabel: "matches", yLabel: elo ? "Elo" : "mean score", height: 320, named: width >= WIDE, zero: elo,
-    format: shortNumber, label: `${title}: ${summary(data, course.series)}`,
+  const named = course.series.map((one) => ({ ...one, name: reportLabel(data.agents[one.agent], REPORT_MAX_END_LABEL) }));
+  const chart = fittedDrawing((width) => lineDrawing(width, named.filter(({ agent }) => choice.has(agent)), {
+    x: course.matches, xLabel: "matches", yLabel: elo ? "Elo" : "mean score", height: 320, named: width >= REPORT_WIDE, zero: elo,
+    format: shortNumber, label: `${title}: ${reportSummary(data, course.series)}`,
   }));
   choice.onChange(chart.redraw);
-  return section("rating", title, lead, legend(data, choice, agents), chart,
+  return reportSection("rating", title, lead, agentLegend(data, choice, agents), chart,
     valuesTable(title, ["Agent", ...course.matches.map((match) => `${count(match)}`)],
-      () => course.series.map(({ agent, value }) => [nameOf(data.agents[agent]), ...value.map((one) => shortNumber(one))])));
+      () => course.series.map(({ agent, value }) => [reportName(data.agents[agent]), ...value.map((one) => shortNumber(one))])));
 }
 
 /** Last values of the first agents, in words. */
-function summary(data, series) {
+function reportSummary(data, series) {
   return series.slice(0, 3).map(({ agent, value }) => {
     const last = value.findLast((one) => one !== null);
-    return `${labelOf(data.agents[agent])} ends at ${shortNumber(last ?? null)}`;
+    return `${reportLabel(data.agents[agent])} ends at ${shortNumber(last ?? null)}`;
   }).join(", ");
 }
 
@@ -52,15 +52,15 @@ export function curvesSection(data, choice) {
   const { tasks } = data.curves;
   if (!tasks.length) return null;
   const agents = [...new Set(tasks.flatMap(({ series }) => series.map(({ agent }) => agent)))].sort((one, other) => one - other);
-  return section("curves", "Learning curves",
+  return reportSection("curves", "Learning curves",
     "Results of the episodes of a match in order; repeats are averaged.",
-    legend(data, choice, agents),
-    el("div", { class: "cards curves" }, tasks.map((task) => curveCard(data, choice, task))),
-    curveNotes(data.curves).map((note) => el("p", { class: "muted small note" }, note)));
+    agentLegend(data, choice, agents),
+    el("div", { class: "cards curves" }, tasks.map((task) => reportCurveCard(data, choice, task))),
+    reportCurveNotes(data.curves).map((note) => el("p", { class: "muted small note" }, note)));
 }
 
 /** Parts of the data that the curves leave out. */
-function curveNotes({ sampled, read, of, unread, left_out: left }) {
+function reportCurveNotes({ sampled, read, of, unread, left_out: left }) {
   return [
     sampled && `Drawn from a random sample of ${count(read)} of ${count(of)} journals.`,
     unread && `${countOf(unread, "journal")} could not be read to the end.`,
@@ -68,23 +68,23 @@ function curveNotes({ sampled, read, of, unread, left_out: left }) {
   ].filter(Boolean);
 }
 
-function curveCard(data, choice, { task, measure, episodes, repeats, band, series }) {
+function reportCurveCard(data, choice, { task, measure, episodes, repeats, band, series }) {
   const name = data.tasks[task].name;
   const named = series.map(({ agent, mean, low, high, repeats: times }) => ({
-    agent, name: labelOf(data.agents[agent], MAX_END_LABEL), value: mean, low: times > 1 ? low : low.map(() => null), high,
+    agent, name: reportLabel(data.agents[agent], REPORT_MAX_END_LABEL), value: mean, low: times > 1 ? low : low.map(() => null), high,
   }));
   const x = [...Array(Math.max(...series.map(({ mean }) => mean.length))).keys()].map((bin) => Math.min(bin * episodes + (episodes + 1) / 2, (bin + 1) * episodes));
   const yLabel = measure === "solved" ? "share solved" : "reward";
-  const chart = fitted((width) => lineDrawing(width, named.filter(({ agent }) => choice.has(agent)), {
+  const chart = fittedDrawing((width) => lineDrawing(width, named.filter(({ agent }) => choice.has(agent)), {
     x, xLabel: "episode", yLabel, height: 220, format: shortNumber,
-    label: `Learning curves on ${labelOf(name)}: ${yLabel} by episode. ${summary(data, named)}`,
+    label: `Learning curves on ${reportLabel(name)}: ${yLabel} by episode. ${reportSummary(data, named)}`,
   }));
   choice.onChange(chart.redraw);
   const bins = episodes > 1 ? `a point is the mean of ${count(episodes)} episodes` : null;
   const bands = repeats > 1 ? `band: ${band === "range" ? `lowest to highest of ${count(repeats)} repeats` : `middle 80 % of ${count(repeats)} repeats`}` : null;
   return el("article", { class: "card" },
-    el("h3", {}, nameOf(name)), chart,
+    el("h3", {}, reportName(name)), chart,
     el("p", { class: "muted small" }, [bins, bands].filter(Boolean).join("; ")),
-    valuesTable(`Learning curves on ${labelOf(name)}`, ["Agent", ...x.map((at) => number(at))],
-      () => named.map(({ agent, value }) => [nameOf(data.agents[agent]), ...x.map((_, place) => shortNumber(value[place] ?? null))])));
+    valuesTable(`Learning curves on ${reportLabel(name)}`, ["Agent", ...x.map((at) => number(at))],
+      () => named.map(({ agent, value }) => [reportName(data.agents[agent]), ...x.map((_, place) => shortNumber(value[place] ?? null))])));
 }

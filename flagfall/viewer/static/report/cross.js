@@ -2,11 +2,11 @@
 
 import { el, fill } from "../common/dom.js";
 import { count, number, percent } from "../common/format.js";
-import { agentName, labelOf, nameOf, section } from "./parts.js";
+import { agentName, reportLabel, reportName, reportSection } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Agents of the table: more columns cannot be read. */
-const MOST_AGENTS = 24;
+const REPORT_MOST_AGENTS = 24;
 
 /**
  * Cross table of the best agents, and the opponents of any agent.
@@ -20,47 +20,47 @@ export function crossSection(data) {
     meetings.set(`${one} ${other}`, { points, games });
     meetings.set(`${other} ${one}`, { points: games - points, games });
   }
-  const size = Math.min(data.agents.length, MOST_AGENTS);
-  const cut = data.agents.length > MOST_AGENTS ? ` The best ${size} of ${count(data.agents.length)} agents; choose one below for all its opponents.` : "";
-  return section("cross", "Cross table",
+  const size = Math.min(data.agents.length, REPORT_MOST_AGENTS);
+  const cut = data.agents.length > REPORT_MOST_AGENTS ? ` The best ${size} of ${count(data.agents.length)} agents; choose one below for all its opponents.` : "";
+  return reportSection("cross", "Cross table",
     `Points of the agent on the left against the one above, in percent of their duels; a draw is half a point.${cut}`,
-    crossTable(data, meetings, size), opponents(data, meetings));
+    reportCrossTable(data, meetings, size), reportOpponents(data, meetings));
 }
 
-function crossTable(data, meetings, size) {
+function reportCrossTable(data, meetings, size) {
   const agents = [...Array(size).keys()];
-  const head = el("tr", {}, el("th", { scope: "col" }, "Agent"), agents.map((agent) => el("th", { scope: "col", class: "cell", title: labelOf(data.agents[agent], 80) },
-    agent + 1, el("span", { class: "visually-hidden" }, " ", labelOf(data.agents[agent])))));
+  const head = el("tr", {}, el("th", { scope: "col" }, "Agent"), agents.map((agent) => el("th", { scope: "col", class: "cell", title: reportLabel(data.agents[agent], 80) },
+    agent + 1, el("span", { class: "visually-hidden" }, " ", reportLabel(data.agents[agent])))));
   const rows = agents.map((agent) => el("tr", {},
-    el("th", { scope: "row" }, el("span", { class: "rank" }, agent + 1), " ", nameOf(data.agents[agent])),
-    agents.map((other) => crossCell(data, meetings, agent, other))));
+    el("th", { scope: "row" }, el("span", { class: "rank" }, agent + 1), " ", reportName(data.agents[agent])),
+    agents.map((other) => reportCrossCell(data, meetings, agent, other))));
   return el("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": "Cross table" },
     el("table", { class: "cross" }, el("caption", { class: "visually-hidden" }, "Cross table"), el("thead", {}, head), el("tbody", {}, rows)));
 }
 
 /** Cell of two agents, tinted by the share of the points. */
-function crossCell(data, meetings, agent, other) {
+function reportCrossCell(data, meetings, agent, other) {
   if (agent === other) return el("td", { class: "cell self" }, el("span", { class: "visually-hidden" }, "itself"));
   const met = meetings.get(`${agent} ${other}`);
   if (!met) return el("td", { class: "cell muted" }, "·");
   const share = met.points / met.games;
   const strength = Math.round(Math.abs(share - 0.5) * 200);
   const tint = `color-mix(in srgb, var(${share >= 0.5 ? "--good-soft" : "--bad-soft"}) ${strength}%, transparent)`;
-  const title = `${labelOf(data.agents[agent])}: ${number(met.points)} of ${count(met.games)} against ${labelOf(data.agents[other])}`;
+  const title = `${reportLabel(data.agents[agent])}: ${number(met.points)} of ${count(met.games)} against ${reportLabel(data.agents[other])}`;
   return el("td", { class: "cell", title, style: { background: tint }, dataset: { points: met.points, games: met.games } }, Math.round(100 * share));
 }
 
 /** Opponents of one agent, which the reader chooses. */
-function opponents(data, meetings) {
+function reportOpponents(data, meetings) {
   const place = el("div", { class: "opponents" });
   const choice = el("select", { id: "opponents-of", onchange: () => show() },
     el("option", { value: "" }, "choose an agent"),
-    data.agents.map((name, agent) => el("option", { value: agent }, `${agent + 1}. ${labelOf(name)}`)));
+    data.agents.map((name, agent) => el("option", { value: agent }, `${agent + 1}. ${reportLabel(name)}`)));
   const show = () => {
     if (choice.value === "") { fill(place); return; }
     const agent = Number(choice.value);
     const rows = data.agents.map((_, other) => ({ other, ...meetings.get(`${agent} ${other}`) })).filter((row) => row.games);
-    fill(place, sortableTable(`Opponents of ${labelOf(data.agents[agent])}`, [
+    fill(place, sortableTable(`Opponents of ${reportLabel(data.agents[agent])}`, [
       { label: "#", number: true, down: false, value: (row) => row.other + 1 },
       { label: "Opponent", value: (row) => data.agents[row.other], cell: (row) => agentName(data, row.other), header: true },
       { label: "Points", number: true, value: (row) => row.points, cell: (row) => number(row.points) },

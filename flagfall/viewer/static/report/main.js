@@ -8,7 +8,7 @@ import { agentChoice } from "./choice.js";
 import { crossSection } from "./cross.js";
 import { curvesSection, ratingSection } from "./courses.js";
 import { matchesSection, replaysSection } from "./matches.js";
-import { nameOf } from "./parts.js";
+import { reportName } from "./parts.js";
 import { standingsSection } from "./standings.js";
 import { tasksSection } from "./tasks.js";
 import { faultsSection, thinkSection } from "./times.js";
@@ -20,9 +20,9 @@ const PART_NAMES = { standings: "Standings", replays: "Replays", cross: "Cross t
 function reportHead(data) {
   return el("header", { class: "report-head" },
     el("p", { class: "muted small kind" }, "Report of a tournament"),
-    el("h1", {}, nameOf(data.title)),
+    el("h1", {}, reportName(data.title)),
     data.state_line ? el("p", { class: "notice", role: "status" }, data.state_line) : null,
-    el("dl", { class: "report-facts" }, data.facts.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, nameOf(text))))));
+    el("dl", { class: "report-facts" }, data.facts.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, reportName(text))))));
 }
 
 /** The whole report. */

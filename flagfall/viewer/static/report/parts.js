@@ -3,10 +3,10 @@
 import { el, fill, plain, visible } from "../common/dom.js";
 import { number } from "../common/format.js";
 import { linear, svg } from "../common/svg.js";
-import { lookOf } from "./palette.js";
+import { agentLook } from "./palette.js";
 
-const MAX_NAME = 40;
-const MAX_LABEL = 28;
+const REPORT_MAX_NAME = 40;
+const REPORT_MAX_LABEL = 28;
 
 /**
  * Section of the report.
@@ -16,7 +16,7 @@ const MAX_LABEL = 28;
  * @param {...*} children what it holds
  * @returns {HTMLElement}
  */
-export function section(id, title, lead, ...children) {
+export function reportSection(id, title, lead, ...children) {
   return el("section", { id, class: "panel part", "aria-labelledby": `${id}-title` },
     el("header", {}, el("h2", { id: `${id}-title` }, title), lead && el("p", { class: "muted small lead" }, lead)),
     children);
@@ -27,8 +27,8 @@ export function section(id, title, lead, ...children) {
  * @param {string} name any text
  * @returns {HTMLElement}
  */
-export function nameOf(name) {
-  return visible(name, MAX_NAME);
+export function reportName(name) {
+  return visible(name, REPORT_MAX_NAME);
 }
 
 /**
@@ -39,7 +39,7 @@ export function nameOf(name) {
  */
 export function agentName(data, agent) {
   if (agent === null || agent === undefined) return el("span", { class: "muted" }, "–");
-  return el("span", { class: "agent" }, swatch(agent), nameOf(data.agents[agent]));
+  return el("span", { class: "agent" }, agentSwatch(agent), reportName(data.agents[agent]));
 }
 
 /**
@@ -49,7 +49,7 @@ export function agentName(data, agent) {
  * @returns {HTMLElement}
  */
 export function agentLabel(data, agent) {
-  return el("span", { class: "agent" }, swatch(agent), el("bdi", { class: "untrusted" }, labelOf(data.agents[agent])));
+  return el("span", { class: "agent" }, agentSwatch(agent), el("bdi", { class: "untrusted" }, reportLabel(data.agents[agent])));
 }
 
 /**
@@ -57,8 +57,8 @@ export function agentLabel(data, agent) {
  * @param {number} agent place of the agent
  * @returns {SVGElement}
  */
-export function swatch(agent) {
-  const { colour, dash } = lookOf(agent);
+export function agentSwatch(agent) {
+  const { colour, dash } = agentLook(agent);
   return svg("svg", { class: "swatch", viewBox: "0 0 18 8", width: 18, height: 8, "aria-hidden": "true" },
     svg("line", { x1: 1, x2: 17, y1: 4, y2: 4, "stroke-dasharray": dash || null, style: { stroke: colour } }));
 }
@@ -69,7 +69,7 @@ export function swatch(agent) {
  * @param {number} [max] most characters
  * @returns {string}
  */
-export function labelOf(name, max = MAX_LABEL) {
+export function reportLabel(name, max = REPORT_MAX_LABEL) {
   return plain(name, max);
 }
 
@@ -78,7 +78,7 @@ export function labelOf(name, max = MAX_LABEL) {
  * @param {function(number): SVGElement} draw makes the drawing for a width in pixels
  * @returns {HTMLElement & {redraw: function(): void}}
  */
-export function fitted(draw) {
+export function fittedDrawing(draw) {
   const box = el("div", { class: "fitted" });
   let width = 0;
   const redraw = () => { if (width) fill(box, draw(width)); };
@@ -96,7 +96,7 @@ export function fitted(draw) {
  * @param {Array<{value: number, low: ?number, high: ?number}>} intervals the intervals
  * @returns {[number, number]}
  */
-export function rangeOf(intervals) {
+export function intervalRange(intervals) {
   const values = intervals.flatMap(({ value, low, high }) => [value, low, high]).filter((one) => Number.isFinite(one));
   if (!values.length) return [0, 1];
   const low = values.reduce((a, b) => Math.min(a, b));
@@ -116,7 +116,7 @@ export function rangeOf(intervals) {
 export function intervalMark(interval, range, agent, { zero = true } = {}) {
   const [width, height] = [160, 18];
   const x = linear(range, [4, width - 4]);
-  const { colour } = lookOf(agent);
+  const { colour } = agentLook(agent);
   const mark = svg("svg", { class: "interval", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", preserveAspectRatio: "none" });
   mark.append(svg("line", { class: "track", x1: 0, x2: width, y1: 9, y2: 9 }));
   if (zero && range[0] < 0 && range[1] > 0) mark.append(svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: height }));

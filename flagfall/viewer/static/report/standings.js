@@ -2,11 +2,11 @@
 
 import { el } from "../common/dom.js";
 import { count, duration, number } from "../common/format.js";
-import { agentName, intervalMark, intervalText, rangeOf, section } from "./parts.js";
+import { agentName, intervalMark, intervalText, intervalRange, reportSection } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
-const whole = (value) => number(Math.round(value));
-const share = (value) => value.toFixed(2);
+const reportWhole = (value) => number(Math.round(value));
+const reportShare = (value) => value.toFixed(2);
 
 /**
  * Standings, and those without time losses if there were any.
@@ -18,51 +18,51 @@ export function standingsSection(data) {
   const lead = rated
     ? "Elo with its 95 % interval; where intervals overlap, the order may be chance."
     : "Scores with their 95 % intervals; where intervals overlap, the order may be chance.";
-  return section("standings", data.state === "over" ? "Standings" : "Standings so far", lead,
-    agentTable(data, data.standings, "Standings"),
-    data.sprt && el("p", { class: "sprt" }, sprtText(data.sprt)),
+  return reportSection("standings", data.state === "over" ? "Standings" : "Standings so far", lead,
+    reportAgentTable(data, data.standings, "Standings"),
+    data.sprt && el("p", { class: "sprt" }, reportSprtText(data.sprt)),
     data.notes.map((note) => el("p", { class: "muted small note" }, note)),
     data.timeless.length ? el("details", { class: "more-tables" },
       el("summary", {}, "Without the matches in which the clock disqualified an agent"),
-      agentTable(data, data.timeless, "Standings without time losses")) : null);
+      reportAgentTable(data, data.timeless, "Standings without time losses")) : null);
 }
 
-function sprtText({ llr, lower, upper, decision }) {
+function reportSprtText({ llr, lower, upper, decision }) {
   const state = decision ? `${decision} is accepted` : "not decided yet";
   return `Sequential test: log likelihood ratio ${llr.toFixed(2)} between ${lower.toFixed(2)} and ${upper.toFixed(2)}; ${state}.`;
 }
 
 /** Table of agents; columns in which no row has a value are left out. */
-function agentTable(data, rows, caption) {
+function reportAgentTable(data, rows, caption) {
   const places = new Map(data.agents.map((name, place) => [name, place]));
   const main = rows.some((row) => row.elo) ? "elo" : "score";
-  const range = rangeOf(rows.map((row) => row[main]).filter(Boolean));
+  const range = intervalRange(rows.map((row) => row[main]).filter(Boolean));
   const mark = { label: main === "elo" ? "Elo interval" : "Score interval", value: (row) => row[main]?.value ?? null, down: true,
     cell: (row) => intervalMark(row[main], range, places.get(row.agent)) };
   const columns = [
     { label: "#", title: "Place", value: (row) => row.place, number: true, down: false },
     { label: "Agent", value: (row) => row.agent, cell: (row) => agentName(data, places.get(row.agent)), header: true },
     rows.some((row) => row[main]) && mark,
-    some(rows, "points", { label: "Points", number: true, value: (row) => row.points }),
-    some(rows, "buchholz", { label: "Buchholz", number: true, value: (row) => row.buchholz }),
-    some(rows, "elo", { label: "Elo", number: true, value: (row) => row.elo?.value ?? null, cell: (row) => intervalText(row.elo, whole) }),
-    some(rows, "score", { label: "Score", title: "Share of the others that it beat", number: true, value: (row) => row.score?.value ?? null, cell: (row) => intervalText(row.score, share) }),
-    some(rows, "skill", { label: "Skill", number: true, value: (row) => row.skill?.mu ?? null,
+    reportSome(rows, "points", { label: "Points", number: true, value: (row) => row.points }),
+    reportSome(rows, "buchholz", { label: "Buchholz", number: true, value: (row) => row.buchholz }),
+    reportSome(rows, "elo", { label: "Elo", number: true, value: (row) => row.elo?.value ?? null, cell: (row) => intervalText(row.elo, reportWhole) }),
+    reportSome(rows, "score", { label: "Score", title: "Share of the others that it beat", number: true, value: (row) => row.score?.value ?? null, cell: (row) => intervalText(row.score, reportShare) }),
+    reportSome(rows, "skill", { label: "Skill", number: true, value: (row) => row.skill?.mu ?? null,
       cell: (row) => (row.skill ? `${row.skill.mu.toFixed(1)} ± ${row.skill.sigma.toFixed(1)}` : "–") }),
-    counted("Matches", "matches"),
-    ...(rows.some((row) => row.wins + row.draws + row.losses) ? [counted("Won", "wins"), counted("Drawn", "draws"), counted("Lost", "losses")] : []),
+    reportCounted("Matches", "matches"),
+    ...(rows.some((row) => row.wins + row.draws + row.losses) ? [reportCounted("Won", "wins"), reportCounted("Drawn", "draws"), reportCounted("Lost", "losses")] : []),
     { label: "Median", title: "Median think time of a turn", number: true, value: (row) => row.think_p50_ns, cell: (row) => duration(row.think_p50_ns) },
     { label: "99 %", title: "Time that 99 % of the turns did not exceed", number: true, value: (row) => row.think_p99_ns, cell: (row) => duration(row.think_p99_ns) },
   ];
   return sortableTable(caption, columns.filter(Boolean), rows);
 }
 
-function some(rows, name, column) {
+function reportSome(rows, name, column) {
   if (!rows.some((row) => row[name] !== null && row[name] !== undefined)) return null;
   return { ...column, cell: column.cell ?? ((row) => number(column.value(row))) };
 }
 
 /** Column of a count. */
-function counted(label, name) {
+function reportCounted(label, name) {
   return { label, number: true, value: (row) => row[name], cell: (row) => count(row[name]) };
 }

@@ -4,7 +4,7 @@ import { announce, el, fill } from "../common/dom.js";
 import { count } from "../common/format.js";
 
 /** Rows that a table shows at first. */
-const FIRST_ROWS = 50;
+const REPORT_FIRST_ROWS = 50;
 
 /**
  * Make a table whose headings sort it. Each cell keeps its value in `data-value`.
@@ -16,7 +16,7 @@ const FIRST_ROWS = 50;
  * @param {{first?: number, of?: number}} [options] rows shown at first; rows there are in all, if not all came
  * @returns {HTMLElement}
  */
-export function sortableTable(caption, columns, rows, { first = FIRST_ROWS, of = rows.length } = {}) {
+export function sortableTable(caption, columns, rows, { first = REPORT_FIRST_ROWS, of = rows.length } = {}) {
   let order = rows;
   let shown = Math.min(first, rows.length);
   let sorted = { column: -1, down: false };
@@ -25,7 +25,7 @@ export function sortableTable(caption, columns, rows, { first = FIRST_ROWS, of =
     el("button", { type: "button", class: "sort", onclick: () => sort(place) }, column.label)));
   const more = el("button", { type: "button", class: "show-all", onclick: () => { shown = rows.length; show(); } });
   const show = () => {
-    fill(body, order.slice(0, shown).map((row) => el("tr", {}, columns.map((column) => cellOf(column, row)))));
+    fill(body, order.slice(0, shown).map((row) => el("tr", {}, columns.map((column) => reportCellOf(column, row)))));
     more.hidden = shown >= rows.length;
     fill(more, `Show all ${count(rows.length)} rows`);
   };
@@ -33,7 +33,7 @@ export function sortableTable(caption, columns, rows, { first = FIRST_ROWS, of =
     const column = columns[place];
     const down = sorted.column === place ? !sorted.down : Boolean(column.down ?? column.number);
     sorted = { column: place, down };
-    order = [...rows].sort((one, other) => compare(column.value(one), column.value(other), down));
+    order = [...rows].sort((one, other) => reportCompare(column.value(one), column.value(other), down));
     heads.forEach((head, number) => {
       if (number === place) head.setAttribute("aria-sort", down ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
@@ -50,7 +50,7 @@ export function sortableTable(caption, columns, rows, { first = FIRST_ROWS, of =
 }
 
 /** Cell of one row. */
-function cellOf(column, row) {
+function reportCellOf(column, row) {
   const value = column.value(row);
   const data = value === null || value === undefined || typeof value === "object" ? {} : { value };
   const shown = column.cell ? column.cell(row) : value ?? "";
@@ -59,7 +59,7 @@ function cellOf(column, row) {
 }
 
 /** Order of two values; missing ones come last. */
-function compare(one, other, down) {
+function reportCompare(one, other, down) {
   const missing = (value) => value === null || value === undefined || Number.isNaN(value);
   if (missing(one) || missing(other)) return missing(one) - missing(other);
   const order = typeof one === "number" && typeof other === "number" ? one - other : String(one).localeCompare(String(other), "en", { numeric: true });

@@ -2,12 +2,12 @@
 
 import { el } from "../common/dom.js";
 import { count } from "../common/format.js";
-import { agentName, intervalMark, intervalText, labelOf, nameOf, rangeOf, section, shortNumber } from "./parts.js";
+import { agentName, intervalMark, intervalText, reportLabel, reportName, intervalRange, reportSection, shortNumber } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Cards that are shown at first, and agents on a card. */
-const FIRST_CARDS = 12;
-const MOST_AGENTS_OF_A_CARD = 10;
+const REPORT_FIRST_CARDS = 12;
+const REPORT_MOST_AGENTS_OF_A_CARD = 10;
 
 /**
  * Cards of the tasks, and all their rows as a table.
@@ -20,26 +20,26 @@ export function tasksSection(data) {
   for (const row of data.task_rows) byTask.set(row.task, [...(byTask.get(row.task) ?? []), row]);
   const cards = el("div", { class: "cards" });
   const waiting = [...byTask];
-  const add = (number) => cards.append(...waiting.splice(0, number).map(([task, rows]) => card(data, task, rows)));
+  const add = (number) => cards.append(...waiting.splice(0, number).map(([task, rows]) => reportCard(data, task, rows)));
   const more = el("button", { type: "button", class: "show-all", onclick: () => { add(waiting.length); more.remove(); } },
     `Show all ${count(byTask.size)} tasks`);
-  add(FIRST_CARDS);
-  return section("tasks", "Tasks", "Mean score of each agent with its 95 % interval over the seeds. Each task has a scale of its own.",
+  add(REPORT_FIRST_CARDS);
+  return reportSection("tasks", "Tasks", "Mean score of each agent with its 95 % interval over the seeds. Each task has a scale of its own.",
     cards, waiting.length ? more : null,
-    el("details", { class: "more-tables" }, el("summary", {}, "All results as a table"), taskTable(data)));
+    el("details", { class: "more-tables" }, el("summary", {}, "All results as a table"), reportTaskTable(data)));
 }
 
-function card(data, task, rows) {
+function reportCard(data, task, rows) {
   const best = [...rows].sort((one, other) => other.score.value - one.score.value);
-  const shown = best.slice(0, MOST_AGENTS_OF_A_CARD);
-  const range = rangeOf(shown.map((row) => row.score));
+  const shown = best.slice(0, REPORT_MOST_AGENTS_OF_A_CARD);
+  const range = intervalRange(shown.map((row) => row.score));
   const { name, score, seats } = data.tasks[task];
   const measure = seats > 1 ? "share of the opponents beaten" : score === "reward" ? "reward of a match" : "share of instances solved";
   return el("article", { class: "card" },
-    el("h3", {}, nameOf(name)),
+    el("h3", {}, reportName(name)),
     el("p", { class: "muted small" }, measure),
     el("table", {},
-      el("caption", { class: "visually-hidden" }, `Scores on ${labelOf(name)}`),
+      el("caption", { class: "visually-hidden" }, `Scores on ${reportLabel(name)}`),
       el("thead", { class: "visually-hidden" }, el("tr", {}, ["Agent", "Interval", "Score"].map((head) => el("th", { scope: "col" }, head)))),
       el("tbody", {}, shown.map((row) => el("tr", {},
         el("th", { scope: "row" }, agentName(data, row.agent)),
@@ -49,9 +49,9 @@ function card(data, task, rows) {
     best.length > shown.length ? el("p", { class: "muted small" }, `The best ${shown.length} of ${count(best.length)} agents`) : null);
 }
 
-function taskTable(data) {
+function reportTaskTable(data) {
   return sortableTable("Results by task and agent", [
-    { label: "Task", value: (row) => data.tasks[row.task].name, cell: (row) => nameOf(data.tasks[row.task].name) },
+    { label: "Task", value: (row) => data.tasks[row.task].name, cell: (row) => reportName(data.tasks[row.task].name) },
     { label: "Agent", value: (row) => data.agents[row.agent], cell: (row) => agentName(data, row.agent), header: true },
     { label: "Matches", number: true, value: (row) => row.matches, cell: (row) => count(row.matches) },
     { label: "Score", number: true, value: (row) => row.score.value, cell: (row) => intervalText(row.score) },
