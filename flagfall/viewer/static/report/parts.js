@@ -53,6 +53,17 @@ export function agentLabel(data, agent) {
 }
 
 /**
+ * Id of a match, which leads to its replay where that stands in the page.
+ * @param {Object} data the report
+ * @param {string} match id of the match
+ * @returns {HTMLElement}
+ */
+export function matchName(data, match) {
+  const shown = reportName(match);
+  return data.embedded.some((one) => one.match === match) ? el("a", { href: `#match=${encodeURIComponent(match)}` }, shown) : shown;
+}
+
+/**
  * Short stroke in the look of an agent's line.
  * @param {number} agent place of the agent
  * @returns {SVGElement}
