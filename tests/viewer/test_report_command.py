@@ -132,9 +132,9 @@ report = {report}
 
 @pytest.mark.parametrize(
     ("key", "option", "written"),
-    [("true", "", True), ("false", "", False), ("false", "--report", True), ("true", "--no-report", False)],
+    [("false", "--report", True), ("true", "--no-report", False)],
 )
-def test_a_tournament_ends_with_a_report_if_it_should(
+def test_an_option_decides_whether_a_tournament_ends_with_a_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, key: str, option: str, *, written: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)

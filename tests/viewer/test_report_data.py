@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -231,8 +232,8 @@ def journal_rewards(folder: Path, record: MatchRecord) -> list[float]:
 
 def test_many_episodes_are_binned_and_many_repeats_have_a_middle_band() -> None:
     random = Random(2)
-    several = [
-        [episodes.Episode(None, float(random.random()), 1) for _ in range(601)]
+    several: list[Sequence[journals.Episode]] = [
+        [journals.Episode(None, float(random.random()), 1) for _ in range(601)]
         for _ in range(episodes.FEW + 1)
     ]
     curve = episodes._curve(task("alone", 1, names(1)), {0: several})

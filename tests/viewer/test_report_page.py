@@ -28,7 +28,8 @@ from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, ren
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SHOWN = "<b>\\u202egnp\\e[31m\\x00</b> <script>document.title = 'owned'</script></pre><img src=x onerror=alert(1)>"
+SHOWN = "<b>\\u202egnp\\e[31m\\x00</b> "
+    "<script>document.title = 'owned'</script></pre><img src=x onerror=alert(1)>"
 """`HOSTILE` as a page shows it."""
 
 
@@ -60,7 +61,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def values(page: Page, part: str, column: str) -> list[str]:
     """Return the values of a column of the first table of a part, as the page keeps them."""
-    return page.evaluate(
+    found: list[str] = page.evaluate(
         """([part, column]) => {
           const table = document.querySelector(`#${part} table`);
           const heads = [...table.tHead.rows[0].cells].map((cell) => cell.innerText.trim());
@@ -68,6 +69,7 @@ def values(page: Page, part: str, column: str) -> list[str]:
         }""",
         [part, column],
     )
+    return found
 
 
 COLUMNS: Mapping[str, Callable[[Any], Any]] = {

@@ -159,7 +159,7 @@ def _format(facts: _Facts, names: list[str], tasks: tuple[PlannedTask, ...], sto
     form = _CLASSES[facts.texts["format"]]
     table = {
         field.name: value
-        for field in attrs.fields(form)  # type: ignore[arg-type, misc]  # every format is an attrs class
+        for field in attrs.fields(form)  # type: ignore[arg-type]  # every format is an attrs class
         if (value := json.loads(facts.texts[f"format.{field.name}"])) is not None
     }
     problems = Problems("the stored plan")

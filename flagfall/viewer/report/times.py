@@ -88,7 +88,7 @@ def disqualifications(source: ReportSource) -> dict[str, Any]:
     keys = zip(columns.agent[fallen].tolist(), columns.fell[fallen].tolist(), tasks.tolist(), strict=True)
     for (agent, reason, task), count in Counter(keys).items():
         counts[columns.agents[agent], columns.falls[reason]][task] += count
-    rows = []
+    rows: list[dict[str, Any]] = []
     for agent, reason, record in first_falls(source.store, MAX_FALLS):
         if (agent, reason) not in counts:
             continue
