@@ -29,7 +29,7 @@ from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import standings
 from flagfall.tournament.store import Store
-from flagfall.viewer.report import episodes, journals, matches
+from flagfall.viewer.report import comparisons, episodes, journals, matches
 from flagfall.viewer.report.data import report_data
 from flagfall.viewer.report.journals import JournalReader, journal_path
 from flagfall.viewer.report.source import open_source
@@ -344,7 +344,10 @@ def test_a_tournament_without_a_match_has_a_report(tmp_path: Path) -> None:
     assert data["ratings"] is None
 
 
-def test_many_agents_and_matches_give_data_of_bounded_size(tmp_path: Path) -> None:
+def test_many_agents_and_matches_give_data_of_bounded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparisons, "MAX_POINTS", 4)  # for speed: each point is a rating of 200 agents
     plan = make_plan(200, RoundRobin(), stop=Stop(matches=3000))
     random = Random(1)
     records = [random_record(random, plan, spec) for spec in schedule(plan).walk({})]
