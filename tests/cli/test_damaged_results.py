@@ -39,6 +39,7 @@ COMMANDS = (
     "results out --json",
     "results out --matches",
     "results out --format csv",
+    "report out -o report.html",
     "tournament plan.toml --out out --dry-run",
     "tournament plan.toml --out out --resume --quiet",
     "ctl out",

@@ -27,6 +27,7 @@ MAX_DETAIL_CHARS: Final = 4000
 """Longest detail of a disqualification, most of which is the end of an agent's standard error."""
 
 MAX_NAMED_TASKS: Final = 12
+MAX_REASON_CHARS: Final = 100
 
 
 def think_times(source: ReportSource) -> list[dict[str, Any]]:
@@ -97,7 +98,7 @@ def disqualifications(source: ReportSource) -> dict[str, Any]:
         rows.append(
             {
                 "agent": place[agent],
-                "reason": reason,
+                "reason": reason[:MAX_REASON_CHARS],
                 "count": on.total(),
                 "tasks": [[task, count] for task, count in on.most_common(MAX_NAMED_TASKS)],
                 "match": record.id,

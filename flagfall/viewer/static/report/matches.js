@@ -29,7 +29,9 @@ export function matchesSection(data) {
   const { rows, of } = data.matches;
   if (!rows.length && !data.voids.count) return null;
   const lead = rows.length < of ? `The last ${count(rows.length)} of ${count(of)} matches.` : `${countOf(of, "match", "matches")}, in the order in which they ended.`;
-  return reportSection("matches", "Matches", `${lead} A journal opens with \`flagfall replay FILE\`.`,
+  const hint = data.embedded.length ? "A journal opens with `flagfall replay FILE`."
+    : "A journal opens with `flagfall replay FILE`; `flagfall report DIR --embed 6` puts replays into this page.";
+  return reportSection("matches", "Matches", `${lead} ${hint}`,
     sortableTable("Matches", [
       { label: "Match", value: (row) => row.match, cell: (row) => matchName(data, row.match), header: true },
       ...reportColumns(data),
