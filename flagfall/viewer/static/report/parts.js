@@ -23,7 +23,7 @@ export function reportSection(id, title, lead, ...children) {
 }
 
 /**
- * Name that nobody has checked.
+ * Name that may hold any text.
  * @param {string} name any text
  * @returns {HTMLElement}
  */
