@@ -192,16 +192,17 @@ class _Worker:
             try:
                 message = self._messages.get(timeout=SILENT_SECONDS)
             except Empty:
-                raise _WorkerLost(
-                    f"pictures end at turn {self._turn}: the task takes more than {SILENT_SECONDS:g} s for it"
-                ) from None
+                lost = f"no pictures after turn {self._turn}: executing the match hangs"
+                raise _WorkerLost(lost) from None
             if message is None:
-                raise _WorkerLost(
-                    f"pictures end at turn {self._turn}: the process that executed it has ended"
-                )
+                lost = f"no pictures after turn {self._turn}: the process that executed the match has ended"
+                raise _WorkerLost(self._last_words or lost)
             kind, payload = message
             if kind == b"f":
                 return payload
+            if kind == b"w":
+                self._last_words = payload.decode()
+                continue
             self._turn = int(payload)
             watch(self._turn)
             if time.monotonic() > until:
