@@ -223,6 +223,8 @@ class Index:
         else:
             self._unsealed += 1
             is_turn = self._line > 1 and self._take_event_line(line)
+        if self._is_broken:
+            return
         if not self._problem:
             self._hash.update(line)
         self._line += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["RecordedMatch"]
 
 import threading
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 FIRST_VIEW_SECONDS: Final = 0.4
 """Longest wait of a summary for the index: the first view of a long match comes before its index is complete."""
+
+
+PAUSE_SECONDS: Final = 0.000_5
+"""Pause of the reading thread after each piece, in which a request can take the lock."""
 
 
 class RecordedMatch:
@@ -107,6 +112,7 @@ class RecordedMatch:
             with self._lock:
                 if not self._index.advance():
                     return
+            time.sleep(PAUSE_SECONDS)
 
     # Data.
 
