@@ -114,6 +114,9 @@ def test_chunks_divide_a_match_between_turns_and_have_true_aggregates(tmp_path, 
         assert entry["reward"] == sum(
             sum(row[5].values()) if isinstance(row[5], dict) else row[5] for row in table
         )
+        assert entry["rewarded"] == sum(
+            any(row[5].values()) if isinstance(row[5], dict) else bool(row[5]) for row in table
+        )
         for seat, most_ns in enumerate(entry["max_spent_ns"]):
             own = [row for row in table if row[1] == seat]
             assert most_ns == max(row[3] for row in own)

@@ -199,6 +199,7 @@ def _chunk(chunk: ChunkEntry) -> dict[str, Any]:
         "turns": chunk.turns,
         "at_ns": [number(at_ns) for at_ns in chunk.at_ns],
         "reward": number(chunk.reward),
+        "rewarded": chunk.rewarded,
         **{name: counts.get(name, 0) for name in names},
         "max_spent_ns": chunk.max_spent_ns,
         "max_share": [None if share is None else round(share, 4) for share in chunk.max_share],

@@ -65,6 +65,7 @@ class ChunkEntry:
         at_ns: the times of the first and the last row.
         counts: `late`, `illegal`, `disqualified`, `tasks`, `stalls` and `dropped`.
         reward: the sum of its rewards.
+        rewarded: the number of its rows with a reward other than 0, of any player.
         max_spent_ns: by seat, the longest turn.
         max_share: by seat, the greatest share of the soft limit that a turn took; `None` without a limit.
     """
@@ -80,6 +81,7 @@ class ChunkEntry:
     rows: int = 0
     at_ns: tuple[int, int] = (0, 0)
     reward: float = 0.0
+    rewarded: int = 0
     counts: dict[str, int] = attrs.Factory(dict)
 
 
@@ -175,6 +177,7 @@ class Tally:
         chunk.turns += count
         chunk.last = self._last_turn = first + count - 1
         chunk.reward += float(sum(rewards))
+        chunk.rewarded += count - list(rewards).count(0)
         self._note_spent(chunk, 0, max(spent_ns), spent_ns)
         self.turns += count
         self.seats[0].turns += count
@@ -201,6 +204,7 @@ class Tally:
         chunk.at_ns = (chunk.at_ns[0] if chunk.rows else at_ns, at_ns)
         chunk.rows += 1
         chunk.reward += float(sum(reward.values()) if isinstance(reward, dict) else reward)
+        chunk.rewarded += any(reward.values()) if isinstance(reward, dict) else bool(reward)
         name = _COUNTED.get(verdict)
         if name is not None:
             chunk.counts[name] = chunk.counts.get(name, 0) + 1

@@ -123,7 +123,7 @@ export function stderrPanel(summary) {
   return el("section", { class: "panel stderr", "aria-label": "Standard error" }, el("header", {}, el("h2", {}, "Standard error and reasons")),
     found.map(([seat, index]) => el("article", {},
       el("h3", {}, `Seat ${index} · `, visible(seat.name, 60)),
-      seat.disqualified && el("p", { class: "notice bad" }, `Disqualified in turn ${count(seat.disqualified.turn)}: `,
+      seat.disqualified && el("p", { class: "notice bad" }, `Disqualified after ${duration(seat.disqualified.at_ns)}: `,
         visible(seat.disqualified.reason, 80)),
       seat.disqualified?.detail && el("pre", { tabindex: "0" }, visible(seat.disqualified.detail, 4000, { lines: true })),
       seat.stderr && el("pre", { tabindex: "0" }, visible(seat.stderr, 4000, { lines: true })))));

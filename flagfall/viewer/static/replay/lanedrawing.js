@@ -57,6 +57,7 @@ export function drawLane(canvas, lane) {
   const colours = themeColours(canvas);
   const pen = { context, colours, width, perTurn: width / (last - first + 1), scale, bank: hasBank ? bankOf(store) : 0 };
   drawFloor(pen);
+  drawGrid(pen);
   const marks = new Map();
   const [from, to] = [store.chunkOf(first), store.chunkOf(last)];
   const inDetail = to - from < MAX_DETAIL_CHUNKS;
@@ -66,7 +67,7 @@ export function drawLane(canvas, lane) {
     else drawSummary(pen, lane, store.summary.chunks[k], marks);
   }
   if (!inDetail) drawSteadyLimits(pen, limitsOf(store));
-  drawGrid(pen);
+  nameGrid(pen);
   nameLimits(pen, limitsOf(store));
   drawMarks(pen, marks);
 }
@@ -86,20 +87,30 @@ function drawFloor({ context, colours, width }) {
   context.fillRect(0, MARKS, width, BARS);
 }
 
-/** Lines of the scale with their values, above the bars. */
-function drawGrid({ context, colours, width, scale }) {
-  context.font = `10px ${colours.sans}`;
-  context.textAlign = "right";
+/** Powers of ten of the scale with their heights, away from its ends. */
+function gridOf(scale) {
+  const found = [];
   for (let power = Math.ceil(Math.log10(scale.domain[0])); 10 ** power < scale.domain[1]; power++) {
     const y = Math.round(scale(10 ** power)) + 0.5;
-    if (y > MARKS + BARS - 4 || y < MARKS + 9) continue;
-    context.fillStyle = colours.line;
-    context.fillRect(0, y, width, 0.5);
-    if (power % 3 !== 0) continue;
+    if (y <= MARKS + BARS - 4 && y >= MARKS + 9) found.push({ power, y });
+  }
+  return found;
+}
+
+function drawGrid({ context, colours, width, scale }) {
+  context.fillStyle = colours.line;
+  for (const { y } of gridOf(scale)) context.fillRect(0, y, width, 1);
+}
+
+/** Values of the scale at its right end: 1 µs, 1 ms and 1 s. */
+function nameGrid({ context, colours, width, scale }) {
+  context.font = `10px ${colours.sans}`;
+  context.textAlign = "right";
+  for (const { power, y } of gridOf(scale).filter((one) => one.power % 3 === 0)) {
     const text = duration(10 ** power);
     const wide = context.measureText(text).width + 6;
+    context.globalAlpha = 0.85;
     context.fillStyle = colours.surface;
-    context.globalAlpha = 0.8;
     context.fillRect(width - wide - 1, y - 6, wide, 12);
     context.globalAlpha = 1;
     context.fillStyle = colours.muted;
@@ -149,14 +160,14 @@ function drawLimits({ context, colours, scale }, raw, bars, wide) {
     context.strokeStyle = colour;
     context.setLineDash(dash);
     context.beginPath();
-    let [endX, endY] = [null, null];
+    let before = null;
     for (const { row, x } of bars) {
       const limit = raw[column][row];
       if (limit === null || limit > scale.domain[1]) continue;
       const y = Math.round(scale(limit)) + 0.5;
-      if (endY !== y || x > endX + 1.5 * wide) context.moveTo(x, y);
+      if (before !== y) context.moveTo(x, y);
       context.lineTo(x + wide, y);
-      [endX, endY] = [x + wide, y];
+      before = y;
     }
     context.stroke();
   }

@@ -63,8 +63,10 @@ class SeatCard {
 
   showNothing() {
     this.showVerdict(null);
-    for (const name of Object.keys(this.values)) this.set(name, null);
-    this.meter.hidden = true;
+    for (const name of ["time", "reward", "action", "observation"]) this.set(name, "–", () => "–");
+    this.set("refused", null);
+    this.set("answers", null);
+    this.showMeter(0, null, null);
   }
 
   /** Bar of the time used, against the hard limit, with a line at the soft one. */
@@ -73,8 +75,8 @@ class SeatCard {
     const key = `${spent} ${soft} ${hard}`;
     if (this.shown.meter === key) return;
     this.shown.meter = key;
-    this.meter.hidden = full === null || full === undefined;
-    if (this.meter.hidden) return;
+    this.meter.classList.toggle("without", full === null || full === undefined);
+    if (full === null || full === undefined) return;
     const [used, mark] = this.meter.children;
     used.style.width = `${Math.min(100, (100 * spent) / full)}%`;
     used.className = soft !== null && spent >= soft ? "used over" : "used";

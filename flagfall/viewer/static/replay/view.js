@@ -60,7 +60,7 @@ class ReplayView {
     this.events = new EventsPanel(this.store, go);
     this.tasks = new TasksPanel(this.store, go);
     this.failure = el("p", { class: "notice bad", role: "alert", hidden: true });
-    fill(this.root, el("div", { class: `replay view-${summary.view}` }, this.heading.element, this.failure,
+    fill(this.root, el("div", { class: `replay view-${summary.view} ${summary.seats.length > 1 ? "many-seats" : ""}` }, this.heading.element, this.failure,
       el("div", { class: "replay-top" }, this.world.element, this.controls.element, this.turnPanel.element),
       this.lanes.element,
       el("div", { class: "replay-bottom" }, this.events.element, this.tasks.element),

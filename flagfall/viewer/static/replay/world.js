@@ -31,9 +31,10 @@ export class WorldPanel {
     });
   }
 
-  /** True if the world is drawn at all. */
-  get isShown() {
-    return this.view !== "values" || Boolean(this.why);
+  /** True if there is something to draw or to say. */
+  isShown(frames) {
+    if (this.view === "bytes" || this.why) return true;
+    return Boolean(this.store.summary.pictures?.available && (frames?.kind !== "none" || frames.why));
   }
 
   /** Why there are no pictures, or an empty text. */
@@ -50,8 +51,8 @@ export class WorldPanel {
    * @returns {boolean} true if everything that belongs to the turn is drawn
    */
   draw(turn, atEnd, version) {
-    this.element.hidden = !this.isShown;
     const frames = this.store.frames(this.store.chunkOf(turn));
+    this.element.hidden = !this.isShown(frames);
     if (this.view === "bytes") return this.drawTape(turn, version);
     if (frames) return this.drawFrames(frames, turn, atEnd ? "end" : "before");
     this.say(this.why);
