@@ -57,11 +57,19 @@ def replay(
     with reading(file):
         chosen = _tasks(file, config, trust=trust)
         if output is None:
-            bind = options.bind()
+            bind = _bind(options)
         else:
             _write(file, output, span, chosen)
             return 0
     return _serve(file, bind, chosen, open_page=open_page)
+
+
+def _bind(options: ServerOptions) -> Any:
+    try:
+        return options.bind()
+    except UsageError as error:
+        hint = "; or write a file, with -o FILE.html" if isinstance(error.__cause__, ImportError) else ""
+        raise UsageError(f"{error}{hint}") from error
 
 
 def _span(text: str) -> tuple[int, int]:

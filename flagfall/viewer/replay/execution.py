@@ -58,7 +58,7 @@ class Execution:
         self._waiting: deque[Event] = deque()
         self._rerun: Rerun | None = None
         self._undrawn = ""
-        self._mode: dict[int, str] = {}
+        self._encoder = FrameEncoder()
         self._drawn_turn = -1
         try:
             self._begin(rebuild)
@@ -105,7 +105,7 @@ class Execution:
             first: its first turn, `turn` or later.
             last: its last turn.
         """
-        encoder = FrameEncoder()
+        encoder = self._encoder = FrameEncoder()
         while not self.ended:
             event = self._next_event()
             if event is None:
@@ -119,6 +119,15 @@ class Execution:
                 self._draw(event, first, encoder)
         encoder.why = encoder.why or self.ended or self._undrawn
         return encoder.finish()
+
+    def drawn_so_far(self, why: str) -> bytes:
+        """Return the pictures that `draw` has made so far, encoded, while it hangs in code of a task.
+
+        Args:
+            why: one line that explains it.
+        """
+        self._encoder.why = self._encoder.why or why
+        return self._encoder.finish()
 
     def _next_event(self) -> Event | None:
         if self._waiting:
@@ -173,9 +182,12 @@ class Execution:
             except NotImplementedError:
                 continue
             except NotAPicture as error:
-                self._undrawn = _line(f"turn {turn} of task {task.id} has no picture: {error}")
+                wrong = f"turn {turn} of task {task.id} has no picture: {error}"
             except Exception as error:  # noqa: BLE001 - code of a task
-                self._undrawn = _line(f"turn {turn} of task {task.id} cannot be drawn: {error!r}")
+                wrong = f"turn {turn} of task {task.id} cannot be drawn: {error!r}"
+            else:
+                return
+            self._undrawn = self._undrawn or _line(wrong)
             return
         self._undrawn = self._undrawn or _line(f"task {task.id} draws no pictures")
 

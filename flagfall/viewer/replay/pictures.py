@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
 """Encoded pictures of a match that are kept; a 2,000-turn game takes less than 5 MB."""
 
+TURN_SECONDS: Final = 15.0
+"""Longest time of a turn; the process then gives up, and passes on the pictures that it has."""
+
 SILENT_SECONDS: Final = 30.0
-"""A turn that takes longer than this is taken to hang. It is longer than it takes to start the process."""
+"""A process that reports nothing for this long is killed: it hangs in code that runs no Python. It is longer than it
+takes to start the process."""
 
 MAX_SECONDS: Final = 300.0
 """Longest time for one part of a match: a page waits for it."""
@@ -119,7 +123,7 @@ class Pictures:
         if self._failure or self._is_closed:
             return no_frames(self._failure)
         if self._worker is None:
-            self._worker = _Worker(Job(self._path, self._rebuild))
+            self._worker = _Worker(Job(self._path, self._rebuild, TURN_SECONDS))
         try:
             return self._worker.draw(first, last, self._watch)
         except _WorkerLost as lost:
@@ -159,12 +163,14 @@ class _Worker:
         assert self._process.stdout is not None
         self._commands = self._process.stdin
         self._messages: SimpleQueue[tuple[bytes, bytes] | None] = SimpleQueue()
-        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
         self._turn = 0
+        self._last_words = ""
         self._send(pickle.dumps(job))
 
     def _read(self, reports: BinaryIO) -> None:
-        with suppress(OSError, ValueError):
+        with reports, suppress(OSError, ValueError):
             while (message := read_message(reports)) is not None:
                 self._messages.put(message)
         self._messages.put(None)
@@ -186,16 +192,17 @@ class _Worker:
             try:
                 message = self._messages.get(timeout=SILENT_SECONDS)
             except Empty:
-                raise _WorkerLost(
-                    f"pictures end at turn {self._turn}: the task takes more than {SILENT_SECONDS:g} s for it"
-                ) from None
+                lost = f"no pictures after turn {self._turn}: executing the match hangs"
+                raise _WorkerLost(lost) from None
             if message is None:
-                raise _WorkerLost(
-                    f"pictures end at turn {self._turn}: the process that executed it has ended"
-                )
+                lost = f"no pictures after turn {self._turn}: the process that executed the match has ended"
+                raise _WorkerLost(self._last_words or lost)
             kind, payload = message
             if kind == b"f":
                 return payload
+            if kind == b"w":
+                self._last_words = payload.decode()
+                continue
             self._turn = int(payload)
             watch(self._turn)
             if time.monotonic() > until:
@@ -211,3 +218,4 @@ class _Worker:
             self._commands.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
+        self._reader.join(END_SECONDS)
