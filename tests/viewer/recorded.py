@@ -102,7 +102,7 @@ def _watch(task: Task, recorded: Recorded) -> None:
             recorded.before.append(draw())
         return result
 
-    task.reset = watched_reset  # type: ignore[method-assign]
+    task.reset = watched_reset  # type: ignore[misc, method-assign]
     task.step = watched_step  # type: ignore[method-assign]
 
 

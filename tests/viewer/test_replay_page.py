@@ -25,7 +25,7 @@ from flagfall.events import (
 from flagfall.recording.journal.format import encode
 from flagfall.viewer.replay.page import replay_page
 from tests.viewer.browser import OpenPage, Scheme, Screenshots, check_accessibility, check_width
-from tests.viewer.recorded import Dawdler, Recorded, picture_of, record
+from tests.viewer.recorded import Dawdler, Picture, Recorded, picture_of, record
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -90,7 +90,7 @@ def duration(ns: int) -> str:
     return f"{ns / 1e6:.3g} ms" if ns else "0 ns"
 
 
-def check_picture(page: Page, picture: np.ndarray) -> None:  # type: ignore[type-arg]
+def check_picture(page: Page, picture: Picture) -> None:
     canvas = page.locator("canvas.picture")
     assert np.array_equal(picture_of(canvas), picture)
     size = canvas.bounding_box()
@@ -259,6 +259,22 @@ def test_the_command_writes_a_page_that_opens_from_disk(
     page = open_page(f"{path.as_uri()}#turn=33")
     wait_for_turn(page, 33)
     check_values(page, recorded, 33)
+
+
+def test_the_sheet_of_keys_is_the_table_in_the_documents(
+    replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage
+) -> None:
+    page = open_page(replays("bytes")[1])
+    wait_for_turn(page, 0)
+    page.keyboard.press("?")
+    rows = page.locator("dialog dl > div").all()
+    sheet = {" ".join(row.locator("kbd").all_inner_texts()): row.locator("dd").inner_text() for row in rows}
+    text = (Path(__file__).parents[2] / "docs" / "replay.md").read_text()
+    table = (
+        text.partition("## Keyboard")[2].partition("| key | effect |\n|---|---|\n")[2].partition("\n\n")[0]
+    )
+    described = dict(row.strip("| ").split(" | ") for row in table.splitlines())
+    assert described == sheet
 
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202ereversed\x00\x1b[2J"
