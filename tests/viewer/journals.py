@@ -15,6 +15,7 @@ from flagfall.events import (
     TaskStarted,
     TurnPlayed,
     TurnsPlayed,
+    Verdict,
 )
 from flagfall.recording.journal.format import Sealer, encode
 
@@ -77,7 +78,7 @@ def two_seats(turns: int) -> Iterator[Any]:
     yield TaskStarted(20, "pair", 0, 5)
     for turn in range(turns):
         for seat in range(2):
-            verdict = "late" if (turn + seat) % 50 == 0 else ON_TIME
+            verdict: Verdict = "late" if (turn + seat) % 50 == 0 else ON_TIME
             yield TurnPlayed(
                 1000 * turn,
                 turn,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -77,9 +76,11 @@ def test_a_file_holds_the_match_with_its_pictures(call, game, tmp_path, open_pag
     found = in_page(
         page,
         """const source = await openSource();
-        const [summary, chunk, frames] = [await source.summary(), await source.chunk(0), await source.frames(0)];
+        const [summary, chunk] = [await source.summary(), await source.chunk(0)];
+        const frames = await source.frames(0);
         source.subscribe(() => {})();
-        return { summary, chunk, frames: [frames.kind, frames.has(29), frames.has(29, "end"), frames.width] };""",
+        const facts = [frames.kind, frames.has(29), frames.has(29, "end"), frames.width];
+        return { summary, chunk, frames: facts };""",
     )
     blocks = replay_blocks(game)
     assert found["summary"] == json.loads(json.dumps(blocks["summary"]))
@@ -125,8 +126,8 @@ def test_a_missing_extra_is_named_with_what_works_without_it(call, game, monkeyp
     ended = call("replay", game)
     assert ended.code == 2
     assert ended.err == (
-        "flagfall: pages are served with the extra viewer: pip install 'flagfall[viewer]'; or write a file, with"
-        " -o FILE.html\n"
+        "flagfall: pages are served with the extra viewer: pip install 'flagfall[viewer]';"
+        " or write a file, with -o FILE.html\n"
     )
     assert call("replay", game, "-o", tmp_path / "a.html").code == 0
 
@@ -184,9 +185,12 @@ def test_a_user_at_a_terminal_is_asked_and_others_get_a_page_without_pictures(ca
     assert not (tmp_path / "ran").exists()
     assert b"would import module 'planted'" in (tmp_path / "a.html").read_bytes()
     asked: list[str] = []
-    monkeypatch.setattr(
-        recorded_tasks, "_agrees", lambda file, error: bool(asked.append(f"{file}: {error}")) or True
-    )
+
+    def agree(file: Path, error: Exception) -> bool:
+        asked.append(f"{file}: {error}")
+        return True
+
+    monkeypatch.setattr(recorded_tasks, "_agrees", agree)
     assert call("replay a.jsonl -o a.html").code == 0
     assert (tmp_path / "ran").exists()
     assert asked[0].startswith("a.jsonl: task 'gym:planted:G-v0' would import module 'planted'")
@@ -206,7 +210,7 @@ def test_the_configuration_of_a_match_is_given_as_for_verify(call, tmp_path, mon
     assert call("replay a.jsonl --config goals.py -o with.html").code == 0
     without, given = ((tmp_path / f"{name}.html").read_bytes() for name in ("without", "with"))
     assert b"pictures need --config" in without
-    assert b'id="frames-0"' in given and b'id="frames-0"' not in without
+    assert [b'id="frames-0"' in page for page in (without, given)] == [False, True]
 
 
 # On a server.
@@ -285,4 +289,4 @@ def test_a_journal_that_is_removed_stays_shown(game, tmp_path):
         with pytest.raises(urllib.error.HTTPError, match="400") as failed:
             fetched(url + "data/chunk/0")
         assert b"No such file" in failed.value.read()
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []

@@ -44,8 +44,8 @@ def replay(
         output: Write one HTML file that works without a server instead of opening the browser.
         turns: With -o, the turns to write, such as `0:5000`.
         config: The Python configuration of the match, if it had one, as for `verify`.
-        trust: Import the modules that the journal names, to draw pictures. Without this option `replay` asks at a
-            terminal, and elsewhere shows what the journal itself holds.
+        trust: Import the modules that the journal names, to draw pictures. Without this option `replay` asks
+            at a terminal, and elsewhere shows what the journal itself holds.
         open_page: Open the browser; with --no-open only the address is printed.
         options: The address of the page.
     """

@@ -1,4 +1,4 @@
-"""A recorded match that is executed again to draw its turns, in order; a process of its own runs it (`worker`)."""
+"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`worker`)."""
 
 from __future__ import annotations
 
@@ -149,9 +149,8 @@ class Execution:
             values = (
                 f": expected {found.expected}, found {found.found}" if found.expected or found.found else ""
             )
-            self.ended = _line(
-                f"pictures end at turn {self.turn}, where the execution differs from the journal: {found.what}{values}"
-            )
+            where = f"pictures end at turn {self.turn}, where the execution differs from the journal"
+            self.ended = _line(f"{where}: {found.what}{values}")
         except NotRepeatable as why:
             self.ended = _line(f"pictures end at turn {self.turn}: {why}")
         except Exception as error:  # noqa: BLE001 - code of a task, or of a scheduler
@@ -173,9 +172,9 @@ class Execution:
             self._add(encoder, self.turn - 1, "end", self._rerun.task)
 
     def _add(self, encoder: FrameEncoder, turn: int, which: Which, task: TaskRole | None) -> None:
-        render: Callable[[str], Any] | None = getattr(task, "render", None)
-        if task is None or render is None or encoder.is_full:
+        if task is None or encoder.is_full:
             return
+        render: Callable[[str], Any] = getattr(task, "render", _render_nothing)
         for mode in MODES:
             try:
                 encoder.add(turn, which, render(mode))
@@ -190,6 +189,10 @@ class Execution:
             self._undrawn = self._undrawn or _line(wrong)
             return
         self._undrawn = self._undrawn or _line(f"task {task.id} draws no pictures")
+
+
+def _render_nothing(_mode: str) -> None:
+    raise NotImplementedError
 
 
 def _line(text: str) -> str:

@@ -250,11 +250,8 @@ class Index:
         try:
             event = _decode(line)
             if isinstance(event, _Turns):
-                columns = (event.at_ns, event.reward, event.spent_ns)
-                if not 0 < len(event.at_ns) <= MAX_LINE_TURNS or len({len(column) for column in columns}) > 1:
-                    raise Damage("the columns of these turns differ in length")
                 self._note_first(line)
-                tally.take_turns(event.turn, *columns)
+                tally.take_turns(event.turn, *_columns(event))
             elif isinstance(event, _Turn):
                 self._note_first(line)
                 verdict = "disqualified" if event.verdict == "fallen" else event.verdict
@@ -267,8 +264,6 @@ class Index:
                     verdict,
                     event.credit_ns,
                 )
-            elif isinstance(event, MatchStarted):
-                raise Damage("a second beginning of the match")
             else:
                 tally.take_event(event)
         except (CodecError, Damage, OverflowError) as error:
@@ -322,3 +317,10 @@ class Index:
                     return
                 if not line.startswith(SEAL_PREFIX):
                     yield line
+
+
+def _columns(turns: _Turns) -> tuple[list[int], list[Any], list[int]]:
+    columns = (turns.at_ns, turns.reward, turns.spent_ns)
+    if not 0 < len(turns.at_ns) <= MAX_LINE_TURNS or len({len(column) for column in columns}) > 1:
+        raise Damage("the columns of these turns differ in length")
+    return columns

@@ -6,7 +6,7 @@ __all__ = ["SeatFacts", "json_bytes", "summary_of"]
 
 import json
 import sys
-from math import isfinite
+from math import copysign, isfinite, isnan
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -69,12 +69,12 @@ def number(value: Any) -> float | int:
     if isinstance(value, int) and abs(value) <= _MAX_NS:
         return value
     try:
-        value = float(value)
+        near = float(value)
     except OverflowError:
         return sys.float_info.max if value > 0 else -sys.float_info.max
-    if isfinite(value):
-        return value
-    return 0.0 if value != value else sys.float_info.max * (1 if value > 0 else -1)  # noqa: PLR0124 - not a number
+    if isfinite(near):
+        return near
+    return 0.0 if isnan(near) else copysign(sys.float_info.max, near)
 
 
 def view_of(header: MatchStarted, *, numbers: bool | None) -> str:

@@ -268,6 +268,8 @@ class Tally:
         Raises:
             Damage: it names a seat that does not exist.
         """
+        if isinstance(event, MatchStarted):
+            raise Damage("a second beginning of the match")
         seat = getattr(event, "seat", None)
         if seat is not None and not 0 <= seat < len(self.header.agents):
             raise Damage(f"seat {seat} of {len(self.header.agents)}")

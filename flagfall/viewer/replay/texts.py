@@ -99,7 +99,7 @@ class _Plain:
     def __init__(self, most: int) -> None:
         self._most = self._left = most
 
-    def of(self, value: Any, depth: int) -> Any:
+    def of(self, value: Any, depth: int) -> Any:  # noqa: PLR0911 - a row for each type
         """Return a value in plain types; `…` for what is too deep or too much.
 
         Args:
