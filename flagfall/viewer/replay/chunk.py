@@ -22,8 +22,7 @@ from flagfall.events import (
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.timing.durations import US
-from flagfall.viewer.replay.summary import reward_of
-from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, shortened, text_of
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, reward_of, shortened, text_of
 
 if TYPE_CHECKING:
     from flagfall.viewer.replay.index import Index
