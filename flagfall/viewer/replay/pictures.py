@@ -11,13 +11,11 @@ import threading
 import time
 from collections import OrderedDict
 from contextlib import suppress
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from flagfall.errors import UsageError
 from flagfall.tasks.adapters.imports import check_imports
-from flagfall.tasks.building import rebuild
 from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.frames import FORMAT, no_frames
 from flagfall.viewer.replay.summary import view_of
@@ -33,8 +31,11 @@ if TYPE_CHECKING:
 MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
 """Encoded pictures of a match that are kept; a 2,000-turn game takes less than 5 MB."""
 
+TURN_SECONDS: Final = 15.0
+"""Longest time of a turn; the process then gives up, and passes on the pictures that it has."""
+
 SILENT_SECONDS: Final = 30.0
-"""A turn that takes longer than this is taken to hang. It is longer than it takes to start the process."""
+"""A process that reports nothing for this long is killed: it hangs in code that runs no Python."""
 
 MAX_SECONDS: Final = 300.0
 """Longest time for one part of a match: a page waits for it."""
@@ -75,15 +76,14 @@ class Pictures:
 
     Args:
         path: the journal.
-        rebuild: returns the task scheduler of its header; by default only what can be made without trust. It must
-            be a function that can be pickled.
+        rebuild: returns the task scheduler of its header; a function that can be pickled.
         watch: called with the turn reached while a part is made.
     """
 
     def __init__(
         self,
         path: Path,
-        rebuild: Rebuild = partial(rebuild, trust=False),
+        rebuild: Rebuild,
         watch: Callable[[int], None] = lambda _turn: None,
     ) -> None:
         self._path = path
@@ -119,7 +119,7 @@ class Pictures:
         if self._failure or self._is_closed:
             return no_frames(self._failure)
         if self._worker is None:
-            self._worker = _Worker(Job(self._path, self._rebuild))
+            self._worker = _Worker(Job(self._path, self._rebuild, TURN_SECONDS))
         try:
             return self._worker.draw(first, last, self._watch)
         except _WorkerLost as lost:
@@ -148,7 +148,7 @@ class _Worker:
     """
 
     def __init__(self, job: Job) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - this very interpreter
+        self._process = subprocess.Popen(
             [sys.executable, "-m", "flagfall.viewer.replay.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -159,12 +159,14 @@ class _Worker:
         assert self._process.stdout is not None
         self._commands = self._process.stdin
         self._messages: SimpleQueue[tuple[bytes, bytes] | None] = SimpleQueue()
-        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
         self._turn = 0
+        self._last_words = ""
         self._send(pickle.dumps(job))
 
     def _read(self, reports: BinaryIO) -> None:
-        with suppress(OSError, ValueError):
+        with reports, suppress(OSError, ValueError):
             while (message := read_message(reports)) is not None:
                 self._messages.put(message)
         self._messages.put(None)
@@ -186,16 +188,17 @@ class _Worker:
             try:
                 message = self._messages.get(timeout=SILENT_SECONDS)
             except Empty:
-                raise _WorkerLost(
-                    f"pictures end at turn {self._turn}: the task takes more than {SILENT_SECONDS:g} s for it"
-                ) from None
+                lost = f"no pictures after turn {self._turn}: executing the match hangs"
+                raise _WorkerLost(lost) from None
             if message is None:
-                raise _WorkerLost(
-                    f"pictures end at turn {self._turn}: the process that executed it has ended"
-                )
+                lost = f"no pictures after turn {self._turn}: the process that executed the match has ended"
+                raise _WorkerLost(self._last_words or lost)
             kind, payload = message
             if kind == b"f":
                 return payload
+            if kind == b"w":
+                self._last_words = payload.decode()
+                continue
             self._turn = int(payload)
             watch(self._turn)
             if time.monotonic() > until:
@@ -211,3 +214,4 @@ class _Worker:
             self._commands.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
+        self._reader.join(END_SECONDS)

@@ -78,6 +78,7 @@ def _correct(entry: dict[str, Any], chunk: dict[str, Any]) -> None:
     entry["late"] = sum(verdict in _LATE for verdict in chunk["verdict"])
     entry["illegal"] = chunk["verdict"].count("illegal")
     entry["reward"] = sum(sum(of.values()) if isinstance(of, dict) else of for of in chunk["reward"])
+    entry["rewarded"] = sum(any(of.values()) if isinstance(of, dict) else bool(of) for of in chunk["reward"])
     for name, kind in _EVENTS_OF.items():
         entry[name] = sum(event["kind"] == kind for event in chunk["events"])
     seats = len(entry["max_spent_ns"])

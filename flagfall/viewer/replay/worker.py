@@ -1,7 +1,8 @@
 """Process that executes a recorded match to draw it: what a task does there cannot hold up the pages.
 
-It reads commands from its standard input: a pickled `Job` first, then two numbers for each part of the match. On a
-pipe of its own it reports `p` and the turn while it works, and `f` and the pictures. It ends with its input.
+It reads commands from its standard input: a pickled `Job` first, then two numbers for each part of the
+match. On its standard output it reports `p` and the turn while it works, `w` and one line before it gives
+up, and `f` and the pictures. It ends with its input.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import pickle
 import resource
 import struct
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -44,10 +44,12 @@ class Job:
     Attributes:
         path: its journal.
         rebuild: returns its task scheduler; a function that can be pickled.
+        patience_seconds: longest time for one turn.
     """
 
     path: Path
     rebuild: Rebuild
+    patience_seconds: float
 
 
 def pack(kind: bytes, payload: bytes) -> bytes:
@@ -85,7 +87,7 @@ def command(first: int, last: int) -> bytes:
 
 
 class _Reports:
-    """Writes reports to the parent.
+    """Writes reports to the parent, from the thread of the execution and from its watch.
 
     Args:
         write: the stream.
@@ -93,11 +95,13 @@ class _Reports:
 
     def __init__(self, write: BinaryIO) -> None:
         self._write = write
+        self._lock = threading.Lock()
         self._due = 0.0
 
     def send(self, kind: bytes, payload: bytes) -> None:
-        self._write.write(pack(kind, payload))
-        self._write.flush()
+        with self._lock:
+            self._write.write(pack(kind, payload))
+            self._write.flush()
 
     def progress(self, turn: int) -> None:
         """Report the turn reached, if the last report is long ago."""
@@ -105,6 +109,50 @@ class _Reports:
         if now >= self._due:
             self._due = now + REPORT_SECONDS
             self.send(b"p", str(turn).encode())
+
+
+class _Watched:
+    """An execution, and a thread that ends the process if code of a task hangs.
+
+    Args:
+        job: the match.
+        reports: takes the reports.
+    """
+
+    def __init__(self, job: Job, reports: _Reports) -> None:
+        self._reports = reports
+        self._turn = 0
+        self._since = time.monotonic()
+        self.execution = Execution(job.path, job.rebuild, self._begin_event)
+        self._is_drawing = False
+        self._is_open = True
+        threading.Thread(target=self._watch, args=(job.patience_seconds,), daemon=True).start()
+
+    def _begin_event(self, turn: int) -> None:
+        self._turn, self._since = turn, time.monotonic()
+        self._reports.progress(turn)
+
+    def draw(self, first: int, last: int) -> None:
+        """Draw a part of the match, and report it."""
+        self._since = time.monotonic()
+        self._is_drawing = True
+        data = self.execution.draw(first, last)
+        self._is_drawing = False
+        self._reports.send(b"f", data)
+
+    def close(self) -> None:
+        self._is_open = False
+        self.execution.close()
+
+    def _watch(self, patience_seconds: float) -> None:
+        while self._is_open:
+            time.sleep(patience_seconds / 10)
+            if self._is_drawing and time.monotonic() - self._since > patience_seconds:
+                took = f"the task takes more than {patience_seconds:g} s for it"
+                why = f"pictures end at turn {self._turn}: {took}"
+                self._reports.send(b"w", why.encode())
+                self._reports.send(b"f", self.execution.drawn_so_far(why))
+                os._exit(1)
 
 
 def main() -> None:
@@ -117,14 +165,14 @@ def main() -> None:
     job: Job = pickle.load(commands)  # noqa: S301 - from the parent process
     due: SimpleQueue[tuple[int, int]] = SimpleQueue()
     threading.Thread(target=_read_commands, args=(commands, due), daemon=True).start()
-    execution: Execution | None = None
+    watched: _Watched | None = None
     while True:
         first, last = due.get()
-        if execution is None or execution.turn > first:
-            if execution is not None:
-                execution.close()
-            execution = Execution(job.path, job.rebuild, reports.progress)
-        reports.send(b"f", execution.draw(first, last))
+        if watched is None or not watched.execution.can_draw(first):
+            if watched is not None:
+                watched.close()
+            watched = _Watched(job, reports)
+        watched.draw(first, last)
 
 
 def _take_streams() -> tuple[BinaryIO, _Reports]:
@@ -146,4 +194,4 @@ def _read_commands(commands: BinaryIO, due: SimpleQueue[tuple[int, int]]) -> Non
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
