@@ -20,7 +20,7 @@ __all__ = [
 
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import attrs
 
@@ -30,9 +30,6 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records
 from flagfall.tournament.store import Store
-
-Numbered: TypeAlias = list[MatchRecord]
-"""Records of matches, the one that was asked for first."""
 
 _PLAYED: Final = "SELECT number FROM matches WHERE status = 'played'"
 
@@ -67,11 +64,11 @@ def count_matches(store: Store) -> MatchCounts:
     return MatchCounts(int(played or 0), int(every) - int(played or 0), int(journals), int(largest or 0))
 
 
-def _records(store: Store, query: str, *values: int | str) -> Numbered:
+def _records(store: Store, query: str, *values: int | str) -> list[MatchRecord]:
     return store.numbered([int(row[0]) for row in store.rows(query, *values)])
 
 
-def recent(store: Store, limit: int) -> Numbered:
+def recent(store: Store, limit: int) -> list[MatchRecord]:
     """Return the matches that were stored last, the oldest of them first.
 
     Args:
@@ -81,7 +78,7 @@ def recent(store: Store, limit: int) -> Numbered:
     return _records(store, f"{_PLAYED} ORDER BY number DESC LIMIT ?", limit)[::-1]
 
 
-def sample(store: Store, limit: int, seed: int) -> Numbered:
+def sample(store: Store, limit: int, seed: int) -> tuple[list[MatchRecord], bool]:
     """Return matches with a journal and an end of a task: all of them, or a random part.
 
     None if no match has two ends of tasks: there is no course of episodes to be seen then.
@@ -90,22 +87,27 @@ def sample(store: Store, limit: int, seed: int) -> Numbered:
         store: the store of a tournament.
         limit: most records.
         seed: of the choice.
+
+    Returns:
+        The records, and whether matches were left out.
     """
     query = f"{_PLAYED} AND journal IS NOT NULL AND tasks > 0"
     if not store.rows(f"{_PLAYED} AND journal IS NOT NULL AND tasks > 1 LIMIT 1"):
-        return []
+        return [], False
     numbers = [int(row[0]) for row in store.rows(f"{query} ORDER BY number LIMIT ?", limit + 1)]
-    if len(numbers) > limit:
+    left_out = len(numbers) > limit
+    if left_out:
         largest = count_matches(store).largest
         # Some of the numbers belong to other matches, so more are drawn than are needed.
         drawn = Random(seed).sample(range(1, largest + 1), min(largest, _DRAWN * limit))
         marks = ", ".join("?" * len(drawn))
         numbers = [int(row[0]) for row in store.rows(f"{query} AND number IN ({marks})", *drawn)]
         numbers = sorted(Random(seed).sample(numbers, min(limit, len(numbers))))
-    return store.numbered(numbers)
+    return store.numbered(numbers), left_out
 
 
 _DRAWN: Final = 4
+"""Numbers that are drawn for each match of a sample."""
 
 
 def first_falls(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
@@ -124,34 +126,59 @@ def first_falls(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
     return [(str(agent), str(fell), records[int(number)][0]) for agent, fell, number in rows]
 
 
-def disqualified(store: Store, limit: int) -> Numbered:
-    """Return matches in which an agent was disqualified, one for each agent and reason, by their time."""
+def disqualified(store: Store, limit: int) -> list[MatchRecord]:
+    """Return matches in which an agent was disqualified, one for each agent and reason.
+
+    Args:
+        store: the store of a tournament.
+        limit: most agents and reasons.
+    """
     found = {record.id: record for _, _, record in first_falls(store, limit)}
     return list(found.values())
 
 
-def most_late(store: Store, limit: int) -> Numbered:
-    """Return the matches with most late turns."""
+def most_late(store: Store, limit: int) -> list[MatchRecord]:
+    """Return the matches with most late turns.
+
+    Args:
+        store: the store of a tournament.
+        limit: most records.
+    """
     return _by_seats(store, "sum(late)", "sum(late) > 0", limit)
 
 
-def closest(store: Store, limit: int) -> Numbered:
-    """Return the games for several seats with the smallest differences of rewards, long ones first."""
+def closest(store: Store, limit: int) -> list[MatchRecord]:
+    """Return the games for several seats with the smallest differences of rewards, long ones first.
+
+    Args:
+        store: the store of a tournament.
+        limit: most records.
+    """
     condition = "count(*) > 1 AND count(fell) = 0"
     return _by_seats(store, "min(reward) - max(reward), sum(turns)", condition, limit)
 
 
-def longest(store: Store, limit: int) -> Numbered:
-    """Return the matches with most turns."""
+def longest(store: Store, limit: int) -> list[MatchRecord]:
+    """Return the matches with most turns.
+
+    Args:
+        store: the store of a tournament.
+        limit: most records.
+    """
     return _records(store, f"{_PLAYED} ORDER BY turns DESC, number LIMIT ?", limit)
 
 
-def most_rewarded(store: Store, limit: int) -> Numbered:
-    """Return the matches with the largest rewards."""
+def most_rewarded(store: Store, limit: int) -> list[MatchRecord]:
+    """Return the matches of a single agent with the largest rewards.
+
+    Args:
+        store: the store of a tournament.
+        limit: most records.
+    """
     return _by_seats(store, "max(reward)", "count(*) = 1", limit)
 
 
-def _by_seats(store: Store, order: str, condition: str, limit: int) -> Numbered:
+def _by_seats(store: Store, order: str, condition: str, limit: int) -> list[MatchRecord]:
     keys = ", ".join(f"{key} DESC" for key in order.split(", "))
     return _records(
         store,
@@ -173,7 +200,7 @@ def latest(store: Store, which: Literal["first", "last"]) -> MatchRecord | None:
     return found[0] if found else None
 
 
-def voids(store: Store, limit: int) -> Numbered:
+def voids(store: Store, limit: int) -> list[MatchRecord]:
     """Return the last void attempts.
 
     Args:

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from flagfall.cli.console.files import replacing
+from flagfall.cli.console.progress import watch_turns
 from flagfall.viewer.report.data import report_data
 from flagfall.viewer.report.matches import choose
 from flagfall.viewer.report.page import report_page
@@ -46,7 +47,8 @@ def write_report(
     """
     with open_source(folder) as source:
         chosen = choose(source, embed)
-        embedded, blocks = embed_replays(chosen, _warn)
+        with watch_turns("embedding replays") as watch:
+            embedded, blocks = embed_replays(chosen, _warn, watch)
         data = report_data(source, embedded, target=output.parent)
     page = report_page(data, blocks)
     with replacing(output) as writing:

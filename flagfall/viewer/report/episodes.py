@@ -44,7 +44,7 @@ def learning_curves(source: ReportSource) -> dict[str, Any]:
         what the `band` covers, and a series for each agent; `read` and `of`: journals that were read, of how
         many; `unread`: those that could not be read to their end; `left_out`: curves beyond `MAX_SERIES`.
     """
-    records = sample(source.store, MAX_JOURNALS, source.plan.seed)
+    records, sampled = sample(source.store, MAX_JOURNALS, source.plan.seed)
     specs = spec_of(source.plan, source.results.records, (record.id for record in records))
     rank = {name: place for place, name in enumerate(source.ranked)}
     found: dict[str, dict[int, list[Sequence[Episode]]]] = defaultdict(lambda: defaultdict(list))
@@ -68,7 +68,7 @@ def learning_curves(source: ReportSource) -> dict[str, Any]:
         "tasks": tasks,
         "read": read,
         "of": source.counts.journals,
-        "sampled": len(records) == MAX_JOURNALS < source.counts.journals,
+        "sampled": sampled,
         "unread": source.journals.unread - before,
         "left_out": max(0, -left),
     }

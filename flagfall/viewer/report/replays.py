@@ -18,7 +18,9 @@ MAX_TURNS: Final = 5000
 
 
 def embed_replays(
-    chosen: Sequence[Chosen], warn: Callable[[str], None]
+    chosen: Sequence[Chosen],
+    warn: Callable[[str], None],
+    watch: Callable[[int], None] = lambda _turns: None,
 ) -> tuple[list[Chosen], dict[str, Block]]:
     """Return the matches whose replays fit into a page, and the blocks of these replays.
 
@@ -27,17 +29,25 @@ def embed_replays(
     Args:
         chosen: matches to embed, the most interesting first.
         warn: takes a line on each match that cannot be embedded.
+        watch: called with the number of turns done, over all matches.
     """
     embedded: list[Chosen] = []
     blocks: dict[str, Block] = {}
-    left = MAX_PAGE_BYTES
+    left, done = MAX_PAGE_BYTES, 0
     for one in chosen:
         turns = None if one.record.turns <= MAX_TURNS else (0, MAX_TURNS - 1)
         try:
-            found = replay_blocks(one.path, prefix=f"match-{len(embedded)}-", turns=turns, max_bytes=left)
+            found = replay_blocks(
+                one.path,
+                prefix=f"match-{len(embedded)}-",
+                turns=turns,
+                max_bytes=left,
+                watch=lambda turn, before=done: watch(before + turn),  # type: ignore[misc]
+            )
         except UsageError as error:
             warn(f"match {one_line(one.record.id)} is not embedded: {one_line(str(error))}")
             continue
+        done += min(one.record.turns, MAX_TURNS)
         left -= sum(len(block) for block in found.values() if isinstance(block, bytes))
         blocks.update(found)
         embedded.append(one)
