@@ -55,7 +55,12 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = renamed(PLANS["benchmark"], {"a1": HOSTILE, "a2": "اختبار"})
     plan = attrs.evolve(plan, name=f"Cup of {HOSTILE}".replace("\0", ""))
     records = results_of(plan, 9, 1.0)
-    return write_page(store(tmp_path_factory.mktemp("full"), plan, list(records.values())[:-3]))
+    folder = store(tmp_path_factory.mktemp("full"), plan, list(records.values())[:-3])
+    path = folder / "report.html"
+    with open_source(folder) as source:
+        data = report_data(source, target=folder)
+        path.write_bytes(report_page({**data, "notes": [f"{HOSTILE}: an agent is undefeated"]}))
+    return path
 
 
 def values(page: Page, part: str, column: str) -> list[str]:
@@ -165,6 +170,7 @@ def test_hostile_names_are_text(full: Path, page: Page) -> None:
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2, "the data and the page's own"
     assert "\u202e" not in page.evaluate("document.body.innerText")
+    assert "\\u202egnp" in page.inner_text("#standings .note")
     for part in ("#standings", "#matches", "#faults"):
         assert page.locator(f"{part} bdi .escape").count() > 0
 

@@ -13,6 +13,8 @@ import { standingsSection } from "./standings.js";
 import { tasksSection } from "./tasks.js";
 import { faultsSection, thinkSection } from "./times.js";
 
+const REPORT_MAX_TITLE = 120;
+const REPORT_MAX_FACT = 200;
 const PART_NAMES = { standings: "Standings", replays: "Replays", cross: "Cross table", tasks: "Tasks", curves: "Learning",
   rating: "Rating", times: "Think time", faults: "Faults", matches: "Matches" };
 
@@ -20,9 +22,9 @@ const PART_NAMES = { standings: "Standings", replays: "Replays", cross: "Cross t
 function reportHead(data) {
   return el("header", { class: "report-head" },
     el("p", { class: "muted small kind" }, "Report of a tournament"),
-    el("h1", {}, reportName(data.title)),
+    el("h1", {}, reportName(data.title, REPORT_MAX_TITLE)),
     data.state_line ? el("p", { class: "notice", role: "status" }, data.state_line) : null,
-    el("dl", { class: "report-facts" }, data.facts.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, reportName(text))))));
+    el("dl", { class: "report-facts" }, data.facts.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, reportName(text, REPORT_MAX_FACT))))));
 }
 
 /** The whole report. */

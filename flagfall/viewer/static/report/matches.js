@@ -5,6 +5,9 @@ import { count, countOf, duration } from "../common/format.js";
 import { agentName, matchName, reportName, reportSection, shortNumber } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
+/** Characters of a reason that are shown at first. */
+const REPORT_MAX_WHY = 300;
+
 /**
  * Matches with an embedded replay, each with the reason that it was chosen.
  * @param {Object} data the report
@@ -62,5 +65,5 @@ function reportVoids({ count: times, rows }) {
   return el("details", { class: "more-tables" },
     el("summary", {}, `${countOf(times, "void attempt")}, played again`),
     el("p", { class: "muted small" }, "A fault or a stall of the host affected them, so they count for nothing."),
-    el("ul", { class: "voids" }, rows.map(({ match, attempt, why }) => el("li", {}, el("code", {}, reportName(match)), ` attempt ${count(attempt)}: `, reportName(why)))));
+    el("ul", { class: "voids" }, rows.map(({ match, attempt, why }) => el("li", {}, el("code", {}, reportName(match)), ` attempt ${count(attempt)}: `, reportName(why, REPORT_MAX_WHY)))));
 }

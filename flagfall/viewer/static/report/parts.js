@@ -25,10 +25,11 @@ export function reportSection(id, title, lead, ...children) {
 /**
  * Name that may hold any text.
  * @param {string} name any text
+ * @param {number} [max] characters that are shown at first
  * @returns {HTMLElement}
  */
-export function reportName(name) {
-  return visible(name, REPORT_MAX_NAME);
+export function reportName(name, max = REPORT_MAX_NAME) {
+  return visible(name, max);
 }
 
 /**

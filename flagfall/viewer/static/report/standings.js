@@ -2,8 +2,11 @@
 
 import { el } from "../common/dom.js";
 import { count, duration, number } from "../common/format.js";
-import { agentName, intervalMark, intervalText, intervalRange, reportSection } from "./parts.js";
+import { agentName, intervalMark, intervalText, intervalRange, reportName, reportSection } from "./parts.js";
 import { sortableTable } from "./tables.js";
+
+/** Characters of a note that are shown at first; it may name all agents. */
+const REPORT_MAX_NOTE = 300;
 
 const reportWhole = (value) => number(Math.round(value));
 const reportShare = (value) => value.toFixed(2);
@@ -21,7 +24,7 @@ export function standingsSection(data) {
   return reportSection("standings", data.state === "over" ? "Standings" : "Standings so far", lead,
     reportAgentTable(data, data.standings, "Standings"),
     data.sprt && el("p", { class: "sprt" }, reportSprtText(data.sprt)),
-    data.notes.map((note) => el("p", { class: "muted small note" }, note)),
+    data.notes.map((note) => el("p", { class: "muted small note" }, reportName(note, REPORT_MAX_NOTE))),
     data.timeless.length ? el("details", { class: "more-tables" },
       el("summary", {}, "Without the matches in which the clock disqualified an agent"),
       reportAgentTable(data, data.timeless, "Standings without time losses")) : null);
