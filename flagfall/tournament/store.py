@@ -36,9 +36,9 @@ from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
+from flagfall.tournament.plan.fingerprint import changes, plan_facts
 from flagfall.tournament.plan.former_presets import as_begun
-from flagfall.tournament.plan.parser import parse_plan
+from flagfall.tournament.plan.from_facts import plan_of_facts
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
 
@@ -88,24 +88,13 @@ class StoredPlan:
     seed: int
     facts: dict[str, str]
 
-    def parse(self) -> TournamentPlan:
-        """Return the plan for display; nothing that it names is read or imported.
+    def for_display(self) -> TournamentPlan:
+        """Return the plan for display, which cannot be played; nothing that it names is read or imported.
 
         Raises:
-            UsageError: the plan was made by a program, not from a file.
+            UsageError: the facts are not those of a plan.
         """
-        if not self.text:
-            raise UsageError(
-                "the plan was made by a program, not from a file: that program shows the results"
-            )
-        return parse_plan(
-            self.text,
-            name=PLAN,
-            folder=Path(self.folder),
-            title=self.name,
-            seed=self.seed,
-            seats=seats_in(self.facts),
-        )
+        return plan_of_facts(self.name, self.seed, self.facts)
 
 
 class Store:
