@@ -92,6 +92,7 @@ class FollowedJournal:
         if is_compressed(path):
             self._inflate = _decompressor()
         self._file: BinaryIO = path.open("rb")
+        self._position = 0
         self._show_limits()
 
     def close(self) -> None:
@@ -118,8 +119,6 @@ class FollowedJournal:
             return False
         self._show_limits()
         return True
-
-    _position = 0
 
     def _take(self, text: bytes) -> None:
         *lines, rest = text.split(b"\n")
@@ -161,6 +160,7 @@ class FollowedJournal:
         clock.spent_ns += spent_ns
         clock.last_ns = spent_ns
         if self._budgets is not None:
+            clock.last_limit_ns = _limit(self._budgets[seat])
             self._budgets[seat].charge("act", spent_ns)
 
     def _advance(self, turn: int) -> None:
@@ -169,8 +169,7 @@ class FollowedJournal:
 
     def _show_limits(self) -> None:
         for clock, budget in zip(self.seats, self._budgets or (), strict=False):
-            limit_ns = budget.limit("act")
-            clock.limit_ns = None if limit_ns >= NEVER_NS else limit_ns
+            clock.limit_ns = _limit(budget)
             clock.bank_ns, clock.total_ns = budget.bank_ns, budget.total_ns
 
 
@@ -222,6 +221,11 @@ class ClockReader:
             except (OSError, UsageError, ValueError):
                 continue
         return None
+
+
+def _limit(budget: Budget) -> int | None:
+    limit_ns = budget.limit("act")
+    return None if limit_ns >= NEVER_NS else limit_ns
 
 
 def _decompressor() -> Any:

@@ -50,12 +50,16 @@ State = Literal["missing", "waiting", "running", "paused", "stopping", "ended", 
 
 
 class SeatClock(msgspec.Struct):
-    """Use of time of a seat in a match that is being played; `None` for what has no limit or is not known."""
+    """Use of time of a seat in a match that is being played; `None` for what has no limit or is not known.
+
+    `last_ns` and `last_limit_ns` are of its last turn, the other limits of the next one.
+    """
 
     turns: int = 0
     late: int = 0
     spent_ns: int = 0
     last_ns: int | None = None
+    last_limit_ns: int | None = None
     limit_ns: int | None = None
     bank_ns: int | None = None
     total_ns: int | None = None

@@ -59,7 +59,7 @@ function matchCard(match, send) {
       el("strong", {}, visible(match.match, 60)),
       el("span", { class: "small muted task" }, visible(match.task, 60)),
       match.attempt > 1 ? el("span", { class: "tag late" }, `attempt ${match.attempt}`) : null,
-      el("span", { class: "spacer" }), turn, time, cancel),
+      el("span", { class: "tail" }, turn, time, cancel)),
     el("ul", { class: "seats" }, seats.map((seat) => seat.element)), problem);
 
   function show(now, controllable) {
@@ -74,14 +74,14 @@ function matchCard(match, send) {
 
 /** One seat of a match: its agent, its last turn against the limit, and what is left of its time. */
 function seatRow(agent) {
-  const fill_ = el("span", { class: "used" });
-  const meter = el("span", { class: "meter", "aria-hidden": "true", hidden: true }, fill_);
+  const used = el("span", { class: "used" });
+  const meter = el("span", { class: "meter", "aria-hidden": "true", hidden: true }, used);
   const facts = el("span", { class: "small muted number facts-line" });
   const out = el("span", { class: "tag bad", hidden: true });
   const element = el("li", {}, el("span", { class: "agent" }, visible(agent, 60)), out, meter, facts);
 
   function show(clock) {
-    meter.hidden = clock?.limit_ns == null || clock.last_ns === null;
+    meter.hidden = clock?.last_limit_ns == null;
     out.hidden = clock?.out == null;
     if (!clock) {
       fill(facts);
@@ -89,12 +89,13 @@ function seatRow(agent) {
     }
     fill(out, visible(clock.out ?? "", 40));
     if (!meter.hidden) {
-      const share = clock.limit_ns ? Math.min(1, clock.last_ns / clock.limit_ns) : 1;
-      fill_.style.width = `${(100 * share).toFixed(1)}%`;
-      fill_.classList.toggle("late", share >= 1);
+      const share = clock.last_limit_ns ? Math.min(1, clock.last_ns / clock.last_limit_ns) : 1;
+      used.style.width = `${(100 * share).toFixed(1)}%`;
+      used.classList.toggle("late", share >= 1);
     }
     fill(facts, [
-      clock.last_ns === null ? "" : `last ${duration(clock.last_ns)}${clock.limit_ns === null ? "" : ` of ${duration(clock.limit_ns)}`}`,
+      clock.last_ns === null ? "" : `last turn ${duration(clock.last_ns)}`,
+      clock.limit_ns === null ? "" : `limit ${duration(clock.limit_ns)}`,
       clock.bank_ns === null ? "" : `bank ${duration(clock.bank_ns)}`,
       clock.total_ns === null ? "" : `${duration(clock.total_ns)} left`,
       clock.late ? `${count(clock.late)} late` : "",

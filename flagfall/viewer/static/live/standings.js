@@ -9,8 +9,8 @@ const STRIP_HEIGHT = 14;
 
 /** Estimates in the order in which they are preferred for the drawing. */
 const ESTIMATES = [
-  { key: "elo", name: "Elo", digits: 4, show: (value) => number(Math.round(value)) },
-  { key: "score", name: "Score", digits: 3, show: (value) => value.toFixed(3) },
+  { key: "elo", name: "Elo", show: (value) => number(Math.round(value)) },
+  { key: "score", name: "Score", show: (value) => value.toFixed(3) },
 ];
 
 /**
@@ -60,7 +60,7 @@ function table(rows) {
     rows.some((row) => row.wins + row.draws + row.losses)
       && ["Won, drawn, lost", "number", (row) => el("td", { class: "number" }, [row.wins, row.draws, row.losses].map(count).join(" · "))],
     ["Late turns", "number", (row) => el("td", { class: "number" }, mark(row.late, "late"))],
-    ["Out", "number", (row) => el("td", { class: "number" }, mark(row.time_losses + row.crashes, "bad"))],
+    ["Disqualified", "number", (row) => el("td", { class: "number" }, mark(row.time_losses + row.crashes, "bad"))],
     ["Median turn", "number", (row) => el("td", { class: "number" }, row.turns ? duration(row.think_p50_ns) : "–")],
     ["99 %", "number", (row) => el("td", { class: "number" }, row.turns ? duration(row.think_p99_ns) : "–")],
   ].filter(Boolean);
@@ -109,7 +109,7 @@ function byTask(stands, open) {
     el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Standings by task" },
       el("table", {},
         el("thead", {}, el("tr", {}, [["Task", ""], ["Agent", ""], ["Matches", "number"], ["Mean score", "number"],
-          ["95 % interval", "number"], ["Out", "number"]].map(([name, kind]) => el("th", { scope: "col", class: kind }, name)))),
+          ["95 % interval", "number"], ["Disqualified", "number"]].map(([name, kind]) => el("th", { scope: "col", class: kind }, name)))),
         el("tbody", {}, stands.tasks.map((row) => el("tr", {},
           el("td", {}, visible(row.task, 60)),
           el("td", {}, visible(row.agent, 60)),
