@@ -149,6 +149,11 @@ class Store:
             raise UsageError(f"{folder} holds no tournament: there is no {DATABASE} in it")
         self._database, self._copy = open_to_read(self._path)
 
+    @property
+    def is_copy(self) -> bool:
+        """True if a copy is read, which later changes of the database do not reach."""
+        return self._copy is not None
+
     # The plan.
 
     def begin(self, plan: TournamentPlan, folder: Path) -> None:

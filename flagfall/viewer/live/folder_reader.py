@@ -50,7 +50,10 @@ MAX_KNOWN_TASKS: Final = 20_000
 """Matches whose tasks are known from the schedule, if it has no more; else from the matches in progress."""
 
 RATE_SECONDS: Final = 60.0
-"""Time over which the rate of a run without a control socket is measured."""
+"""Time over which the rate of matches is measured."""
+
+LEAST_RATE_SECONDS: Final = 10.0
+"""Shortest time over which it is measured; the average since the run began is taken until then."""
 
 
 @attrs.frozen
@@ -83,7 +86,7 @@ class FolderReader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._store: Store | None = None
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[int, int, int] | None = None
         self._plan: TournamentPlan | None = None
         self._plan_problem = ""
         self._total: int | None = None
@@ -91,6 +94,7 @@ class FolderReader:
         self._tasks: dict[str, str] = {}
         self._clocks = ClockReader(folder / RUNNING)
         self._rates: deque[tuple[float, int]] = deque()
+        self._over = False
 
     def close(self) -> None:
         """Close all files."""
@@ -120,9 +124,11 @@ class FolderReader:
 
     def _open(self) -> None:
         found = (self.folder / DATABASE).stat()
-        identity = found.st_dev, found.st_ino
-        if self._store is not None and identity == self._identity:
-            return
+        identity = found.st_dev, found.st_ino, found.st_mtime_ns
+        if self._store is not None and self._identity is not None:
+            same = 3 if self._store.is_copy else 2
+            if identity[:same] == self._identity[:same]:
+                return
         self._forget()
         self._store = Store(self.folder)
         self._identity = identity
@@ -135,6 +141,7 @@ class FolderReader:
         self._plan_problem = ""
         self._tasks.clear()
         self._rates.clear()
+        self._over = False
 
     def _read_plan(self) -> TournamentPlan | None:
         assert self._store is not None
@@ -198,9 +205,8 @@ class FolderReader:
         view.jobs = state.jobs
         view.running_count = len(state.running)
         view.running = self._running(state.running)
-        if state.run_seconds and state.run_played:
-            view.rate = state.run_played / state.run_seconds
-        self._estimate(view)
+        average = state.run_played / state.run_seconds if state.run_seconds and state.run_played else None
+        self._estimate(view, average)
         return view
 
     def _without_run(self, view: RunView, problem: str) -> None:
@@ -208,26 +214,31 @@ class FolderReader:
         self._clocks.read([])
         if is_locked(self.folder):
             view.detail = cut(f"the run cannot be asked for its matches: {problem}", MAX_LINE_CHARS)
-            self._measure(view)
-        elif view.total is not None and view.played >= view.total:
+            self._estimate(view, None)
+        elif self._over or (view.total is not None and view.played >= view.total):
             view.state = "ended"
         else:
             view.state = "interrupted"
             view.detail = "no run is going on; flagfall tournament with --resume continues it"
 
-    def _measure(self, view: RunView) -> None:
+    def _estimate(self, view: RunView, average: float | None) -> None:
+        """Set the rate of matches, and the time that is left at this rate.
+
+        Args:
+            view: the state of the tournament.
+            average: matches per second since the run began, used until the rate has been measured.
+        """
+        if view.state != "running":
+            self._rates.clear()
+            return
         now = time.monotonic()
         self._rates.append((now, view.played))
         while now - self._rates[0][0] > RATE_SECONDS:
             self._rates.popleft()
         then, before = self._rates[0]
-        if now - then > 1 and view.played > before:
-            view.rate = (view.played - before) / (now - then)
-        self._estimate(view)
-
-    @staticmethod
-    def _estimate(view: RunView) -> None:
-        if view.rate and view.total is not None and view.state == "running":
+        measured = (view.played - before) / (now - then) if now - then >= LEAST_RATE_SECONDS else None
+        view.rate = average if measured is None else measured
+        if view.rate and view.total is not None:
             view.left_seconds = max(0, view.total - view.played) / view.rate
 
     def _running(self, states: Sequence[RunningState]) -> list[RunningView]:
@@ -275,6 +286,7 @@ class FolderReader:
                 if stored is None:
                     return {"why": "no match has ended yet"}
                 stands = stored_standings(store, stored.parse())
+                self._over = stands.over
                 return standings_view(stands, store.counts()[1])
             finally:
                 store.close()

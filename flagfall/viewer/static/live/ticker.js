@@ -9,7 +9,8 @@ const ticking = new Set();
 
 /** Write the present time of one clock. */
 function write(clock) {
-  const text = duration((clock.seconds + (clock.runs ? (performance.now() - clock.at) / 1000 : 0)) * 1e9);
+  const seconds = clock.seconds + (clock.runs ? (performance.now() - clock.at) / 1000 : 0);
+  const text = seconds < 60 ? `${seconds.toFixed(1)} s` : duration(seconds * 1e9);
   if (clock.element.textContent !== text) clock.element.textContent = text;
 }
 
