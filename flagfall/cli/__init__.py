@@ -51,6 +51,7 @@ _COMMANDS: Final = {
     "ctl": "Show or control a running tournament.",
     "serve": "Show a tournament in a browser while it runs.",
     "verify": "Execute a recorded match again, and report the first difference.",
+    "replay": "Show a recorded match in the browser, or write it into one HTML file.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",
     "curriculum": "Let a byte agent learn one task after another, and print which it learned.",
