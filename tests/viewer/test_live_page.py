@@ -195,7 +195,8 @@ def test_the_page_is_accessible_and_fits(
     width, scheme = look
     page = open_page(cup.url, width=width, scheme=scheme)
     page.locator(".match .facts-line:has-text('last turn')").first.wait_for(timeout=SOON)
-    page.locator("#standings[data-matches]").wait_for(timeout=SOON)
+    page.locator("#standings .estimate").first.wait_for(timeout=SOON)
+    page.locator(".news > li").first.wait_for(timeout=SOON)
     check_accessibility(page)
     check_width(page)
     screenshot(page, f"live-{width}-{scheme}", full_page=True)

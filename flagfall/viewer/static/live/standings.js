@@ -52,7 +52,7 @@ function table(rows) {
     ["#", "number", (row) => el("td", { class: "number place" }, row.place)],
     ["Agent", "", (row) => el("th", { scope: "row", class: "agent" }, visible(row.agent, 60))],
     [drawn.name, "number", (row) => el("td", { class: "number" }, estimate(row[drawn.key], drawn))],
-    ["95 % interval", "strip", (row) => el("td", { class: "strip" }, strip(row[drawn.key], scale, drawn))],
+    has(drawn.key) && ["95 % interval", "strip", (row) => el("td", { class: "strip" }, strip(row[drawn.key], scale, drawn))],
     ...others.map((one) => [one.name, "number", (row) => el("td", { class: "number" }, estimate(row[one.key], one))]),
     has("points") && ["Points", "number", (row) => el("td", { class: "number" }, number(row.points))],
     has("skill") && ["Skill", "number", (row) => el("td", { class: "number" }, row.skill ? number(row.skill.mu, 3) : "–")],
