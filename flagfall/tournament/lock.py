@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Lock", "is_locked"]
+__all__ = ["Lock", "is_held"]
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.errors import UsageError
-from flagfall.tournament.folder import LOCK
+from flagfall.tournament.folder import CONTROL, LOCK
 
 _MAX_HOLDER_BYTES: Final = 32
 _LOCKS: Final = Path("/proc/locks")
@@ -48,18 +48,20 @@ class Lock:
         os.close(self._file)
 
 
-def is_locked(folder: Path) -> bool:
-    """Return whether a runner holds the lock of a folder.
+def is_held(folder: Path) -> bool:
+    """Return whether a runner of this machine holds the lock of a folder; nothing is locked or written.
 
-    The lock is not tried: that would disturb a runner that is about to take it. The kernel lists all locks.
+    Taking the lock to find out, even for a moment, could make a runner fail that starts then. Linux lists
+    all locks in `/proc/locks`; where there is no such list, the control file of a run is the sign.
 
     Args:
-        folder: the folder of the tournament.
+        folder: the folder of a tournament; it may be missing, or come from another machine.
     """
     try:
-        found = (folder / LOCK).stat()
+        inode = (folder / LOCK).stat().st_ino
         lines = _LOCKS.read_text().splitlines()
+    except FileNotFoundError:
+        return not _LOCKS.exists() and (folder / CONTROL).exists()
     except OSError:
         return False
-    name = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
-    return any(name in line.split() and "FLOCK" in line for line in lines)
+    return any(" FLOCK " in line and f":{inode} " in line for line in lines)

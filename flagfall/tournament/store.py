@@ -13,11 +13,14 @@ __all__ = ["Store", "StoredPlan", "holds_tournament"]
 
 import json
 import math
+import os
+import platform
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
@@ -56,10 +59,6 @@ _SEATS: Final = (
     f"SELECT match, {', '.join(_SEAT)} FROM seats"  # noqa: S608 - our names
     " WHERE match > ? AND match <= ? ORDER BY match, seat"
 )
-_COUNTS: Final = (
-    "SELECT coalesce(max(number), 0), coalesce(sum(status = 'played'), 0), coalesce(sum(status = 'void'), 0)"
-    " FROM matches"
-)
 _UP_TO: Final = """
     SELECT coalesce(max(number), 0) FROM
         (SELECT number FROM matches WHERE number > ? ORDER BY number LIMIT ?)
@@ -67,6 +66,8 @@ _UP_TO: Final = """
 _LAST: Final = 2**63 - 1
 """The largest number that a record can have in SQLite."""
 
+_ONE_MATCH: Final = f"SELECT {', '.join(_MATCH)} FROM matches WHERE number = ?"  # noqa: S608 - our names
+_ONE_SEATS: Final = f"SELECT {', '.join(_SEAT)} FROM seats WHERE match = ? ORDER BY seat"  # noqa: S608
 _REMARKS: Final = (
     f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
     " WHERE why <> '' OR status = 'void' ORDER BY number"
@@ -173,6 +174,8 @@ class Store:
             "seed": str(plan.seed),
             "facts": json.dumps(plan_facts(plan)),
             "flagfall": version("flagfall"),
+            "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": _machine(),
         }
         with self._writing():
             self._database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
@@ -290,16 +293,6 @@ class Store:
             (last,) = self._database.execute(_UP_TO, (number, most)).fetchone()
         return list(self._numbered(number, last))
 
-    def counts(self) -> tuple[int, int, int]:
-        """Return the number of the newest record, and how many records count and how many are void.
-
-        Raises:
-            DamagedStore: the database cannot be read.
-        """
-        with self._reading():
-            last, played, void = self._database.execute(_COUNTS).fetchone()
-        return int(last), int(played), int(void)
-
     def columns(self, plan: TournamentPlan) -> ResultColumns | None:
         """Return the matches that count as columns, checked against a plan.
 
@@ -397,6 +390,53 @@ class Store:
         if problem := misfit(plan, records):
             raise DamagedStore(self._path, problem)
 
+    def about(self) -> dict[str, str]:
+        """Return the facts that a run stored when it began: `flagfall`, its version; `begun`; `machine`.
+
+        Stores of earlier versions have fewer of them.
+
+        Raises:
+            DamagedStore: they cannot be read.
+        """
+        with self._reading():
+            rows = self._database.execute("SELECT name, value FROM about WHERE name <> 'text'").fetchall()
+        return {str(name): str(value) for name, value in rows}
+
+    def rows(self, query: str, *values: int | str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on the tables `matches` and `seats`; the caller bounds their number.
+
+        Args:
+            query: a statement of this package, see `flagfall.tournament.excerpts`.
+            values: of its parameters.
+
+        Raises:
+            DamagedStore: the database cannot be read.
+        """
+        with self._reading():
+            return self._database.execute(query, values).fetchall()
+
+    def numbered(self, numbers: Sequence[int]) -> list[MatchRecord]:
+        """Return the records with some numbers, in the order of the numbers.
+
+        Args:
+            numbers: as the database counts records; unknown ones are left out.
+
+        Raises:
+            DamagedStore: a record cannot be read.
+        """
+        found = []
+        with self._reading(), self._snapshot():
+            for number in numbers:
+                row = self._database.execute(_ONE_MATCH, (number,)).fetchone()
+                if row is not None:
+                    seats = self._database.execute(_ONE_SEATS, (number,)).fetchall()
+                    fields = dict(zip(_MATCH, row, strict=True))
+                    fields["seats"] = tuple(
+                        self._seat(number, dict(zip(_SEAT, values, strict=True))) for values in seats
+                    )
+                    found.append(self._record(MatchRecord, number, fields))
+        return found
+
     def close(self) -> None:
         """Close the database."""
         self._database.close()
@@ -421,6 +461,15 @@ class Store:
     def clean_up(self) -> None:
         """Remove the files that only a running tournament needs."""
         shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
+
+
+def _machine() -> str:
+    """Return the kind of machine that plays, without its name."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (
+        f"{platform.system()} {platform.release()}, {platform.machine()}, {cores} processors,"
+        f" {platform.python_implementation()} {platform.python_version()}"
+    )
 
 
 def holds_tournament(folder: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["tournament"]
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -30,6 +31,7 @@ def tournament(
     resume: Annotated[bool, _Flag] = False,
     seed: int | None = None,
     dry_run: Annotated[bool, _Flag] = False,
+    report: bool | None = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
 ) -> int:
     """Play a tournament, and print the standings.
@@ -47,6 +49,8 @@ def tournament(
         resume: Continue the tournament in the folder; if there is none, start it.
         seed: Root seed, instead of that of the plan.
         dry_run: Print the schedule and an estimate of the time, and play nothing.
+        report: Write the report at the end, a page to look at; by default as the plan has it in
+            `output.report`.
         quiet: Show no progress.
     """
     from flagfall.kernel.seeding import MAX_SEED
@@ -105,7 +109,25 @@ def tournament(
         fault = fault or error
     if fault is not None:
         raise fault
+    if code == 0 and (loaded.output.report if report is None else report):
+        _write_report(folder)
     return code
+
+
+def _write_report(folder: Path) -> None:
+    """Write the report; the tournament has succeeded in any case, so a failure is only a warning."""
+    from flagfall.terminal_text import one_line
+    from flagfall.tournament.folder import REPORT
+
+    again = f"flagfall report {shlex.quote(str(folder))}"
+    try:
+        from flagfall.cli.tournaments.report_file import write_report
+
+        write_report(folder, folder / REPORT)
+    except Exception as error:  # noqa: BLE001 - see above
+        print(f"flagfall: no report was written ({one_line(str(error))}); try {again}", file=sys.stderr)
+    else:
+        print(f"report:  {folder / REPORT}   (open it in a browser)")
 
 
 def _check_agents(plan: TournamentPlan, *private: Path) -> None:

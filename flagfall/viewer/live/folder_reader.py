@@ -20,10 +20,12 @@ import msgspec
 
 from flagfall.errors import UsageError
 from flagfall.tournament.database import DamagedStore
+from flagfall.tournament.excerpts import count_matches
 from flagfall.tournament.folder import DATABASE, RUNNING
 from flagfall.tournament.formats.schedule import most_matches, schedule
-from flagfall.tournament.lock import is_locked
+from flagfall.tournament.lock import is_held
 from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.plan.from_facts import plan_of_facts
 from flagfall.tournament.run.control_client import send_command
 from flagfall.tournament.run.control_socket import RunningState, RunState
 from flagfall.tournament.store import Store, holds_tournament
@@ -150,9 +152,7 @@ class FolderReader:
             if stored is None:
                 return None
             try:
-                self._plan = stored.parse()
-            except DamagedStore:
-                raise
+                self._plan = plan_of_facts(stored.name, stored.seed, stored.facts)
             except UsageError as error:
                 self._plan_problem = cut(str(error), MAX_LINE_CHARS)
             else:
@@ -165,7 +165,7 @@ class FolderReader:
         assert self._store is not None
         self._read_plan()
         if self._counts is None:
-            self._counts = _Counts(*self._store.counts())
+            self._counts = self._count()
             after = max(0, self._counts.last - FIRST_NEWS)
             records = self._store.records_after(after, FIRST_NEWS)
             return News(self._items([one for one in records if one[0] <= self._counts.last]), after)
@@ -173,7 +173,7 @@ class FolderReader:
         left_out = 0
         if len(records) == MAX_NEWS:
             before = self._counts.played + self._counts.void
-            self._counts = _Counts(*self._store.counts())
+            self._counts = self._count()
             records = self._store.records_after(max(0, self._counts.last - MAX_NEWS), MAX_NEWS)
             left_out = max(0, self._counts.played + self._counts.void - before - MAX_NEWS)
             return News(self._items(records), left_out)
@@ -182,6 +182,11 @@ class FolderReader:
             self._counts.played += record.status == "played"
             self._counts.void += record.status == "void"
         return News(self._items(records), left_out)
+
+    def _count(self) -> _Counts:
+        assert self._store is not None
+        counts = count_matches(self._store)
+        return _Counts(counts.largest, counts.played, counts.void)
 
     def _items(self, records: Sequence[tuple[int, Any]]) -> list[NewsItem]:
         return [news_item(number, record, self._tasks.get(record.id)) for number, record in records]
@@ -212,7 +217,7 @@ class FolderReader:
     def _without_run(self, view: RunView, problem: str) -> None:
         """Complete the state of a tournament whose run does not answer."""
         self._clocks.read([])
-        if is_locked(self.folder):
+        if is_held(self.folder):
             view.detail = cut(f"the run cannot be asked for its matches: {problem}", MAX_LINE_CHARS)
             self._estimate(view, None)
         elif self._over or (view.total is not None and view.played >= view.total):
@@ -285,9 +290,9 @@ class FolderReader:
                 stored = store.plan()
                 if stored is None:
                     return {"why": "no match has ended yet"}
-                stands = stored_standings(store, stored.parse())
+                stands = stored_standings(store, plan_of_facts(stored.name, stored.seed, stored.facts))
                 self._over = stands.over
-                return standings_view(stands, store.counts()[1])
+                return standings_view(stands, count_matches(store).played)
             finally:
                 store.close()
         except (UsageError, OSError) as error:

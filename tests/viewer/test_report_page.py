@@ -1,0 +1,256 @@
+"""The page of a report in a real browser: its values are those of `flagfall results`, whatever they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+
+from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.model import Stop
+from flagfall.viewer.report.data import report_data
+from flagfall.viewer.report.page import report_page
+from flagfall.viewer.report.source import open_source
+from tests.command_line import call_main
+from tests.tournament.fields import make_plan, names, task
+from tests.tournament.random_results import PLANS, random_record, results_of
+from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, Screenshots, check_accessibility, check_width
+from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, renamed, store
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SHOWN = (
+    "<script>document.title = 'owned'</script> \\u202egnp.exe \\e[31m\\x00 </pre><img src=x onerror=alert(1)>"
+)
+"""`HOSTILE` as a page shows it."""
+
+
+def write_page(folder: Path) -> Path:
+    path = folder / "report.html"
+    with open_source(folder) as source:
+        path.write_bytes(report_page(report_data(source, target=folder)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def learning(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(play(LEARNING, tmp_path_factory.mktemp("learning")))
+
+
+@pytest.fixture(scope="module")
+def crashing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(play_crashing(tmp_path_factory.mktemp("crashing")))
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with every kind of part, of agents with hostile names."""
+    plan = renamed(PLANS["benchmark"], {"a1": HOSTILE, "a2": "اختبار"})
+    plan = attrs.evolve(plan, name=f"Cup of {HOSTILE}".replace("\0", ""))
+    records = results_of(plan, 9, 1.0)
+    return write_page(store(tmp_path_factory.mktemp("full"), plan, list(records.values())[:-3]))
+
+
+def values(page: Page, part: str, column: str) -> list[str]:
+    """Return the values of a column of the first table of a part, as the page keeps them."""
+    return page.evaluate(
+        """([part, column]) => {
+          const table = document.querySelector(`#${part} table`);
+          const heads = [...table.tHead.rows[0].cells].map((cell) => cell.innerText.trim());
+          return [...table.tBodies[0].rows].map((row) => row.cells[heads.indexOf(column)].dataset.value);
+        }""",
+        [part, column],
+    )
+
+
+COLUMNS: Mapping[str, Callable[[Any], Any]] = {
+    "#": lambda row: row["place"],
+    "Agent": lambda row: row["agent"],
+    "Elo": lambda row: row["elo"]["value"],
+    "Score": lambda row: row["score"]["value"],
+    "Matches": lambda row: row["matches"],
+    "Won": lambda row: row["wins"],
+    "Median": lambda row: row["think_p50_ns"],
+    "99 %": lambda row: row["think_p99_ns"],
+}
+
+
+def test_standings_are_those_of_the_command_results(
+    learning: Path, page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = json.loads(call_main(capsys, "results", str(learning.parent), "--format", "json").out)
+    page.goto(learning.as_uri())
+    for column, value in COLUMNS.items():
+        found = values(page, "standings", column)
+        assert [type(value(row))(one) for row, one in zip(results["rows"], found, strict=True)] == [
+            value(row) for row in results["rows"]
+        ], column
+    page.click("#tasks details.more-tables > summary")
+    for row in results["tasks"]:
+        assert page.locator("#tasks details tbody tr", has_text=row["task"]).filter(
+            has_text=row["agent"]
+        ).locator("td").nth(1).get_attribute("data-value") == str(row["matches"])
+    first = results["rows"][0]
+    assert page.locator("#standings > .table tbody tr").first.inner_text().split()[:2] == [
+        "1",
+        first["agent"],
+    ]
+    cell = page.locator("#cross td[data-games]").first
+    assert int(cell.get_attribute("data-games") or 0) == first["wins"] + first["draws"] + first["losses"]
+    assert float(cell.get_attribute("data-points") or 0) == first["wins"] + first["draws"] / 2
+
+
+def test_headings_sort_tables_by_mouse_and_keyboard(full: Path, page: Page) -> None:
+    page.goto(full.as_uri())
+    before = values(page, "standings", "#")
+    heading = page.locator("#standings > .table th", has_text="Matches")
+    heading.locator("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    matches = [int(one) for one in values(page, "standings", "Matches")]
+    assert matches == sorted(matches, reverse=True)
+    assert "Matches" in page.inner_text("#announcements")
+    page.locator("#standings > .table th button").first.focus()
+    page.keyboard.press("Enter")
+    assert values(page, "standings", "#") == before
+
+
+def test_curves_show_and_hide_agents_together(learning: Path, page: Page) -> None:
+    page.goto(learning.as_uri())
+    lines = "#curves .card:first-of-type path.line"
+    page.wait_for_selector(lines, state="attached")
+    assert page.locator(lines).count() == 2
+    page.click("#curves .chip >> nth=0")
+    assert page.locator(lines).count() == 1
+    assert page.locator("#rating path.line").count() == 1
+    assert page.get_attribute("#rating .chip >> nth=0", "aria-pressed") == "false"
+    assert page.evaluate("document.activeElement.closest('#curves .chip') !== null")
+    page.locator("#curves details.values > summary").first.click()
+    rows = page.locator("#curves .card").first.locator("table tbody tr")
+    rows.nth(1).wait_for()
+    assert rows.count() == 2
+
+
+def test_the_distribution_of_think_times_stands_beside_its_limits(learning: Path, page: Page) -> None:
+    page.goto(learning.as_uri())
+    page.wait_for_selector("#times .hill", state="attached")
+    assert page.locator("#times .hill").count() == 2
+    assert page.inner_text("#times .limit-keys").split("\n") == ["soft limit 1 s", "hard limit 5 s"]
+    soft, hard = (
+        float(page.get_attribute(f"#times line.limit.{kind}", "x1") or 0) for kind in ("soft", "hard")
+    )
+    assert soft < hard
+
+
+def test_a_running_or_interrupted_tournament_says_so(full: Path, learning: Path, page: Page) -> None:
+    page.goto(full.as_uri())
+    assert page.inner_text(".notice").startswith("This tournament was interrupted:")
+    assert page.inner_text("#standings-title") == "Standings so far"
+    page.goto(learning.as_uri())
+    assert page.locator(".notice").count() == 0
+
+
+def test_hostile_names_are_text(full: Path, page: Page) -> None:
+    page.goto(full.as_uri())
+    assert "owned" not in page.title() or page.title().startswith("Cup of <script>")
+    assert SHOWN[:40] in page.inner_text("#standings table")
+    assert "اختبار" in page.inner_text("#standings table")
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2, "the data and the page's own"
+    assert "\u202e" not in page.evaluate("document.body.innerText")
+    for part in ("#standings", "#matches", "#faults"):
+        assert page.locator(f"{part} bdi .escape").count() > 0
+
+
+def test_a_crash_shows_the_end_of_the_standard_error_as_text(crashing: Path, page: Page) -> None:
+    page.goto(crashing.as_uri())
+    entry = page.locator("#faults .fall")
+    assert entry.count() == 1
+    assert entry.locator("summary").inner_text().split() == ["broken", "crashed", "2", "matches"]
+    entry.locator("summary").click()
+    shown = entry.locator(".detail-text").inner_text()
+    assert "it broke on purpose" in shown
+    assert SHOWN[:40] in shown
+    assert "\\u202e" in shown
+    assert page.title() == "falls - tournament report"
+
+
+def test_links_lead_to_the_journals(learning: Path, page: Page) -> None:
+    page.goto(learning.as_uri())
+    links = page.locator("#matches a", has_text="journal")
+    assert links.count() == 12
+    targets = [learning.parent / (links.nth(place).get_attribute("href") or "") for place in range(12)]
+    assert all(target.is_file() for target in targets)
+
+
+def test_one_agent_alone_has_a_report(tmp_path: Path, page: Page) -> None:
+    plan = PLANS["benchmark"]
+    plan = make_plan(1, plan.format, task("alone", 1, names(1)), repeats=5)
+    page.goto(write_page(store(tmp_path, plan, results_of(plan, 1, 1.0).values())).as_uri())
+    assert page.locator("#cross").count() == 0
+    assert page.locator("#standings > .table tbody tr").count() == 1
+    assert page.inner_text("#rating-title") == "Score over time"
+
+
+def test_a_tournament_without_matches_has_a_page(tmp_path: Path, page: Page) -> None:
+    page.goto(write_page(store(tmp_path, PLANS["swiss"], [])).as_uri())
+    assert "0 of" in page.inner_text(".notice")
+    assert page.locator("#standings > .table tbody tr").count() == 6
+
+
+def test_200_agents_begin_with_few_rows_and_lines(tmp_path: Path, open_page: OpenPage) -> None:
+    plan = make_plan(200, RoundRobin(), stop=Stop(matches=800))
+    random = Random(1)
+    records = [random_record(random, plan, spec) for spec in schedule(plan).walk({})]
+    path = write_page(store(tmp_path, plan, records))
+    assert path.stat().st_size < 2_000_000
+    page = open_page(path, width=NARROW)
+    check_width(page)
+    assert page.locator("#standings > .table tbody tr").count() == 50
+    page.click("#standings button.show-all")
+    assert page.locator("#standings > .table tbody tr").count() == 200
+    assert page.locator("#cross table.cross tbody tr").count() == 24
+    page.select_option("#opponents-of", "30")
+    assert page.locator("#cross .opponents tbody tr").count() > 0
+    page.wait_for_selector("#rating path.line", state="attached")
+    assert page.locator("#rating path.line").count() == 8
+    assert page.evaluate("document.querySelectorAll('*').length") < 20_000
+
+
+def test_the_page_looks_right_and_is_accessible(
+    full: Path,
+    crashing: Path,
+    learning: Path,
+    open_page: OpenPage,
+    look: tuple[int, Scheme],
+    screenshot: Screenshots,
+) -> None:
+    width, scheme = look
+    shown = {"full": full} if width == WIDE else {"crash": crashing, "learning": learning}
+    for name, path in shown.items():
+        page = open_page(path, width=width, scheme=scheme)
+        page.wait_for_selector("body[data-ready]")
+        check_width(page)
+        for summary in page.locator("details > summary").all():
+            summary.click()
+        check_width(page)
+        check_accessibility(page)
+        page.evaluate("scrollTo(0, 0)")
+        screenshot(page, f"report-{name}-{width}-{scheme}", full_page=True)
+
+
+def test_schedule_is_not_walked_for_a_page(full: Path) -> None:
+    """The page of an interrupted tournament names matches that were played, and no others."""
+    shown = full.read_text()
+    with open_source(full.parent) as source:
+        played = {record.id for record in source.store.records()}
+        left = {spec.id for spec in schedule(source.plan).walk({})} - played
+    assert played
+    assert left
+    assert all(f'"{name}"' not in shown for name in left)
