@@ -24,12 +24,14 @@ from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.run.control_client import send_command
 from flagfall.tournament.store import Store
-from flagfall.viewer.live import clocks, folder_reader
+from flagfall.viewer.live import clocks, folder_reader, result_pages
 from flagfall.viewer.live.clocks import ClockReader
 from flagfall.viewer.live.folder_reader import FIRST_NEWS, MAX_NEWS, FolderReader
+from flagfall.viewer.live.result_pages import LINKS, ReportPage, replays_of
 from flagfall.viewer.live.routes import live_routes
 from flagfall.viewer.live.views import MAX_LINE_CHARS, MAX_NAME_CHARS
 from flagfall.viewer.live.watcher import Watcher
+from flagfall.viewer.replay.routes import replay_routes
 from tests.tournament.runs import small_plan, until
 from tests.viewer.http_talk import Served, events, serving, status, text
 
@@ -40,7 +42,11 @@ async def live(folder: Path, *, allow_control: bool = False) -> AsyncIterator[Se
     watcher = Watcher(folder)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watcher.run)
-        routes = live_routes(folder, watcher, allow_control=allow_control, links={})
+        routes = [
+            *live_routes(folder, watcher, allow_control=allow_control, links=LINKS),
+            ReportPage(folder).route(),
+            *replay_routes(replays_of(folder), "/replay"),
+        ]
         async with serving(routes) as server:
             yield server
         nursery.cancel_scope.cancel()
@@ -66,6 +72,19 @@ def put(folder: Path, *records: MatchRecord) -> None:
     store = Store(folder, "make")
     store.put(*records)
     store.close()
+
+
+def calls_of(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tuple[float, tuple[Any, ...]]]:
+    """The times and arguments of a function's calls, which are carried out."""
+    calls: list[tuple[float, tuple[Any, ...]]] = []
+    real = getattr(owner, name)
+
+    def noted(*words: Any) -> Any:
+        calls.append((time.monotonic(), words))
+        return real(*words)
+
+    monkeypatch.setattr(owner, name, noted)
+    return calls
 
 
 # The state of a folder.
@@ -195,16 +214,12 @@ def test_many_results_at_once_are_counted_and_the_newest_are_listed(begun: Path)
 
 
 def test_results_are_read_once(begun: Path, monkeypatch: pytest.MonkeyPatch):
-    asked = []
-    real = Store.records_after
-    monkeypatch.setattr(
-        Store, "records_after", lambda store, number, most: asked.append(number) or real(store, number, most)
-    )
+    asked = calls_of(monkeypatch, Store, "records_after")
     reader = FolderReader(begun)
     for number in range(5):
         put(begun, a_record(number))
         reader.read()
-    assert asked == [0, 1, 2, 3, 4]
+    assert [words[1] for _, words in asked] == [0, 1, 2, 3, 4]
     reader.close()
 
 
@@ -304,9 +319,7 @@ def test_a_journal_that_grows_too_fast_is_given_up(tmp_path: Path, monkeypatch: 
 
 
 async def test_viewers_share_one_watcher(begun: Path, monkeypatch: pytest.MonkeyPatch):
-    read = []
-    real = FolderReader.read
-    monkeypatch.setattr(FolderReader, "read", lambda self: read.append(time.monotonic()) or real(self))
+    read = calls_of(monkeypatch, FolderReader, "read")
     async with live(begun) as server:
         await trio.sleep(0.2)
         assert read == []  # nothing is read for nobody
@@ -330,11 +343,7 @@ async def test_viewers_share_one_watcher(begun: Path, monkeypatch: pytest.Monkey
 
 
 async def test_standings_are_not_computed_with_each_result(begun: Path, monkeypatch: pytest.MonkeyPatch):
-    computed = []
-    real = folder_reader.stored_standings
-    monkeypatch.setattr(
-        folder_reader, "stored_standings", lambda *words: computed.append(time.monotonic()) or real(*words)
-    )
+    computed = calls_of(monkeypatch, folder_reader, "stored_standings")
     async with live(begun) as server, events(server.port) as viewer:
         await viewer.next("standings")
         for number in range(20):
@@ -344,7 +353,7 @@ async def test_standings_are_not_computed_with_each_result(begun: Path, monkeypa
                 await trio.sleep(0.02)
         while (await viewer.next("standings")).get("matches") != 20:
             pass
-    gaps = [later - earlier for earlier, later in pairwise(computed)]
+    gaps = [later - earlier for (earlier, _), (later, _) in pairwise(computed)]
     assert min(gaps) >= 1.9
 
 
@@ -442,4 +451,57 @@ async def test_a_folder_that_is_removed_while_it_is_served(begun: Path):
         await trio.Path(begun).mkdir()
         while (await viewer.next("run"))["state"] != "waiting":
             pass
+        assert server.lines == []
+
+
+# Pages of results.
+
+
+OUTSIDE = [
+    "nothing",
+    "link",
+    "..",
+    "%2e%2e",
+    "%2e%2e%2ftournament.db",
+    "..%2f..%2fsecret",
+    "%2e%2e%2f..%2f%2e%2e%2fsecret",
+    "..%5c..%5csecret",
+    "%2fetc%2fpasswd",
+    "there%2fsecret",
+    "secret%00",
+    "a" * 3000,
+]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+async def test_no_replay_leads_out_of_the_folder(begun: Path, tmp_path: Path, name: str):
+    journals = begun / "journals"
+    journals.mkdir()
+    (tmp_path / "secret.jsonl").write_text("a secret")
+    (journals / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    (journals / "there").symlink_to(tmp_path)
+    async with live(begun) as server:
+        for part in ("", "data/summary", "data/chunk/0", "data/frames/0"):
+            answer = await server.ask(f"/replay/{name}/{part}")
+            assert status(answer) in {400, 404}
+            assert text(answer).count("\n") == 1
+            assert "a secret" not in answer
+            assert str(tmp_path) not in answer
+        assert server.lines == []
+
+
+async def test_the_report_is_not_made_for_each_viewer(begun: Path, monkeypatch: pytest.MonkeyPatch):
+    put(begun, a_record(0))
+    made = calls_of(monkeypatch, result_pages, "report_data")
+    async with live(begun) as server:
+        for _ in range(3):
+            assert "tournament report" in text(await server.ask("/report"))
+    assert len(made) == 1
+
+
+async def test_the_report_of_a_folder_without_results_is_one_line(tmp_path: Path):
+    async with live(tmp_path) as server:
+        answer = await server.ask("/report")
+        assert status(answer) == 400
+        assert "holds no tournament" in text(answer)
         assert server.lines == []

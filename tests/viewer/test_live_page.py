@@ -222,6 +222,20 @@ def test_the_run_is_controlled_by_keys_and_buttons(cup: Cup, open_page: OpenPage
     assert ctl(cup.folder)["paused"] is False
 
 
+def test_a_result_leads_to_its_replay_and_the_tournament_to_its_report(cup: Cup, open_page: OpenPage):
+    page = open_page(cup.url)
+    link = page.locator(".news > li:has-text('broken') a").first
+    match = page.locator(".news > li:has-text('broken') strong").first.inner_text()
+    link.click()
+    page.wait_for_url(f"**/replay/{match}/", timeout=SOON)
+    page.get_by_text("crashed").first.wait_for(timeout=SOON)
+    page.go_back()
+    page.get_by_role("link", name="Report").click()
+    page.wait_for_url("**/report", timeout=SOON)
+    page.locator("body[data-ready='true']").wait_for(timeout=SOON)
+    assert "<b>late</b>" in page.locator("main").inner_text()
+
+
 def test_a_page_without_control_offers_none(cup: Cup, open_page: OpenPage, complaints: Complaints):
     with shown(cup.folder) as (url, _):
         page = open_page(url)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 __all__ = ["serve"]
 
+import contextlib
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -38,8 +38,9 @@ def serve(
 ) -> int:
     """Show a tournament while it runs, in a browser: standings, matches in progress, results.
 
-    The page follows the folder: the tournament may run, have ended, or begin later. Ctrl-C ends the server;
-    the tournament is not affected.
+    The page follows the folder: the tournament may run, have ended, or begin later. It leads to replays of
+    the matches that have ended, and to the report so far. Ctrl-C ends the server; the tournament is not
+    affected.
 
     Args:
         folder: Folder of the tournament.
@@ -50,23 +51,31 @@ def serve(
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}")
     bind = server.bind(need_token=allow_control)
-    with suppress(OSError):
+    with contextlib.suppress(OSError):
         os.nice(NICENESS)
 
     async def start(nursery: trio.Nursery) -> Sequence[BaseRoute]:
+        from flagfall.viewer.live.result_pages import LINKS, ReportPage, replays_of
         from flagfall.viewer.live.routes import live_routes
         from flagfall.viewer.live.watcher import Watcher
+        from flagfall.viewer.replay.routes import replay_routes
 
         watcher = Watcher(folder)
         nursery.start_soon(watcher.run)
-        return live_routes(folder, watcher, allow_control=allow_control, links={})
+        replays = closing.enter_context(contextlib.closing(replays_of(folder)))
+        return [
+            *live_routes(folder, watcher, allow_control=allow_control, links=LINKS),
+            ReportPage(folder).route(),
+            *replay_routes(replays, "/replay"),
+        ]
 
     def ready(url: str) -> None:
         print(f"the tournament in {folder} is shown at {_address(url, bind, server)}", flush=True)
         if server.token_file is not None:
             print(f"add ?token=... with the token in {server.token_file}", file=sys.stderr, flush=True)
 
-    return serve_pages(bind, start, on_ready=ready)
+    with contextlib.ExitStack() as closing:
+        return serve_pages(bind, start, on_ready=ready)
 
 
 def _address(url: str, bind: Bind, server: ServerOptions) -> str:

@@ -61,7 +61,9 @@ def live_routes(
         title=f"{folder.name} - flagfall",
         entry="live/main.js",
         styles=["live/live.css"],
-        blocks={"live": {"folder": folder.name, "command": token if allow_control else None, "links": links}},
+        blocks={
+            "live": {"folder": folder.name, "command": token if allow_control else None, "links": dict(links)}
+        },
     )
 
     async def show(_request: Request) -> Response:
