@@ -57,8 +57,7 @@ class Watcher:
                 while True:
                     await self.hub.wait_for_viewer()
                     await self.refresh()
-                    with trio.move_on_after(READ_SECONDS):
-                        await self.hub.wait_for_another()
+                    await trio.sleep(READ_SECONDS)
             finally:
                 self._reader.close()
 

@@ -64,21 +64,19 @@ class Hub:
     async def wait_for_viewer(self) -> None:
         """Wait until there is a viewer."""
         while not self._queues:
-            await self.wait_for_another()
-
-    async def wait_for_another(self) -> None:
-        """Wait until another viewer comes."""
-        await self._joined.wait()
+            await self._joined.wait()
 
     def publish(self, kind: str, data: object, *, keep: object = None) -> None:
-        """Send an event to all viewers, and keep it for those that come later.
+        """Send an event to all viewers, unless they have it, and keep it for those that come later.
 
         Args:
             kind: name of the event.
             data: a value that msgspec encodes as JSON.
             keep: what later viewers get instead of `data`: for events that only add to earlier ones.
         """
-        event = encode_event(kind, data) if self._queues or keep is None else b""
+        event = encode_event(kind, data)
+        if keep is None and event == self._kept.get(kind):
+            return
         self._kept[kind] = event if keep is None else encode_event(kind, keep)
         for queue in list(self._queues):
             try:
