@@ -171,6 +171,15 @@ async def test_garbage_ends_its_own_connection_only(case: str):
         assert server.lines == []
 
 
+async def test_a_client_that_goes_in_the_middle_of_a_body_is_no_failure():
+    async with pages() as (made, server):
+        stream = await connect(server.port)
+        await stream.send_all(b"POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\nhalf")
+        await stream.send_eof()
+        await read_all(stream)
+        assert made.bodies == server.lines == []
+
+
 async def test_a_change_to_http2_is_not_made():
     async with pages() as (_, server):
         answer = await server.ask("/", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__")
