@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -95,7 +97,7 @@ async def test_every_answer_has_the_headers_that_keep_browsers_from_harm():
         assert "cache-control: no-store" in await server.ask("/")
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[int, tuple[str, ...], dict[str, Any]]] = {
     "an unknown page": (404, ("/nothing",), {}),
     "a page that fails": (500, ("/broken",), {}),
     "a page that cannot be shown": (400, ("/refused",), {}),
@@ -177,7 +179,8 @@ async def test_a_client_that_goes_in_the_middle_of_a_body_is_no_failure():
         await stream.send_all(b"POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\nhalf")
         await stream.send_eof()
         await read_all(stream)
-        assert made.bodies == server.lines == []
+        assert made.bodies == []
+        assert server.lines == []
 
 
 async def test_a_change_to_http2_is_not_made():
@@ -346,7 +349,7 @@ def test_connections_leave_descriptors_for_files(monkeypatch: pytest.MonkeyPatch
         (64, run.MIN_CONNECTIONS),
         (-1, 1000),
     ):
-        monkeypatch.setattr(run.resource, "getrlimit", lambda _which, soft=soft: (soft, soft))
+        monkeypatch.setattr(resource, "getrlimit", lambda _which, soft=soft: (soft, soft))
         assert run.connection_bound() == wanted
 
 

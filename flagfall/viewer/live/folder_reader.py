@@ -19,6 +19,7 @@ import attrs
 import msgspec
 
 from flagfall.errors import UsageError
+from flagfall.terminal_text import one_line
 from flagfall.tournament.database import DamagedStore
 from flagfall.tournament.excerpts import count_matches
 from flagfall.tournament.folder import DATABASE, RUNNING
@@ -37,6 +38,7 @@ from flagfall.viewer.live.views import (
     NewsItem,
     RunningView,
     RunView,
+    State,
     cut,
     news_item,
     standings_view,
@@ -64,7 +66,7 @@ class News:
 
     Attributes:
         items: the newest of them, in order.
-        left_out: number of those before them that are not in `items`.
+        left_out: number of those before them that have ended at the same time and are not in `items`.
     """
 
     items: list[NewsItem]
@@ -87,10 +89,11 @@ class FolderReader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._name = folder.absolute().name
         self._store: Store | None = None
         self._identity: tuple[int, int, int] | None = None
         self._plan: TournamentPlan | None = None
-        self._plan_problem = ""
+        self._has_no_plan = False
         self._total: int | None = None
         self._counts: _Counts | None = None
         self._tasks: dict[str, str] = {}
@@ -108,19 +111,22 @@ class FolderReader:
         try:
             if not self.folder.is_dir():
                 self._forget()
-                return RunView("missing", f"there is no folder {self.folder.name} any more"), News([], 0)
+                return RunView("missing", f"there is no folder {self._name} any more"), News([], 0)
             if not holds_tournament(self.folder):
                 self._forget()
                 return RunView("waiting", "no tournament has begun in this folder"), News([], 0)
             self._open()
             news = self._read_news()
+            return self._view(), news
         except DamagedStore as error:
-            self._forget()
-            return RunView("damaged", cut(str(error), MAX_LINE_CHARS)), News([], 0)
+            state: State = "damaged"
+            detail = str(error)
         except (UsageError, OSError) as error:
-            self._forget()
-            return RunView("missing", cut(str(error), MAX_LINE_CHARS)), News([], 0)
-        return self._view(), news
+            state, detail = "missing", str(error)
+        except Exception as error:  # noqa: BLE001 - a damaged folder must not end the server
+            state, detail = "damaged", f"the folder cannot be read: {error!r}"
+        self._forget()
+        return RunView(state, _line(detail)), News([], 0)
 
     # The database.
 
@@ -140,21 +146,21 @@ class FolderReader:
             with suppress(Exception):  # the files may be gone
                 self._store.close()
         self._store = self._identity = self._plan = self._counts = self._total = None
-        self._plan_problem = ""
+        self._has_no_plan = False
         self._tasks.clear()
         self._rates.clear()
         self._over = False
 
     def _read_plan(self) -> TournamentPlan | None:
         assert self._store is not None
-        if self._plan is None and not self._plan_problem:
+        if self._plan is None and not self._has_no_plan:
             stored = self._store.plan()
             if stored is None:
                 return None
             try:
                 self._plan = plan_of_facts(stored.name, stored.seed, stored.facts)
-            except UsageError as error:
-                self._plan_problem = cut(str(error), MAX_LINE_CHARS)
+            except UsageError:  # the standings say why
+                self._has_no_plan = True
             else:
                 self._total = schedule(self._plan).total
                 if most_matches(self._plan) <= MAX_KNOWN_TASKS and self._total is not None:
@@ -168,7 +174,7 @@ class FolderReader:
             self._counts = self._count()
             after = max(0, self._counts.last - FIRST_NEWS)
             records = self._store.records_after(after, FIRST_NEWS)
-            return News(self._items([one for one in records if one[0] <= self._counts.last]), after)
+            return News(self._items([one for one in records if one[0] <= self._counts.last]), 0)
         records = self._store.records_after(self._counts.last, MAX_NEWS)
         left_out = 0
         if len(records) == MAX_NEWS:
@@ -198,7 +204,7 @@ class FolderReader:
         assert self._counts is not None
         played, total = self._counts.played, self._total
         view = RunView("running", played=played, total=total, void=self._counts.void)
-        view.name = cut(self._plan.name if self._plan is not None else self.folder.name)
+        view.name = cut(self._plan.name if self._plan is not None else self._name)
         try:
             state = msgspec.convert(send_command(self.folder, {"do": "status"}), RunState)
         except (UsageError, msgspec.ValidationError) as error:
@@ -218,7 +224,7 @@ class FolderReader:
         """Complete the state of a tournament whose run does not answer."""
         self._clocks.read([])
         if is_held(self.folder):
-            view.detail = cut(f"the run cannot be asked for its matches: {problem}", MAX_LINE_CHARS)
+            view.detail = _line(f"the run cannot be asked for its matches: {problem}")
             self._estimate(view, None)
         elif self._over or (view.total is not None and view.played >= view.total):
             view.state = "ended"
@@ -296,7 +302,13 @@ class FolderReader:
             finally:
                 store.close()
         except (UsageError, OSError) as error:
-            return {"why": cut(str(error), MAX_LINE_CHARS)}
+            return {"why": _line(str(error))}
+        except Exception as error:  # noqa: BLE001 - as above
+            return {"why": _line(f"the standings cannot be computed: {error!r}")}
+
+
+def _line(text: str) -> str:
+    return one_line(text, MAX_LINE_CHARS - 10)  # and the mark of what is left out
 
 
 def _add_clocks(running: RunningView, journal: FollowedJournal) -> None:

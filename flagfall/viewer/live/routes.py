@@ -57,13 +57,12 @@ def live_routes(
         links: addresses of other pages: `replay`, with `{match}` for the match, and `report`.
     """
     token = secrets.token_urlsafe(_TOKEN_BYTES)
+    name = folder.absolute().name
     page = served_page(
-        title=f"{folder.name} - flagfall",
+        title=f"{name} - flagfall",
         entry="live/main.js",
         styles=["live/live.css"],
-        blocks={
-            "live": {"folder": folder.name, "command": token if allow_control else None, "links": dict(links)}
-        },
+        blocks={"live": {"folder": name, "command": token if allow_control else None, "links": dict(links)}},
     )
 
     async def show(_request: Request) -> Response:

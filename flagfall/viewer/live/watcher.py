@@ -45,6 +45,7 @@ class Watcher:
         self.hub = Hub()
         self._reader = FolderReader(folder)
         self._news: deque[NewsItem] = deque(maxlen=KEPT_NEWS)
+        self._begun = False
         self._counted: tuple[object, ...] = ()
         self._changed = trio.Event()
         self._reading = trio.Lock()
@@ -69,12 +70,15 @@ class Watcher:
 
     def _publish(self, view: RunView, news: News) -> None:
         self.hub.publish("run", view)
-        if news.items and self._news and news.items[0].number <= self._news[-1].number:
-            self._news.clear()  # another tournament, or the same one read anew
-        self._news.extend(news.items)
-        kept = {"items": list(self._news), "left_out": 0, "all": True}
-        if news.items or news.left_out or not self._news:
-            self.hub.publish("news", {"items": news.items, "left_out": news.left_out}, keep=kept)
+        if news.items or news.left_out or not self._begun:
+            anew = not self._news or not news.items or news.items[0].number <= self._news[-1].number
+            if anew:  # the first ones, or the folder was away and perhaps holds another tournament
+                self._news.clear()
+            self._begun = True
+            self._news.extend(news.items)
+            kept = {"items": list(self._news), "left_out": 0, "all": True}
+            told = {"items": news.items, "left_out": news.left_out, "all": anew}
+            self.hub.publish("news", told, keep=kept)
         counted = (view.played, view.state in {"missing", "waiting", "damaged"}, view.state == "ended")
         if counted != self._counted:
             self._counted = counted

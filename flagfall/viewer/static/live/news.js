@@ -50,7 +50,7 @@ export function newsPanel(replay) {
     }
     while (list.children.length > MAX_ITEMS) list.lastElementChild.remove();
     left.hidden = !news.left_out;
-    fill(left, `${countOf(news.left_out, "result")} came too fast to be listed; the standings count them.`);
+    fill(left, `${countOf(news.left_out, "more result")} came at the same time; the standings count them.`);
     element.dataset.newest = list.firstElementChild?.dataset.number ?? "";
     sift();
   }

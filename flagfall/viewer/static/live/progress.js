@@ -59,9 +59,8 @@ export function headOfPage(page, send) {
     detail.classList.toggle("bad", kind === "bad");
     pause.hidden = !send || !run.controllable || run.state === "stopping";
     fill(pause, run.state === "paused" ? "Resume" : "Pause");
-    if (run.total === null) bar.removeAttribute("value");
-    else bar.value = run.total ? run.played / run.total : 1;
-    if (run.total === null && run.state !== "running") bar.value = 0;
+    bar.hidden = run.total === null;
+    bar.value = run.total ? run.played / run.total : 1;
     fill(done, run.total === null ? countOf(run.played, "match", "matches")
       : `${count(run.played)} of ${countOf(run.total, "match", "matches")}`);
     fill(share, run.total ? percent(Math.floor((1000 * run.played) / run.total) / 1000, 1) : "");
