@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import AsyncIterator
@@ -438,6 +439,18 @@ async def test_a_run_is_paused_resumed_and_its_match_is_cancelled(tmp_path: Path
                     pass
         stop.set()
         nursery.cancel_scope.cancel()
+
+
+async def test_a_folder_whose_name_is_no_text(tmp_path: Path):
+    folder = trio.Path(os.fsdecode(os.fsencode(tmp_path) + b"/cup\xff\x1b"))
+    await folder.mkdir()
+    async with live(Path(folder)) as server, events(server.port) as viewer:
+        assert (await viewer.next("run"))["state"] == "waiting"
+        await folder.rmdir()
+        while (run := await viewer.next("run"))["state"] != "missing":
+            pass
+        assert run["detail"].isprintable()
+        assert "cup\\\\udcff\\\\x1b" in text(await server.ask("/"))
 
 
 async def test_a_folder_that_is_removed_while_it_is_served(begun: Path):

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 
+from flagfall.tournament.records import MatchRecord, SeatRecord
+from flagfall.tournament.store import Store
 from tests.ports import free_port
-from tests.tournament.runs import is_heard, program, wait_until
+from tests.tournament.runs import is_heard, program, small_plan, wait_until
 from tests.viewer.browser import Complaints, OpenPage, Scheme, Screenshots, check_accessibility, check_width
 
 if TYPE_CHECKING:
@@ -252,6 +254,31 @@ def test_a_page_without_control_offers_none(cup: Cup, open_page: OpenPage, compl
         assert "403" in complaints.found.pop()
         page.close()
         assert ctl(cup.folder)["paused"] is False
+
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202ereversed\x07\x1b[31m"
+
+
+def test_names_and_reasons_of_others_are_text(open_page: OpenPage, tmp_path: Path):
+    folder = tmp_path / HOSTILE.replace("/", "-")
+    folder.mkdir()
+    store = Store(folder, "make")
+    store.begin(small_plan(10), tmp_path)
+    seat = SeatRecord(agent=HOSTILE, score=1.0, fell=HOSTILE)
+    store.put(MatchRecord(id=HOSTILE, seats=(seat,), why=HOSTILE + "x" * 10_000_000, status="void"))
+    store.close()
+    with shown(folder) as (url, _):
+        page = open_page(url, width=390)
+        item = page.locator(".news > li").first
+        item.wait_for(timeout=SOON)
+        assert item.locator("script, img").count() == 0
+        assert "<script>alert(1)</script>" in item.inner_text()
+        assert "\\u202e" in item.inner_text()
+        assert "\u202e" not in page.locator("main").inner_text()
+        assert len(item.inner_text()) < 3000
+        check_width(page)
+        check_accessibility(page)
+        page.close()
 
 
 def test_the_page_connects_again(cup: Cup, open_page: OpenPage, complaints: Complaints, tmp_path: Path):

@@ -89,7 +89,7 @@ class FolderReader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._name = folder.absolute().name
+        self._name = one_line(folder.absolute().name)
         self._store: Store | None = None
         self._identity: tuple[int, int, int] | None = None
         self._plan: TournamentPlan | None = None

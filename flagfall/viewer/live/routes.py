@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from flagfall.errors import UsageError
+from flagfall.terminal_text import one_line
 from flagfall.tournament.run.control_client import send_command
 from flagfall.viewer.pages import served_page
 from flagfall.viewer.server.app import refusal
@@ -57,7 +58,7 @@ def live_routes(
         links: addresses of other pages: `replay`, with `{match}` for the match, and `report`.
     """
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    name = folder.absolute().name
+    name = one_line(folder.absolute().name)
     page = served_page(
         title=f"{name} - flagfall",
         entry="live/main.js",

@@ -123,13 +123,14 @@ class NewsItem(msgspec.Struct):
 
 
 def cut(text: str, most: int = MAX_NAME_CHARS) -> str:
-    """Return a text, cut to a length.
+    """Return a text, cut to a length, in which UTF-8 can hold every character.
 
     Args:
         text: any text.
         most: the most characters.
     """
-    return text if len(text) <= most else text[: most - 1] + "…"
+    short = text if len(text) <= most else text[: most - 1] + "…"
+    return short.encode("utf-8", "backslashreplace").decode()
 
 
 def news_item(number: int, record: MatchRecord, task: str | None) -> NewsItem:
