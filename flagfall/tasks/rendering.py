@@ -1,7 +1,7 @@
 """Request for tasks that can be drawn: the replay of a match makes them so.
 
-An environment of Gymnasium or PettingZoo draws pictures only if it was made for that, and a room keeps the words
-of its dialogue only for its pictures. What a task does is the same either way.
+An environment of Gymnasium or PettingZoo draws pictures only if it was made for that, and a room keeps the
+words of its dialogue only for its pictures. What a task does is the same either way.
 """
 
 from __future__ import annotations

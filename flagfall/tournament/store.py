@@ -14,14 +14,12 @@ __all__ = ["Store", "StoredPlan", "holds_tournament"]
 import json
 import math
 import os
-import platform
 import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -104,10 +102,10 @@ class StoredPlan:
     facts: dict[str, str]
 
     def parse(self) -> TournamentPlan:
-        """Return the plan for display; nothing that it names is imported.
+        """Return the plan for display; nothing that it names is read or imported.
 
         Raises:
-            UsageError: the plan was made by a program, not from a file, or a file that it names is missing.
+            UsageError: the plan was made by a program, not from a file.
         """
         if not self.text:
             raise UsageError(
@@ -167,6 +165,8 @@ class Store:
         Raises:
             HostFault: the plan cannot be written.
         """
+        from importlib.metadata import version  # noqa: PLC0415 - takes longer than any other import here
+
         about = {
             "text": plan.text,
             "folder": str(folder.absolute()),
@@ -174,7 +174,7 @@ class Store:
             "seed": str(plan.seed),
             "facts": json.dumps(plan_facts(plan)),
             "flagfall": version("flagfall"),
-            "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+            "begun": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
             "machine": _machine(),
         }
         with self._writing():
@@ -217,7 +217,7 @@ class Store:
             raise UsageError(
                 f"the plan has changed since the tournament in {self.folder} began:\n"
                 + "\n".join(f"  {line}" for line in found)
-                + "\nRestore it, or start another tournament with another --out"
+                + "\nRestore it, or start another tournament with another --output"
             )
         return plan
 
@@ -465,6 +465,8 @@ class Store:
 
 def _machine() -> str:
     """Return the kind of machine that plays, without its name."""
+    import platform  # noqa: PLC0415 - only here, once for a tournament
+
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (
         f"{platform.system()} {platform.release()}, {platform.machine()}, {cores} processors,"

@@ -15,6 +15,7 @@ from flagfall.events import (
     TaskStarted,
     TurnPlayed,
     TurnsPlayed,
+    Verdict,
 )
 from flagfall.recording.journal.format import Sealer, encode
 
@@ -24,7 +25,7 @@ OLD_JOURNALS = sorted([*FIXTURES.glob("schema1/*.jsonl*"), *FIXTURES.glob("schem
 LINES_A_BATCH = 200
 
 
-def header(agents: int = 1, time_control: str = "act=40ms/1s", **fields: Any) -> MatchStarted:
+def header(seats: int = 1, time_control: str = "act=40ms/1s", **fields: Any) -> MatchStarted:
     """Return the header of a match of byte tasks."""
     return MatchStarted(
         **{
@@ -33,7 +34,7 @@ def header(agents: int = 1, time_control: str = "act=40ms/1s", **fields: Any) ->
             "flagfall": "0.1.0",
             "tasks": ["micro1"],
             "scheduler": "sequential",
-            "agents": [f"agent {number}" for number in range(agents)],
+            "agents": [f"agent {number}" for number in range(seats)],
             "seed": 1,
             "time_control": time_control,
             "clock": "wall",
@@ -77,7 +78,7 @@ def two_seats(turns: int) -> Iterator[Any]:
     yield TaskStarted(20, "pair", 0, 5)
     for turn in range(turns):
         for seat in range(2):
-            verdict = "late" if (turn + seat) % 50 == 0 else ON_TIME
+            verdict: Verdict = "late" if (turn + seat) % 50 == 0 else ON_TIME
             yield TurnPlayed(
                 1000 * turn,
                 turn,

@@ -121,8 +121,8 @@ def test_too_many_different_tiles_leave_pictures_out(monkeypatch):
     )
     assert 1 < len(found) < 6
     assert head["why"] == (
-        f"pictures are left out from turn {len(found)} on: more than 100,000 bytes of different tiles in one part of"
-        " the match"
+        f"pictures are left out from turn {len(found)} on: more than 100,000 bytes of different tiles"
+        " in one part of the match"
     )
 
 
@@ -151,12 +151,13 @@ DRAW = """async ([data, wanted]) => {
     if (text !== null) { found.push(text); continue; }
     Object.assign(canvas, frames.size(turn, which));
     const context = canvas.getContext("2d", { willReadFrequently: true });
-    if (!frames.has(turn, which) || !frames.draw(context, turn, which)) throw new Error(`no picture of ${turn}`);
+    if (!frames.has(turn, which)) throw new Error(`no picture of ${turn}`);
+    if (!frames.draw(context, turn, which)) throw new Error(`nothing drawn of ${turn}`);
     const { data: pixels } = context.getImageData(0, 0, canvas.width, canvas.height);
     found.push(await hash(pixels));
   }
   return { found, kind: frames.kind, why: frames.why, width: frames.width, height: frames.height,
-           none: [frames.has(999), frames.size(999), frames.text(999), frames.draw(canvas.getContext("2d"), 999)],
+           none: [frames.has(999), frames.size(999), frames.text(999), frames.draw(null, 999)],
            observation: [frames.observation(3, 1), frames.observation(3, 0), frames.observation(4, 1)] };
 }"""
 

@@ -49,14 +49,14 @@ def played_again(path: Path) -> dict[tuple[int, str], Shown]:
             turns.setdefault(event.turn, {})[event.seat] = event.action
     with with_pictures():
         task = make_task(start.task)
-    shown = {}
+    shown: dict[tuple[int, str], Shown] = {}
     task.reset(start.seed)
     for turn, actions in turns.items():
-        shown[turn, "b"] = task.render().copy()
+        shown[turn, "b"] = np.copy(task.render())
         several = len(task.players) > 1
         if task.num_steps_taken() < end.steps:  # the last action of a match that was cut is not played
             task.step({task.players[seat]: of for seat, of in actions.items()} if several else actions[0])
-    shown[max(turns), "e"] = task.render().copy()
+    shown[max(turns), "e"] = np.copy(task.render())
     task.close()
     return shown
 
@@ -128,7 +128,7 @@ def game(tmp_path: Path) -> Path:
 
 def test_parts_in_any_order_are_those_of_the_whole(game):
     whole = drawn(game)[1]
-    pictures = Pictures(game)
+    pictures = Pictures(game, SAFE)
     try:
         for first in (40, 0, 20, 40):
             head, found = decoded(pictures.part(first, first + 19))
@@ -141,7 +141,7 @@ def test_parts_in_any_order_are_those_of_the_whole(game):
 
 def test_kept_pictures_are_bounded(game, monkeypatch):
     monkeypatch.setattr(pictures_module, "MAX_KEPT_BYTES", 3000)
-    pictures = Pictures(game)
+    pictures = Pictures(game, SAFE)
     try:
         for first in range(0, 60, 10):
             pictures.part(first, first + 9)
@@ -151,7 +151,7 @@ def test_kept_pictures_are_bounded(game, monkeypatch):
 
 
 def test_a_closed_match_leaves_no_process(game):
-    pictures = Pictures(game)
+    pictures = Pictures(game, SAFE)
     pictures.part(0, 5)
     assert pictures._worker is not None
     process = pictures._worker._process
@@ -318,3 +318,29 @@ def test_a_process_that_is_lost_costs_the_pictures_alone(odd, monkeypatch, how, 
         assert pictures._worker is None
     finally:
         pictures.close()
+
+
+def test_the_pictures_of_a_match_that_is_played_grow_without_another_execution(game):
+    whole = game.read_bytes()
+    wanted = drawn(game)[1]
+    game.write_bytes(whole[: len(whole) // 3])
+    made = []
+
+    def make(began: Any) -> Any:
+        made.append(began)
+        return SAFE(began)
+
+    execution = Execution(game, make)
+    counts = []
+    for size in (len(whole) // 3, len(whole) // 2, len(whole) * 2 // 3, len(whole)):
+        game.write_bytes(whole[:size])
+        assert execution.can_draw(0)
+        head, found = decoded(execution.draw(0, 59))
+        assert head["why"] == ""
+        assert all(np.array_equal(picture, wanted[at]) for at, picture in found.items())
+        counts.append(len(found))
+    assert counts == sorted(set(counts))
+    assert counts[-1] == len(wanted)
+    assert len(made) == 1
+    assert not execution.can_draw(7)
+    execution.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pytest
 
+from flagfall.cli.tournaments.report_file import write_report
 from flagfall.tournament.formats.round_robin import RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import Stop
@@ -26,9 +28,7 @@ from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, ren
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SHOWN = (
-    "<script>document.title = 'owned'</script> \\u202egnp.exe \\e[31m\\x00 </pre><img src=x onerror=alert(1)>"
-)
+SHOWN = "<b>\\u202egnp\\e[31m\\x00</b> <script>document.title = 'owned'"
 """`HOSTILE` as a page shows it."""
 
 
@@ -60,7 +60,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def values(page: Page, part: str, column: str) -> list[str]:
     """Return the values of a column of the first table of a part, as the page keeps them."""
-    return page.evaluate(
+    found: list[str] = page.evaluate(
         """([part, column]) => {
           const table = document.querySelector(`#${part} table`);
           const heads = [...table.tHead.rows[0].cells].map((cell) => cell.innerText.trim());
@@ -68,6 +68,7 @@ def values(page: Page, part: str, column: str) -> list[str]:
         }""",
         [part, column],
     )
+    return found
 
 
 COLUMNS: Mapping[str, Callable[[Any], Any]] = {
@@ -158,8 +159,8 @@ def test_a_running_or_interrupted_tournament_says_so(full: Path, learning: Path,
 
 def test_hostile_names_are_text(full: Path, page: Page) -> None:
     page.goto(full.as_uri())
-    assert "owned" not in page.title() or page.title().startswith("Cup of <script>")
-    assert SHOWN[:40] in page.inner_text("#standings table")
+    assert "owned" not in page.title() or page.title().startswith("Cup of <b>")
+    assert SHOWN[:24] in page.inner_text("#standings table")
     assert "اختبار" in page.inner_text("#standings table")
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2, "the data and the page's own"
@@ -176,7 +177,7 @@ def test_a_crash_shows_the_end_of_the_standard_error_as_text(crashing: Path, pag
     entry.locator("summary").click()
     shown = entry.locator(".detail-text").inner_text()
     assert "it broke on purpose" in shown
-    assert SHOWN[:40] in shown
+    assert SHOWN[:24] in shown
     assert "\\u202e" in shown
     assert page.title() == "falls - tournament report"
 
@@ -254,3 +255,53 @@ def test_schedule_is_not_walked_for_a_page(full: Path) -> None:
     assert played
     assert left
     assert all(f'"{name}"' not in shown for name in left)
+
+
+@pytest.fixture(scope="module")
+def embedded(crashing: Path) -> Path:
+    """The page of the tournament with a crash, with the replays of two matches."""
+    path = crashing.with_name("embedded.html")
+    write_report(crashing.parent, path, embed=2)
+    return path
+
+
+def test_a_replay_opens_within_the_report(embedded: Path, page: Page) -> None:
+    page.goto(embedded.as_uri())
+    rows = page.locator("#replays tbody tr")
+    assert rows.count() == 2
+    assert rows.first.locator("td").first.inner_text() == "an agent was disqualified"
+    name = rows.first.locator("th a").inner_text()
+    rows.first.locator("th a").click()
+    page.locator("body[data-turn='0']").wait_for(state="attached")
+    assert page.url.partition("#")[2].startswith(f"match={name}")
+    assert page.title().startswith(name)
+    assert not page.locator("#standings").is_visible()
+    assert "broken" in page.locator(".replay-place h1").inner_text()
+    check_accessibility(page)
+    page.click(".back a")
+    assert page.locator("#standings").is_visible()
+    assert page.title() == "falls - tournament report"
+    assert page.evaluate("document.activeElement.innerText") == name, "the focus is where it was"
+    page.go_back()
+    page.locator(".replay-place h1").wait_for()
+    assert not page.locator("#standings").is_visible()
+
+
+def test_a_link_leads_straight_to_a_turn_of_a_replay(embedded: Path, page: Page) -> None:
+    page.goto(f"{embedded.as_uri()}#match=r0-m0-g0&turn=5")
+    page.locator("body[data-turn='5']").wait_for(state="attached")
+    assert "silent" in page.locator(".replay-place h1").inner_text()
+
+
+def test_a_match_that_cannot_be_embedded_is_named(
+    crashing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(crashing.parent, folder)
+    for journal in sorted((folder / "journals").iterdir())[:1]:
+        journal.write_bytes(b"nonsense")
+    write_report(folder, folder / "report.html", embed=4)
+    assert "match r0-m0-g0 is not embedded: " in capsys.readouterr().err
+    page = (folder / "report.html").read_text()
+    assert page.count('id="match-') > 0
+    assert 'id="match-3-summary"' not in page

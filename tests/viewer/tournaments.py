@@ -55,7 +55,7 @@ steps = 8
 """A tournament in real time with an agent that ends with an error."""
 
 HOSTILE = (
-    "<script>document.title = 'owned'</script> \u202egnp.exe \x1b[31m\x00 </pre><img src=x onerror=alert(1)>"
+    "<b>\u202egnp\x1b[31m\x00</b> <script>document.title = 'owned'</script></pre><img src=x onerror=alert(1)>"
 )
 """Text that would be a script, a change of direction, and control sequences."""
 

@@ -44,8 +44,8 @@ def replay(
         output: Write one HTML file that works without a server instead of opening the browser.
         turns: With -o, the turns to write, such as `0:5000`.
         config: The Python configuration of the match, if it had one, as for `verify`.
-        trust: Import the modules that the journal names, to draw pictures. Without this option `replay` asks at a
-            terminal, and elsewhere shows what the journal itself holds.
+        trust: Import the modules that the journal names, to draw pictures. Without this option `replay` asks
+            at a terminal, and elsewhere shows what the journal itself holds.
         open_page: Open the browser; with --no-open only the address is printed.
         options: The address of the page.
     """
@@ -57,11 +57,19 @@ def replay(
     with reading(file):
         chosen = _tasks(file, config, trust=trust)
         if output is None:
-            bind = options.bind()
+            bind = _bind(options)
         else:
             _write(file, output, span, chosen)
             return 0
     return _serve(file, bind, chosen, open_page=open_page)
+
+
+def _bind(options: ServerOptions) -> Any:
+    try:
+        return options.bind()
+    except UsageError as error:
+        hint = "; or write a file, with -o FILE.html" if isinstance(error.__cause__, ImportError) else ""
+        raise UsageError(f"{error}{hint}") from error
 
 
 def _span(text: str) -> tuple[int, int]:

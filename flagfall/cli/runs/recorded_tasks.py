@@ -1,4 +1,4 @@
-"""Tasks of recorded matches, made again: what a journal names is imported only if the user trusts the file."""
+"""Tasks of recorded matches, made again; modules that a journal names are imported if the user trusts it."""
 
 from __future__ import annotations
 

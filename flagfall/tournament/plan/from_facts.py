@@ -38,6 +38,8 @@ _CLASSES: Final = {form.__name__: form for form in FORMATS.values()}
 _NAME: Final = ".name"
 _MAX_SEATS: Final = 9999
 _MAX_REASON_CHARS: Final = 200
+_MAX_NAME_CHARS: Final = 1000
+"""Longest name of an agent or a task; plan files allow 80 characters, and programs that make plans any."""
 
 
 def plan_of_facts(name: str, seed: int, facts: Mapping[str, str]) -> TournamentPlan:
@@ -82,6 +84,8 @@ class _Facts:
         for key in self.texts:
             if key.startswith(f"{place}.") and key.endswith(_NAME):
                 name = self.value(key, str)
+                if len(name) > _MAX_NAME_CHARS:
+                    raise ValueError(f"{key[:_MAX_REASON_CHARS]} has {len(name):,} characters")
                 if key == f"{place}.{name}{_NAME}":
                     yield name
 
@@ -159,7 +163,7 @@ def _format(facts: _Facts, names: list[str], tasks: tuple[PlannedTask, ...], sto
     form = _CLASSES[facts.texts["format"]]
     table = {
         field.name: value
-        for field in attrs.fields(form)  # type: ignore[arg-type, misc]  # every format is an attrs class
+        for field in attrs.fields(form)  # type: ignore[arg-type]  # every format is an attrs class
         if (value := json.loads(facts.texts[f"format.{field.name}"])) is not None
     }
     problems = Problems("the stored plan")

@@ -4,27 +4,30 @@ The file is one zlib stream ("deflate" in browsers). Inflated:
 
     u32 little-endian   length of the head in bytes
     head                JSON in UTF-8, see below
-    tiles               of each scene in turn: its tiles, each `tile * tile` pixels of 3 bytes (red, green, blue)
+    tiles               of each scene in turn: its tiles, each `tile * tile` pixels of 3 bytes (RGB)
     frames              of each frame in turn: `lengths[i]` bytes, see below
 
-A picture is divided into square tiles, row by row; those at the right and bottom edges are filled up with 0. A
-*scene* has the pictures of one size, and a list of tiles in which each tile occurs once. A frame is a *key frame*, a
-byte 1 and the number of the tile at each place; or a *difference* from the frame before it, which is of the same
-scene: a byte 0, the number of places that differ, and for each of them the number of places skipped since the last
-one and the number of its tile. Numbers are LEB128: seven bits a byte, low bits first, the high bit set on all but
-the last byte. Every `KEY_FRAMES` frames at most, and at the beginning of a scene, there is a key frame.
+A picture is divided into square tiles, row by row; those at the right and bottom edges are filled up with 0.
+A *scene* has the pictures of one size, and a list of tiles in which each tile occurs once. A frame is a *key
+frame*, a byte 1 and the number of the tile at each place; or a *difference* from the frame before it, which
+is of the same scene: a byte 0, the number of places that differ, and for each of them the number of places
+skipped since the last one and the number of its tile. Numbers are LEB128: seven bits a byte, low bits first,
+the high bit set on all but the last byte. Every `KEY_FRAMES` frames at most, and at the beginning of a scene,
+there is a key frame.
 
     {"format": 1,
      "kind": "pictures" | "text" | "none",   kind of the first frame; "none" where there is none
      "why": "",                              one line where pictures are missing
      "scenes": [{"width": 300, "height": 240, "tile": 10, "tiles": 57, "scale": 1}],
-     "turns": [0, 1, ...], "which": "bb...e" of each frame: its turn; b before the action, e at the end of the task
+     "turns": [0, 1, ...],                   of each frame: its turn
+     "which": "bb...e",                      of each frame: b before the action, e at the end of the task
      "scene": [0, ...],                      of each frame: its scene; -1 for a text
      "lengths": [601, 12, ...],              of each frame: its length; for a text its number in `texts`
      "texts": ["..."],
      "observations": {"17": {"0": "..."}}}   by turn and seat, where the journal has a digest alone
 
-A picture that is larger than `MAX_SIDE` is reduced by leaving out pixels; `scale` is the distance of those kept.
+A picture that is larger than `MAX_SIDE` is reduced by leaving out pixels; `scale` is the distance of those
+kept.
 """
 
 from __future__ import annotations
@@ -353,10 +356,8 @@ class _Tiling:
         tiles = self._cut(picture)
         before, self._before = self._before, tiles
         numbers, places = self._numbers, self._places
-        if before is None:
-            changed = np.arange(len(tiles))
-        else:
-            changed = np.flatnonzero((tiles != before).any(axis=1))
+        differs = np.ones(len(tiles), bool) if before is None else (tiles != before).any(axis=1)
+        changed = np.flatnonzero(differs)
         for place in changed.tolist():
             places[place] = numbers.setdefault(tiles[place].tobytes(), len(numbers))
         if is_key:

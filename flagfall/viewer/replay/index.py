@@ -10,6 +10,7 @@ __all__ = ["Index", "JournalState"]
 
 import time
 from hashlib import sha256
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -136,8 +137,10 @@ class Index:
     def _look(self) -> tuple[int, int, int, float]:
         try:
             seen = self.path.stat()
-        except OSError as error:
-            raise JournalError(self.path, 1, None, f"cannot be read: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            raise JournalError(self.path, 1, None, f"cannot be read: {error}") from error
+        if not S_ISREG(seen.st_mode):
+            raise JournalError(self.path, 1, None, "this is no file, so no journal")
         return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime
 
     def _first_line(self) -> bytes:
@@ -250,11 +253,8 @@ class Index:
         try:
             event = _decode(line)
             if isinstance(event, _Turns):
-                columns = (event.at_ns, event.reward, event.spent_ns)
-                if not 0 < len(event.at_ns) <= MAX_LINE_TURNS or len({len(column) for column in columns}) > 1:
-                    raise Damage("the columns of these turns differ in length")
                 self._note_first(line)
-                tally.take_turns(event.turn, *columns)
+                tally.take_turns(event.turn, *_columns(event))
             elif isinstance(event, _Turn):
                 self._note_first(line)
                 verdict = "disqualified" if event.verdict == "fallen" else event.verdict
@@ -267,8 +267,6 @@ class Index:
                     verdict,
                     event.credit_ns,
                 )
-            elif isinstance(event, MatchStarted):
-                raise Damage("a second beginning of the match")
             else:
                 tally.take_event(event)
         except (CodecError, Damage, OverflowError) as error:
@@ -322,3 +320,10 @@ class Index:
                     return
                 if not line.startswith(SEAL_PREFIX):
                     yield line
+
+
+def _columns(turns: _Turns) -> tuple[list[int], list[Any], list[int]]:
+    columns = (turns.at_ns, turns.reward, turns.spent_ns)
+    if not 0 < len(turns.at_ns) <= MAX_LINE_TURNS or len({len(column) for column in columns}) > 1:
+        raise Damage("the columns of these turns differ in length")
+    return columns

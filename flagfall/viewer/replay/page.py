@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from flagfall.viewer.replay.summary import SeatFacts
 
 MAX_PAGE_BYTES: Final = 24 * 1024 * 1024
-"""Most data of a page, compressed; base64 makes 32 MB of it, about as much as mails carry and browsers open at
-once."""
+"""Most data of a page, compressed; base64 makes 32 MB of it, about as much as mails carry."""
 
 ENTRY: Final = "replay/main.js"
 STYLES: Final = ("replay/replay.css",)

@@ -11,13 +11,11 @@ import threading
 import time
 from collections import OrderedDict
 from contextlib import suppress
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from flagfall.errors import UsageError
 from flagfall.tasks.adapters.imports import check_imports
-from flagfall.tasks.building import rebuild
 from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.frames import FORMAT, no_frames
 from flagfall.viewer.replay.summary import view_of
@@ -37,8 +35,7 @@ TURN_SECONDS: Final = 15.0
 """Longest time of a turn; the process then gives up, and passes on the pictures that it has."""
 
 SILENT_SECONDS: Final = 30.0
-"""A process that reports nothing for this long is killed: it hangs in code that runs no Python. It is longer than it
-takes to start the process."""
+"""A process that reports nothing for this long is killed: it hangs in code that runs no Python."""
 
 MAX_SECONDS: Final = 300.0
 """Longest time for one part of a match: a page waits for it."""
@@ -79,15 +76,14 @@ class Pictures:
 
     Args:
         path: the journal.
-        rebuild: returns the task scheduler of its header; by default only what can be made without trust. It must
-            be a function that can be pickled.
+        rebuild: returns the task scheduler of its header; a function that can be pickled.
         watch: called with the turn reached while a part is made.
     """
 
     def __init__(
         self,
         path: Path,
-        rebuild: Rebuild = partial(rebuild, trust=False),
+        rebuild: Rebuild,
         watch: Callable[[int], None] = lambda _turn: None,
     ) -> None:
         self._path = path
@@ -152,7 +148,7 @@ class _Worker:
     """
 
     def __init__(self, job: Job) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - this very interpreter
+        self._process = subprocess.Popen(
             [sys.executable, "-m", "flagfall.viewer.replay.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

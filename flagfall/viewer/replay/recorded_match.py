@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flagfall.viewer.replay.summary import SeatFacts
 
 FIRST_VIEW_SECONDS: Final = 0.4
-"""Longest wait of a summary for the index: the first view of a long match comes before its index is complete."""
+"""Longest wait of a summary for the index; that of a long match comes before its index is complete."""
 
 
 PAUSE_SECONDS: Final = 0.000_5
@@ -42,8 +42,8 @@ class RecordedMatch:
     Args:
         path: the journal.
         trust: modules that the journal names may be imported.
-        rebuild: returns the task scheduler of the header, as for `flagfall.recording.verify`; a function that can
-            be pickled. By default `flagfall.tasks.building.rebuild`.
+        rebuild: returns the task scheduler of the header, as for `flagfall.recording.verify`; a function that
+            can be pickled. By default `flagfall.tasks.building.rebuild`.
         facts: facts of the seats that the journal does not hold, in seat order.
         watch: called with the turn reached while pictures are made.
 

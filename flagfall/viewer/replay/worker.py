@@ -1,8 +1,8 @@
 """Process that executes a recorded match to draw it: what a task does there cannot hold up the pages.
 
-It reads commands from its standard input: a pickled `Job` first, then two numbers for each part of the match. On a
-pipe of its own it reports `p` and the turn while it works, `w` and one line before it gives up, and `f` and the
-pictures. It ends with its input.
+It reads commands from its standard input: a pickled `Job` first, then two numbers for each part of the
+match. On its standard output it reports `p` and the turn while it works, `w` and one line before it gives
+up, and `f` and the pictures. It ends with its input.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import pickle
 import resource
 import struct
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -149,7 +148,8 @@ class _Watched:
         while self._is_open:
             time.sleep(patience_seconds / 10)
             if self._is_drawing and time.monotonic() - self._since > patience_seconds:
-                why = f"pictures end at turn {self._turn}: the task takes more than {patience_seconds:g} s for it"
+                took = f"the task takes more than {patience_seconds:g} s for it"
+                why = f"pictures end at turn {self._turn}: {took}"
                 self._reports.send(b"w", why.encode())
                 self._reports.send(b"f", self.execution.drawn_so_far(why))
                 os._exit(1)
@@ -168,7 +168,7 @@ def main() -> None:
     watched: _Watched | None = None
     while True:
         first, last = due.get()
-        if watched is None or watched.execution.turn > first:
+        if watched is None or not watched.execution.can_draw(first):
             if watched is not None:
                 watched.close()
             watched = _Watched(job, reports)
@@ -194,4 +194,4 @@ def _read_commands(commands: BinaryIO, due: SimpleQueue[tuple[int, int]]) -> Non
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,6 +15,7 @@ from flagfall.viewer.report.matches import Chosen, latest_matches, match_rows, v
 from flagfall.viewer.report.source import ReportSource
 from flagfall.viewer.report.times import BINS_OF_AN_OCTAVE, disqualifications, limits, think_times
 
+MAX_TITLE_CHARS: Final = 300
 MAX_TASK_ROWS: Final = 5000
 """Most rows of the table of tasks and agents; `flagfall results` has them all."""
 
@@ -39,7 +40,7 @@ def report_data(
     tasks = {task.name: place for place, task in enumerate(source.plan.tasks)}
     return {
         "version": 1,
-        "title": source.plan.name,
+        "title": source.plan.name[:MAX_TITLE_CHARS],
         "state": source.state,
         "state_line": state_line(source),
         "facts": facts_of(source),

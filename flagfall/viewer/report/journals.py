@@ -6,7 +6,7 @@ that are unpacked is bounded, and a damaged journal counts up to its damage.
 
 from __future__ import annotations
 
-__all__ = ["JournalDigest", "JournalReader", "journal_path"]
+__all__ = ["Episode", "JournalDigest", "JournalReader", "journal_path"]
 
 from contextlib import closing
 from pathlib import Path

@@ -31,6 +31,9 @@ MAX_MATCHES: Final = 200
 
 MAX_VOIDS: Final = 20
 MAX_WHY_CHARS: Final = 500
+MAX_ID_CHARS: Final = 100
+"""Longest id and reason; those of real matches are far shorter, those of a damaged store may be megabytes."""
+
 _REASONS: Final = (
     (disqualified, "an agent was disqualified"),
     (most_late, "most late turns"),
@@ -120,14 +123,14 @@ def match_rows(source: ReportSource, records: list[MatchRecord], target: Path | 
     rank = {name: place for place, name in enumerate(source.ranked)}
     return [
         {
-            "match": record.id,
+            "match": record.id[:MAX_ID_CHARS],
             "task": tasks[specs[record.id].task] if record.id in specs else None,
             "seats": [
                 {
                     "agent": rank.get(seat.agent),
                     "score": seat.score,
                     "reward": seat.reward,
-                    "fell": seat.fell,
+                    "fell": None if seat.fell is None else seat.fell[:MAX_ID_CHARS],
                 }
                 for seat in record.seats
             ],
@@ -160,7 +163,7 @@ def void_attempts(source: ReportSource) -> dict[str, Any]:
     return {
         "count": source.counts.void,
         "rows": [
-            {"match": record.id, "attempt": record.attempt, "why": record.why[:MAX_WHY_CHARS]}
+            {"match": record.id[:MAX_ID_CHARS], "attempt": record.attempt, "why": record.why[:MAX_WHY_CHARS]}
             for record in found
         ],
     }

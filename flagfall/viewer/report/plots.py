@@ -32,7 +32,7 @@ _SOFT, _HARD = "#d58a00", "#d1372d"
 _WIDTH: Final = 6.4
 _DPI: Final = 200
 _NAME_CHARS: Final = 28
-_STYLE: Final = {
+_STYLE: Final[Any] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -196,13 +196,15 @@ def _draw_course(axes: Axes, course: Mapping[str, Any], names: Sequence[str]) ->
 
 
 def _curve_drawing(curve: Mapping[str, Any], task: str, names: Sequence[str]) -> Callable[[Axes], None]:
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an extra
+
     def draw(axes: Axes) -> None:
         width = curve["episodes"]
         bins = max(len(one["mean"]) for one in curve["series"])
         x = [number * width + (width + 1) / 2 for number in range(bins)]
         _draw_lines(axes, x, _named(curve["series"], names), "mean")
         axes.set_xlabel("episode")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel("share solved" if curve["measure"] == "solved" else "reward")
         axes.set_title(_name(task), fontsize=9)
 

@@ -27,6 +27,7 @@ MAX_DETAIL_CHARS: Final = 4000
 """Longest detail of a disqualification, most of which is the end of an agent's standard error."""
 
 MAX_NAMED_TASKS: Final = 12
+MAX_REASON_CHARS: Final = 100
 
 
 def think_times(source: ReportSource) -> list[dict[str, Any]]:
@@ -88,7 +89,7 @@ def disqualifications(source: ReportSource) -> dict[str, Any]:
     keys = zip(columns.agent[fallen].tolist(), columns.fell[fallen].tolist(), tasks.tolist(), strict=True)
     for (agent, reason, task), count in Counter(keys).items():
         counts[columns.agents[agent], columns.falls[reason]][task] += count
-    rows = []
+    rows: list[dict[str, Any]] = []
     for agent, reason, record in first_falls(source.store, MAX_FALLS):
         if (agent, reason) not in counts:
             continue
@@ -97,7 +98,7 @@ def disqualifications(source: ReportSource) -> dict[str, Any]:
         rows.append(
             {
                 "agent": place[agent],
-                "reason": reason,
+                "reason": reason[:MAX_REASON_CHARS],
                 "count": on.total(),
                 "tasks": [[task, count] for task, count in on.most_common(MAX_NAMED_TASKS)],
                 "match": record.id,

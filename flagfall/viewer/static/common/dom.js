@@ -127,6 +127,16 @@ export function visible(text, max = MAX_VISIBLE, { lines = false } = {}) {
 }
 
 /**
+ * Name that nobody has checked, in one short line; pointing at it shows more.
+ * @param {string} name any text
+ * @param {number} [max] longest text
+ * @returns {HTMLElement}
+ */
+export function shortName(name, max = 40) {
+  return el("bdi", { class: "untrusted", title: name.length > max ? plain(name) : null }, plain(name, max));
+}
+
+/**
  * Tell people who do not see the page what has changed; the newest text wins.
  * @param {string} text one sentence
  */

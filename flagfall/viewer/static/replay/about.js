@@ -1,6 +1,6 @@
 // What surrounds the turns: the title and result, the tasks, the seats' standard error, and the settings.
 
-import { el, fill, plain, visible } from "../common/dom.js";
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
 
 /** Tasks that are listed at first. */
@@ -8,6 +8,9 @@ const TASKS_AT_FIRST = 50;
 
 /** Names of agents or tasks in a title. */
 const NAMES_IN_TITLE = 4;
+
+/** Why a match ended, in words. */
+const REASONS = { steps: "limit of turns", seats: "every seat disqualified", stopped: "stopped on request" };
 
 /** A few names, and how many more there are. */
 function fewNames(names, joint) {
@@ -46,7 +49,7 @@ export class Heading {
     const tag = (tone, text) => el("span", { class: `tag ${tone}` }, text);
     fill(this.tags,
       state === "complete" ? null : tag(state === "damaged" ? "bad" : "late", state),
-      over && tag("", plain(over.reason, 40)), tag("", countOf(turns, "turn")),
+      over && tag("", REASONS[over.reason] ?? plain(over.reason, 40)), tag("", countOf(turns, "turn")),
       tasks.length > 0 && !summary.tasks_left_out && tag(reward > 0 ? "good" : "", `reward ${number(reward)}`),
       summary.seats.some((seat) => seat.disqualified) && tag("bad", "disqualification"));
     const problem = [state === "complete" ? "" : summary.state_detail, over?.detail].filter(Boolean).join(" ");
@@ -122,7 +125,7 @@ export function stderrPanel(summary) {
   if (!found.length) return null;
   return el("section", { class: "panel stderr", "aria-label": "Standard error" }, el("header", {}, el("h2", {}, "Standard error and reasons")),
     found.map(([seat, index]) => el("article", {},
-      el("h3", {}, `Seat ${index} · `, visible(seat.name, 60)),
+      el("h3", {}, `Seat ${index} · `, shortName(seat.name)),
       seat.disqualified && el("p", { class: "notice bad" }, `Disqualified after ${duration(seat.disqualified.at_ns)}: `,
         visible(seat.disqualified.reason, 80)),
       seat.disqualified?.detail && el("pre", { tabindex: "0" }, visible(seat.disqualified.detail, 4000, { lines: true })),

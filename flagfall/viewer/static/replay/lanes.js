@@ -1,6 +1,6 @@
 // The time lanes: think time of each turn against the limits, one lane a seat, over the whole match or part of it.
 
-import { el, fill, plain, visible } from "../common/dom.js";
+import { el, fill, plain, shortName } from "../common/dom.js";
 import { count, countOf, duration } from "../common/format.js";
 import { svg } from "../common/svg.js";
 import { onThemeChange, themeName } from "./colours.js";
@@ -48,7 +48,7 @@ export class LanesPanel {
     });
     room.addEventListener("pointermove", press);
     room.addEventListener("pointerleave", () => fill(this.reading));
-    const name = el("p", { class: "lane-name small" }, visible(seat.name, 40), el("span", { class: "muted" }, ` ${laneNote(seat)}`));
+    const name = el("p", { class: "lane-name small" }, shortName(seat.name), el("span", { class: "muted" }, ` ${laneNote(seat)}`));
     return { canvas, head, room, element: el("div", { class: "lane-row" }, name, room) };
   }
 

@@ -45,6 +45,7 @@ export class TapeView {
     const cells = Math.max(8, Math.floor((width - MARGIN - 4) / CELL));
     const lines = Math.max(1, Math.floor((height - 4) / LINE));
     const line = Math.floor((turn - store.span[0]) / cells);
+    this.pitch = Math.max(LINE, Math.floor((height - 4) / lines));
     const top = this.topLine(line, lines, Math.floor((store.span[1] - store.span[0]) / cells));
     const key = `${width} ${height} ${top} ${turn} ${version}`;
     if (key === this.drawn || width === 0) return;
@@ -67,7 +68,7 @@ export class TapeView {
     const { first, cells } = this.place;
     const from = first + row * cells;
     if (from > store.span[1]) return;
-    const y = 4 + row * LINE;
+    const y = 4 + row * this.pitch;
     this.drawGround(context, colours, from, y, Math.min(cells, store.span[1] - from + 1));
     context.textAlign = "center";
     context.font = `12.5px ${colours.mono}`;
@@ -104,7 +105,7 @@ export class TapeView {
   turnAt(x, y) {
     const cell = Math.floor((x - MARGIN) / CELL);
     if (cell < 0 || cell >= this.place.cells) return null;
-    return this.place.first + Math.floor((y - 4) / LINE) * this.place.cells + cell;
+    return this.place.first + Math.floor((y - 4) / this.pitch) * this.place.cells + cell;
   }
 }
 

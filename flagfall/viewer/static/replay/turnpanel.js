@@ -1,11 +1,12 @@
 // The panel of a turn: what each seat saw, did and used, side by side.
 
-import { el, fill, plain, visible } from "../common/dom.js";
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { duration, number } from "../common/format.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
-/** Longest observation or action that is shown at once. */
-const MAX_VALUE_CHARS = 1200;
+/** Longest observation that is shown at once, about what its box holds, and longest action. */
+const MAX_OBSERVATION_CHARS = 700;
+const MAX_ACTION_CHARS = 200;
 
 /** Card of one seat. */
 class SeatCard {
@@ -18,12 +19,13 @@ class SeatCard {
     };
     this.meter = el("div", { class: "meter", "aria-hidden": "true" }, el("span", { class: "used" }), el("span", { class: "soft" }));
     this.element = el("article", { class: "seat-card" },
-      el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", visible(seat.name, 60)), this.verdict),
+      el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", shortName(seat.name)), this.verdict),
       this.meter,
       el("dl", {},
         row("time", "Think time", "number"), row("reward", "Reward", "number"),
         row("action", "Action", "mono"), row("refused", "Refused", "mono"), row("answers", "Answers"),
         row("observation", "Observation", "mono value-box")));
+    this.values.observation.tabIndex = 0; // it scrolls
     this.shown = {};
   }
 
@@ -54,7 +56,7 @@ class SeatCard {
     this.set("reward", reward, () => plain(reward, 400));
     for (const name of ["action", "refused", "observation"]) {
       const text = name === "observation" && made !== null ? made : valueText(raw, name, row);
-      this.set(name, text, () => visible(text, MAX_VALUE_CHARS, { lines: true }));
+      this.set(name, text, () => visible(text, name === "observation" ? MAX_OBSERVATION_CHARS : MAX_ACTION_CHARS, { lines: true }));
     }
     const older = raw.answers?.[row] ?? null;
     this.set("answers", older === null ? null : `turn ${older}`, () => `turn ${older}`);

@@ -68,7 +68,8 @@ export class WorldPanel {
 
   drawFrames(frames, turn, which) {
     const text = frames.has(turn, which) ? frames.text(turn, which) : null;
-    this.put(text === null ? this.pictures.element : this.text);
+    const isPicture = text === null && (this.pictures.shown !== null || frames.size(turn, which) !== null);
+    this.put(text !== null ? this.text : isPicture ? this.pictures.element : null);
     const found = text === null ? this.pictures.draw(frames, turn, which) : this.drawText(text);
     this.stage.classList.toggle("absent", !found);
     this.say(found ? "" : `There is no picture of turn ${turn}. ${frames.why || this.why}`);

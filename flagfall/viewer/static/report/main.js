@@ -35,6 +35,15 @@ function reportView(data) {
     el("footer", { class: "muted small" }, "Made by flagfall. This file needs no network."));
 }
 
+/** Change the address without loading anything; a frame without an address of its own refuses. */
+function reportAddress(fragment) {
+  try {
+    history.pushState(null, "", fragment);
+  } catch {
+    // The page works without.
+  }
+}
+
 /** Shows the report, or the replay that the fragment names as `#match=ID`. */
 class ReportPage {
   constructor(root, data) {
@@ -45,13 +54,24 @@ class ReportPage {
     this.view = null;
     this.scrolled = 0;
     fill(root, this.report, this.place);
-    window.addEventListener("hashchange", () => this.follow());
-    this.follow();
+    for (const kind of ["hashchange", "popstate"]) window.addEventListener(kind, () => this.follow(location.hash));
+    root.addEventListener("click", (event) => this.click(event));
+    this.follow(location.hash);
   }
 
-  /** Show what the fragment names. */
-  async follow() {
-    const name = new URLSearchParams(location.hash.slice(1)).get("match");
+  /** Follow links within the page here: in a frame of a notebook, the browser would take them for links to elsewhere. */
+  click(event) {
+    const fragment = event.target.closest?.("a[href^='#']")?.getAttribute("href");
+    if (!fragment || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    reportAddress(fragment);
+    this.follow(fragment);
+    if (!this.shown) document.getElementById(fragment.slice(1))?.scrollIntoView();
+  }
+
+  /** Show what a fragment names. */
+  async follow(fragment) {
+    const name = new URLSearchParams(fragment.slice(1)).get("match");
     const match = this.data.embedded.find((one) => one.match === name) ?? null;
     if (match === this.shown) return;
     const before = this.shown;
@@ -67,7 +87,7 @@ class ReportPage {
     fill(this.place);
     this.place.hidden = true;
     this.report.hidden = false;
-    if (location.hash.length <= 1 || location.hash === "#replays") window.scrollTo(0, this.scrolled);
+    window.scrollTo(0, this.scrolled);
     this.report.querySelector(`a[href="#match=${CSS.escape(encodeURIComponent(before?.match ?? ""))}"]`)?.focus();
   }
 

@@ -2,7 +2,7 @@
 
 import { el } from "../common/dom.js";
 import { count, countOf, duration } from "../common/format.js";
-import { agentName, reportName, reportSection, shortNumber } from "./parts.js";
+import { agentName, matchName, reportName, reportSection, shortNumber } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /**
@@ -14,7 +14,7 @@ export function replaysSection(data) {
   if (!data.embedded.length) return null;
   return reportSection("replays", "Replays", "Matches worth seeing, chosen from the results. A replay opens in this page.",
     sortableTable("Replays", [
-      { label: "Replay", value: (row) => row.match, header: true, cell: (row) => el("a", { href: `#match=${encodeURIComponent(row.match)}` }, reportName(row.match)) },
+      { label: "Replay", value: (row) => row.match, header: true, cell: (row) => matchName(data, row.match) },
       { label: "Chosen for", value: (row) => row.why },
       ...reportColumns(data),
     ], data.embedded));
@@ -29,9 +29,11 @@ export function matchesSection(data) {
   const { rows, of } = data.matches;
   if (!rows.length && !data.voids.count) return null;
   const lead = rows.length < of ? `The last ${count(rows.length)} of ${count(of)} matches.` : `${countOf(of, "match", "matches")}, in the order in which they ended.`;
-  return reportSection("matches", "Matches", `${lead} A journal opens with \`flagfall replay FILE\`.`,
+  const hint = data.embedded.length ? "A journal opens with `flagfall replay FILE`."
+    : "A journal opens with `flagfall replay FILE`; `flagfall report DIR --embed 6` puts replays into this page.";
+  return reportSection("matches", "Matches", `${lead} ${hint}`,
     sortableTable("Matches", [
-      { label: "Match", value: (row) => row.match, cell: (row) => reportName(row.match), header: true },
+      { label: "Match", value: (row) => row.match, cell: (row) => matchName(data, row.match), header: true },
       ...reportColumns(data),
       { label: "Journal", value: (row) => row.journal, cell: (row) => (row.journal ? el("a", { href: `./${row.journal}`, download: "" }, "journal", el("span", { class: "visually-hidden" }, " of ", reportName(row.match))) : "–") },
     ], rows, { first: 20 }),

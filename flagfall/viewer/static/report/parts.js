@@ -23,7 +23,7 @@ export function reportSection(id, title, lead, ...children) {
 }
 
 /**
- * Name that nobody has checked.
+ * Name that may hold any text.
  * @param {string} name any text
  * @returns {HTMLElement}
  */
@@ -50,6 +50,17 @@ export function agentName(data, agent) {
  */
 export function agentLabel(data, agent) {
   return el("span", { class: "agent" }, agentSwatch(agent), el("bdi", { class: "untrusted" }, reportLabel(data.agents[agent])));
+}
+
+/**
+ * Id of a match, which leads to its replay where that stands in the page.
+ * @param {Object} data the report
+ * @param {string} match id of the match
+ * @returns {HTMLElement}
+ */
+export function matchName(data, match) {
+  const shown = reportName(match);
+  return data.embedded.some((one) => one.match === match) ? el("a", { href: `#match=${encodeURIComponent(match)}` }, shown) : shown;
 }
 
 /**

@@ -4,7 +4,7 @@ import { el, visible } from "../common/dom.js";
 import { count, countOf, duration, percent } from "../common/format.js";
 import { drawing, logarithmic, svg } from "../common/svg.js";
 import { agentLook } from "./palette.js";
-import { agentLabel, agentName, fittedDrawing, reportLabel, reportName, reportSection } from "./parts.js";
+import { agentLabel, agentName, fittedDrawing, matchName, reportLabel, reportName, reportSection } from "./parts.js";
 import { sortableTable, valuesTable } from "./tables.js";
 
 const REPORT_ROW = 38;
@@ -128,7 +128,7 @@ function reportFall(data, { agent, reason, count: times, tasks, match, at_ns: at
   return el("details", { class: "fall" },
     el("summary", {}, agentLabel(data, agent), " ", el("span", { class: "tag bad" }, reportLabel(reason)), " ",
       el("span", { class: "muted" }, countOf(times, "match", "matches"))),
-    el("p", { class: "small" }, "On ", where, ". First case: match ", el("code", {}, reportName(match)), at === null ? null : ` after ${duration(at)}`, "."),
+    el("p", { class: "small" }, "On ", where, ". First case: match ", el("code", {}, matchName(data, match)), at === null ? null : ` after ${duration(at)}`, "."),
     detail ? el("div", { class: "detail-text", tabindex: 0, role: "region", "aria-label": "Detail and end of the standard error" }, visible(detail, 4200, { lines: true }))
       : el("p", { class: "muted small" }, "No detail: the journal of this match is missing or cannot be read."));
 }
