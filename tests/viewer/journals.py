@@ -25,7 +25,7 @@ OLD_JOURNALS = sorted([*FIXTURES.glob("schema1/*.jsonl*"), *FIXTURES.glob("schem
 LINES_A_BATCH = 200
 
 
-def header(agents: int = 1, time_control: str = "act=40ms/1s", **fields: Any) -> MatchStarted:
+def header(seats: int = 1, time_control: str = "act=40ms/1s", **fields: Any) -> MatchStarted:
     """Return the header of a match of byte tasks."""
     return MatchStarted(
         **{
@@ -34,7 +34,7 @@ def header(agents: int = 1, time_control: str = "act=40ms/1s", **fields: Any) ->
             "flagfall": "0.1.0",
             "tasks": ["micro1"],
             "scheduler": "sequential",
-            "agents": [f"agent {number}" for number in range(agents)],
+            "agents": [f"agent {number}" for number in range(seats)],
             "seed": 1,
             "time_control": time_control,
             "clock": "wall",

@@ -318,3 +318,29 @@ def test_a_process_that_is_lost_costs_the_pictures_alone(odd, monkeypatch, how, 
         assert pictures._worker is None
     finally:
         pictures.close()
+
+
+def test_the_pictures_of_a_match_that_is_played_grow_without_another_execution(game):
+    whole = game.read_bytes()
+    wanted = drawn(game)[1]
+    game.write_bytes(whole[: len(whole) // 3])
+    made = []
+
+    def make(began: Any) -> Any:
+        made.append(began)
+        return SAFE(began)
+
+    execution = Execution(game, make)
+    counts = []
+    for size in (len(whole) // 3, len(whole) // 2, len(whole) * 2 // 3, len(whole)):
+        game.write_bytes(whole[:size])
+        assert execution.can_draw(0)
+        head, found = decoded(execution.draw(0, 59))
+        assert head["why"] == ""
+        assert all(np.array_equal(picture, wanted[at]) for at, picture in found.items())
+        counts.append(len(found))
+    assert counts == sorted(set(counts))
+    assert counts[-1] == len(wanted)
+    assert len(made) == 1
+    assert not execution.can_draw(7)
+    execution.close()

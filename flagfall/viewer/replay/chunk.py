@@ -22,14 +22,17 @@ from flagfall.events import (
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.timing.durations import US
-from flagfall.viewer.replay.summary import reward_of
-from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, shortened, text_of
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, reward_of, shortened, text_of
 
 if TYPE_CHECKING:
     from flagfall.viewer.replay.index import Index
 
-MAX_EVENTS: Final = 2_000
+MAX_COMMON_EVENTS: Final = 2_000
 """The most events of a chunk; a match may stall between any two turns."""
+
+MAX_EVENTS: Final = 2_500
+"""The most events of a chunk with disqualified seats and the end of the match, which are shown beside many
+others."""
 
 MAX_DETAIL_CHARS: Final = 4_000
 """Longest text of an event, about a traceback of forty lines."""
@@ -134,9 +137,13 @@ class _Builder:
 
     def note(self, at_ns: int, kind: str, seat: int | None, text: str, task: int | None = None) -> None:
         """Add an event; the turn that follows is filled in with it."""
-        if len(self._events) == MAX_EVENTS and kind not in {"disqualified", "over"}:
+        most = MAX_EVENTS if kind in {"disqualified", "over"} else MAX_COMMON_EVENTS
+        if len(self._events) >= most:
             self._left_out += 1
             return
+        self._append(at_ns, kind, seat, text, task)
+
+    def _append(self, at_ns: int, kind: str, seat: int | None, text: str, task: int | None) -> None:
         self._events.append(
             {
                 "at_ns": at_ns,
@@ -152,7 +159,8 @@ class _Builder:
         turns = self._columns["turn"]
         following = turns[-1] + 1 if turns else self._first
         if self._left_out:
-            self.note(0, "damaged", None, f"{self._left_out:,} more events of these turns are left out.")
+            left_out = f"{self._left_out:,} more events of these turns are left out."
+            self._append(0, "damaged", None, left_out, None)
         for waiting in self._events[self._waiting :]:
             waiting["turn"] = following
         return {

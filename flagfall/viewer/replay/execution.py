@@ -55,9 +55,12 @@ class Execution:
         self._path = path
         self._watch = watch
         self._open = ExitStack()
+        self._schema = self._offset = 0
+        self._events: Iterator[Event] = iter(())
         self._waiting: deque[Event] = deque()
         self._rerun: Rerun | None = None
         self._undrawn = ""
+        self._first = -1
         self._encoder = FrameEncoder()
         self._drawn_turn = -1
         try:
@@ -68,8 +71,8 @@ class Execution:
             self.ended = _line(f"the tasks of the match cannot be made: {error!r}")
 
     def _begin(self, rebuild: Rebuild) -> None:
-        lines = self._open.enter_context(open_lines(self._path, MAX_LINE_BYTES))
-        first = next(lines, b"")
+        with open_lines(self._path, MAX_LINE_BYTES) as lines:
+            first = next(lines, b"")
         schema = check_schema(self._path, first)
         try:
             (header,) = decode_events(first, schema)
@@ -77,20 +80,23 @@ class Execution:
             raise JournalError(self._path, 1, None, str(error)) from error
         if not isinstance(header, MatchStarted):
             raise JournalError(self._path, 1, None, "it does not begin with a match")
-        self._events = self._all_events(lines, schema)
+        self._schema = schema
+        self._offset = len(first)
         with with_pictures():
             scheduler = rebuild(header)
         self._open.callback(_close_quietly, scheduler)
         self._rerun = Rerun(header, scheduler)
         self._open.callback(_close_quietly, self._rerun)
 
-    @staticmethod
-    def _all_events(lines: Iterator[bytes], schema: int) -> Iterator[Event]:
-        for line in lines:
-            if not line.endswith(b"\n"):
-                return
-            if not line.startswith(SEAL_PREFIX):
-                yield from decode_events(line, schema)
+    def _read_on(self) -> Iterator[Event]:
+        """Yield the events behind those that were read, up to the present end of the file."""
+        with open_lines(self._path, MAX_LINE_BYTES, self._offset) as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    return
+                self._offset += len(line)
+                if not line.startswith(SEAL_PREFIX):
+                    yield from decode_events(line, self._schema)
 
     def close(self) -> None:
         """End the tasks."""
@@ -98,14 +104,28 @@ class Execution:
 
     # Going on.
 
+    def can_draw(self, first: int) -> bool:
+        """Return whether `draw` can draw a part of the match without another execution.
+
+        Args:
+            first: the first turn of the part.
+        """
+        return self.turn <= first or self._goes_on(first)
+
+    def _goes_on(self, first: int) -> bool:
+        """Return whether a part is the newest one, which has grown with the match."""
+        return first == self._first
+
     def draw(self, first: int, last: int) -> bytes:
         """Go on to the end of a part of the match, and return its pictures, encoded.
 
         Args:
-            first: its first turn, `turn` or later.
-            last: its last turn.
+            first: its first turn; `can_draw` is true for it.
+            last: its last turn; not before that of the last call, if that had the same first turn.
         """
-        encoder = self._encoder = FrameEncoder()
+        if not self._goes_on(first):
+            self._first, self._encoder = first, FrameEncoder()
+        encoder = self._encoder
         while not self.ended:
             event = self._next_event()
             if event is None:
@@ -133,10 +153,14 @@ class Execution:
         if self._waiting:
             return self._waiting.popleft()
         try:
-            return next(self._events, None)
+            event = next(self._events, None)
+            if event is None:  # the file may have grown since
+                self._events = self._read_on()
+                event = next(self._events, None)
         except (CodecError, ValueError, OSError, EOFError) as error:
             self.ended = _line(f"pictures end at turn {self.turn}: the journal cannot be read on: {error}")
             return None
+        return event
 
     def _take(self, event: Event) -> None:
         assert self._rerun is not None

@@ -10,6 +10,7 @@ __all__ = ["Index", "JournalState"]
 
 import time
 from hashlib import sha256
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -136,8 +137,10 @@ class Index:
     def _look(self) -> tuple[int, int, int, float]:
         try:
             seen = self.path.stat()
-        except OSError as error:
-            raise JournalError(self.path, 1, None, f"cannot be read: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            raise JournalError(self.path, 1, None, f"cannot be read: {error}") from error
+        if not S_ISREG(seen.st_mode):
+            raise JournalError(self.path, 1, None, "this is no file, so no journal")
         return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime
 
     def _first_line(self) -> bytes:

@@ -5,8 +5,6 @@ from __future__ import annotations
 __all__ = ["SeatFacts", "json_bytes", "summary_of"]
 
 import json
-import sys
-from math import copysign, isfinite, isnan
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -14,7 +12,7 @@ import attrs
 from flagfall.tasks.adapters.imports import GYM_PREFIX, PETTINGZOO_PREFIX
 from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.tally import CHUNK_ROWS, ChunkEntry, SeatEntry, TaskEntry
-from flagfall.viewer.replay.texts import MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, shortened, text_of
+from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,13 +27,8 @@ VERSION: Final = 1
 MAX_NAMED_TASKS: Final = 200
 """The most tasks that are named in the facts of the match."""
 
-MAX_METRICS: Final = 32
-"""The most metrics of a task, and the most families of rules."""
-
 MAX_STDERR_CHARS: Final = 16_000
 """Longest standard error of a seat; results keep its end alone."""
-
-_MAX_NS: Final = 2**63 - 1
 
 _WITH_PICTURES: Final = ("vgdl:", "langroom:", GYM_PREFIX, PETTINGZOO_PREFIX)
 
@@ -58,23 +51,6 @@ def json_bytes(value: Any) -> bytes:
         value: plain types, with finite numbers.
     """
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-
-
-def number(value: Any) -> float | int:
-    """Return a number as every reader of JSON can take it: finite, and not too long.
-
-    Args:
-        value: a number of Python.
-    """
-    if isinstance(value, int) and abs(value) <= _MAX_NS:
-        return value
-    try:
-        near = float(value)
-    except OverflowError:
-        return sys.float_info.max if value > 0 else -sys.float_info.max
-    if isfinite(near):
-        return near
-    return 0.0 if isnan(near) else copysign(sys.float_info.max, near)
 
 
 def view_of(header: MatchStarted, *, numbers: bool | None) -> str:
@@ -145,7 +121,7 @@ def _match(header: MatchStarted, tally: Tally) -> dict[str, Any]:
         "schema": header.schema,
         "rules": {
             shortened(name, MAX_NAME_CHARS): exact(revision)
-            for name, revision in list(header.rules.items())[:MAX_METRICS]
+            for name, revision in list(header.rules.items())[:MAX_ENTRIES]
         },
     }
 
@@ -157,12 +133,12 @@ def _seat(entry: SeatEntry, facts: SeatFacts | None) -> dict[str, Any]:
         out = {
             "turn": turn,
             "at_ns": event.at_ns,
-            "reason": shortened(event.reason, MAX_NAME_CHARS),
-            "detail": shortened(event.detail, MAX_STDERR_CHARS),
+            "reason": event.reason,
+            "detail": event.detail,
         }
     return {
         "name": shortened(entry.name, MAX_NAME_CHARS),
-        "host": None if entry.host is None else shortened(entry.host, MAX_NAME_CHARS),
+        "host": entry.host,
         "ready_ns": entry.ready_ns,
         "turns": entry.turns,
         "late": entry.late,
@@ -208,29 +184,18 @@ def _chunk(chunk: ChunkEntry) -> dict[str, Any]:
 
 def _task(entry: TaskEntry) -> dict[str, Any]:
     end = entry.end
-    metrics = {} if end is None else dict(list(end.metrics.items())[:MAX_METRICS])
     return {
-        "index": entry.start.index,
-        "task": shortened(entry.start.task, MAX_NAME_CHARS),
-        "seed": exact(entry.start.seed),
+        "index": entry.index,
+        "task": entry.name,
+        "seed": exact(entry.seed),
         "first_turn": entry.first_turn,
         "turns": entry.turns,
         "result": None if end is None else end.result,
         "reward": 0 if end is None else number(end.reward),
         "steps": 0 if end is None else end.steps,
-        "ended": "" if end is None else shortened(end.ended, MAX_NAME_CHARS),
-        "metrics": {shortened(str(name), MAX_NAME_CHARS): _metric(value) for name, value in metrics.items()},
+        "ended": "" if end is None else end.ended,
+        "metrics": {} if end is None else dict(end.metrics),
     }
-
-
-def _metric(value: Any) -> Any:
-    if isinstance(value, bool | None):
-        return value
-    if isinstance(value, int):
-        return exact(value)
-    if isinstance(value, float):
-        return number(value)
-    return text_of(value, MAX_NAME_CHARS)
 
 
 def _over(tally: Tally) -> dict[str, Any] | None:
@@ -241,20 +206,6 @@ def _over(tally: Tally) -> dict[str, Any] | None:
         "at_ns": over.at_ns,
         "reason": over.reason,
         "turns": over.turns,
-        "reward": reward_of(over.reward),
-        "detail": shortened(over.detail, MAX_STDERR_CHARS),
-    }
-
-
-def reward_of(reward: Any) -> Any:
-    """Return a reward, or the rewards of some players by name.
-
-    Args:
-        reward: a number, or a mapping from player to number.
-    """
-    if not isinstance(reward, dict):
-        return number(reward)
-    return {
-        shortened(player, MAX_NAME_CHARS): number(amount)
-        for player, amount in list(reward.items())[:MAX_METRICS]
+        "reward": over.reward,
+        "detail": over.detail,
     }

@@ -16,6 +16,7 @@ __all__ = [
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+from msgspec.structs import replace
 
 from flagfall.events import (
     MatchEnded,
@@ -27,6 +28,7 @@ from flagfall.events import (
     TaskStarted,
 )
 from flagfall.recording.turn_limits import LimitsOfTurns
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, bounded_values, reward_of, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +47,9 @@ MAX_SEATS: Final = 256
 
 _COUNTED: Final = {"late": "late", "overrun": "late", "illegal": "illegal"}
 """Verdicts that a chunk counts, and the names of their counts."""
+
+MAX_DETAIL_CHARS: Final = 16_000
+"""Longest text on why a seat was disqualified, or a match void."""
 
 MAX_SHARE: Final = 1e6
 """Greatest share of a limit that is reported; a limit may be 0."""
@@ -104,7 +109,9 @@ class SeatEntry:
 class TaskEntry:
     """Facts of a task that was started."""
 
-    start: TaskStarted
+    name: str
+    index: int
+    seed: int
     first_turn: int
     turns: int = 0
     end: TaskEnded | None = None
@@ -277,12 +284,16 @@ class Tally:
             self._count("tasks")
             self.started += 1
             if len(self.tasks) < MAX_TASKS:
-                self.tasks.append(TaskEntry(event, self._last_turn + 1))
+                name = shortened(event.task, MAX_NAME_CHARS)
+                self.tasks.append(TaskEntry(name, event.index, event.seed, self._last_turn + 1))
         elif isinstance(event, TaskEnded):
             if len(self.tasks) == self.started and self.tasks and self.tasks[-1].end is None:
-                self.tasks[-1].end = event
+                metrics = bounded_values(event.metrics)
+                ended = shortened(event.ended, MAX_NAME_CHARS)
+                self.tasks[-1].end = replace(event, task="", ended=ended, metrics=metrics, answers={})
         elif isinstance(event, MatchEnded):
-            self.over = event
+            detail = shortened(event.detail, MAX_DETAIL_CHARS)
+            self.over = replace(event, detail=detail, reward=reward_of(event.reward))
         elif seat is None:
             self._count("stalls")
         elif seat < len(self.seats):
@@ -291,12 +302,14 @@ class Tally:
     def _take_of_seat(self, seat: int, event: Any) -> None:
         entry = self.seats[seat]
         if isinstance(event, SeatReady):
-            entry.host, entry.ready_ns = event.host, event.spent_ns
+            entry.host, entry.ready_ns = shortened(event.host, MAX_NAME_CHARS), event.spent_ns
             self.limits.take_start(event)
         elif isinstance(event, SeatDisqualified):
             self._count("disqualified")
             if entry.disqualified is None:
-                entry.disqualified = (self._last_turn + 1, event)
+                reason = shortened(event.reason, MAX_NAME_CHARS)
+                detail = shortened(event.detail, MAX_DETAIL_CHARS)
+                entry.disqualified = (self._last_turn + 1, replace(event, reason=reason, detail=detail))
         elif isinstance(event, ReplyDropped):
             self._count("dropped")
             entry.dropped += 1

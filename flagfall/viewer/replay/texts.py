@@ -1,11 +1,23 @@
-"""Texts of recorded values, bounded in length and in the work that they take."""
+"""Texts and numbers of recorded values, bounded in length and in the work that they take. Pure."""
 
 from __future__ import annotations
 
-__all__ = ["MAX_NAME_CHARS", "MAX_TEXT_CHARS", "exact", "shortened", "text_of"]
+__all__ = [
+    "MAX_ENTRIES",
+    "MAX_NAME_CHARS",
+    "MAX_TEXT_CHARS",
+    "bounded_values",
+    "exact",
+    "number",
+    "reward_of",
+    "shortened",
+    "text_of",
+]
 
 import json
 import math
+import sys
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -19,6 +31,11 @@ MAX_TEXT_CHARS: Final = 2_000
 
 MAX_NAME_CHARS: Final = 200
 """Longest name of a task, an agent or a player."""
+
+MAX_ENTRIES: Final = 32
+"""The most metrics of a task, rewards of players, and families of rules."""
+
+_MAX_NS: Final = 2**63 - 1
 
 _MAX_DEPTH: Final = 20
 """Levels of a value that are shown; a journal may nest thousands."""
@@ -127,3 +144,59 @@ class _Plain:
         if isinstance(value, list | tuple):
             return [self.of(part, depth + 1) for part in value[: max(0, self._left) + 1]]
         return _beginning(encode(value), self._most)
+
+
+# Numbers.
+
+
+def number(value: Any) -> float | int:
+    """Return a number as every reader of JSON can take it: finite, and not too long.
+
+    Args:
+        value: a number of Python.
+    """
+    if isinstance(value, int) and abs(value) <= _MAX_NS:
+        return value
+    try:
+        near = float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -sys.float_info.max
+    if math.isfinite(near):
+        return near
+    return 0.0 if math.isnan(near) else math.copysign(sys.float_info.max, near)
+
+
+def reward_of(reward: Any) -> Any:
+    """Return a reward, or the rewards of some players by name.
+
+    Args:
+        reward: a number, or a mapping from player to number.
+    """
+    if not isinstance(reward, dict):
+        return number(reward)
+    return {
+        shortened(player, MAX_NAME_CHARS): number(amount)
+        for player, amount in list(reward.items())[:MAX_ENTRIES]
+    }
+
+
+def bounded_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first values of a mapping as plain numbers, truth values and short texts.
+
+    Args:
+        values: any values by name.
+    """
+    return {
+        shortened(str(name), MAX_NAME_CHARS): _brief(value)
+        for name, value in islice(values.items(), MAX_ENTRIES)
+    }
+
+
+def _brief(value: Any) -> Any:
+    if isinstance(value, bool | None):
+        return value
+    if isinstance(value, int):
+        return exact(value)
+    if isinstance(value, float):
+        return number(value)
+    return text_of(value, MAX_NAME_CHARS)

@@ -168,7 +168,7 @@ def main() -> None:
     watched: _Watched | None = None
     while True:
         first, last = due.get()
-        if watched is None or watched.execution.turn > first:
+        if watched is None or not watched.execution.can_draw(first):
             if watched is not None:
                 watched.close()
             watched = _Watched(job, reports)
