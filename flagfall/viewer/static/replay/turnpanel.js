@@ -8,6 +8,9 @@ import { VERDICTS, verdictShape } from "./verdicts.js";
 const MAX_OBSERVATION_CHARS = 700;
 const MAX_ACTION_CHARS = 200;
 
+/** Beginning of an observation that is shown while turns pass: laying out text is the largest part of a frame. */
+const PASSING_CHARS = 160;
+
 /** Card of one seat. */
 class SeatCard {
   constructor(seat, index, showsNumber) {
@@ -46,7 +49,7 @@ class SeatCard {
   }
 
   /** Show a row of a chunk; `made`: its observation as the execution made it again, or null. */
-  show(raw, row, made) {
+  show(raw, row, made, isPassing) {
     if (row < 0) return this.showNothing();
     this.showVerdict(raw.verdict[row]);
     const time = timeText(raw, row);
@@ -54,13 +57,20 @@ class SeatCard {
     this.showMeter(raw.spent_ns[row], raw.soft_ns[row], raw.hard_ns[row]);
     const reward = rewardText(raw.reward[row]);
     this.set("reward", reward, () => plain(reward, 400));
-    for (const name of ["action", "refused", "observation"]) {
-      const text = name === "observation" && made !== null ? made : valueText(raw, name, row);
-      this.set(name, text, () => visible(text, name === "observation" ? MAX_OBSERVATION_CHARS : MAX_ACTION_CHARS, { lines: true }));
+    for (const name of ["action", "refused"]) {
+      const text = valueText(raw, name, row);
+      this.set(name, text, () => visible(text, MAX_ACTION_CHARS, { lines: true }));
     }
+    this.showObservation(made ?? valueText(raw, "observation", row), isPassing);
     const older = raw.answers?.[row] ?? null;
     this.set("answers", older === null ? null : `turn ${older}`, () => `turn ${older}`);
     return undefined;
+  }
+
+  showObservation(text, isPassing) {
+    const isShort = isPassing && text.length > PASSING_CHARS;
+    const make = () => (isShort ? plain(text, PASSING_CHARS) : visible(text, MAX_OBSERVATION_CHARS, { lines: true }));
+    this.set("observation", isShort ? `passing ${text.slice(0, PASSING_CHARS)}` : text, make);
   }
 
   showNothing() {
@@ -130,9 +140,10 @@ export class TurnPanel {
   /**
    * Show a turn.
    * @param {number} turn its number
+   * @param {boolean} isPassing other turns follow at once: long texts are shown in part
    * @returns {boolean} false while its chunk is not there
    */
-  draw(turn) {
+  draw(turn, isPassing) {
     const columns = this.store.at(turn);
     this.element.classList.toggle("waiting", !columns);
     if (!columns) return false;
@@ -142,7 +153,7 @@ export class TurnPanel {
     this.cards.forEach((card, seat) => {
       const row = columns.row(turn, seat);
       if (row >= 0) at = columns.raw.at_ns[row];
-      card.show(columns.raw, row, frames?.observation(turn, seat) ?? null);
+      card.show(columns.raw, row, frames?.observation(turn, seat) ?? null, isPassing);
     });
     this.when.textContent = at === null ? "" : `at ${duration(at)}`;
     return true;

@@ -19,6 +19,10 @@ const LONG_STEP = 10;
 /** Rest of the position before the address follows; browsers refuse more than a few changes a second. */
 const ADDRESS_DELAY_MS = 300;
 
+/** Turns that follow each other faster than this pass by; what is shown of them in part is completed after a rest. */
+const PASSING_MS = 50;
+const REST_MS = 120;
+
 /**
  * Show a replay.
  * @param {HTMLElement} root element to fill
@@ -171,7 +175,7 @@ class ReplayView {
     if (this.player.playing) this.player.advance(now);
     const { turn, atEnd } = this.player;
     const version = `${this.version} ${themeName()}`;
-    const isComplete = [this.turnPanel.draw(turn), this.world.draw(turn, atEnd, version)].every(Boolean);
+    const isComplete = [this.turnPanel.draw(turn, this.isPassing(turn, now)), this.world.draw(turn, atEnd, version)].every(Boolean);
     this.controls.draw();
     this.lanes.draw(turn, version);
     this.events.draw(turn, version);
@@ -179,6 +183,16 @@ class ReplayView {
     this.showFailure();
     if (isComplete) this.markShown(turn, atEnd);
     if (this.player.playing) this.later();
+  }
+
+  /** True if turns follow each other too fast to read them. */
+  isPassing(turn, now) {
+    const isPassing = turn !== this.lastTurn && now - this.lastMove < PASSING_MS;
+    if (turn !== this.lastTurn) this.lastMove = now;
+    this.lastTurn = turn;
+    clearTimeout(this.restTimer);
+    if (isPassing) this.restTimer = setTimeout(() => this.later(), REST_MS);
+    return isPassing;
   }
 
   showFailure() {
@@ -202,6 +216,7 @@ class ReplayView {
     for (const end of this.closing) end();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.addressTimer);
+    clearTimeout(this.restTimer);
     fill(this.root);
   }
 }
