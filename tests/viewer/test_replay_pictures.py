@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,20 @@ def test_nothing_that_a_journal_names_is_imported_without_trust(tmp_path):
         assert (tmp_path / "ran").exists()
     finally:
         os.chdir(before)
+
+
+def test_no_module_beside_a_journal_is_imported(tmp_path, game, monkeypatch):
+    """The folder that somebody sent is the working directory, and holds files named like libraries."""
+    for name in ("flagfall", "msgspec", "numpy", "attrs", "sitecustomize", "json", "pickle"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in {"", str(tmp_path)}])
+    pictures = Pictures(Path(game.name), SAFE)
+    try:
+        assert decoded(pictures.part(0, 5))[0]["kind"] == "pictures"
+    finally:
+        pictures.close()
+    assert not (tmp_path / "ran").exists()
 
 
 def test_tasks_of_a_function_need_the_function(tmp_path):
