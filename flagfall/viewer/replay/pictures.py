@@ -43,7 +43,7 @@ MAX_SECONDS: Final = 300.0
 _PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; from flagfall.viewer.replay import worker; worker.main()"
 )
-"""The process can import what its parent can: nothing that lies beside the journal in the working directory."""
+"""The process can import what its parent can, and nothing else that lies in the working directory."""
 
 END_SECONDS: Final = 5.0
 """Longest time for a killed process to be gone."""
