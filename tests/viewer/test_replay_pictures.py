@@ -192,7 +192,7 @@ def test_nothing_that_a_journal_names_is_imported_without_trust(tmp_path):
 
 
 def test_no_module_beside_a_journal_is_imported(tmp_path, game, monkeypatch):
-    """The folder that somebody sent is the working directory, and holds files named like libraries."""
+    """The working directory is a folder from elsewhere, and holds files named like libraries."""
     for name in ("flagfall", "msgspec", "numpy", "attrs", "sitecustomize", "json", "pickle"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,7 @@
 """Index of a journal, made in one pass that can be continued when the file has grown.
 
 It is kept in memory alone: a pass over 1,000,000 turns of bytes takes less than a second, and an index file
-beside a journal that somebody sent would be one more input to distrust.
+beside a journal from elsewhere would be one more input to distrust.
 """
 
 from __future__ import annotations
