@@ -52,6 +52,7 @@ _COMMANDS: Final = {
     "verify": "Execute a recorded match again, and report the first difference.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",
+    "export": "Write journals as a timeline for Perfetto, or as a table in Parquet.",
     "curriculum": "Let a byte agent learn one task after another, and print which it learned.",
     "gvgai": "GVGAI's learning track: train, validate, serve clients, run a contest.",
     "tasks": "List the tasks by family.",
