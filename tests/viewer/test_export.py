@@ -250,7 +250,7 @@ def test_a_table_has_a_row_for_each_turn(export, late_match, tmp_path):
     limits = [LimitsOfTurns.take_turn(of, turn) for of in [LimitsOfTurns(header)] for turn in turns]
     assert table["bank_ns"].to_pylist() == [limit.bank_ns for limit in limits]
     assert set(table["agent"].to_pylist()) == {"Slow"}
-    metadata = json.loads(table.schema.metadata[b"flagfall.matches"])
+    metadata = json.loads(table.schema.metadata[b"flagfall_matches"])
     assert metadata["late"]["time_control"] == header.time_control
 
 

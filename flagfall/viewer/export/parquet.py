@@ -190,4 +190,4 @@ def _metadata(sources: Sequence[Source]) -> dict[str, str]:
             entries.append(entry)
         else:
             left_out += 1
-    return {"flagfall.matches": "{" + ",".join(entries) + "}", "flagfall.matches_left_out": str(left_out)}
+    return {"flagfall_matches": "{" + ",".join(entries) + "}", "flagfall_matches_left_out": str(left_out)}
