@@ -47,6 +47,7 @@ or `verify` found a difference, 2 invalid request (nothing was played or written
 
 _COMMANDS: Final = {
     "run": "Play agents on tasks under a time control, and print the results.",
+    "play": "Play a match yourself, in the browser.",
     "tournament": "Play a tournament from a plan file, and print the standings.",
     "ctl": "Show or control a running tournament.",
     "verify": "Execute a recorded match again, and report the first difference.",

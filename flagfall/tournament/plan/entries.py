@@ -39,7 +39,7 @@ _PLAIN: Final = TaskTable()
 
 
 def read_agents(
-    tables: Any, defaults: PlanTable, folder: Path, problems: Problems
+    tables: Any, defaults: PlanTable, folder: Path, problems: Problems, *, played: bool = True
 ) -> tuple[PlannedAgent, ...]:
     """Return all valid agents.
 
@@ -48,6 +48,7 @@ def read_agents(
         defaults: settings of the plan that apply to all agents.
         folder: folder in which relative paths start.
         problems: collects the problems of the others.
+        played: the plan will be played; one that is only shown may name people, who have played it.
     """
     made: dict[str, PlannedAgent] = {}
     for number, table in enumerate(_check_tables(tables, "agents", problems)):
@@ -60,7 +61,7 @@ def read_agents(
             continue
         try:
             _check_name(name)
-            made[name] = _agent(agent, name, defaults, folder)
+            made[name] = _agent(agent, name, defaults, folder, played=played)
         except UsageError as error:
             problems.add(("agents", number), str(error))
     return tuple(made.values())
@@ -89,7 +90,7 @@ def _check_name(name: str) -> None:
         raise UsageError(f"{name!r} is not a valid name: write at most {MAX_NAME} printable characters")
 
 
-def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path) -> PlannedAgent:
+def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path, *, played: bool) -> PlannedAgent:
     host = table.host or defaults.host
     kind = table.isolation or defaults.isolation
     limits = table.limits or defaults.limits
@@ -108,17 +109,20 @@ def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path) -> P
         raise UsageError(f'{table.spec!r} runs in real time: leave clock = "virtual" out')
     if spec.scheme in TRACK_CLIENTS and host not in {None, "process"}:
         raise UsageError(f"{table.spec!r} runs in its own process: leave host = {host!r} out")
-    return PlannedAgent(name=name, spec=_checked(spec, folder), host=host, isolation=kept)
+    return PlannedAgent(name=name, spec=_checked(spec, folder, played=played), host=host, isolation=kept)
 
 
-def _checked(spec: AgentSpec, folder: Path) -> str:
+def _checked(spec: AgentSpec, folder: Path, *, played: bool) -> str:
     """Return the text of an agent, with an absolute path; its code is not imported."""
     if spec.scheme in STARTED_PROGRAMS:
         split_command(spec.target)
     elif spec.scheme == "sample":
         load_agent(spec)
     elif spec.scheme == "human":
-        raise UsageError(f"{spec.text!r}: a human can play only single matches, with `flagfall run`")
+        if played:
+            raise UsageError(
+                f"{spec.text!r}: a human can play only single matches, with `flagfall play` or `flagfall run`"
+            )
     elif spec.scheme in REMOTE:
         raise UsageError(
             f"{spec.text!r} is a single agent at one address, but matches are played in parallel: let"

@@ -93,7 +93,7 @@ def parse_plan(
     tables = {key: data.pop(key) for key in _TABLES if key in data}
     top = structure(data, PlanTable, (), problems, also=_TABLES)
     defaults = top or PlanTable()
-    agents = read_agents(tables.get("agents", []), defaults, folder, problems)
+    agents = read_agents(tables.get("agents", []), defaults, folder, problems, played=seats is None)
     names = agent_names(tables.get("agents", []))
     tasks = read_tasks(tables.get("tasks", []), defaults, names, folder, problems, seats)
     if seats is None:

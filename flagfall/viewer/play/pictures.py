@@ -1,0 +1,132 @@
+"""What a person sees of a turn: a picture, a text, a byte, or the value itself."""
+
+from __future__ import annotations
+
+__all__ = ["Shown", "encode_png", "shown_of"]
+
+import io
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.recording.journal.format import encode
+
+MAX_PICTURE_PIXELS: Final = 4_000_000
+"""Larger pictures are shown with fewer pixels: no screen shows more, and each is encoded and sent."""
+
+MAX_TEXT_CHARS: Final = 8_000
+"""Longest text that is sent; VGDL's largest text views have about 2,000 characters."""
+
+_DIMENSIONS: Final = 3
+_COLOURS: Final = (3, 4)
+
+
+@attrs.frozen
+class Shown:
+    """The contents of a turn for the eyes of a person.
+
+    Attributes:
+        picture: uint8 [height, width, 3 or 4], or `None`.
+        text: words beside the picture, or the observation as text.
+        byte: the observation of a byte or bit task; `None` for others.
+        mask: the actions that are allowed, as whole numbers that are 0 or not; `None` for all.
+    """
+
+    picture: Any = None
+    text: str = ""
+    byte: int | None = None
+    mask: list[int] | None = None
+
+
+def shown_of(task: Any, observation: Any) -> Shown:
+    """Return what to show of an observation.
+
+    A picture in the observation is shown, as it is what the agent sees; else the task is asked for one.
+
+    Args:
+        task: the task, in the state of the observation; `None` if it is not known.
+        observation: any observation.
+    """
+    if type(observation) is int:
+        return Shown(byte=observation)
+    if is_langroom(observation):
+        return Shown(_picture(observation["image"]), text=_spoken(observation["text"]))
+    mask = _mask(observation)
+    seen = _picture_in(observation)
+    if seen is None and task is not None:
+        seen = _rendered(task)
+    if seen is None:
+        return Shown(text=_text(observation), mask=mask)
+    return Shown(seen, text=observation[:MAX_TEXT_CHARS] if isinstance(observation, str) else "", mask=mask)
+
+
+def _spoken(number: Any) -> str:
+    known = type(number) is int and 0 <= number < len(LANGROOM_WORDS)
+    return LANGROOM_WORDS[number] if known else f"<{number}>"
+
+
+def _mask(observation: Any) -> list[int] | None:
+    mask = observation.get("action_mask") if isinstance(observation, Mapping) else None
+    return None if getattr(mask, "ndim", 0) != 1 else [int(bool(one)) for one in np.asarray(mask)]
+
+
+def _picture_in(observation: Any) -> Any:
+    if isinstance(observation, Mapping):
+        observation = observation.get("image")
+    return _picture(observation)
+
+
+def _picture(value: Any) -> Any:
+    """Return an array if it is a picture."""
+    shape = getattr(value, "shape", ())
+    is_picture = getattr(value, "dtype", None) == np.uint8 and len(shape) == _DIMENSIONS
+    return value if is_picture and shape[2] in _COLOURS and 0 not in shape else None
+
+
+def _rendered(task: Any) -> Any:
+    """Return the picture that a task renders of itself; `None` if it has none."""
+    try:
+        if "rgb" in getattr(task, "render_modes", ()):
+            return _picture(task.render("rgb"))
+        env = getattr(task, "env", None)
+        return _picture(env.render()) if getattr(env, "render_mode", None) == "rgb_array" else None
+    except Exception:  # noqa: BLE001 - a task without a picture is played from its values
+        return None
+
+
+def _text(observation: Any) -> str:
+    """Return an observation as text of bounded length."""
+    if isinstance(observation, str):
+        return observation[:MAX_TEXT_CHARS]
+    if observation is None:
+        return ""
+    if isinstance(observation, Mapping):
+        observation = {name: value for name, value in observation.items() if name != "action_mask"}
+        observation = observation["observation"] if observation.keys() == {"observation"} else observation
+    if isinstance(observation, np.ndarray | np.generic):
+        return np.array2string(np.asarray(observation), threshold=400, precision=4)[:MAX_TEXT_CHARS]
+    try:
+        return encode(observation).decode()[:MAX_TEXT_CHARS]
+    except (CodecError, TypeError, ValueError, RecursionError):
+        return repr(observation)[:MAX_TEXT_CHARS]
+
+
+def encode_png(picture: Any) -> bytes:
+    """Return a picture as PNG.
+
+    Args:
+        picture: uint8 [height, width, 3 or 4].
+    """
+    from PIL import Image  # noqa: PLC0415 - takes 0.1 s, and only pictures need it
+
+    height, width = picture.shape[:2]
+    step = 1
+    while (height // step) * (width // step) > MAX_PICTURE_PIXELS:
+        step += 1
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(picture[::step, ::step])).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()

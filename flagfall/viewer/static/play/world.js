@@ -1,0 +1,99 @@
+// What the person sees: the picture, the text, or the tape of a byte task.
+
+import { el, fill, visible } from "../common/dom.js";
+
+/** Longest text that is shown at once. */
+const MAX_WORLD_TEXT = 8000;
+
+/** Columns of the tape in the page; older ones are left out. */
+const MAX_COLUMNS = 600;
+
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+/**
+ * Make the view of the world.
+ * @returns {{element: HTMLElement, show: function(Object, ?Blob): Promise<void>, talk: function(Array): void}}
+ */
+export function worldView() {
+  const canvas = el("canvas", { class: "picture", role: "img", "aria-label": "The world", hidden: true });
+  const words = el("div", { class: "words mono", hidden: true });
+  const tape = tapeView();
+  const element = el("section", { class: "panel world", "aria-label": "World" }, canvas, words, tape.element);
+  return {
+    element,
+    show: async (turn, picture) => {
+      words.hidden = !turn.text;
+      if (turn.text) fill(words, visible(turn.text, MAX_WORLD_TEXT, { lines: true }));
+      tape.show(turn);
+      canvas.hidden = picture === null;
+      if (picture === null) return;
+      const bitmap = await createImageBitmap(picture);
+      if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
+        canvas.width = bitmap.width;
+        canvas.height = bitmap.height;
+        canvas.style.setProperty("aspect-ratio", `${bitmap.width} / ${bitmap.height}`);
+      }
+      canvas.getContext("2d").drawImage(bitmap, 0, 0);
+      canvas.setAttribute("aria-label", `The world at turn ${turn.number}`);
+      bitmap.close();
+    },
+    talk: (steps) => tape.add(steps),
+  };
+}
+
+/** Character of a byte, as it is shown. */
+function shownByte(byte, bits) {
+  if (bits) return String(byte);
+  const character = String.fromCharCode(byte);
+  return UNPRINTABLE.test(character) ? "·" : character;
+}
+
+/** Sign of a reward. */
+function signOf(reward) {
+  if (!reward) return "\u00a0";
+  if (reward === 1) return "+";
+  if (reward === -1) return "−";
+  return reward > 0 ? "+".concat(reward) : "−".concat(-reward);
+}
+
+/** The dialogue of a byte or bit task: a column for each step, the teacher above the learner above the reward. */
+function tapeView() {
+  const columns = el("div", { class: "tape-columns" });
+  const legend = el("div", { class: "tape-legend small muted", "aria-hidden": "true" },
+    el("span", {}, "teacher"), el("span", {}, "you"), el("span", {}, "reward"));
+  const element = el("div", { class: "tape", role: "log", "aria-label": "Dialogue", hidden: true }, legend, columns);
+  let newest = null;
+  let bits = false;
+
+  const column = (heard, said, reward, late) => {
+    const kind = reward > 0 ? " good" : reward < 0 ? " bad" : "";
+    return el("span", { class: `step${late ? " late" : ""}` },
+      el("span", { class: "heard" }, heard),
+      el("span", { class: "said" }, said),
+      el("span", { class: `mark${kind}` }, signOf(reward)));
+  };
+
+  return {
+    element,
+    add: (steps) => {
+      if (!steps.length) return;
+      element.hidden = false;
+      newest?.remove();
+      newest = null;
+      columns.append(...steps.map(([heard, said, reward, late]) =>
+        column(shownByte(heard, bits), shownByte(said, bits), reward, late)));
+      while (columns.childElementCount > MAX_COLUMNS) columns.firstElementChild.remove();
+      columns.scrollTop = columns.scrollHeight;
+    },
+    show: (turn) => {
+      if (turn.byte === null) return;
+      if (turn.controls) bits = turn.controls.kind === "buttons";
+      element.hidden = false;
+      newest?.remove();
+      newest = column(shownByte(turn.byte, bits), "_", turn.reward, false);
+      newest.classList.add("newest");
+      columns.append(newest);
+      columns.scrollTop = columns.scrollHeight;
+    },
+  };
+}
