@@ -29,7 +29,7 @@ _Flag = Parameter(negative="", show_default=False)
 _DEFAULTS: Final = ServerOptions()
 
 DEFAULT_CONTROL: Final = "init=1m act=30s/5m result=1m"
-"""The time control of a person, unless another one is asked for: time to read, and an end for a closed page."""
+"""The default time control of a person: time to read, and an end for a page that was closed."""
 
 
 def play(

@@ -21,7 +21,7 @@ QUEUED_MESSAGES: Final = 16
 
 MESSAGES_AT_ONCE: Final = 100
 PAUSE_SECONDS: Final = 0.01
-"""After this many messages in a row the rest of the loop runs for that long: at most 10,000 a second are read."""
+"""After this many messages the reader pauses for that long, so it reads at most 10,000 a second."""
 
 MAX_TAB_CHARS: Final = 64
 """Longest name that a tab gives itself; the page's own have 22 characters."""
@@ -32,7 +32,7 @@ SEND_SECONDS: Final = 10.0
 TAKEN: Final = 4001
 MOVED: Final = 4002
 OVER: Final = 1000
-"""Codes with which a WebSocket is closed: another tab has the place; it was opened again; the match is over."""
+"""Codes with which a connection is closed: another tab has the place; it was opened again; it is over."""
 
 
 class _Kind(msgspec.Struct):

@@ -1,7 +1,7 @@
 """Host of a person in the browser: the agent protocol over the connection of a page.
 
 What the page sends is judged as for every agent that connects: `answer` and `skip` of the protocol
-(`flagfall.agents.wire.messages`) and nothing else, an illegal action, a stale number, a flood. What it gets are
+(`flagfall.agents.wire.messages`) and nothing else, an illegal action, a stale number, a flood. It gets
 pictures and texts instead of observations. A page that is gone is an agent that is busy: its turns are late,
 and at the hard limit the seat is disqualified; until then the person may open the page again.
 """
@@ -27,7 +27,7 @@ from flagfall.viewer.play.pictures import Shown, encode_png, shown_of
 from flagfall.viewer.play.score import Score
 
 MAX_UNSOLICITED: Final = 200
-"""Messages that answer nothing while one answer is awaited, before the seat is disqualified; a page sends none."""
+"""Most messages that answer nothing while one answer is awaited; then the seat is disqualified."""
 
 _MS: Final = 1_000_000
 

@@ -59,6 +59,7 @@ function useControls(controls) {
   const make = { buttons: () => actionButtons(controls, options), bytes: () => typedBytes(options), json: () => typedJson(options) };
   inputs = make[controls.kind]();
   keys = bindKeys(inputs.bindings, { title: "Keys" });
+  helpButton.hidden = !inputs.bindings.length;
   fill(place, inputs.element, inputs.canPace ? paceSelect(inputs) : null);
 }
 
@@ -68,8 +69,8 @@ function paceSelect(of) {
     of.setPace(Number(choose.value) ? 1000 / Number(choose.value) : 0);
     choose.blur();
     player.again();
-  } }, PACES.map((pace) => el("option", { value: pace }, pace ? `${pace} steps a second` : "wait for me")));
-  return el("p", { class: "options" }, el("label", { for: "pace" }, "The game shall"), choose);
+  } }, PACES.map((pace) => el("option", { value: pace }, pace ? `${pace} steps a second` : "the game waits for me")));
+  return el("p", { class: "options" }, el("label", { for: "pace" }, "Pace"), choose);
 }
 
 /** Show a turn and open it for an answer. */
@@ -114,6 +115,7 @@ function showEnd(over) {
   keys?.close();
   setStage("over");
   stopButton.hidden = true;
+  helpButton.hidden = true;
   notice.hidden = true;
   world.talk(over.tape.slice(-1));
   const end = endScreen(over, about);
@@ -169,13 +171,14 @@ const sure = el("dialog", { "aria-label": "End the match" },
       link.send({ type: "stop" });
     } }, "End it"),
     el("button", { type: "button", onclick: () => sure.close() }, "Play on")));
+const helpButton = el("button", { type: "button", "aria-label": "Keys", hidden: true, onclick: () => keys?.openHelp() }, "?");
 const stopButton = el("button", { type: "button", id: "stop", hidden: true, onclick: () => sure.showModal() }, "End the match");
 
 fill(document.getElementById("page"),
   el("header", { class: "bar" },
     el("h1", {}, visible(about.task, 80)),
-    about.agents.length > 1 ? el("p", { class: "muted" }, about.agents.map((name, seat) => [seat ? " · " : "", visible(name, 80), seat === about.seat ? " (you)" : ""])) : null,
-    el("div", { class: "tools" }, el("button", { type: "button", "aria-label": "Keys", onclick: () => keys?.openHelp() }, "?"), stopButton)),
+    about.agents.length > 1 ? el("p", { class: "muted" }, about.agents.map((name, seat) => [seat ? " · " : "", visible(name, 80), seat === about.seat && name !== "you" ? " (you)" : ""])) : null,
+    el("div", { class: "tools" }, helpButton, stopButton)),
   notice, stage, sure);
 setStage("connecting");
 link = connect({ message: take, state: showState });

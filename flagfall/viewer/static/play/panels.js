@@ -109,7 +109,7 @@ const REASONS = {
 export function endScreen(over, about) {
   const mine = over.seats[about.seat];
   const row = (seat, place) => el("tr", {},
-    el("th", { scope: "row" }, visible(seat.agent, MAX_NAME), place === about.seat ? el("span", { class: "muted" }, " (you)") : null),
+    el("th", { scope: "row" }, visible(seat.agent, MAX_NAME), place === about.seat && seat.agent !== "you" ? el("span", { class: "muted" }, " (you)") : null),
     [number(seat.reward), count(seat.turns), count(seat.late), count(seat.illegal),
       duration(seat.turns ? seat.think_ns / seat.turns : null)].map((value) => el("td", { class: "number" }, value)));
   return el("section", { class: "panel end", id: "end", tabindex: "-1", "aria-labelledby": "end-title" },
