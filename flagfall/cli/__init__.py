@@ -51,6 +51,7 @@ _COMMANDS: Final = {
     "tournament": "Play a tournament from a plan file, and print the standings.",
     "ctl": "Show or control a running tournament.",
     "verify": "Execute a recorded match again, and report the first difference.",
+    "replay": "Show a recorded match in the browser, or write it into one HTML file.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",
     "export": "Write journals as a timeline for Perfetto, or as a table in Parquet.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = ["LimitsOfTurns", "TurnLimits"]
 
+from copy import copy
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from flagfall.errors import UsageError
@@ -44,6 +45,7 @@ class LimitsOfTurns:
 
     Attributes:
         problem: why the time control cannot be read; empty if it can.
+        control: the time control; without limits if it cannot be read.
         flat: the limits of all turns, if they never change; else `None`. No turn need be charged then.
     """
 
@@ -54,11 +56,11 @@ class LimitsOfTurns:
         self._tick_ns = header.tick_ns
         self._budgets: dict[int, Budget] = {}
         try:
-            self._control = TimeControl.parse(header.time_control)
+            self.control = TimeControl.parse(header.time_control)
         except UsageError as error:
             self.problem = str(error)
-            self._control = TimeControl()
-        budget = Budget(self._control)
+            self.control = TimeControl()
+        budget = Budget(self.control)
         if budget.flat:
             self.flat = self._of(budget)
 
@@ -81,21 +83,37 @@ class LimitsOfTurns:
         Returns:
             Its limits; none for a seat that was disqualified before, or that does not exist.
         """
-        if event.verdict == "absent":
-            return NO_LIMITS
+        return NO_LIMITS if event.verdict == "absent" else self.charge(event.seat, event.spent_ns)
+
+    def charge(self, seat: int, spent_ns: int) -> TurnLimits:
+        """Return the limits of the next turn of a seat, and charge the time that it took.
+
+        Args:
+            seat: the number of the seat.
+            spent_ns: the time.
+
+        Returns:
+            Its limits; none for a seat that does not exist.
+        """
         if self.flat is not None:
-            return self.flat if 0 <= event.seat < self._seats else NO_LIMITS
-        budget = self._budget(event.seat)
+            return self.flat if 0 <= seat < self._seats else NO_LIMITS
+        budget = self._budget(seat)
         if budget is None:
             return NO_LIMITS
         limits = self._of(budget)
-        budget.charge("act", max(0, event.spent_ns))
+        budget.charge("act", max(0, spent_ns))
         return limits._replace(bank_ns=budget.bank_ns)
+
+    def copy(self) -> LimitsOfTurns:
+        """Return an independent copy, at the same point of the match."""
+        same = copy(self)
+        same._budgets = {seat: copy(budget) for seat, budget in self._budgets.items()}  # noqa: SLF001 - of this class
+        return same
 
     def _budget(self, seat: int) -> Budget | None:
         if self.flat is not None or not 0 <= seat < self._seats:
             return None
-        return self._budgets.setdefault(seat, Budget(self._control))
+        return self._budgets.setdefault(seat, Budget(self.control))
 
     def _of(self, budget: Budget) -> TurnLimits:
         soft_ns = budget.limit("act") if self._tick_ns is None else self._tick_ns

@@ -6,16 +6,18 @@ __all__ = [
     "Batch",
     "JournalError",
     "JournalTruncated",
+    "SealState",
     "batches",
     "check_schema",
     "read_batches",
     "read_journal",
+    "state_of_seal",
 ]
 
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import attrs
 
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
 _MAX_BATCH_BYTES: Final = 16 * BATCH_BYTES
 """The longest batch before its last line. Even 64 turns of schema 1 with the longest whole numbers that
 Python reads (4300 digits) are shorter."""
+
+
+SealState: TypeAlias = Literal["sealed", "last", "damaged"]
 
 
 class JournalError(UsageError):
@@ -131,13 +136,23 @@ def _split(lines: Iterator[bytes]) -> Iterator[Batch]:
         yield Batch(number, tuple(held), "torn", "it ends without its last seal")
 
 
+def state_of_seal(line: bytes, lines: int, digits: str) -> SealState:
+    """Return whether a line is the seal that is due: `sealed`, `last` for the final seal, or `damaged`.
+
+    Args:
+        line: the line with its newline.
+        lines: the number of lines since the previous seal.
+        digits: the hash of all bytes of the file before this line, as 64 hexadecimal digits.
+    """
+    if line == seal_line(lines, digits[:SHORT_DIGITS]):
+        return "sealed"
+    return "last" if line == seal_line(lines, digits) else "damaged"
+
+
 def _sealed(number: int, held: list[bytes], line: bytes, digits: str) -> Batch:
-    if line == seal_line(len(held), digits[:SHORT_DIGITS]):
-        return Batch(number, tuple(held), "sealed")
-    if line == seal_line(len(held), digits):
-        return Batch(number, tuple(held), "last")
-    what = f"the seal in line {number + len(held)} does not match the lines it seals"
-    return Batch(number, tuple(held), "damaged", what)
+    state = state_of_seal(line, len(held), digits)
+    damaged = f"the seal in line {number + len(held)} does not match the lines it seals"
+    return Batch(number, tuple(held), state, damaged if state == "damaged" else "")
 
 
 def check_schema(path: Path, line: bytes) -> int:
