@@ -50,6 +50,7 @@ _COMMANDS: Final = {
     "play": "Play a match yourself, in the browser.",
     "tournament": "Play a tournament from a plan file, and print the standings.",
     "ctl": "Show or control a running tournament.",
+    "serve": "Show a tournament in a browser while it runs.",
     "verify": "Execute a recorded match again, and report the first difference.",
     "replay": "Show a recorded match in the browser, or write it into one HTML file.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",

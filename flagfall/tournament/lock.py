@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Lock"]
+__all__ = ["Lock", "is_locked"]
 
 import fcntl
 import os
@@ -13,6 +13,7 @@ from flagfall.errors import UsageError
 from flagfall.tournament.folder import LOCK
 
 _MAX_HOLDER_BYTES: Final = 32
+_LOCKS: Final = Path("/proc/locks")
 
 
 class Lock:
@@ -45,3 +46,20 @@ class Lock:
     def close(self) -> None:
         """Release the lock."""
         os.close(self._file)
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a runner holds the lock of a folder.
+
+    The lock is not tried: that would disturb a runner that is about to take it. The kernel lists all locks.
+
+    Args:
+        folder: the folder of the tournament.
+    """
+    try:
+        found = (folder / LOCK).stat()
+        lines = _LOCKS.read_text().splitlines()
+    except OSError:
+        return False
+    name = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    return any(name in line.split() and "FLOCK" in line for line in lines)

@@ -48,8 +48,25 @@ _PUT_MATCH: Final = f"INSERT INTO matches ({', '.join(_MATCH)}) VALUES ({', '.jo
 _PUT_SEAT: Final = (
     f"INSERT INTO seats (match, seat, {', '.join(_SEAT)}) VALUES (?, ?, {', '.join('?' * len(_SEAT))})"  # noqa: S608
 )
-_MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches WHERE number > ? ORDER BY number"  # noqa: S608 - our names
-_SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats WHERE match > ? ORDER BY match, seat"  # noqa: S608
+_MATCHES: Final = (
+    f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
+    " WHERE number > ? AND number <= ? ORDER BY number"
+)
+_SEATS: Final = (
+    f"SELECT match, {', '.join(_SEAT)} FROM seats"  # noqa: S608 - our names
+    " WHERE match > ? AND match <= ? ORDER BY match, seat"
+)
+_COUNTS: Final = (
+    "SELECT coalesce(max(number), 0), coalesce(sum(status = 'played'), 0), coalesce(sum(status = 'void'), 0)"
+    " FROM matches"
+)
+_UP_TO: Final = """
+    SELECT coalesce(max(number), 0) FROM
+        (SELECT number FROM matches WHERE number > ? ORDER BY number LIMIT ?)
+"""
+_LAST: Final = 2**63 - 1
+"""The largest number that a record can have in SQLite."""
+
 _REMARKS: Final = (
     f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
     " WHERE why <> '' OR status = 'void' ORDER BY number"
@@ -241,18 +258,42 @@ class Store:
         for _, record in self._numbered(0):
             yield record
 
-    def _numbered(self, after: int) -> Iterator[tuple[int, MatchRecord]]:
-        """Yield the records after a number, each with its number."""
+    def _numbered(self, after: int, last: int = _LAST) -> Iterator[tuple[int, MatchRecord]]:
+        """Yield the records after a number, up to the last one, each with its number."""
         seats: dict[int, list[SeatRecord]] = {}
         with self._reading(), self._snapshot():
-            for match, *values in self._database.execute(_SEATS, (after,)):
+            for match, *values in self._database.execute(_SEATS, (after, last)):
                 seats.setdefault(match, []).append(self._seat(match, dict(zip(_SEAT, values, strict=True))))
-            for number, *values in self._database.execute(_MATCHES, (after,)):
+            for number, *values in self._database.execute(_MATCHES, (after, last)):
                 fields = dict(zip(_MATCH, values, strict=True))
                 fields["seats"] = tuple(seats.pop(number, ()))
                 yield number, self._record(MatchRecord, number, fields)
         if seats:
             raise DamagedStore(self._path, f"match {min(seats)} has seats but no record")
+
+    def records_after(self, number: int, most: int) -> list[tuple[int, MatchRecord]]:
+        """Return the records that were stored after another one, each with its number.
+
+        Args:
+            number: number of the other record; 0 for the first ones.
+            most: the most records that are returned.
+
+        Raises:
+            DamagedStore: a record cannot be read.
+        """
+        with self._reading():
+            (last,) = self._database.execute(_UP_TO, (number, most)).fetchone()
+        return list(self._numbered(number, last))
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return the number of the newest record, and how many records count and how many are void.
+
+        Raises:
+            DamagedStore: the database cannot be read.
+        """
+        with self._reading():
+            last, played, void = self._database.execute(_COUNTS).fetchone()
+        return int(last), int(played), int(void)
 
     def columns(self, plan: TournamentPlan) -> ResultColumns | None:
         """Return the matches that count as columns, checked against a plan.

@@ -54,11 +54,21 @@ class Hub:
         self._max_viewers = max_viewers
         self._queues: set[trio.MemorySendChannel[bytes]] = set()
         self._kept: dict[str, bytes] = {}
+        self._joined = trio.Event()
 
     @property
     def viewers(self) -> int:
         """The number of viewers."""
         return len(self._queues)
+
+    async def wait_for_viewer(self) -> None:
+        """Wait until there is a viewer."""
+        while not self._queues:
+            await self.wait_for_another()
+
+    async def wait_for_another(self) -> None:
+        """Wait until another viewer comes."""
+        await self._joined.wait()
 
     def publish(self, kind: str, data: object, *, keep: object = None) -> None:
         """Send an event to all viewers, and keep it for those that come later.
@@ -92,6 +102,8 @@ class Hub:
         for event in self._kept.values():
             sending.send_nowait(event)
         self._queues.add(sending)
+        self._joined.set()
+        self._joined = trio.Event()
         try:
             async with receiving:
                 yield receiving
