@@ -141,8 +141,8 @@ def test_slices_of_turns_have_their_times_limits_and_verdicts(export, late_match
         assert round((shown.ts + shown.dur) * 1000) == turn.at_ns
         assert round(shown.dur * 1000) == turn.spent_ns
         assert shown.args["action"] == json.dumps(turn.action)
-        assert shown.args["soft_limit_ms"] == limit.soft_ns / 1e6
-        assert shown.args["bank_ms"] == limit.bank_ns / 1e6
+        assert shown.args["soft_limit_ms"] == (limit.soft_ns or 0) / 1e6
+        assert shown.args["bank_ms"] == (limit.bank_ns or 0) / 1e6
     assert {"turn", "late", "illegal"} == {shown.name for shown in named(trace, "turn")}
     assert [task.args["index"] for task in named(trace, "task")] == list(range(len(named(trace, "task"))))
     assert sum(batch.args["lines"] for batch in named(trace, "journal")) + len(

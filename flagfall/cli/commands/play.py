@@ -59,8 +59,8 @@ def play(
     results`, `flagfall report`, `flagfall verify`. Ctrl-C ends the match after its turn.
 
     Args:
-        task: Ids of tasks, such as `vgdl:windfall#0`, `langroom`, `micro1`,
-            `"gym:CartPole-v1?render_mode=rgb_array"`; `flagfall tasks` lists them.
+        task: Ids of tasks, such as `vgdl:windfall#0`, `langroom`, `micro1`, `gym:CartPole-v1`; `flagfall
+            tasks` lists them.
         agent: The agents of the other seats, in their order, as for `run`.
         seat: Your seat, from 0, in tasks for several players.
         name: Your name in the results.

@@ -159,6 +159,7 @@ class _MatchTrace:
 
     def _take(self, event: Event) -> None:
         at_ns = self._at(event.at_ns)
+        args: dict[str, Any]
         match event:
             case TurnPlayed():
                 self._turn(event, at_ns)

@@ -10,7 +10,7 @@ The page gets plain values:
 
 from __future__ import annotations
 
-__all__ = ["controls_of", "picture_hint"]
+__all__ = ["controls_of"]
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -177,17 +177,3 @@ def _numbered(names: Sequence[str], start: int, nil: Any) -> dict[str, Any]:
         buttons.append(_button(number, name, keys, _place(name)))
     rests = type(nil) is int and 0 <= nil - start < len(names) and names[nil - start] in _RESTS
     return _buttons({"Action": buttons}, idle=nil if rests else None)
-
-
-def picture_hint(task: Any) -> str:
-    """Return how to get pictures of an environment that has none; an empty text where there is no way.
-
-    Args:
-        task: the task.
-    """
-    env = getattr(task, "env", None)
-    modes = (getattr(env, "metadata", None) or {}).get("render_modes", ())
-    if env is None or getattr(env, "render_mode", None) is not None or "rgb_array" not in modes:
-        return ""
-    sign = "&" if "?" in task.id else "?"
-    return f"For pictures, name the task {task.id}{sign}render_mode=rgb_array."

@@ -21,7 +21,7 @@ from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS
-from flagfall.viewer.play.controls import controls_of, picture_hint
+from flagfall.viewer.play.controls import controls_of
 from flagfall.viewer.play.desk import Desk, Page
 from flagfall.viewer.play.pictures import Shown, encode_png, shown_of
 from flagfall.viewer.play.score import Score
@@ -169,7 +169,6 @@ class _PageChannel(ProtocolChannel):
         if seat.task is not None and page.task is not seat.task:
             page.task = seat.task
             turn["controls"] = controls_of(seat.task, seat.number)
-            turn["hint"] = "" if shown.picture is not None else picture_hint(seat.task)
         return turn
 
 

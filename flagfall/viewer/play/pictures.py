@@ -6,6 +6,7 @@ __all__ = ["Shown", "encode_png", "shown_of"]
 
 import io
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
@@ -14,6 +15,7 @@ import numpy as np
 from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import encode
+from flagfall.tasks.rendering import ENVIRONMENT_MODES
 
 MAX_PICTURE_PIXELS: Final = 4_000_000
 """Larger pictures are shown with fewer pixels: no screen shows more, and each is encoded and sent."""
@@ -45,7 +47,7 @@ class Shown:
 def shown_of(task: Any, observation: Any) -> Shown:
     """Return what to show of an observation.
 
-    A picture in the observation is shown, as it is what the agent sees; else the task is asked for one.
+    A picture or a text that is the observation is shown, as an agent sees it; else the task draws itself.
 
     Args:
         task: the task, in the state of the observation; `None` if it is not known.
@@ -57,11 +59,11 @@ def shown_of(task: Any, observation: Any) -> Shown:
         return Shown(_picture(observation["image"]), text=_spoken(observation["text"]))
     mask = _mask(observation)
     seen = _picture_in(observation)
-    if seen is None and task is not None:
+    if seen is None and not isinstance(observation, str):
         seen = _rendered(task)
-    if seen is None:
-        return Shown(text=_text(observation), mask=mask)
-    return Shown(seen, text=observation[:MAX_TEXT_CHARS] if isinstance(observation, str) else "", mask=mask)
+    if isinstance(seen, str):
+        return Shown(text=seen[:MAX_TEXT_CHARS], mask=mask)
+    return Shown(text=_text(observation), mask=mask) if seen is None else Shown(seen, mask=mask)
 
 
 def _spoken(number: Any) -> str:
@@ -82,20 +84,18 @@ def _picture_in(observation: Any) -> Any:
 
 def _picture(value: Any) -> Any:
     """Return an array if it is a picture."""
-    shape = getattr(value, "shape", ())
+    shape: tuple[int, ...] = getattr(value, "shape", ())
     is_picture = getattr(value, "dtype", None) == np.uint8 and len(shape) == _DIMENSIONS
     return value if is_picture and shape[2] in _COLOURS and 0 not in shape else None
 
 
 def _rendered(task: Any) -> Any:
-    """Return the picture that a task renders of itself; `None` if it has none."""
-    try:
-        if "rgb" in getattr(task, "render_modes", ()):
-            return _picture(task.render("rgb"))
-        env = getattr(task, "env", None)
-        return _picture(env.render()) if getattr(env, "render_mode", None) == "rgb_array" else None
-    except Exception:  # noqa: BLE001 - a task without a picture is played from its values
-        return None
+    """Return the picture or the text that a task renders of itself; `None` if it has neither."""
+    for mode in ENVIRONMENT_MODES:
+        with suppress(Exception):  # a task without a picture is played from its values
+            rendered = task.render(mode)
+            return rendered if isinstance(rendered, str) else _picture(rendered)
+    return None
 
 
 def _text(observation: Any) -> str:

@@ -16,6 +16,7 @@ from flagfall.kernel.outcomes import MatchResult
 from flagfall.playing import play
 from flagfall.recording.journal.format import encode
 from flagfall.tasks.building import build_scheduler
+from flagfall.tasks.rendering import with_pictures
 from flagfall.tournament.model import TournamentPlan
 from flagfall.viewer.play.controls import controls_of
 from flagfall.viewer.play.desk import Desk
@@ -99,7 +100,8 @@ class PlaySession:
         folder = PlayedFolder(self._plan, self._folder)
         try:
             with folder.opened():
-                self.result = await self._play_match(folder, stop)
+                with with_pictures():
+                    self.result = await self._play_match(folder, stop)
                 folder.put(self.result)
         except FlagfallError as error:
             fault = error
@@ -176,7 +178,8 @@ class PlaySession:
     def _look_up_controls(self) -> dict[str, Any]:
         """Return the controls of the first task, from tasks that are made for this and closed again."""
         task = self._task
-        scheduler, _ = build_scheduler(task.tasks, task.scheduler, task.steps)
+        with with_pictures():
+            scheduler, _ = build_scheduler(task.tasks, task.scheduler, task.steps)
         try:
             first = scheduler.next_task()
             return {"controls": None if first is None else controls_of(first, self._seat)}

@@ -29,7 +29,6 @@ const score = scorePanel();
 const notice = el("div", { class: "notice", role: "status", hidden: true });
 const banner = el("p", { class: "banner", role: "status", hidden: true });
 const place = el("div", { class: "place" });
-const hint = el("p", { class: "hint muted small", hidden: true });
 const stage = el("div", { class: "stage" });
 let inputs = null;
 let keys = null;
@@ -76,11 +75,7 @@ function paceSelect(of) {
 /** Show a turn and open it for an answer. */
 async function takeTurn(turn, picture) {
   if (document.body.dataset.stage !== "playing") showGame();
-  if (turn.controls) {
-    useControls(turn.controls);
-    hint.hidden = !turn.hint;
-    fill(hint, turn.hint ? visible(turn.hint, 200) : null);
-  }
+  if (turn.controls) useControls(turn.controls);
   score.show(turn.score);
   world.talk(turn.tape);
   const drawn = world.show(turn, picture);
@@ -103,7 +98,7 @@ function showTaskEnd(turn) {
 function showGame() {
   setStage("playing");
   fill(stage, el("div", { class: "game" },
-    el("div", { class: "left" }, world.element, banner, hint),
+    el("div", { class: "left" }, world.element, banner),
     el("div", { class: "right" }, clock.element, place, score.element)));
   if (!tick) announce("The match has begun.");
 }
