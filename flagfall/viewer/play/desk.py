@@ -11,6 +11,7 @@ from __future__ import annotations
 __all__ = ["Desk", "Page"]
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -80,8 +81,9 @@ class Page:
             self.drop()
 
     async def put(self, message: bytes) -> None:
-        """Queue a message of the page; wait while the queue is full."""
-        await self._queue.send(message)
+        """Queue a message of the page; wait while the queue is full. It is lost if the seat plays no more."""
+        with suppress(trio.BrokenResourceError):
+            await self._queue.send(message)
 
     def drop(self, code: int = OVER) -> None:
         """Give the page up.
@@ -112,15 +114,23 @@ class Desk:
         self.started, self.stopped, self.seen = trio.Event(), trio.Event(), trio.Event()
         self.page: Page | None = None
         self.greeting: Callable[[], list[str]] = list
-        self._arrival = trio.Event()
+        self._change = trio.Event()
         self._is_playing = False
 
     async def next_page(self) -> Page:
-        """Wait for a page that no match has used yet."""
+        """Wait for a page that has not been played with yet."""
         while self.page is None or self._is_playing:
-            await self._arrival.wait()
+            await self.changed()
         self._is_playing = True
         return self.page
+
+    async def changed(self) -> None:
+        """Wait until a page comes or goes, or has shown the end of the match."""
+        await self._change.wait()
+
+    def _note_change(self) -> None:
+        self._change.set()
+        self._change = trio.Event()
 
     async def seat(self, page: Page, receive: Callable[[], Awaitable[bytes | None]]) -> bool:
         """Give a page the place until it is gone or dropped.
@@ -140,13 +150,13 @@ class Desk:
         try:
             with page.scope:
                 await page.send(*self.greeting())
-                self._arrival.set()
-                self._arrival = trio.Event()
+                self._note_change()
                 await self._read(page, receive)
         finally:
             page.end()
             if self.page is page:
                 self.page = None
+            self._note_change()
         return True
 
     async def _read(self, page: Page, receive: Callable[[], Awaitable[bytes | None]]) -> None:
@@ -167,6 +177,7 @@ class Desk:
         event = {"start": self.started, "stop": self.stopped, "seen": self.seen}.get(kind)
         if event is not None:
             event.set()
+            self._note_change()
         return event is not None
 
     async def push(self, message: str) -> None:

@@ -63,7 +63,8 @@ class BrowserHost:
             raise UsageError("clock=cpu cannot time a person: use clock=wall")
         session = WireSession(seat, briefing, max_unsolicited=MAX_UNSOLICITED)
         while True:
-            channel = _PageChannel(await self._desk.next_page(), seat, self.score)
+            page = await self._desk.next_page()
+            channel = _PageChannel(page, seat, self.score)
             try:
                 await session.start(channel)
                 await session.play(channel)
@@ -72,6 +73,8 @@ class BrowserHost:
                     raise
             else:
                 return
+            finally:
+                page.messages.close()
 
 
 class _NoStream:

@@ -129,13 +129,15 @@ class PlaySession:
 
     async def _show_end(self) -> None:
         """Send the end to the page, and wait until it has shown it."""
+        desk = self.desk
+        await desk.push(_text(self._over))
         with trio.move_on_after(END_SECONDS):
-            if self.desk.page is None:
-                with trio.move_on_after(REOPEN_SECONDS):
-                    await self.desk.next_page()
-            if self.desk.page is not None:
-                await self.desk.push(_text(self._over))
-                await self.desk.seen.wait()
+            while not desk.seen.is_set():
+                seconds = END_SECONDS if desk.page is not None else REOPEN_SECONDS
+                with trio.move_on_after(seconds) as patience:
+                    await desk.changed()
+                if patience.cancelled_caught:
+                    return
 
     # Messages.
 
