@@ -149,7 +149,8 @@ def _check_options(ids: Sequence[str], options: dict[str, Any], seats: int) -> i
 
     if options["steps"] is not None and options["steps"] < 1:
         raise UsageError(f"--steps {options['steps']}: write a whole number, at least 1")
-    TimeControl.parse(options["time_control"])
+    if TimeControl.parse(options["time_control"]).clock == "cpu":
+        raise UsageError("--time-control: clock=cpu cannot time a person: use clock=wall")
     if options["tick"] is not None:
         check_tick(options["tick"])
     if is_endless(ids, options["scheduler"], options["steps"]):

@@ -111,8 +111,7 @@ class _PageChannel(ProtocolChannel):
         ask, self._ask = self._ask, None
         if ask is None:
             return
-        if ask.phase != "act":
-            self._score.pay(ask.reward)
+        self._score.pay(ask.number, ask.reward)
         shown = shown_of(self._seat.task, ask.observation)
         text = encode(self._turn(ask, shown)).decode()
         if shown.picture is None:
@@ -159,7 +158,7 @@ class _PageChannel(ProtocolChannel):
             "reward": ask.reward,
             "picture": shown.picture is not None,
             "text": shown.text,
-            "byte": shown.byte,
+            "heard": shown.heard,
             "mask": shown.mask,
             "spent_ms": max(0, seat.now() - started_ns) / _MS,
             "soft_ms": _ms(limits.soft_ns),

@@ -1,4 +1,4 @@
-"""What a person sees of a turn: a picture, a text, a byte, or the value itself."""
+"""Contents of a turn for the eyes of a person: a picture, a text, a byte or word, or the value itself."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom
+from flagfall.agents.samples.langroom_solver import is_langroom
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import encode
 from flagfall.tasks.rendering import ENVIRONMENT_MODES
+from flagfall.viewer.play.score import room_word
 
 MAX_PICTURE_PIXELS: Final = 4_000_000
 """Larger pictures are shown with fewer pixels: no screen shows more, and each is encoded and sent."""
@@ -34,13 +35,13 @@ class Shown:
     Attributes:
         picture: uint8 [height, width, 3 or 4], or `None`.
         text: words beside the picture, or the observation as text.
-        byte: the observation of a byte or bit task; `None` for others.
+        heard: the byte or bit of a task of bytes or bits, the word of a room; `None` for others.
         mask: the actions that are allowed, as whole numbers that are 0 or not; `None` for all.
     """
 
     picture: Any = None
     text: str = ""
-    byte: int | None = None
+    heard: int | str | None = None
     mask: list[int] | None = None
 
 
@@ -54,9 +55,9 @@ def shown_of(task: Any, observation: Any) -> Shown:
         observation: any observation.
     """
     if type(observation) is int:
-        return Shown(byte=observation)
+        return Shown(heard=observation)
     if is_langroom(observation):
-        return Shown(_picture(observation["image"]), text=_spoken(observation["text"]))
+        return Shown(_picture(observation["image"]), heard=room_word(observation["text"]))
     mask = _mask(observation)
     seen = _picture_in(observation)
     if seen is None and not isinstance(observation, str):
@@ -64,11 +65,6 @@ def shown_of(task: Any, observation: Any) -> Shown:
     if isinstance(seen, str):
         return Shown(text=seen[:MAX_TEXT_CHARS], mask=mask)
     return Shown(text=_text(observation), mask=mask) if seen is None else Shown(seen, mask=mask)
-
-
-def _spoken(number: Any) -> str:
-    known = type(number) is int and 0 <= number < len(LANGROOM_WORDS)
-    return LANGROOM_WORDS[number] if known else f"<{number}>"
 
 
 def _mask(observation: Any) -> list[int] | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["Score"]
+__all__ = ["Score", "room_word"]
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom
 from flagfall.events import Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import SeatStats
 
 TAPE_STEPS: Final = 2_000
-"""Steps of a byte or bit task that are kept for a page that is opened again: more than it shows at once."""
+"""Steps of a dialogue that are kept for a page that is opened again: more than it shows at once."""
 
 KEPT_TASKS: Final = 20
 """Results of tasks that are shown, from the end."""
@@ -37,6 +38,7 @@ class Score:
         self._names = list(names)
         self._rewards: deque[float] = deque(maxlen=KEPT_REWARDS)
         self._last_verdict = ""
+        self._paid: int | None = None
         self._task: dict[str, Any] | None = None
         self._tasks: deque[dict[str, Any]] = deque(maxlen=KEPT_TASKS)
         self._solved = self._ended = 0
@@ -60,21 +62,23 @@ class Score:
 
     def _turn(self, event: TurnPlayed) -> None:
         self._last_verdict = event.verdict
-        self.pay(event.reward)
-        if type(event.observation) is int and type(event.action) is int:
+        exchange = _exchange(event.observation, event.action)
+        if exchange is not None:
             reward = event.reward if isinstance(event.reward, int | float) else 0
             late = event.verdict not in {"on time", "illegal"}
-            self._tape.append([event.observation, event.action, reward, int(late)])
+            self._tape.append([*exchange, reward, int(late)])
             self._steps += 1
 
-    def pay(self, reward: Any) -> None:
+    def pay(self, number: int, reward: Any) -> None:
         """Keep a reward that has arrived, if it is not 0.
 
         Args:
+            number: the number of the envelope that it came with; one that is sent again pays once.
             reward: a number, or the rewards of all players by name, which are not shown.
         """
-        if isinstance(reward, int | float) and reward:
-            self._rewards.append(reward)
+        if number != self._paid and isinstance(reward, int | float) and reward:
+            self._rewards.append(float(reward))
+        self._paid = number
 
     def _end_task(self, event: TaskEnded) -> None:
         if event.ended != "cut":
@@ -110,7 +114,7 @@ class Score:
         }
 
     def tape_since(self, step: int) -> tuple[int, list[list[Any]]]:
-        """Return the steps of a byte or bit task since a number of steps: heard, said, reward, 1 if late.
+        """Return the steps of a dialogue since a number of steps: heard, said, reward, 1 if late.
 
         Args:
             step: number of steps that are known already.
@@ -120,3 +124,22 @@ class Score:
         """
         new = min(self._steps - step, len(self._tape))
         return self._steps, list(self._tape)[len(self._tape) - new :] if new > 0 else []
+
+
+def _exchange(observation: Any, action: Any) -> tuple[int | str, int | str] | None:
+    """Return what was heard and said in a step of a byte or bit task, or of LangRoom; else `None`."""
+    if type(observation) is int and type(action) is int:
+        return observation, action
+    if is_langroom(observation) and isinstance(action, Mapping):
+        return room_word(observation["text"]), room_word(action.get("talk"))
+    return None
+
+
+def room_word(number: Any) -> str:
+    """Return a word of LangRoom; an empty text for silence.
+
+    Args:
+        number: its index; words without a meaning are shown as their numbers.
+    """
+    known = isinstance(number, int) and 0 <= number < len(LANGROOM_WORDS)
+    return LANGROOM_WORDS[number] if known else f"<{number}>"

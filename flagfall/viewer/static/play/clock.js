@@ -14,7 +14,12 @@ const WARNING_SHARE = 0.25;
 /** Time in words that do not jump: tenths of a second below ten seconds. */
 function timeLeft(ms) {
   if (ms < 10000) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
-  return ms < 60000 ? `${Math.ceil(ms / 1000)} s` : duration(Math.ceil(ms / 1000) * 1000 * NS_IN_MS);
+  return ms <= 59000 ? `${Math.ceil(ms / 1000)} s` : duration(Math.ceil(ms / 1000) * 1000 * NS_IN_MS);
+}
+
+/** Duration of a limit as people say it. */
+function spoken(ms) {
+  return ms >= 60000 && ms % 60000 === 0 ? `${ms / 60000} min` : duration(ms * NS_IN_MS);
 }
 
 /**
@@ -24,12 +29,12 @@ function timeLeft(ms) {
  */
 export function limitsInWords({ soft_ms: soft, hard_ms: hard, bank_ms: bank, tick_ms: tick }) {
   const parts = [];
-  if (tick) parts.push(`The world moves every ${duration(tick * NS_IN_MS)} and takes your newest action.`);
-  else if (soft !== null && bank !== null) parts.push(`Each turn has ${duration(soft * NS_IN_MS)}, then it draws on a bank of ${duration(bank * NS_IN_MS)}.`);
-  else if (bank !== null) parts.push(`Your clock has ${duration(bank * NS_IN_MS)} for the whole match.`);
-  else if (soft !== null) parts.push(`Each turn has ${duration(soft * NS_IN_MS)}; a late one is played without you.`);
+  if (tick) parts.push(`The world moves every ${spoken(tick)} and takes your newest action.`);
+  else if (soft !== null && bank !== null) parts.push(`Each turn has ${spoken(soft)}, then it draws on a bank of ${spoken(bank)}.`);
+  else if (bank !== null) parts.push(`Your clock has ${spoken(bank)} for the whole match.`);
+  else if (soft !== null) parts.push(`Each turn has ${spoken(soft)}; a late one is played without you.`);
   else parts.push("There is no time limit.");
-  if (hard !== null) parts.push(`After ${duration(hard * NS_IN_MS)} without an answer you are out.`);
+  if (hard !== null) parts.push(`After ${spoken(hard)} without an answer you are out.`);
   return parts.join(" ");
 }
 

@@ -71,7 +71,7 @@ export function typedBytes({ tick, player }) {
     bindings: [],
     canPace: false,
     setPace: () => {},
-    turn: ({ byte, reward, phase }) => {
+    turn: ({ heard: byte, reward, phase }) => {
       if (phase !== "act") return;
       if (reward) {
         heard = [];
@@ -104,7 +104,7 @@ export function typedJson({ player }) {
   const input = el("input", { type: "text", id: "line", autocomplete: "off", spellcheck: "false", maxlength: "4000" });
   const wrong = el("p", { class: "small", role: "status" });
   const form = el("form", {
-    class: "line",
+    class: "line json",
     onsubmit: (event) => {
       event.preventDefault();
       try {

@@ -41,8 +41,9 @@ export function worldView() {
   };
 }
 
-/** Character of a byte, as it is shown. */
-function shownByte(byte, bits) {
+/** Text of what was heard or said: a word, a bit, or the character of a byte. */
+function spokenText(byte, bits) {
+  if (typeof byte === "string") return byte || "·";
   if (bits) return String(byte);
   const character = String.fromCharCode(byte);
   return UNPRINTABLE.test(character) ? "·" : character;
@@ -51,16 +52,15 @@ function shownByte(byte, bits) {
 /** Sign of a reward. */
 function signOf(reward) {
   if (!reward) return "\u00a0";
-  if (reward === 1) return "+";
-  if (reward === -1) return "−";
-  return reward > 0 ? "+".concat(reward) : "−".concat(-reward);
+  return reward > 0 ? "+" : "−";
 }
 
-/** The dialogue of a byte or bit task: a column for each step, the teacher above the learner above the reward. */
+/** The dialogue of a task: a column for each step, the teacher or the room above the person above the reward. */
 function tapeView() {
   const columns = el("div", { class: "tape-columns" });
+  const other = el("span", {}, "teacher");
   const legend = el("div", { class: "tape-legend small muted", "aria-hidden": "true" },
-    el("span", {}, "teacher"), el("span", {}, "you"), el("span", {}, "reward"));
+    other, el("span", {}, "you"), el("span", {}, "reward"));
   const element = el("div", { class: "tape", role: "log", "aria-label": "Dialogue", hidden: true }, legend, columns);
   let newest = null;
   let bits = false;
@@ -81,16 +81,19 @@ function tapeView() {
       newest?.remove();
       newest = null;
       columns.append(...steps.map(([heard, said, reward, late]) =>
-        column(shownByte(heard, bits), shownByte(said, bits), reward, late)));
+        column(spokenText(heard, bits), spokenText(said, bits), reward, late)));
       while (columns.childElementCount > MAX_COLUMNS) columns.firstElementChild.remove();
       columns.scrollTop = columns.scrollHeight;
     },
     show: (turn) => {
-      if (turn.byte === null) return;
+      if (turn.heard === null) return;
       if (turn.controls) bits = turn.controls.kind === "buttons";
+      const words = typeof turn.heard === "string";
+      element.classList.toggle("spoken", words);
+      other.textContent = words ? "room" : "teacher";
       element.hidden = false;
       newest?.remove();
-      newest = column(shownByte(turn.byte, bits), "_", turn.reward, false);
+      newest = column(spokenText(turn.heard, bits), "_", turn.reward, false);
       newest.classList.add("newest");
       columns.append(newest);
       columns.scrollTop = columns.scrollHeight;
