@@ -228,6 +228,7 @@ def test_folders_that_cannot_take_results_are_refused(tmp_path: Path):
         ("--task micro1 --seat 1", "--seat 1"),
         ("--task micro1 --seed -1", "--seed -1"),
         ("--task micro1 --steps 0", "--steps 0"),
+        (f"--task micro1 --name {'n' * 81}", "at most 80 printable"),
         ("--task micro1 --tick soon", "--tick"),
         ("--task micro1 --time-control soon", "time control, column 1"),
         ("--task micro1 --scheduler sequential", "add --steps"),

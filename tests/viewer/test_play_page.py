@@ -21,6 +21,7 @@ from flagfall.events import (
 )
 from flagfall.tasks.catalog import make_task
 from flagfall.tournament.store import Store
+from tests.command_line import call_main
 from tests.viewer.browser import (
     NARROW,
     WIDE,
@@ -117,7 +118,7 @@ def test_a_game_is_played_by_keys_and_stored(play, page):
     (start,) = [event for event in program.events() if isinstance(event, TaskStarted)]
     task = make_task("vgdl:windfall#0")
     task.reset(start.seed)
-    picture = task.render("rgb")
+    picture: Any = task.render("rgb")
     assert height == len(picture)
     assert colours == picture[15].tolist()
     assert len({tuple(colour) for colour in colours}) > 3
@@ -174,7 +175,7 @@ def test_a_bit_task_is_played_by_two_keys(play, page):
     assert program.actions() == [0, 1, 1, 0, 1, 1]
 
 
-def test_a_person_plays_against_another_agent(play, page):
+def test_a_person_plays_against_another_agent(play, page, capfd):
     pytest.importorskip("pettingzoo")
     program = play("--task", "pettingzoo:classic/tictactoe_v3", "--agent", "random", "--seat", "1")
     begin(page, program)
@@ -190,15 +191,18 @@ def test_a_person_plays_against_another_agent(play, page):
     assert {turn.verdict for turn in turns} == {"on time"}
     assert sum(turn.seat == 1 for turn in turns) >= 2
     assert page.inner_text("#end-title") in {"You have won", "You have lost", "A draw"}
+    stored = call_main(capfd, "results", program.out)
+    assert (stored.code, stored.err) == (0, "")
+    assert "random" in stored.out
 
 
 def test_the_world_moves_by_itself_at_real_time_pace(play, page):
-    program = play("--task", "gym:MountainCar-v0", "--tick", "80ms", "--steps", "25")
+    program = play("--task", "gym:MountainCar-v0", "--tick", "100ms", "--steps", "50")
     begin(page, program)
     page.keyboard.down("ArrowRight")
     ends(page, program)
     turns = program.turns()
-    assert len(turns) == 25
+    assert len(turns) == 50
     assert 2 in [turn.action for turn in turns]
     assert page.evaluate("document.querySelector('canvas').width") == 600
 
@@ -217,7 +221,7 @@ def test_an_idle_person_is_late_and_plays_on(play, page):
 
 
 def test_a_closed_page_is_disqualified_at_the_hard_limit(play, open_page):
-    program = play("--task", "vgdl:windfall#0", "--time-control", "act=100ms/1s")
+    program = play("--task", "vgdl:windfall#0", "--time-control", "act=100ms/4s")
     page = open_page()
     begin(page, program)
     page.close()
@@ -262,36 +266,42 @@ def test_ctrl_c_ends_the_match_and_before_it_leaves_nothing(play, page):
 # Hostile messages. The page's own script stands still, and others speak through its connection.
 
 SEND = """
-async ([messages, tab]) => {
+async ([messages, last, tab]) => {
   const socket = new WebSocket(`${location.origin.replace("http", "ws")}/socket?tab=${tab}`);
-  const seen = [];
-  const closed = new Promise((resolve) => { socket.onclose = ({ code }) => resolve(code); });
-  socket.onmessage = ({ data }) => { if (typeof data === "string") seen.push(JSON.parse(data).type); };
+  const turns = (count) => new Promise((resolve) => {
+    let seen = 0;
+    socket.addEventListener("message", ({ data }) => {
+      seen += typeof data === "string" && JSON.parse(data).type === "turn";
+      if (seen === count) resolve();
+    });
+  });
+  const [first, second] = [turns(1), turns(2)];
+  const over = new Promise((resolve) => { socket.onclose = resolve; });
   await new Promise((resolve) => { socket.onopen = resolve; });
   socket.send(JSON.stringify({ type: "start" }));
-  while (!seen.includes("turn")) await new Promise((resolve) => setTimeout(resolve, 10));
+  await first;
   for (const message of messages) socket.send(message);
-  await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 300))]);
-  socket.close();
-  return seen;
+  if (!last) return;
+  await Promise.race([second, over]);
+  if (socket.readyState === WebSocket.OPEN) socket.send(last);
 }
 """
 
 
 @pytest.fixture
 def speak(play, open_page) -> Callable[..., PlayProgram]:
-    """Send messages in place of the page, and return the program after the end of the match."""
+    """Send messages in place of the page, and `last` after the next turn; return the program after its end."""
 
-    def speak(*messages: str, control: str = "act=1s/2s") -> PlayProgram:
+    def speak(*messages: str, last: str = "", control: str = "act=1m/5m") -> PlayProgram:
         program = play("--task", "vgdl:windfall#0", "--time-control", control)
         page = open_page()
         page.set_default_timeout(PATIENCE_MS)
         page.goto(program.url)
         page.wait_for_selector("#begin")
         tab = page.evaluate("sessionStorage.getItem('flagfall-tab')")
-        page.evaluate(SEND, [list(messages), tab])
-        page.close()
+        page.evaluate(SEND, [list(messages), last, tab])
         assert program.wait() == 0
+        assert isinstance(program, PlayProgram)
         return program
 
     return speak
@@ -327,7 +337,7 @@ def test_a_flood_disqualifies_and_holds_nothing_up(speak):
 
 
 def test_a_message_that_is_too_long_ends_its_connection_alone(speak):
-    program = speak('{"type":"answer","number":0,"action":"' + "x" * 200_000 + '"}')
+    program = speak('{"type":"answer","number":0,"action":"' + "x" * 200_000 + '"}', control="act=1s/2s")
     assert reasons(program) == ["late"]
 
 

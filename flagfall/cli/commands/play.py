@@ -28,6 +28,9 @@ _List = Parameter(consume_multiple=True, negative="")
 _Flag = Parameter(negative="", show_default=False)
 _DEFAULTS: Final = ServerOptions()
 
+_NUMBER_CHARS: Final = 4
+"""Room in a name for the number of an agent that is named twice."""
+
 DEFAULT_CONTROL: Final = "init=1m act=30s/5m result=1m"
 """The default time control of a person: time to read, and an end for a page that was closed."""
 
@@ -118,6 +121,7 @@ def _make_plan(
     from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tasks.adapters.env_spec import split_texts
     from flagfall.tasks.building import seats_of
+    from flagfall.tournament.plan.entries import MAX_NAME
     from flagfall.viewer.play.record import PERSON, play_plan
 
     ids = [part for text in task for part in split_texts(text)]
@@ -131,13 +135,15 @@ def _make_plan(
         )
     if not 0 <= seat < seats:
         raise UsageError(f"--seat {seat}: the seats are 0 to {seats - 1}")
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable() or name != name.strip():
+        raise UsageError(f"--name {name!r}: write at most {MAX_NAME} printable characters")
     specs = [*agents[:seat], PERSON, *agents[seat:]]
     names = _names(specs, name)
     hosts = [
         None if spec is PERSON else host_agent(spec, name=label)
         for spec, label in zip(specs, names, strict=True)
     ]
-    table = {"name": ids[0], "task": ids, **options}
+    table = {"name": ids[0][:MAX_NAME], "task": ids, **options}
     return play_plan(names, specs, table, seed=seed, seats=seats), hosts
 
 
@@ -161,11 +167,12 @@ def _check_options(ids: Sequence[str], options: dict[str, Any], seats: int) -> i
 def _names(specs: Sequence[str], person: str) -> list[str]:
     """Return a name for each agent, none of them twice."""
     from flagfall.agents.spec import agent_name
+    from flagfall.tournament.plan.entries import MAX_NAME
     from flagfall.viewer.play.record import PERSON
 
     names: list[str] = []
     for spec in specs:
-        name = person if spec is PERSON else agent_name(spec)
+        name = person if spec is PERSON else agent_name(spec)[: MAX_NAME - _NUMBER_CHARS]
         same = sum(one == name or one.startswith(f"{name} ") for one in names)
         names.append(f"{name} {same + 1}" if same else name)
     return names

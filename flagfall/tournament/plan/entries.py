@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["agent_names", "read_agents", "read_tasks"]
+__all__ = ["MAX_NAME", "agent_names", "read_agents", "read_tasks"]
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -49,7 +49,7 @@ class Page:
     """A page that has the place.
 
     Args:
-        send: sends a message, text or bytes; raises when the connection is gone.
+        send: sends a message, text or bytes; raises `trio.BrokenResourceError` when the connection is gone.
         tab: the name of the tab.
 
     Attributes:
@@ -77,7 +77,7 @@ class Page:
                 async with self._lock:
                     for message in messages:
                         await self._send(message)
-        except (trio.TooSlowError, RuntimeError, OSError, trio.BrokenResourceError):
+        except (trio.TooSlowError, trio.BrokenResourceError):
             self.drop()
 
     async def put(self, message: bytes) -> None:

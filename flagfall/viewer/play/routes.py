@@ -11,9 +11,10 @@ __all__ = ["play_routes"]
 
 from typing import TYPE_CHECKING, Any
 
+import trio
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from flagfall.viewer.pages import served_page
 from flagfall.viewer.play.desk import MAX_TAB_CHARS, MOVED, OVER, TAKEN, Desk, Page
@@ -75,7 +76,10 @@ async def _serve(socket: WebSocket, desk: Desk) -> None:
 
 
 async def _send(socket: WebSocket, message: str | bytes) -> None:
-    if isinstance(message, bytes):
-        await socket.send_bytes(message)
-    else:
-        await socket.send_text(message)
+    try:
+        if isinstance(message, bytes):
+            await socket.send_bytes(message)
+        else:
+            await socket.send_text(message)
+    except (WebSocketDisconnect, RuntimeError) as error:  # it is closed
+        raise trio.BrokenResourceError from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["Score", "room_word"]
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom
@@ -31,9 +31,13 @@ class Score:
     Args:
         seat: index of the seat.
         names: names of all agents, by seat.
+
+    Attributes:
+        on_out: called with the reason when the seat is disqualified.
     """
 
     def __init__(self, seat: int, names: Sequence[str]) -> None:
+        self.on_out: Callable[[str], None] = lambda _reason: None
         self._seat = seat
         self._names = list(names)
         self._rewards: deque[float] = deque(maxlen=KEPT_REWARDS)
@@ -57,6 +61,8 @@ class Score:
                 self._end_task(event)
             case SeatDisqualified():
                 self._out[event.seat] = event.reason
+                if event.seat == self._seat:
+                    self.on_out(event.reason)
             case _:
                 pass
 

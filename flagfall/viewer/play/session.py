@@ -89,6 +89,7 @@ class PlaySession:
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_set_after, self.desk.stopped, stop)
+            self._score.on_out = lambda reason: nursery.start_soon(self._tell_out, reason)
             await _first_of(self.desk.started, stop)
             if self.desk.started.is_set() and not stop.is_set():
                 say("the match has begun")
@@ -126,6 +127,10 @@ class PlaySession:
             sinks=[folder.observer, self._score],
             stop=stop,
         )
+
+    async def _tell_out(self, reason: str) -> None:
+        """Tell the page that its seat is disqualified; the match may go on without the person."""
+        await self.desk.push(_text({"type": "out", "reason": reason}))
 
     async def _show_end(self) -> None:
         """Send the end to the page, and wait until it has shown it."""

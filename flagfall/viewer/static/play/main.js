@@ -6,7 +6,7 @@ import { bindKeys } from "../common/keys.js";
 import { actionButtons } from "./buttons.js";
 import { turnClock } from "./clock.js";
 import { connect } from "./connection.js";
-import { endScreen, scorePanel, startScreen } from "./panels.js";
+import { endScreen, reasonText, scorePanel, startScreen } from "./panels.js";
 import { SKIP, answerTurns } from "./player.js";
 import { typedBytes, typedJson } from "./typing.js";
 import { worldView } from "./world.js";
@@ -124,8 +124,17 @@ function showEnd(over) {
 function take(message, picture) {
   if (message.type === "turn") takeTurn(message, picture);
   else if (message.type === "over") showEnd(message);
+  else if (message.type === "out") showOut(message.reason);
   else if (message.stage === "waiting") showStart();
   else if (message.stage === "playing") showWaiting();
+}
+
+/** Show that the match goes on without the person. */
+function showOut(reason) {
+  player.stop();
+  clock.wait("disqualified");
+  notice.hidden = false;
+  fill(notice, "You are disqualified: ", reasonText(reason), ". The match may go on without you.");
 }
 
 /** Show the start screen. */

@@ -101,6 +101,15 @@ const REASONS = {
 };
 
 /**
+ * Say why a seat was disqualified.
+ * @param {string} reason as in the journal
+ * @returns {string|HTMLElement}
+ */
+export function reasonText(reason) {
+  return REASONS[reason] ?? visible(reason, MAX_NAME);
+}
+
+/**
  * Make the screen after the match.
  * @param {Object} over the message about the end
  * @param {Object} about facts about the match
@@ -115,7 +124,7 @@ export function endScreen(over, about) {
   return el("section", { class: "panel end", id: "end", tabindex: "-1", "aria-labelledby": "end-title" },
     el("h2", { id: "end-title" }, headline(over, about)),
     mine ? el("p", { class: "final number" }, number(mine.reward), el("span", { class: "muted small" }, " reward")) : null,
-    mine?.disqualified ? el("p", { class: "notice bad" }, REASONS[mine.disqualified] ?? visible(mine.disqualified, MAX_NAME)) : null,
+    mine?.disqualified ? el("p", { class: "notice bad" }, reasonText(mine.disqualified)) : null,
     over.fault ? el("p", { class: "notice bad" }, visible(over.fault, 600, { lines: true })) : null,
     over.seats.length ? el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Result of each seat" }, el("table", {},
       el("thead", {}, el("tr", {}, ["agent", "reward", "turns", "late", "illegal", "mean think"].map((name, i) =>
