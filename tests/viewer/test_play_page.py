@@ -268,29 +268,27 @@ def test_ctrl_c_ends_the_match_and_before_it_leaves_nothing(play, page):
 SEND = """
 async ([messages, last, tab]) => {
   const socket = new WebSocket(`${location.origin.replace("http", "ws")}/socket?tab=${tab}`);
-  const turns = (count) => new Promise((resolve) => {
-    let seen = 0;
-    socket.addEventListener("message", ({ data }) => {
-      seen += typeof data === "string" && JSON.parse(data).type === "turn";
-      if (seen === count) resolve();
-    });
+  let turns = 0;
+  const over = new Promise((resolve) => {
+    socket.onclose = resolve;
+    socket.onmessage = ({ data }) => {
+      const { type } = typeof data === "string" ? JSON.parse(data) : {};
+      if (type === "over") resolve();
+      if (type !== "turn") return;
+      turns += 1;
+      if (turns === 1) messages.forEach((message) => socket.send(message));
+      if (turns === 2 && last) socket.send(last);
+    };
   });
-  const [first, second] = [turns(1), turns(2)];
-  const over = new Promise((resolve) => { socket.onclose = resolve; });
-  await new Promise((resolve) => { socket.onopen = resolve; });
-  socket.send(JSON.stringify({ type: "start" }));
-  await first;
-  for (const message of messages) socket.send(message);
-  if (!last) return;
-  await Promise.race([second, over]);
-  if (socket.readyState === WebSocket.OPEN) socket.send(last);
+  socket.onopen = () => socket.send(JSON.stringify({ type: "start" }));
+  await over;
 }
 """
 
 
 @pytest.fixture
 def speak(play, open_page) -> Callable[..., PlayProgram]:
-    """Send messages in place of the page, and `last` after the next turn; return the program after its end."""
+    """Send messages in place of the page, and `last` after the next turn; return the ended program."""
 
     def speak(*messages: str, last: str = "", control: str = "act=1m/5m") -> PlayProgram:
         program = play("--task", "vgdl:windfall#0", "--time-control", control)
@@ -300,6 +298,7 @@ def speak(play, open_page) -> Callable[..., PlayProgram]:
         page.wait_for_selector("#begin")
         tab = page.evaluate("sessionStorage.getItem('flagfall-tab')")
         page.evaluate(SEND, [list(messages), last, tab])
+        page.close()
         assert program.wait() == 0
         assert isinstance(program, PlayProgram)
         return program
@@ -321,11 +320,8 @@ def test_what_is_no_answer_disqualifies(speak, message):
 
 
 def test_illegal_actions_and_stale_numbers_are_judged_as_for_any_agent(speak):
-    answers = [
-        '{"type":"answer","number":0,"action":{"$ndarray":1}}',
-        '{"type":"answer","number":0,"action":99}',
-    ]
-    program = speak('{"type":"answer","number":77,"action":1}', *answers[1:])
+    answers = [f'{{"type":"answer","number":{number},"action":99}}' for number in (77, 0)]
+    program = speak(*answers, last='{"type":"stop"}')
     turns, events = program.turns(), program.events()
     assert (turns[0].verdict, turns[0].action, turns[0].refused) == ("illegal", 0, "99")
     assert [drop.why for drop in events if isinstance(drop, ReplyDropped)][:1] == ["unasked"]
