@@ -37,7 +37,7 @@ class PlayProgram:
     @classmethod
     def start(cls, out: Path, *words: str) -> PlayProgram:
         process = subprocess.Popen(
-            [sys.executable, "-m", "flagfall", "play", "--no-open", "--out", str(out), *words],
+            [sys.executable, "-m", "flagfall", "play", "--no-open", "--output", str(out), *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -54,6 +54,7 @@ def test_keys_of_games_are_those_of_a_terminal():
     keys = {button["name"]: button["keys"] for button in buttons("vgdl:windfall#0")}
     assert keys["left"] == ["ArrowLeft", "a"]
     assert keys["use"] == [" "]
+    assert [button["name"] for button in buttons("duel:heaps")][7] == "1 of heap 1"
     assert {button["name"]: button["keys"] for button in buttons("gym:FrozenLake-v1")}["down"] == [
         "ArrowDown"
     ]

@@ -47,7 +47,7 @@ def play(
     time_control: str = DEFAULT_CONTROL,
     tick: str | None = None,
     bit_mode: Annotated[bool, _Flag] = False,
-    out: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     open_page: Annotated[bool, Parameter(name="--open", show_default=False)] = True,
     server: ServerOptions = _DEFAULTS,
 ) -> int:
@@ -73,14 +73,14 @@ def play(
         time_control: As for `run`; `untimed` for no limits.
         tick: Real-time pace: the world moves at each tick (such as `100ms`), and takes your newest action.
         bit_mode: One step of a byte task is one bit instead of one byte.
-        out: Folder of the results; by default a new one in the working directory, `play-` and the time.
+        output: Folder of the results; by default a new one in the working directory, `play-` and the time.
         open_page: Open the page in the browser of this desktop, if there is one.
         server: Address of the page, and who may open it. The token is made here if there is no token file.
     """
     from flagfall.viewer.play.record import check_folder
     from flagfall.viewer.play.session import PlaySession
 
-    folder = _new_folder() if out is None else out
+    folder = _new_folder() if output is None else output
     check_folder(folder)
     options: dict[str, Any] = {
         "scheduler": scheduler,

@@ -79,14 +79,14 @@ def check_folder(folder: Path) -> None:
         UsageError: it holds results already, or cannot be written.
     """
     if folder.is_dir() and holds_tournament(folder):
-        raise UsageError(f"--out {folder}: it holds results already; choose another folder")
+        raise UsageError(f"--output {folder}: it holds results already; choose another folder")
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--out {folder}: this is a file; name a folder")
+        raise UsageError(f"--output {folder}: this is a file; name a folder")
     above = folder.absolute()
     while not above.exists():
         above = above.parent
     if not os.access(above, os.W_OK | os.X_OK):
-        raise UsageError(f"--out {folder}: no permission to write to {above}")
+        raise UsageError(f"--output {folder}: no permission to write to {above}")
 
 
 class PlayedFolder:
