@@ -118,6 +118,7 @@ def _make_plan(
         UsageError: an option is invalid.
     """
     from flagfall.agents.hosts.registry import host_agent
+    from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
     from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tasks.adapters.env_spec import split_texts
     from flagfall.tasks.building import seats_of
@@ -144,7 +145,9 @@ def _make_plan(
         for spec, label in zip(specs, names, strict=True)
     ]
     table = {"name": ids[0][:MAX_NAME], "task": ids, **options}
-    return play_plan(names, specs, table, seed=seed, seats=seats), hosts
+    chosen = TaskOptions(bit_mode=bool(options["bit_mode"]))
+    setup = choose_tasks(ids, options["scheduler"], None, chosen, steps=options["steps"])
+    return play_plan(names, specs, table, seed=seed, seats=seats, setup=setup), hosts
 
 
 def _check_options(ids: Sequence[str], options: dict[str, Any], seats: int) -> int:

@@ -14,6 +14,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import MatchResult
+from flagfall.tasks.building import TaskSetup
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
@@ -27,7 +28,13 @@ PERSON: Final = "human-browser"
 
 
 def play_plan(
-    names: Sequence[str], specs: Sequence[str], task: Mapping[str, Any], *, seed: int, seats: int
+    names: Sequence[str],
+    specs: Sequence[str],
+    task: Mapping[str, Any],
+    *,
+    seed: int,
+    seats: int,
+    setup: TaskSetup | None = None,
 ) -> TournamentPlan:
     """Return the plan of one match.
 
@@ -37,6 +44,7 @@ def play_plan(
         task: the table of the task, see `docs/tournaments.md`; values that are `None` are left out.
         seed: root seed of the match.
         seats: number of seats of the task.
+        setup: builds the tasks, if their ids alone do not define them.
 
     Raises:
         UsageError: a value is invalid.
@@ -54,7 +62,10 @@ def play_plan(
         lines += ["", "[[agents]]", f"name = {_toml(agent)}", f"spec = {_toml(spec)}"]
     lines += ["", "[[tasks]]", 'score = "reward"']
     lines += [f"{key} = {_toml(value)}" for key, value in task.items() if value is not None]
-    return parse_plan("\n".join(lines) + "\n", title=name, seats={name: seats})
+    plan = parse_plan("\n".join(lines) + "\n", title=name, seats={name: seats})
+    if setup is None:
+        return plan
+    return attrs.evolve(plan, tasks=(attrs.evolve(plan.tasks[0], tasks=setup, scheduler=None),))
 
 
 def _toml(value: Any) -> str:
