@@ -159,9 +159,9 @@ def test_a_byte_task_is_played_by_typing(play, page):
             page.press("#line", "Enter")
     ends(page, program)
     turns = program.turns()
-    said = bytes(turn.action for turn in turns).decode("latin-1")
-    assert "a" in said
-    assert set(said) <= set("abc. ")
+    typed = bytes(turn.action for turn in turns).decode("latin-1")
+    assert "a" in typed
+    assert set(typed) <= set("abc. ")
     heard = page.locator(".tape .heard").all_inner_texts()
     kept = "".join(chr(turn.observation) for turn in turns)
     assert "".join(text or " " for text in heard).replace("\xa0", " ").strip() in kept or len(heard) == 1
@@ -188,6 +188,9 @@ def test_a_person_plays_against_another_agent(play, page, capfd):
     ends(page, program)
     turns = program.turns()
     assert {turn.verdict for turn in turns} == {"on time"}
+    header = program.events()[0]
+    assert isinstance(header, MatchStarted)
+    assert (header.agents, header.seed) == (["random", "you"], 4)
     assert {turn.seat for turn in turns} == {0, 1}
     assert page.inner_text("#end-title") in {"You have won", "You have lost", "A draw"}
     stored = call_main(capfd, "results", program.out)
@@ -230,7 +233,7 @@ def test_a_closed_page_is_disqualified_at_the_hard_limit(play, open_page):
     assert [event for event in events if isinstance(event, TurnPlayed) and event.verdict == "late"]
 
 
-def test_a_page_that_is_opened_again_goes_on_and_a_second_tab_is_told(play, open_page, complaints):
+def test_a_page_that_is_opened_again_goes_on_and_a_second_tab_is_refused(play, open_page, complaints):
     program = play("--task", "vgdl:windfall#0", "--steps", "4")
     page = open_page()
     begin(page, program)

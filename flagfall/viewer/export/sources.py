@@ -24,7 +24,7 @@ MAX_NAME_CHARS: Final = 200
 """Names of matches, tasks and agents are cut to this length."""
 
 MAX_TEXT_CHARS: Final = 2_000
-"""Values and messages in a timeline are cut to this length, as nobody reads more of them there."""
+"""Values and messages in a timeline are cut to this length; viewers show less of them."""
 
 _ENDINGS: Final = (".jsonl", ".jsonl.zst")
 

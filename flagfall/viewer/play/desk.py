@@ -1,6 +1,6 @@
 """The person's place: one page at a time, which may be opened again while the match goes on.
 
-Rule 1: one tab has the place. Another one is told that it is taken; the same tab, opened again, takes over.
+Rule 1: one tab has the place. Another tab is refused; the same tab, opened again, takes over.
 Rule 2: what a page sends waits in a short queue. When that is full nothing more is read, so a page that
     floods is held up by its own connection.
 Rule 3: pages control nothing but their own seat: the start of the match, its end by the person, and answers.

@@ -120,7 +120,7 @@ class Score:
         }
 
     def tape_since(self, step: int) -> tuple[int, list[list[Any]]]:
-        """Return the steps of a dialogue since a number of steps: heard, said, reward, 1 if late.
+        """Return the steps of a dialogue since a number of steps: heard, spoken, reward, 1 if late.
 
         Args:
             step: number of steps that are known already.
@@ -133,7 +133,7 @@ class Score:
 
 
 def _exchange(observation: Any, action: Any) -> tuple[int | str, int | str] | None:
-    """Return what was heard and said in a step of a byte or bit task, or of LangRoom; else `None`."""
+    """Return what was heard and spoken in a step of a byte or bit task, or of LangRoom; else `None`."""
     if type(observation) is int and type(action) is int:
         return observation, action
     if is_langroom(observation) and isinstance(action, Mapping):

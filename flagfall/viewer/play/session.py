@@ -120,7 +120,7 @@ class PlaySession:
             self._hosts,
             scheduler=task.scheduler,
             time_control=task.control,
-            seed=folder.spec.seed,
+            seed=self._plan.seeds[0],  # the match of the plan may have one derived from it
             steps=task.steps,
             tick_ns=task.tick_ns,
             journal=folder.journal,

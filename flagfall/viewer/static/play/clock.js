@@ -1,4 +1,4 @@
-// The clock of the person: what is left of the turn and of the bank, as the server has told it.
+// The clock of the person: what is left of the turn and of the bank, by the messages of the server.
 
 import { el, fill } from "../common/dom.js";
 import { duration } from "../common/format.js";

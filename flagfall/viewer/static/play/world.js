@@ -41,7 +41,7 @@ export function worldView() {
   };
 }
 
-/** Text of what was heard or said: a word, a bit, or the character of a byte. */
+/** Text of what was heard or spoken: a word, a bit, or the character of a byte. */
 function spokenText(byte, bits) {
   if (typeof byte === "string") return byte || "·";
   if (bits) return String(byte);
@@ -65,11 +65,11 @@ function tapeView() {
   let newest = null;
   let bits = false;
 
-  const column = (heard, said, reward, late) => {
+  const column = (heard, spoken, reward, late) => {
     const kind = reward > 0 ? " good" : reward < 0 ? " bad" : "";
     return el("span", { class: `step${late ? " late" : ""}` },
       el("span", { class: "heard" }, heard),
-      el("span", { class: "said" }, said),
+      el("span", { class: "spoken" }, spoken),
       el("span", { class: `mark${kind}` }, signOf(reward)));
   };
 
@@ -80,8 +80,8 @@ function tapeView() {
       element.hidden = false;
       newest?.remove();
       newest = null;
-      columns.append(...steps.map(([heard, said, reward, late]) =>
-        column(spokenText(heard, bits), spokenText(said, bits), reward, late)));
+      columns.append(...steps.map(([heard, spoken, reward, late]) =>
+        column(spokenText(heard, bits), spokenText(spoken, bits), reward, late)));
       while (columns.childElementCount > MAX_COLUMNS) columns.firstElementChild.remove();
       columns.scrollTop = columns.scrollHeight;
     },
@@ -89,7 +89,7 @@ function tapeView() {
       if (turn.heard === null) return;
       if (turn.controls) bits = turn.controls.kind === "buttons";
       const words = typeof turn.heard === "string";
-      element.classList.toggle("spoken", words);
+      element.classList.toggle("in-words", words);
       other.textContent = words ? "room" : "teacher";
       element.hidden = false;
       newest?.remove();
