@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["agent_names", "read_agents", "read_tasks"]
+__all__ = ["MAX_NAME", "agent_names", "read_agents", "read_tasks"]
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -119,7 +119,9 @@ def _checked(spec: AgentSpec, folder: Path) -> str:
     elif spec.scheme == "sample":
         load_agent(spec)
     elif spec.scheme == "human":
-        raise UsageError(f"{spec.text!r}: a human can play only single matches, with `flagfall run`")
+        raise UsageError(
+            f"{spec.text!r}: a human can play only single matches, with `flagfall play` or `flagfall run`"
+        )
     elif spec.scheme in REMOTE:
         raise UsageError(
             f"{spec.text!r} is a single agent at one address, but matches are played in parallel: let"
