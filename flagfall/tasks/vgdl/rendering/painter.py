@@ -95,7 +95,7 @@ class Painter:
             self._codes: dict[int, int] = {}
             self._order: dict[int, tuple[int, int]] = {}
             self._members = CellMembers(play.width * play.height, self._order)
-            self._directions: dict[int, list[tuple[float, float]]] = {}
+            self._directions: list[tuple[float, float]] = []
         else:
             canvas, appearances, places, codes, order, members, directions = parts
             self._canvas = canvas.copy()
@@ -104,7 +104,7 @@ class Painter:
             self._codes = codes.copy()
             self._order = order.copy()
             self._members = members.copy(self._order)
-            self._directions = directions.copy()
+            self._directions = directions
         self._disabled: list[Sprite] = []
         self._stale: list[tuple[int, ...]] = []
         # All lines of pixels of the canvas, one cell wide; and those of a cell.
@@ -120,7 +120,7 @@ class Painter:
             self._codes.copy(),
             order,
             self._members.copy(order),
-            self._directions.copy(),
+            self._directions,
         )
 
     def paint(self) -> NDArray[np.uint8]:
@@ -150,10 +150,9 @@ class Painter:
                 self._examine(group)
             if self._stale:
                 self._paint_cells()
-            self._directions = {
-                type_id: [(sprite.ox, sprite.oy) for sprite in play.groups[type_id]]
-                for type_id in self._turning
-            }
+            self._directions = [
+                (sprite.ox, sprite.oy) for type_id in self._turning for sprite in play.groups[type_id]
+            ]
             if moment is not None and self._canvas.nbytes <= MAX_KEPT_BYTES:
                 moment.keep(name, self._copy_parts())
 
@@ -186,19 +185,16 @@ class Painter:
             self._disabled = play.disabled.copy()
 
     def _follow_directions(self, play: Play) -> None:
-        """Examine the sprites that have turned, or all of their type if one was born or has died."""
-        directions, groups = self._directions, play.groups
-        for type_id in self._turning:
-            group = groups[type_id]
-            if group:
-                before, now = directions[type_id], [(sprite.ox, sprite.oy) for sprite in group]
-                if before != now:
-                    directions[type_id] = now
-                    if not (play.born or play.died):
-                        group = [
-                            sprite for sprite, old, new in zip(group, before, now, strict=True) if old != new
-                        ]
-                    self._examine(group)
+        """Examine the sprites that have turned, or all of these types if one was born or has died."""
+        sprites = [sprite for type_id in self._turning for sprite in play.groups[type_id]]
+        before, now = self._directions, [(sprite.ox, sprite.oy) for sprite in sprites]
+        if before != now:
+            self._directions = now
+            if not (play.born or play.died):
+                sprites = [
+                    sprite for sprite, old, new in zip(sprites, before, now, strict=True) if old != new
+                ]
+            self._examine(sprites)
 
     def _examine(self, sprites: Iterable[Sprite]) -> None:
         """Record the current appearance of sprites."""
