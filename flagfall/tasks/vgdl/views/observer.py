@@ -20,6 +20,7 @@ from __future__ import annotations
 __all__ = ["Observer"]
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -82,6 +83,7 @@ class Observer:
         self._category, self._listed = _categories(play.game)
         self._tick = _NEVER
         self._cells_at = cells_at(self._width, self._height, self._block)
+        self._slices = _slices(self._width, self._height)
         # Changes of the current call: cells of changed sprites, and their types.
         self._stale_cells: list[tuple[int, ...]] = []
         self._stale_types: set[int] = set()
@@ -256,7 +258,7 @@ class Observer:
             self._columns = [old if old == new else new for old, new in zip(columns, made, strict=True)]
         else:
             for column in {cell // height for cell in stale}:
-                columns[column] = tuple(cells[column * height : (column + 1) * height])
+                columns[column] = tuple(cells[self._slices[column]])
         self._grid = tuple(self._columns)
 
     def _rebuild_lists(self) -> None:
@@ -308,6 +310,12 @@ class Observer:
         self._cells = cells.copy()
         self._columns = columns.copy()
         self._grid = grid
+
+
+@lru_cache(maxsize=32)
+def _slices(width: int, height: int) -> Sequence[slice]:
+    """Return the cells of each column."""
+    return [slice(column * height, (column + 1) * height) for column in range(width)]
 
 
 @per_game

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 __all__ = ["StateWriter", "java_double"]
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from itertools import compress
@@ -129,7 +129,11 @@ class StateWriter:
         # By column: the column, the texts of its cells without their brackets, its text with a comma before.
         self._columns: list[Column] = [((),) * height] * width
         self._cells = [[""] * height for _ in range(width)]
-        self._texts = [_column_text(at, cells) for at, cells in enumerate(self._cells)]
+        self._opening = ["[[", *[",[["] * (width - 1)][:width]
+        self._texts = [
+            f"{opening}{'],['.join(cells)}]]" if height else f"{opening[:-1]}]"
+            for opening, cells in zip(self._opening, self._cells, strict=True)
+        ]
         # The number of cells, by the number of sprites in each.
         self._cells_with = [width * height]
 
@@ -139,7 +143,7 @@ class StateWriter:
         if len(columns) != len(grid) or (grid and len(grid[0]) != self._height):
             self._set_size(len(grid), len(grid[0]) if grid else 0)
             columns = self._columns
-        sprites = self._sprites
+        sprites, cells_with = self._sprites, self._cells_with
         text_of = sprites.__getitem__
         rows = range(self._height)
         for at in compress(range(len(grid)), map(is_not, grid, columns)):
@@ -147,28 +151,23 @@ class StateWriter:
             columns[at] = column
             for row in compress(rows, map(is_not, column, before)):
                 cell = column[row]
-                count = len(cell)
+                count, last = len(cell), len(before[row])
                 if count == 1:
                     texts[row] = sprites[cell[0]]
                 elif count == 2:  # noqa: PLR2004 - written out, since most cells have at most two sprites
                     texts[row] = f"{sprites[cell[0]]},{sprites[cell[1]]}"
                 else:
                     texts[row] = ",".join(map(text_of, cell))
-                if count != len(before[row]):
-                    self._count(len(before[row]), count)
-            self._texts[at] = _column_text(at, texts)
-
-    def _count(self, before: int, now: int) -> None:
-        """Record that the number of sprites in a cell has changed."""
-        cells_with = self._cells_with
-        cells_with[before] -= 1
-        while now >= len(cells_with):
-            cells_with.append(0)
-        cells_with[now] += 1
-        while len(cells_with) > 1 and not cells_with[-1]:
-            del cells_with[-1]
+                if count != last:
+                    cells_with[last] -= 1
+                    if count >= len(cells_with):
+                        cells_with += [0] * (count + 1 - len(cells_with))
+                    cells_with[count] += 1
+            self._texts[at] = f"{self._opening[at]}{'],['.join(texts)}]]"
 
     def _sizes(self) -> str:
+        while len(self._cells_with) > 1 and not self._cells_with[-1]:
+            del self._cells_with[-1]
         return (
             f'],"observationGridNum":{len(self._columns)},"observationGridMaxRow":{self._height},'
             f'"observationGridMaxCol":{len(self._cells_with) - 1}'
@@ -181,17 +180,6 @@ class StateWriter:
         text = f"[{','.join(map(self._sprites.__getitem__, row))}]"
         self._rows[row[0].itype] = (row, text)
         return text
-
-
-def _column_text(at: int, cells: Sequence[str]) -> str:
-    """Return the text of a column, with a comma before all but the first.
-
-    Args:
-        at: number of the column.
-        cells: texts of its cells.
-    """
-    comma = "," if at else ""
-    return f"{comma}[[{'],['.join(cells)}]]" if cells else f"{comma}[]"
 
 
 def _list_text(name: str, rows: Rows, texts: Iterable[str]) -> str:
