@@ -95,7 +95,7 @@ class Painter:
             self._codes: dict[int, int] = {}
             self._order: dict[int, tuple[int, int]] = {}
             self._members = CellMembers(play.width * play.height, self._order)
-            self._directions: list[tuple[float, float]] = []
+            self._directions: list[tuple[int, float, float]] = []
         else:
             canvas, appearances, places, codes, order, members, directions = parts
             self._canvas = canvas.copy()
@@ -151,7 +151,9 @@ class Painter:
             if self._stale:
                 self._paint_cells()
             self._directions = [
-                (sprite.ox, sprite.oy) for type_id in self._turning for sprite in play.groups[type_id]
+                (sprite.id, sprite.ox, sprite.oy)
+                for type_id in self._turning
+                for sprite in play.groups[type_id]
             ]
             if moment is not None and self._canvas.nbytes <= MAX_KEPT_BYTES:
                 moment.keep(name, self._copy_parts())
@@ -185,16 +187,16 @@ class Painter:
             self._disabled = play.disabled.copy()
 
     def _follow_directions(self, play: Play) -> None:
-        """Examine the sprites that have turned, or all of these types if one was born or has died."""
-        sprites = [sprite for type_id in self._turning for sprite in play.groups[type_id]]
-        before, now = self._directions, [(sprite.ox, sprite.oy) for sprite in sprites]
-        if before != now:
-            self._directions = now
-            if not (play.born or play.died):
-                sprites = [
-                    sprite for sprite, old, new in zip(sprites, before, now, strict=True) if old != new
-                ]
-            self._examine(sprites)
+        """Examine the sprites that have turned."""
+        turning, groups, before = self._turning, play.groups, self._directions
+        now = self._directions = [
+            (sprite.id, sprite.ox, sprite.oy) for type_id in turning for sprite in groups[type_id]
+        ]
+        if now != before:
+            turned = {number for number, *_ in set(now).difference(before)}
+            self._examine(
+                [sprite for type_id in turning for sprite in groups[type_id] if sprite.id in turned]
+            )
 
     def _examine(self, sprites: Iterable[Sprite]) -> None:
         """Record the current appearance of sprites."""
