@@ -15,6 +15,7 @@ from operator import sub
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from flagfall.events import Event, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, TurnsPlayed
+from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.sinks import Sink, is_batch_sink
 from flagfall.timing import NEVER_NS
 
@@ -68,7 +69,7 @@ class EventDispatcher:
     )
 
     def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
-        self.sink_failed: Callable[[Exception], None] = lambda _error: None
+        self.sink_failed: Callable[[Exception], None] = ignore
         self.has_sinks = bool(sinks)
         self._origin_ns = origin_ns
         self._solo = solo
@@ -100,6 +101,7 @@ class EventDispatcher:
     def close(self) -> None:
         """Pass on nothing more: the match is over, though an agent may still hold its seat."""
         self._sinks = self._takers = self._watchers = ()
+        self.sink_failed = ignore
 
     def flush_held(self) -> None:
         """Pass the turns that are held back to the sinks that take batches."""

@@ -131,14 +131,17 @@ class Environment:
             HostFault: something other than an agent failed; the records so far stay.
             UsageError: a host cannot play its agent as asked.
         """
-        if self._writers:
-            async with trio.open_nursery() as writers:
-                reason = await self._play(stop, header, writers)
-        else:
-            reason = await self._play(stop, header, None)
-        if self._fault is not None:
-            raise self._fault
-        return self._result(reason)
+        try:
+            if self._writers:
+                async with trio.open_nursery() as writers:
+                    reason = await self._play(stop, header, writers)
+            else:
+                reason = await self._play(stop, header, None)
+            if self._fault is not None:
+                raise self._fault
+            return self._result(reason)
+        finally:
+            self._release()
 
     async def _play(
         self, stop: trio.Event | None, header: dict[str, Any], writers: trio.Nursery | None
@@ -388,6 +391,12 @@ class Environment:
         self._dispatcher.close()
         for sink in self._writers:
             sink.finish()
+
+    def _release(self) -> None:
+        """Undo the links between the parts, so that they are freed at once and not by the collector."""
+        self._seating.release()
+        self._turns.release()
+        self._scheduling.release()
 
     def _result(self, reason: str) -> MatchResult:
         seats = zip(self._seating.seats, self._setup.hosts, strict=True)

@@ -41,6 +41,12 @@ def is_whole(action: Any) -> bool:
     return type(action) is int or (isinstance(action, Integral) and not isinstance(action, bool))
 
 
+def _ended() -> Script:
+    """Return a script that is over."""
+    return None
+    yield
+
+
 @cache
 def _byte_space() -> Space[Any]:
     from gymnasium.spaces import Discrete  # noqa: PLC0415 - takes 0.2 s, and few users need it
@@ -139,6 +145,10 @@ class ByteTask(Task):
 
     def _step(self, action: Any) -> StepResult:
         return self.step(action)
+
+    def close(self) -> None:
+        """Drop the instance that was left in the middle: it holds the task, which holds it."""
+        self._script = _ended()
 
     def reached_terminal_state(self) -> bool:
         """Return whether the script has ended."""
