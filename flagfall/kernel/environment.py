@@ -154,9 +154,10 @@ class Environment:
                 for sink in self._writers:
                     sink.attach(self._referee.pause, self._keeper.real_work)
                     writers.start_soon(self._write, sink)
-            self._dispatcher.dispatch(
-                MatchStarted(self._keeper.now() - self._origin_ns, **self._header(header))
-            )
+            if self._dispatcher.has_sinks or header:  # fields that do not exist are an error in any case
+                self._dispatcher.dispatch(
+                    MatchStarted(self._keeper.now() - self._origin_ns, **self._header(header))
+                )
             reason, owed = await self._play_with_agents(stop)
         except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
             self._void(f"{type(error).__name__}: {error}", error)
