@@ -99,6 +99,8 @@ class ByteTask(Task):
         Args:
             action: any object; see `is_whole`.
         """
+        if type(action) is int:
+            return 0 <= action <= 255  # noqa: PLR2004
         return is_whole(action) and 0 <= action <= 255  # noqa: PLR2004
 
     def pay(self, reward: float) -> None:
