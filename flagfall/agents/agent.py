@@ -171,7 +171,9 @@ def _actor(agent: Any) -> Callable[[Any], Awaitable[None]] | None:
     run: Callable[[Any], Awaitable[None]] | None = getattr(agent, "run", None)
     if callable(run):
         return run
-    if callable(agent) and inspect.iscoroutinefunction(agent) and list(inspect.signature(agent).parameters) == ["seat"]:
+    if not callable(agent) or not inspect.iscoroutinefunction(agent):
+        return None
+    if list(inspect.signature(agent).parameters) == ["seat"]:
         actor: Callable[[Any], Awaitable[None]] = agent
         return actor
     return None

@@ -74,7 +74,7 @@ class EventDispatcher:
         self._origin_ns = origin_ns
         self._solo = solo
         self._sinks = tuple(sinks)
-        takers = [sink for sink in sinks if solo and not paced and is_batch_sink(sink)]
+        takers = [sink for sink in sinks if is_batch_sink(sink)] if solo and not paced else []
         self._takers = tuple(sink.write_batch for sink in takers)
         self._watchers = tuple(sink for sink in sinks if not any(sink is taker for taker in takers))
         self.has_event_sinks = bool(self._watchers)
@@ -150,6 +150,8 @@ class EventDispatcher:
 
     def flush(self, before_ns: int = NEVER_NS) -> None:
         """Record the incidents before this moment."""
+        if not self._incidents:
+            return
         ready = [i for i in self._incidents if i.at_ns < before_ns]
         self._incidents = [i for i in self._incidents if i.at_ns >= before_ns]
         for incident in sorted(ready, key=lambda i: (i.at_ns, -1 if i.seat is None else i.seat)):

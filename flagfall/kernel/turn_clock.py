@@ -195,9 +195,7 @@ class TurnClock(Deadline):
             extended_until_ns: time until which it is not late in any case; 0 for none.
         """
         self.phase = phase
-        self.limit_ns = self.budget.limit(phase)
-        self._hard_ns = self.budget.hard_limit(phase)
-        self.abort_ns = self.budget.abort_limit(phase)
+        self.limit_ns, self._hard_ns, self.abort_ns = self.budget.limits(phase)
         if paced:
             self.limit_ns = self.abort_ns = NEVER_NS
         if extended_until_ns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["MemorizingAgent", "RandomAgent", "RepeatingAgent", "SilentAgent"]
 
 from collections import deque
+from functools import cached_property
 from random import Random
 from typing import Any, Final
 
@@ -26,8 +27,12 @@ class RandomAgent:
     """
 
     def __init__(self) -> None:
-        self._random = Random(0)
         self._takes: dict[str, Any] = {}
+
+    @cached_property
+    def _random(self) -> Random:
+        """The generator of an agent that was not started; to make one takes 4 us."""
+        return Random(0)
 
     def start(self, briefing: Briefing) -> None:
         """Take the seed and the action space of the match.
