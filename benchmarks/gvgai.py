@@ -25,7 +25,7 @@ from benchmarks.vgdl import absent_game
 from flagfall.gvgai.play_track import TrackTimes
 from flagfall.gvgai.server import TrackServer
 from flagfall.tasks.vgdl.learning_track import TrackRules
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
 BASELINES: Final = {
     "aliens": 23,

@@ -69,6 +69,11 @@ _HOMES = {
 """The module that defines each name."""
 
 
+from flagfall.gymnasium_hook import register_with_gymnasium  # noqa: E402 - see above
+
+register_with_gymnasium()
+
+
 def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -46,12 +46,16 @@ MAX_HINTED_CHARS: Final = 200
 """Longer words get no suggestion: the search takes time quadratic in the length of the word."""
 
 
+MAX_HINTS: Final = 10
+"""Most words in a hint; of more known words, the nearest ones stand there."""
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return a hint for an unknown word: `; nearest: a, b`, or all known words where none is similar.
+    """Return a hint for an unknown word: `; nearest: a, b`, or the known words where none is similar.
 
     Args:
         word: the unknown word.
-        known: the valid words.
+        known: the valid words. Of more than `MAX_HINTS` the hint names the nearest, and their number.
     """
     names = list(known)
     if len(word) > MAX_HINTED_CHARS:
@@ -59,4 +63,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
     if near:
         return f"; nearest: {', '.join(near)}"
+    if len(names) > MAX_HINTS:
+        least = difflib.get_close_matches(word, names, n=MAX_HINTS, cutoff=0.0)
+        return f"; nearest of {len(names)}: {', '.join(least)}"
     return f"; known: {', '.join(names)}" if names else ""

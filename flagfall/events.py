@@ -158,6 +158,7 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
         credit_ns: time that the host lost during the turn; not charged to the seat.
         answers: at real-time pace, the turn that the action answered, if it is an older one.
         refused: the illegal action, shortened (`flagfall.kernel.safe_values`).
+        legal: with the first illegal action of a seat: the actions that would have been legal, as text.
     """
 
     turn: Whole
@@ -170,6 +171,7 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
     credit_ns: Whole = 0
     answers: Whole | None = None
     refused: str | None = None
+    legal: str | None = None
 
 
 class TurnsPlayed(Struct, frozen=True, tag_field="event", tag="turns"):

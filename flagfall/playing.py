@@ -6,16 +6,17 @@ __all__ = ["DEFAULT_TIME_CONTROL", "play", "run"]
 
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import trio
+from trio.lowlevel import in_trio_run, in_trio_task
 
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.process.visible import code_of, refuse_private
+from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
@@ -32,7 +33,7 @@ DEFAULT_TIME_CONTROL: Final = "start=10s init=5s act=1s/5s result=5s"
 
 
 async def play(
-    tasks: str | Task | Iterable[str | Task] | SchedulerRole | TaskSetup,
+    tasks: str | Task | type[Task] | Iterable[str | Task | type[Task]] | SchedulerRole | TaskSetup,
     agents: Any | Sequence[Any],
     *,
     scheduler: str | None = None,
@@ -49,7 +50,7 @@ async def play(
     """Play one match in the running event loop.
 
     Args:
-        tasks: ids such as `micro1`, task objects, a task scheduler, or a configuration
+        tasks: ids such as `micro1`, task objects or their classes, a task scheduler, or a configuration
             (`flagfall.tasks.configs.load_config`).
         agents: one agent for each seat (a single one needs no list): an object of any kind described
             in `flagfall.agents.agent`, a text such as `random` or `bot.py:Bot` (`flagfall.agents.spec`), or a
@@ -107,11 +108,20 @@ def run(*args: Any, clock: Literal["wall", "virtual"] = "wall", **options: Any) 
         args: as for `play`.
         clock: `wall`, or `virtual`: waiting takes no time, and the same seed gives the same journal.
         options: as for `play`.
+
+    Raises:
+        UsageError: an argument is invalid, or an event loop runs already in this thread.
     """
+    if in_trio_run() or in_trio_task():
+        raise UsageError(
+            "flagfall.run starts an event loop of its own; in one, write: await flagfall.play(...)"
+        )
     return trio.run(partial(play, *args, **options), clock=VirtualClock() if clock == "virtual" else None)
 
 
 @cache
 def _own_version() -> str:
     """Return the version of this package; reading its metadata costs more than a short match."""
+    from importlib.metadata import version  # noqa: PLC0415 - takes as long as all of this file's imports
+
     return version("flagfall")

@@ -11,11 +11,23 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "flagfall"
 
-BASE = {"errors", "terminal_text", "events", "module_aliases", "timing", "kernel.channels", "kernel"}
+BASE = {
+    "errors",
+    "terminal_text",
+    "events",
+    "module_aliases",
+    "code_loader",
+    "gymnasium_hook",
+    "timing",
+    "kernel.channels",
+    "kernel",
+}
 MAY_IMPORT = {
     "errors": set(),
     "terminal_text": set(),
     "module_aliases": set(),
+    "code_loader": {"errors"},
+    "gymnasium_hook": {"environments"},
     "events": set(),
     "timing": {"errors", "events"},
     "kernel.channels": {"errors", "events", "timing"},

@@ -9,10 +9,11 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.agents.agent import adapt
-from flagfall.agents.code_loader import find_member, load_module
+from flagfall.agents.file_outline import which_agent
 from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
+from flagfall.code_loader import find_member, load_module
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
 from flagfall.timing import ElapsedTimer
@@ -70,6 +71,8 @@ def make_human(name: str) -> Human:
 
 
 def _sample(name: str) -> Any:
+    if name.endswith(".py"):
+        raise UsageError(f"agent {name!r} names a file, not an agent in it: {which_agent(name)}")
     if name not in SAMPLES:
         hint = suggest(name, [*SAMPLES, *_OTHER_NAMES])
         raise UsageError(f"unknown agent {name!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")

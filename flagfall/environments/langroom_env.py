@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from gymnasium import Env
+from gymnasium import Env, Space
+from gymnasium.spaces import MultiDiscrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -27,7 +28,6 @@ from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, LangRoomRules,
 from flagfall.tasks.langroom.task import action_space, observation_space, room_info
 
 Observation: TypeAlias = dict[str, Any]
-Action: TypeAlias = dict[str, Any]
 Info: TypeAlias = dict[str, Any]
 
 _FRAME_PIXELS: Final = 240
@@ -35,13 +35,16 @@ _FRAME_PIXELS: Final = 240
 
 _FRAMES_PER_SECOND: Final = 5
 
+_PARTS: Final = 2
+"""Numbers of a flat action: the move and the word."""
+
 _NOT_BEGUN: Final = "no episode is going on: reset begins one"
 
 _COLOR_NAMES: Final = np.array(COLORS, object)
 _WORD_NAMES: Final = np.array(WORDS, object)
 
 
-class LangRoomEnv(Env[Observation, Action]):
+class LangRoomEnv(Env[Observation, Any]):
     """One LangRoom; see `flagfall.tasks.langroom.rules` for its rules.
 
     An observation has `image`, uint8 (resolution, resolution, 3), and `text`, the index of the current word;
@@ -54,6 +57,8 @@ class LangRoomEnv(Env[Observation, Action]):
         render_mode: `rgb_array` for an image of the view and of the last words and rewards; `ansi` for the
             whole room in letters.
         task: one of `flagfall.tasks.langroom.rules.TASKS`.
+        flat_actions: an action is an array of the move and the word, of a `MultiDiscrete` space, for
+            libraries that take no dictionaries as actions, such as stable-baselines3.
         options: the other options of `LangRoomRules`.
 
     Raises:
@@ -65,11 +70,19 @@ class LangRoomEnv(Env[Observation, Action]):
         "render_fps": _FRAMES_PER_SECOND,
     }
 
-    def __init__(self, task: str = "answer-only", *, render_mode: str | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        task: str = "answer-only",
+        *,
+        render_mode: str | None = None,
+        flat_actions: bool = False,
+        **options: Any,
+    ) -> None:
         self.rules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
         self._images = image_cache(self.rules)
-        self.action_space = action_space(self.rules)
+        self._flat = flat_actions
+        self.action_space = _action_space(self.rules, flat=flat_actions)
         self.observation_space = observation_space(self.rules)
         self._room = Room(self.rules, np.random.default_rng(0))
         self._history = LogHistory()
@@ -91,17 +104,17 @@ class LangRoomEnv(Env[Observation, Action]):
         self._history.begin(self._room.word)
         return self._observation(), room_info(self._room)
 
-    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         """Play a step; see `gymnasium.Env.step`.
 
         Args:
-            action: `move` and `talk`.
+            action: `move` and `talk`, or an array of the two.
 
         Raises:
             UsageError: there is no such move or word, or no episode is running.
         """
         room = self._room
-        move, talk = read_action(action)
+        move, talk = read_action(_named(action) if self._flat else action)
         reward = room.step(move, talk)
         self._history.add(room.word, talk, reward)
         return self._observation(), reward, False, room.over, room_info(room)
@@ -126,7 +139,7 @@ class LangRoomEnv(Env[Observation, Action]):
         return {"image": self._images.get(room.place, room.colors).copy(), "text": room.word}
 
 
-class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
+class LangRoomVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
     """A batch of LangRooms in numpy; each room equals a `LangRoomEnv` with the same seed.
 
     `reset(seed=7)` gives room i the seed 7 + i; a list gives each room its own seed. A reset without a seed,
@@ -140,6 +153,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             is the reset and ignores its action (`NEXT_STEP`); the last step returns the first observation of
             the next episode, and `final_obs` and `final_info` in `info` (`SAME_STEP`); or nothing, and the
             rooms that have ended must be reset with `options={"reset_mask": mask}` (`DISABLED`).
+        flat_actions: see `LangRoomEnv`.
         options: see `LangRoomEnv`.
 
     Raises:
@@ -155,10 +169,12 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         *,
         render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        flat_actions: bool = False,
         **options: Any,
     ) -> None:
         check_count("num_envs", num_envs)
         self.num_envs = num_envs
+        self._flat = flat_actions
         self.rules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, ["rgb_array"])
         self._autoreset = checked_autoreset(autoreset_mode)
@@ -168,7 +184,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             "autoreset_mode": self._autoreset,
         }
         self._rooms = RoomBatch(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
-        self.single_action_space = action_space(self.rules)
+        self.single_action_space = _action_space(self.rules, flat=flat_actions)
         self.single_observation_space = observation_space(self.rules)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -201,12 +217,12 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         return self._observation(), self._info(mask)
 
     def step(
-        self, actions: Action
+        self, actions: Any
     ) -> tuple[Observation, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
         """Play a step in every room; see `gymnasium.vector.VectorEnv.step`.
 
         Args:
-            actions: arrays `move` and `talk`, each (num_envs,).
+            actions: arrays `move` and `talk`, each (num_envs,), or one array (num_envs, 2).
 
         Raises:
             UsageError: there is no such move or word, or an episode is over; nothing was changed.
@@ -215,7 +231,8 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         if not self._begun.all():
             raise UsageError(_NOT_BEGUN)
         try:
-            moves, talks = np.asarray(actions["move"]), np.asarray(actions["talk"])
+            named = _named(actions) if self._flat else actions
+            moves, talks = np.asarray(named["move"]), np.asarray(named["talk"])
         except (TypeError, LookupError):
             raise UsageError(
                 f"{actions!r} are not actions: give an array of moves and one of talks"
@@ -287,6 +304,23 @@ class LangRoomVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             "final_info": self._info(ended),
             "_final_info": ended.copy(),
         }
+
+
+def _action_space(rules: LangRoomRules, *, flat: bool) -> Space[Any]:
+    named = action_space(rules)
+    return MultiDiscrete([space.n for space in named.values()]) if flat else named  # type: ignore[attr-defined]
+
+
+def _named(actions: Any) -> dict[str, Any]:
+    """Return flat actions with the names of their parts.
+
+    Raises:
+        UsageError: the last dimension does not hold a move and a word.
+    """
+    values = np.asarray(actions)
+    if values.ndim == 0 or values.shape[-1] != _PARTS:
+        raise UsageError(f"{actions!r} is not a flat action: it has a move and a word")
+    return {"move": values[..., 0], "talk": values[..., 1]}
 
 
 def _large(rules: LangRoomRules) -> ImageCache:

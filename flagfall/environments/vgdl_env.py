@@ -8,11 +8,14 @@ from __future__ import annotations
 
 __all__ = ["VgdlEnv"]
 
-from typing import Any
+from typing import Any, Final
 
 from flagfall.environments.gymnasium_env import TaskEnv
+from flagfall.tasks.vgdl.actions import NIL
 from flagfall.tasks.vgdl.task import VgdlTask
 from flagfall.tasks.vgdl.task_id import DEFAULT_BLOCK, TaskId
+
+DEFAULT_GAME: Final = "windfall"
 
 
 class VgdlEnv(TaskEnv):
@@ -38,7 +41,7 @@ class VgdlEnv(TaskEnv):
 
     def __init__(
         self,
-        game: str,
+        game: str = DEFAULT_GAME,
         level: int | str = 0,
         *,
         observation: str = "planes",
@@ -48,3 +51,7 @@ class VgdlEnv(TaskEnv):
     ) -> None:
         chosen = TaskId(game, str(level), observation, block, pixels)
         super().__init__(VgdlTask.of(chosen), render_mode)
+
+    def get_action_meanings(self) -> list[str]:
+        """Return the names of the actions by number, as Atari's environments do; doing nothing is `NOOP`."""
+        return ["NOOP" if name == NIL else name for name in VgdlTask.class_action_names()]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from flagfall.kernel.sinks import Sink
     from flagfall.tasks.vgdl.learning_track import Track, TrackRules
-    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
 LOADING_NS: Final = 10 * S
 """Additional time for `start` of programs: the rules' second is for the constructor, not for loading before

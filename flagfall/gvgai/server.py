@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flagfall.kernel.sinks import Sink
-    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
     from flagfall.timing import TimeControl
 
 DEFAULT_PORT: Final = 8080

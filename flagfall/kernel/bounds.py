@@ -19,8 +19,8 @@ MAX_NAMED_TURN: Final = 2**53
 exactly. An agent may send a number of a million digits, which no journal can hold."""
 
 CPU_WALL_FACTOR: Final = 10
-"""On the CPU clock, a turn is over after this many times its limit in wall-clock time: an agent that sleeps
-uses no CPU time, and must not stop the match."""
+"""On the CPU clock, a turn is over after this many times its limit in wall-clock time, without the time that
+the host lost: an agent that sleeps uses no CPU time, and must not stop the match."""
 
 HEARING_NS: Final = 1_000_000_000
 """Maximum delivery time of an answer from a thread; one that arrives later counts from its arrival. Delivery

@@ -78,6 +78,7 @@ class SeatStats:
         think_max_ns: the most that it was charged for one turn.
         credit_ns: time that the host lost while the seat had a turn; not charged.
         start_ns: time from the beginning to its answer to `start`.
+        illegal_note: the first illegal action and what would have been legal, as text; empty without one.
     """
 
     reward: float = 0
@@ -91,6 +92,7 @@ class SeatStats:
     think_max_ns: int = 0
     credit_ns: int = 0
     start_ns: int = 0
+    illegal_note: str = ""
 
 
 @attrs.define

@@ -30,7 +30,7 @@ from flagfall.kernel.bounds import MAX_DROPPED_RECORDS
 from flagfall.kernel.channels.envelope import Envelope, LateNotice
 from flagfall.kernel.dispatcher import HELD_VALUES, EventDispatcher
 from flagfall.kernel.requests import Actions, Pause, PendingAction, PhaseRequest, Request, Stop, TaskExpired
-from flagfall.kernel.safe_values import safe_repr, to_recordable
+from flagfall.kernel.safe_values import to_recordable
 from flagfall.kernel.task_rules import TaskRules
 from flagfall.timing import NEVER_NS
 
@@ -412,10 +412,9 @@ class Referee:
 
     def _refuse(self, seat: SeatPort, action: Any, now_ns: int, spent_ns: int, credit_ns: int) -> None:
         """Play NIL in place of an action that is not in the action space."""
-        seat.stats.illegal += 1
+        refused, legal = self._rules.refuse(seat, action, self.turns)
         self._notices[seat.number] = LateNotice(self.turns, "illegal", self._rules.nil)
-        refused = safe_repr(action) if self._is_recorded else None
-        self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns, refused=refused)
+        self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns, None, refused, legal)
 
     def _settle(
         self,
@@ -427,12 +426,12 @@ class Referee:
         credit_ns: int = 0,
         answers: int | None = None,
         refused: str | None = None,
+        legal: str | None = None,
     ) -> None:
         """Decide what is played for a seat in this turn, book it and record it; the last seat ends the turn.
 
         It runs once for each seat and turn, on the path of every reply: plain statements cost less here than
-        the calls that would say the same. `answers` is the older turn that the action answers, at real-time
-        pace; `refused` what an illegal action was.
+        calls. `answers`, `refused` and `legal`: see `TurnPlayed`.
         """
         stats = seat.stats
         stats.turns += 1
@@ -457,7 +456,7 @@ class Referee:
                 held = None  # it is recorded at once: a value other than a number may be changed by its owner
         if self._is_watched or (held is None and self._is_recorded):
             (shown, paid), at_ns, place = self._share_of(seat), now_ns - self._origin_ns, seat.number
-            rest = (action, spent_ns, place, verdict, credit_ns, answers, refused)
+            rest = (action, spent_ns, place, verdict, credit_ns, answers, refused, legal)
             self._dispatcher.add(TurnPlayed(at_ns, self.turns, shown, paid, *rest), held=held is not None)
         self._answers[seat.number] = action
         self._missing -= 1

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Spaces", "describe_space", "has_arrays", "spaces_of", "whole_numbers"]
+__all__ = ["Spaces", "describe_space", "has_arrays", "legal_actions", "spaces_of", "whole_numbers"]
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -45,6 +45,23 @@ class Spaces:
     observation: dict[str, Any]
     action: dict[str, Any]
     nil: Any = None
+
+
+def legal_actions(task: TaskRole, seat: int) -> str:
+    """Return a short text for people about the actions that a player may play.
+
+    Args:
+        task: the task.
+        seat: index of the seat.
+
+    Returns:
+        such as `a whole number from 0 to 3`; empty where the task does not say.
+    """
+    space = spaces_of(task, seat).action
+    if space.get("type") == "discrete":
+        return f"a whole number from {space['start']} to {space['start'] + space['n'] - 1}"
+    text = space.get("text") or ", ".join(f"{key} {value}" for key, value in space.items() if key != "type")
+    return " ".join(filter(None, (space.get("type", "").replace("other", ""), text)))[:MAX_TEXT_CHARS]
 
 
 def spaces_of(task: TaskRole, seat: int) -> Spaces:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from flagfall.kernel.safe_values import safe_repr
+from flagfall.kernel.spaces import legal_actions
 from flagfall.timing.durations import NEVER_NS
 
 if TYPE_CHECKING:
+    from flagfall.kernel.ports import SeatPort
     from flagfall.kernel.roles import Player, TaskRole
 
 
@@ -36,6 +39,7 @@ class TaskRules:
     result_until_ns: int = 0
     _is_legal: Callable[[Any], bool] = lambda _action: True
     _is_legal_for: Callable[[Player, Any], bool] | None = None
+    _task: TaskRole | None = None
 
     @classmethod
     def of(cls, task: TaskRole) -> TaskRules:
@@ -48,6 +52,7 @@ class TaskRules:
             getattr(task, "result_until_ns", 0),
             task.is_legal,
             getattr(task, "is_legal_for", None),
+            task,
         )
 
     def legal(self, seat: int, action: Any) -> bool:
@@ -61,6 +66,24 @@ class TaskRules:
             raise
         except BaseException:  # noqa: BLE001 - an action may hold any code of its agent's
             return False
+
+    def refuse(self, seat: SeatPort, action: Any, turn: int) -> tuple[str, str | None]:
+        """Count an illegal action; return it as text, and with a seat's first one the legal ones as text."""
+        stats = seat.stats
+        stats.illegal += 1
+        refused = safe_repr(action)
+        if stats.illegal > 1:
+            return refused, None
+        legal = self._legal_actions(seat.number)
+        stats.illegal_note = f"turn {turn}: {refused}; legal: {legal}"
+        return refused, legal
+
+    def _legal_actions(self, seat: int) -> str:
+        try:
+            text = "" if self._task is None else legal_actions(self._task, seat)
+        except Exception:  # noqa: BLE001 - a task's own spaces may be anything
+            text = ""
+        return text or "not described by the task"
 
     def share_of(self, seat: int, shown: Any, paid: Any) -> tuple[Any, Any]:
         """Return one seat's share of an observation and a reward."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["agent_traceback", "hide_frames"]
 
 import traceback
-from asyncio import __file__ as _asyncio
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +13,16 @@ import trio
 
 _HIDDEN_FOLDERS: Final = (
     str(Path(__file__).parent),
-    *(str(Path(file).parent) for file in (trio.__file__, outcome.__file__, _asyncio)),
+    *(str(Path(file).parent) for file in (trio.__file__, outcome.__file__)),
+    str(Path(traceback.__file__).parent / "asyncio"),
 )
-"""Folders whose frames lead to an agent's code: the kernel and the event loops."""
+"""Folders whose frames lead to an agent's code: the kernel and the event loops. The one of asyncio
+is named by its place: an import would take as long as those of ten modules of the kernel."""
+
+_ASYNCIO_HINT: Final = (
+    'The agent uses asyncio: set its attribute loop = "asyncio" (docs/agents.md), and run it in a process'
+    " or a thread.\n"
+)
 
 _hidden_files: Final[set[str]] = set()
 
@@ -34,11 +40,21 @@ def agent_traceback(error: BaseException) -> str:
     """Return the error as text, without the frames at the top that are ours or an event loop's.
 
     What it was raised from, and the errors of a group, are cut alike. Where all frames are ours (an agent
-    that could not even be called), none is left out.
+    that could not even be called), none is left out. An agent that needs asyncio's event loop gets a hint.
     """
     shown = traceback.TracebackException.from_exception(error)
     _cut(shown)
-    return "".join(shown.format())
+    return "".join(shown.format()) + (_ASYNCIO_HINT if _needs_asyncio(error) else "")
+
+
+def _needs_asyncio(error: BaseException) -> bool:
+    """Return whether code for asyncio's event loop ran in trio's."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(_needs_asyncio, error.exceptions))
+    text = str(error.args[0]) if error.args and isinstance(error.args[0], str) else ""
+    return (type(error) is RuntimeError and text == "no running event loop") or (
+        type(error) is TypeError and text.startswith("trio") and "asyncio" in text
+    )
 
 
 def _cut(shown: traceback.TracebackException) -> None:

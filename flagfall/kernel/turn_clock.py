@@ -389,8 +389,13 @@ class TurnClock(Deadline):
 
     def _cost(self, now_ns: int, since_ns: int, mark_ns: int, cpu_ns: int) -> tuple[int, int]:
         wall_ns = now_ns - since_ns
+        credit_ns = self._credit(now_ns, wall_ns, mark_ns)
         if self.cpu_clock is not None:
-            return max(self.cpu_clock() - cpu_ns, wall_ns // CPU_WALL_FACTOR), 0
+            return max(self.cpu_clock() - cpu_ns, (wall_ns - credit_ns) // CPU_WALL_FACTOR), 0
+        return wall_ns - credit_ns, credit_ns
+
+    def _credit(self, now_ns: int, wall_ns: int, mark_ns: int) -> int:
+        """Return the part of a span of wall-clock time that ends now which the host lost."""
         ledger = self._ledger
         if ledger.load_ns > self.load_seen_ns and ledger.owner_of(current_task()) is self:
             ledger.credit_load(self)  # what held up the step that runs; at its end it would be too late
@@ -400,11 +405,8 @@ class TurnClock(Deadline):
             # so only what the host took of it is credited.
             step = self._keeper.cost_of_this_step(now_ns)
             lost_ns += step.stopped_ns + (step.load_ns if self.feels_loop else 0)
-        if lost_ns <= 0:
-            return wall_ns, 0
         # A loss that overlaps the span only in part may be more than the span.
-        credit_ns = max(0, min(wall_ns, lost_ns))
-        return wall_ns - credit_ns, credit_ns
+        return max(0, min(wall_ns, lost_ns))
 
     def _lost_before(self, now_ns: int) -> int:
         """Return the part of the running step that will be booked as lost, but preceded the start."""

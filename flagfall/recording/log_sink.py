@@ -137,6 +137,7 @@ class LogSink:
             "spent_ms": event.spent_ns / 1e6,
         }
         if event.verdict in {"late", "overrun", "illegal"}:
+            fields |= _non_empty(refused=event.refused, legal=event.legal)
             self._warn(f"reply {event.verdict}", **fields)
         elif self._debug:
             self._log.debug(

@@ -6,14 +6,14 @@ __all__ = ["Difference", "Verification", "verify"]
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from flagfall.events import SCHEMA, Event, MatchStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
-from flagfall.recording.journal.reader import Batch, batches, check_schema
+from flagfall.recording.journal.reader import Batch, JournalError, batches, check_schema
 from flagfall.recording.replay import Different, NotRepeatable, Rerun
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flagfall.kernel.roles import SchedulerRole
+
+_EVENT_PREFIX: Final = b'{"event":'
+"""The beginning of every line of a journal; a file without such a line is not one."""
 
 
 @attrs.frozen
@@ -160,6 +163,8 @@ class _Verifier:
                 turn = self._turn() if type(event) is TurnPlayed else self._seen
                 self._take(event, line, text, batch)
         except CodecError as error:
+            if line == 1 and not any(other.startswith(_EVENT_PREFIX) for other in batch.lines):
+                raise JournalError(self._path, 1, None, f"this is not a journal: {error}") from None
             return Difference(line, turn, turn, None, f"not an event: {error}{seal}")
         except Different as found:
             return Difference(

@@ -14,6 +14,7 @@ __all__ = [
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from inspect import isclass
 from math import inf
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -43,7 +44,7 @@ class TaskSetup(Protocol):
 
 
 def build_scheduler(
-    tasks: str | Task | Iterable[str | Task] | SchedulerRole | TaskSetup,
+    tasks: str | Task | type[Task] | Iterable[str | Task | type[Task]] | SchedulerRole | TaskSetup,
     scheduler: str | None,
     steps: int | None,
 ) -> tuple[SchedulerRole, dict[str, Any]]:
@@ -60,7 +61,9 @@ def build_scheduler(
     Raises:
         UsageError: there is no such task or scheduler, or both a scheduler and its text are given.
     """
-    given: list[str | Task]
+    given: list[str | Task | type[Task]]
+    if isclass(tasks):
+        tasks = _instance(tasks)
     if isinstance(tasks, str):
         given = [tasks]
     elif isinstance(tasks, tuple | list):  # first, since checking a protocol costs as much as making a task
@@ -73,11 +76,25 @@ def build_scheduler(
         if scheduler is not None:
             raise UsageError("give a task scheduler of your own or the name of one, not both")
         return tasks, {"scheduler": type(tasks).__name__}  # type: ignore[return-value]  # it has the role's method
-    else:
-        given = [tasks] if isinstance(tasks, Task) else [*tasks]
-    made = [make_task(task) if isinstance(task, str) else task for task in given]
+    elif isinstance(tasks, Task):
+        given = [tasks]
+    elif isinstance(tasks, Iterable):
+        given = [*tasks]
+    else:  # from callers without types
+        raise UsageError(f"tasks: {tasks!r} is neither a task, an id, a list of these, nor a task scheduler")
+    made = [make_task(task) if isinstance(task, str) else _instance(task) for task in given]
     text = scheduler or default_scheduler_text(steps)
     return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}
+
+
+def _instance(task: Any) -> Any:
+    """Return a task or scheduler; a class is instantiated, without arguments."""
+    if not isclass(task):
+        return task
+    try:
+        return task()
+    except TypeError as error:
+        raise UsageError(f"tasks: {task.__name__} is a class; give an instance of it ({error})") from error
 
 
 def default_scheduler_text(steps: int | None) -> str:
@@ -148,7 +165,7 @@ def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
         UsageError: it was played with tasks of the user's own, or the header is damaged.
     """
     if header.config is not None:
-        from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415 - few matches are tracks
+        from flagfall.tasks.vgdl.learning_track_setup import TrackSetup  # noqa: PLC0415 - few matches are tracks
 
         track = TrackSetup.from_config(header.config)
         if track is not None:

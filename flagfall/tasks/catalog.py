@@ -9,7 +9,10 @@ from typing import Final
 
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks import commai
+from flagfall.tasks.adapters.code_spec import CodeSpec
+from flagfall.tasks.adapters.imports import is_installed
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
+from flagfall.tasks.duels.catalog import CATALOG as DUELS_CATALOG
 from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom
 from flagfall.tasks.task import Task
@@ -19,6 +22,7 @@ from flagfall.tasks.vgdl.catalog import make_vgdl
 FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {
     "commai": commai.CATALOG,
     "original": COMMAI_CATALOG,
+    "duels": DUELS_CATALOG,
     "langroom": LANGROOM_CATALOG,
     "vgdl": VGDL_CATALOG,
 }
@@ -61,7 +65,8 @@ def make_task(task_id: str) -> Task:
     """Make a new task.
 
     Args:
-        task_id: an id of `FAMILIES`, or an id with options.
+        task_id: an id of `FAMILIES`, an id with options, or the name of a user's own code
+            (`flagfall.tasks.adapters.code_task`), which is imported.
 
     Raises:
         UsageError: the id is unknown (the message has the nearest ids), or its options are invalid.
@@ -76,4 +81,10 @@ def make_task(task_id: str) -> Task:
     make = WITH_OPTIONS.get(task_id.partition(":")[0])
     if make is not None:
         return make(task_id)
-    raise UsageError(f"unknown task {task_id!r}{suggest(task_id, (known for _, known in task_ids()))}")
+    code = CodeSpec.parse(task_id)
+    if code is not None and (code.is_file or is_installed(code.place)):
+        from flagfall.tasks.adapters.code_task import make_code_task  # noqa: PLC0415 - for tasks of users only
+
+        return make_code_task(task_id)
+    hint = suggest(task_id, (known for _, known in task_ids()))
+    raise UsageError(f"unknown task {task_id!r}{hint}; for your own write file.py:Name or module:Name")

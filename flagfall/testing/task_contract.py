@@ -8,13 +8,15 @@ Each rule is a function in `RULES`; a violation is an `AssertionError` with the 
 
 from __future__ import annotations
 
-__all__ = ["RULES", "check_task"]
+__all__ = ["DEFAULT_SEEDS", "RULES", "TaskGrade", "check_task", "report_task"]
 
+import inspect
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+import attrs
 import msgspec
 import numpy as np
 
@@ -27,6 +29,9 @@ Trace: TypeAlias = list[bytes]
 
 STEPS: Final = 200
 """Steps of each episode: enough for questions and answers of a byte task."""
+
+DEFAULT_SEEDS: Final = (0, 1, 2**63 - 1)
+"""Seeds of the episodes: the smallest ones and the largest."""
 
 ODD_ACTIONS: Final[tuple[Any, ...]] = (
     None,
@@ -50,7 +55,7 @@ ODD_ACTIONS: Final[tuple[Any, ...]] = (
 def check_task(
     make_task: MakeTask,
     *,
-    seeds: Sequence[int] = (0, 1, 2**63 - 1),
+    seeds: Sequence[int] = DEFAULT_SEEDS,
     steps: int = STEPS,
     remembers: bool = False,
 ) -> None:
@@ -65,15 +70,66 @@ def check_task(
     Raises:
         AssertionError: a rule is violated; the message has its name and the reason.
     """
+    for grade in report_task(make_task, seeds=seeds, steps=steps, remembers=remembers):
+        if grade.error is not None:
+            raise grade.error
+
+
+@attrs.frozen
+class TaskGrade:
+    """Result of one rule.
+
+    Attributes:
+        check: the name of the rule.
+        meaning: the promise that it checks, as text.
+        error: the violation; `None` if the task keeps the rule.
+    """
+
+    check: str
+    meaning: str
+    error: AssertionError | None = None
+
+    @property
+    def passed(self) -> bool:
+        """True if the task keeps the rule."""
+        return self.error is None
+
+    @property
+    def found(self) -> str:
+        """The violation as text; empty if there is none."""
+        return "" if self.error is None else str(self.error)
+
+
+def report_task(
+    make_task: MakeTask,
+    *,
+    seeds: Sequence[int] = DEFAULT_SEEDS,
+    steps: int = STEPS,
+    remembers: bool = False,
+) -> Iterator[TaskGrade]:
+    """Check one rule after another, and yield the result of each.
+
+    Args:
+        make_task: see `check_task`, as for the other arguments.
+        seeds: seeds of the episodes.
+        steps: maximum number of steps of each episode.
+        remembers: leave out the rule against episodes that depend on earlier ones.
+    """
     for rule in RULES:
         if remembers and rule is forgets_what_was_before:
             continue
+        meaning = inspect.getdoc(rule) or rule.__name__
+        meaning = meaning.partition("\n")[0].removeprefix("Check that ").rstrip(".")
         try:
             rule(make_task, seeds, steps)
-        except AssertionError:
-            raise
-        except Exception as error:
-            raise AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}") from error
+        except AssertionError as error:
+            yield TaskGrade(rule.__name__, meaning, error)
+        except Exception as error:  # noqa: BLE001 - a task may raise anything
+            raised = AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}")
+            raised.__cause__ = error
+            yield TaskGrade(rule.__name__, meaning, raised)
+        else:
+            yield TaskGrade(rule.__name__, meaning)
 
 
 def says_what_it_is(make_task: MakeTask, _seeds: Sequence[int], _steps: int) -> None:

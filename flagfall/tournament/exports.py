@@ -9,13 +9,15 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
 from flagfall.errors import UsageError
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.standings import Standings
+
+if TYPE_CHECKING:
+    from flagfall.tournament.standings import Standings
 
 ExportRow: TypeAlias = dict[str, Any]
 """Numbers and texts by column; all rows of a table have the same columns."""
@@ -83,7 +85,8 @@ def _parquet(rows: Sequence[ExportRow]) -> bytes:
         import pyarrow as pa  # noqa: PLC0415 - optional
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install pyarrow; or use csv or json") from None
+        what = "Parquet needs pyarrow: pip install 'flagfall[parquet]'; or use csv or json"
+        raise UsageError(what) from None
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_pylist(list(rows)), sink)
     data: bytes = sink.getvalue().to_pybytes()

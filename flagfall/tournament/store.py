@@ -18,7 +18,6 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -86,10 +85,10 @@ class StoredPlan:
     facts: dict[str, str]
 
     def parse(self) -> TournamentPlan:
-        """Return the plan for display; nothing that it names is imported.
+        """Return the plan for display; nothing that it names is read or imported.
 
         Raises:
-            UsageError: the plan was made by a program, not from a file, or a file that it names is missing.
+            UsageError: the plan was made by a program, not from a file.
         """
         if not self.text:
             raise UsageError(
@@ -144,6 +143,8 @@ class Store:
         Raises:
             HostFault: the plan cannot be written.
         """
+        from importlib.metadata import version  # noqa: PLC0415 - takes longer than any other import here
+
         about = {
             "text": plan.text,
             "folder": str(folder.absolute()),
@@ -192,7 +193,7 @@ class Store:
             raise UsageError(
                 f"the plan has changed since the tournament in {self.folder} began:\n"
                 + "\n".join(f"  {line}" for line in found)
-                + "\nRestore it, or start another tournament with another --out"
+                + "\nRestore it, or start another tournament with another --output"
             )
         return plan
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ def descriptors() -> set[str]:
 
 def threads() -> set[str]:
     return {t.name for t in threading.enumerate() if not t.name.startswith("Trio thread")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept_server() -> Iterator[None]:
+    """One fork server for all tests, up before the first; `test_fork_server.py` has its start and its end."""
+    with FORK_SERVERS.keep():
+        trio.run(partial(play_here, CountTask(1), host("process", "echo"), control=CONTROL))
+        yield
 
 
 @pytest.fixture(autouse=True)

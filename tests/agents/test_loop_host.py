@@ -57,6 +57,23 @@ async def test_on_the_cpu_clock_computing_counts_and_only_the_agents_own():
     assert 50 * MS <= played.turns[1].spent_ns < 70 * MS
 
 
+async def test_on_the_cpu_clock_waiting_for_the_loop_makes_no_turn_late():
+    async def act(_observation: int) -> int:
+        await trio.sleep(0.001)
+        return 1
+
+    async def hold_up() -> None:
+        while True:
+            time.sleep(0.4)  # longer than ten times the limit  # noqa: ASYNC251 - that is the point
+            await trio.sleep(0.001)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(hold_up)
+        played = await play_here(CountTask(3), act, control="start=1s act=30ms/10s clock=cpu")
+        nursery.cancel_scope.cancel()
+    assert played.verdicts() == ["on time"] * 3
+
+
 async def test_on_the_cpu_clock_a_sleeper_ends_all_the_same():
     async def act(_observation: int) -> int:
         await trio.sleep(60)

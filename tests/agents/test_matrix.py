@@ -48,8 +48,8 @@ async def test_every_bad_agent_gets_its_verdict_and_leaves_nothing(row: Row, pla
         except UsageError as error:
             pytest.skip(str(error))
     finding = await run_row(row, place)
-    assert finding.verdict in row.verdicts[place], finding.detail
-    assert finding.lost == ""
+    assert finding.verdict in row.verdicts[place], finding
+    assert finding.lost == "", finding
     assert finding.as_expected, finding.left
 
 

@@ -37,6 +37,18 @@ def test_a_match_of_a_byte_task_imports_no_numerical_library():
     assert not modules & {"numpy", "gymnasium"}
 
 
+def test_a_plan_without_games_needs_neither_their_engine_nor_what_that_needs():
+    modules = modules_after("import flagfall.cli.gvgai.execution, flagfall.tournament.plan.parser")
+    assert not {name for name in modules if name.startswith(("flagfall.tasks.vgdl.engine", "gymnasium"))}
+    assert not modules & {"asyncio", "flagfall.gvgai.play_track"}
+
+
+@pytest.mark.parametrize("program", ["flagfall.tournament.run.worker", "flagfall.agents.wire.worker"])
+def test_processes_that_play_import_nothing_that_few_matches_need(program):
+    modules = modules_after(f"import {program}")
+    assert not modules & {"asyncio", "numpy", "gymnasium", "importlib.metadata", "flagfall.tasks.vgdl.task"}
+
+
 def test_every_name_of_the_facade_is_what_its_type_says():
     tree = ast.parse(Path(flagfall.__file__).read_text())
     typed = {

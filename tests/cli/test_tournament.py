@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def test_a_new_agent_is_reported_as_a_change_by_its_name_alone(plan: Path, call:
 
 @pytest.mark.usefixtures("plan")
 def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
-    call("tournament small.toml --out here")
+    call("tournament small.toml --output here")
     ended = call("results here --format table -o rows.txt")
     assert ended.code == 2
     assert "use csv, json or parquet" in ended.err
@@ -103,17 +103,19 @@ def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
 @pytest.mark.usefixtures("plan")
 def test_a_table_that_cannot_be_written_is_a_fault_of_the_host_and_hides_no_results(call: Call) -> None:
     Path("here/standings.csv").mkdir(parents=True)
-    ended = call("tournament small.toml --out here --resume")
+    ended = call("tournament small.toml --output here --resume")
     assert ended.code == 1
     assert "results: here" in ended.out
     assert "standings.csv cannot be written: Is a directory" in ended.err
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is not None, reason="pyarrow is there")
-def test_what_a_table_needs_is_looked_for_before_anything_is_played(plan: Path, call: Call) -> None:
+def test_what_a_table_needs_is_looked_for_before_anything_is_played(
+    plan: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
     plan.write_text(PLAN.replace('"csv", "json"', '"parquet"'))
     ended = call("tournament small.toml")
-    assert (ended.code, "pip install pyarrow" in ended.err) == (2, True)
+    assert (ended.code, "pip install 'flagfall[parquet]'" in ended.err) == (2, True)
     assert not Path("small-results").exists()
 
 
@@ -139,7 +141,7 @@ def test_an_estimate_has_bounds_on_the_wall_clock(plan: Path, call: Call) -> Non
 
 @pytest.mark.usefixtures("plan")
 def test_results_of_a_folder_come_in_every_format(call: Call, folder: Path) -> None:
-    call("tournament small.toml --out here")
+    call("tournament small.toml --output here")
     assert "Standings" in call("results here").out
     assert len(call("results here --json").data()["rows"]) == 2
     rows = list(csv.DictReader(io.StringIO(call("results here --matches --format csv").out)))
@@ -152,15 +154,10 @@ def test_results_of_a_folder_come_in_every_format(call: Call, folder: Path) -> N
 
 @pytest.mark.usefixtures("plan")
 def test_results_as_parquet(call: Call, folder: Path) -> None:
-    call("tournament small.toml --out here")
-    try:
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError:
-        ended = call("results here -o rows.parquet")
-        assert (ended.code, "pip install pyarrow" in ended.err) == (2, True)
-    else:
-        call("results here -o rows.parquet")
-        assert parquet.read_table(folder / "rows.parquet").num_rows == 2
+    call("tournament small.toml --output here")
+    call("results here -o rows.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert parquet.read_table(folder / "rows.parquet").num_rows == 2
 
 
 @pytest.mark.usefixtures("plan")

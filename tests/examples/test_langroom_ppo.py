@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.agents.code_loader import load_module
+from flagfall.code_loader import load_module
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "langroom_ppo.py"
 

@@ -32,7 +32,7 @@ from flagfall.playing import run
 from flagfall.recording.journal.format import Sealer
 from flagfall.tasks.configs import config_of, load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from tests.fuzz.unruly_agents import Unruly
 
 COMMANDS = ("verify", "results", "transcript", "gvgai results")

@@ -21,7 +21,7 @@ from flagfall.gvgai.game_numbers import GAMES, game_file, game_number
 from flagfall.gvgai.original_output import OriginalOutput
 from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.tasks.vgdl.learning_track import RULES
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import S
 from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game

@@ -25,7 +25,7 @@ from flagfall.gvgai.protocol.state_decoder import read_state
 from flagfall.gvgai.server import TrackServer
 from flagfall.kernel.channels.lines import LineError
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.state_json import StateWriter
 from flagfall.timing import MS, TimeControl

@@ -24,7 +24,7 @@ from flagfall.kernel.outcomes import SeatReport
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import MS, TimeControl
 from tests.gvgai.clients import Client, numbers
 from tests.gvgai.games import CORRIDOR, write_game

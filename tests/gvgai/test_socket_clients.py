@@ -35,7 +35,7 @@ from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchSpec

@@ -20,7 +20,7 @@ from flagfall.recording.journal.writer import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tasks.vgdl.views.state_observation import StateObservation
 from flagfall.testing import check_task
 from flagfall.timing import MS, S, VirtualClock

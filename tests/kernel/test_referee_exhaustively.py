@@ -200,10 +200,12 @@ class World:
 
     def take(self, seat: Seat) -> None:
         """Let the agent take the turn that lies ready, which needs no event loop."""
-        turn = seat.turn()
-        with pytest.raises(StopIteration) as envelope:
-            turn.send(None)
-        self.works_on[seat.number] = (envelope.value.value.number, seat.number, self.withdrawn)
+        try:
+            seat.turn().send(None)
+        except StopIteration as taken:  # `pytest.raises` would take a tenth of this test's time
+            self.works_on[seat.number] = (taken.value.number, seat.number, self.withdrawn)
+        else:
+            raise AssertionError("a turn that lies ready is waited for")
 
     def pass_deadline(self) -> None:
         self.now_ns = max(self.now_ns, self.deadlines.next_due_ns())

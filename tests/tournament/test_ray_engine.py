@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,7 +40,11 @@ from flagfall.tournament.run.api import run_tournament
 
 plan, out = load_plan(sys.argv[1]), Path(sys.argv[2])
 
-def play(**options):
+def show(record):
+    print(f"{os.linesep}{record.status}", flush=True)  # the test looks whether it goes on
+
+def play(on_record=show, **options):
+    options["on_record"] = on_record
     return trio.run(partial(run_tournament, plan, out, jobs=2, engine="ray", **options))
 """
 
@@ -72,6 +77,7 @@ def lose_node():
 
 def noticed(record):
     global played, voids
+    show(record)
     played += record.status == "played"
     voids += record.status == "void"
     if record.status == "played" and played in harm:
@@ -86,12 +92,26 @@ cluster.shutdown()
 )
 
 
+PATIENCE_SECONDS = 240
+"""Longest time without output: a script prints a line after each match, and Ray prints while it starts. All
+matches together may take the time that a busy machine needs for them."""
+
+
 def run_script(script: str, plan: Path, out: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", script, plan, out], capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
+    output = out.with_suffix(".log")
+    with output.open("wb") as log:
+        program = subprocess.Popen([sys.executable, "-c", script, plan, out], stdout=log, stderr=log)
+    size, silent_since = 0, time.monotonic()
+    while program.poll() is None:
+        time.sleep(0.05)
+        if output.stat().st_size != size:
+            size, silent_since = output.stat().st_size, time.monotonic()
+        if time.monotonic() - silent_since > PATIENCE_SECONDS:
+            program.kill()
+            program.wait()
+    text = output.read_text(errors="replace")
+    assert program.returncode == 0, text[-4000:]
+    return text
 
 
 def same_as_local(plan: Path, out: Path, local: Path) -> None:

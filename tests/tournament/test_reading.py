@@ -8,7 +8,7 @@ from flagfall.errors import UsageError
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs.config import Config
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS, S
 from flagfall.tournament.formats.gauntlet import Gauntlet

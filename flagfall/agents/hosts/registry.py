@@ -78,7 +78,7 @@ _ANY_CLIENT_HERE: Final = JoinPolicy()
 HOSTS: Final[tuple[HostEntry, ...]] = (
     HostEntry(
         "task",
-        lambda agent, options: LoopHost(_loaded(agent), options.name),
+        lambda agent, options: LoopHost(_for_trio(_loaded(agent), options.name), options.name),
         default_for={"object", "sample"},
         on_request={"python"},
     ),
@@ -166,6 +166,20 @@ def host_agent(
 
 def _loaded(agent: Any) -> Any:
     return load_agent(agent) if isinstance(agent, AgentSpec) else agent
+
+
+def _for_trio(agent: Any, name: str) -> Any:
+    """Return an agent that can run in trio's event loop.
+
+    Raises:
+        UsageError: it is written for asyncio.
+    """
+    if getattr(agent, "loop", None) == "asyncio":
+        raise UsageError(
+            f"{name} is written for asyncio (its loop), and the event loop here is trio's: use host process"
+            " or thread, and not the virtual clock"
+        )
+    return agent
 
 
 def _object_name(agent: Any) -> str:

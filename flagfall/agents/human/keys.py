@@ -6,7 +6,7 @@ the default action where none was. At speed 0 it waits, and each key is a step.
 
 from __future__ import annotations
 
-__all__ = ["GAME_KEYS", "KeyHuman", "frame_of"]
+__all__ = ["GAME_KEYS", "KeyHuman", "frame_of", "is_visible"]
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -120,6 +120,17 @@ class KeyHuman(Human):
             seat.reply(None, turn.number)
         console: KeyConsole = cast("Any", self._console)
         console.show(self._frame)
+
+
+def is_visible(space: Mapping[str, Any]) -> bool:
+    """Return whether observations of a space can be shown: texts, pictures, or mappings with an `image`.
+
+    Args:
+        space: the described observation space (`flagfall.kernel.spaces`).
+    """
+    if space.get("type") == "dict":
+        space = space["spaces"].get("image", {})
+    return space.get("type") == "text" or len(space.get("shape", ())) == _PICTURE_DIMENSIONS
 
 
 def frame_of(observation: Any) -> Frame:

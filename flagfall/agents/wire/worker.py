@@ -9,7 +9,6 @@ from __future__ import annotations
 
 __all__ = ["TurnTimes", "end_process", "main", "serve", "take_standard_streams"]
 
-import asyncio
 import importlib
 import inspect
 import os
@@ -17,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -46,6 +45,9 @@ from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.spaces import has_arrays
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs
+
+if TYPE_CHECKING:
+    import asyncio
 
 hide_frames(__file__)
 
@@ -117,6 +119,8 @@ def serve(
         agent = load(hello.agent or "")
         loop = _loop_of(agent)
         if loop == "asyncio":
+            import asyncio  # noqa: PLC0415 - few agents need it, and it takes as long as half of this package
+
             asyncio.run(_serve(_asyncio_link(link), hello, agent))
         elif loop == "trio":
             trio.run(_serve, link.with_wait(trio.lowlevel.wait_readable), hello, agent)
@@ -267,6 +271,8 @@ class _WireSeat:
 
 
 def _asyncio_link(link: _Link) -> _Link:
+    import asyncio  # noqa: PLC0415 - see `serve`
+
     async def readable(fd: int) -> None:
         loop = asyncio.get_running_loop()
         ready = loop.create_future()

@@ -19,7 +19,8 @@ It is a class, an object or a function: reply(byte, reward), act(observation) or
 Your own agents run in one process each, the samples in the event loop (see --host).
 
 Human players: --agent human (full screen); human-line, human-dot or human-immediate (line by line);
-human-keys in games with pictures and human-room in LangRoom (key by key).
+human-keys in games with pictures and human-room in LangRoom (key by key). The full screen and the keys need
+pip install 'flagfall[human]', and the language model pip install 'flagfall[llm]'.
 A program in any language: --agent "cmd:./bot --fast". An agent on another host: --agent tcp://127.0.0.1:7777
 here, and flagfall agent serve bot.py:Bot --connect tcp://HOST:7777 there (docs/protocol.md).
 A learner of round 1 over ZeroMQ: --agent zmq:5556, and --learner-cmd to start it.

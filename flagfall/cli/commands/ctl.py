@@ -35,7 +35,7 @@ def ctl(
     """
     from flagfall.cli.console.output import number, print_json, print_table, table
     from flagfall.terminal_text import sanitize_terminal
-    from flagfall.tournament.run.control_client import send_command
+    from flagfall.tournament.run.control_client import NotPlayed, send_command
 
     if (command in _NEEDS) != (value is not None):
         raise UsageError(
@@ -48,7 +48,10 @@ def ctl(
         request["match"] = value
     elif command == "jobs":
         request["jobs"] = _count(value or "")
-    state = send_command(folder, request)
+    try:
+        state = send_command(folder, request)
+    except NotPlayed as error:
+        raise UsageError(f"ctl {command}: {_why_not_played(folder, str(error))}") from error
     if json:
         print_json(state)
         return
@@ -65,6 +68,31 @@ def ctl(
         rows.add_row(match["match"], sanitize_terminal(match["task"]), agents, str(match["attempt"]), seconds)
     if state["running"]:
         print_table(rows)
+
+
+def _why_not_played(folder: Path, why: str) -> str:
+    """Return the state of a tournament that is not being played, and what can be done with its folder."""
+    import shlex
+    from contextlib import closing
+
+    from flagfall.tournament.folder import DATABASE
+    from flagfall.tournament.store import Store
+    from flagfall.tournament.stored_standings import stored_standings
+
+    if not (folder / DATABASE).is_file():
+        return why
+    with closing(Store(folder)) as store:
+        stored = store.plan()
+        if stored is None:
+            return why
+        stands = stored_standings(store, stored.parse(), resamples=0)
+    shown = shlex.quote(str(folder))
+    if stands.over:
+        return f"the tournament in {folder} is over; for its standings: flagfall results {shown}"
+    return (
+        f"the tournament in {folder} was interrupted, and is not being played; to continue it: flagfall"
+        f" tournament PLAN --output {shown} --resume"
+    )
 
 
 def _count(text: str) -> int:

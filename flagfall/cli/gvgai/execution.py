@@ -15,9 +15,6 @@ from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.spec import AgentSpec
 from flagfall.cli.console.interrupts import STOPPING, interruptible
 from flagfall.cli.console.signals import SIGNALLED
-from flagfall.cli.runs.preflight import check_agents
-from flagfall.gvgai.play_track import agent_label
-from flagfall.gvgai.sample_players import PLAYERS
 from flagfall.timing import VirtualClock
 
 if TYPE_CHECKING:
@@ -34,6 +31,10 @@ def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> 
     Raises:
         UsageError: an agent is missing or cannot be imported.
     """
+    from flagfall.cli.runs.preflight import check_agents
+    from flagfall.gvgai.play_track import agent_label
+    from flagfall.gvgai.sample_players import PLAYERS
+
     own = []
     for agent in agents:
         agent_label(agent)  # also checks the command of a program

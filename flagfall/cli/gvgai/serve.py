@@ -59,7 +59,7 @@ def serve(
     from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
-    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
     if agents < 0:
         raise UsageError(f"--agents {agents}: write a whole number, or 0 for no end")

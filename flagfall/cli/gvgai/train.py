@@ -48,7 +48,7 @@ def train(
     from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.play_track import PlayedTrack, play_track
-    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
     times, rules = options.read(options.think)
     isolation = options.read_isolation()

@@ -23,11 +23,13 @@ from flagfall.cli.runs.results_file import check_results
 from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import MAX_SEED, derive_seed
+from flagfall.kernel.spaces import spaces_of
 from flagfall.playing import DEFAULT_TIME_CONTROL
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.series_names import series_path
 from flagfall.tasks.adapters.env_spec import split_texts
 from flagfall.tasks.building import TaskSetup, is_endless, seats_of
+from flagfall.tasks.catalog import make_task
 from flagfall.timing import TimeControl
 from flagfall.timing.control import UNTIMED
 from flagfall.timing.durations import parse_duration
@@ -78,6 +80,7 @@ class RunPlan:
         hosts: the host of each agent, by the text that names the agent.
         matches: in the order in which they are played.
         isolation: isolation of agents in processes.
+        endless: only a signal ends the run.
     """
 
     tasks: tuple[str, ...] | TaskSetup
@@ -89,6 +92,7 @@ class RunPlan:
     hosts: Mapping[str, AgentHost]
     matches: tuple[PlannedMatch, ...]
     isolation: Isolation = DEFAULT_ISOLATION
+    endless: bool = False
 
     @property
     def in_processes(self) -> list[str]:
@@ -172,6 +176,8 @@ def make_plan(
             f"the scheduler {scheduler or config!r} never ends, so only the first of {count} matches would be"
             " played: add --steps"
         )
+    if setup is None:
+        _refuse_invisible(agents, ids)
     hosts = _hosts(agents, host, isolation, learner_command, join_policy, virtual=clock == "virtual")
     _refuse_crowd(agents, seatings)
     seeds = [seed, *(derive_seed(seed, "repeat", number) for number in range(1, repeats))]
@@ -197,7 +203,8 @@ def make_plan(
     _refuse_showing_records(agents, isolation, matches)
     played = ids if setup is None else setup
     policy = None if setup else scheduler
-    return RunPlan(played, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
+    virtual = clock == "virtual"
+    return RunPlan(played, policy, control, steps, tick_ns, virtual, hosts, matches, isolation, endless)
 
 
 def _at_least_one(option: str, value: int | None) -> None:
@@ -242,6 +249,24 @@ def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> N
     for seating in seatings:
         if len(seating) > 1 and any(_is_human(agents[number]) for number in seating):
             raise UsageError("--agent: a human needs the whole terminal: leave the other agents out")
+
+
+def _refuse_invisible(agents: Sequence[str], ids: Sequence[str]) -> None:
+    """Refuse tasks whose observations a human who plays by keys could not see."""
+    if "human-keys" not in agents:
+        return
+    from flagfall.agents.human.keys import is_visible
+
+    for task_id in ids:
+        task = make_task(task_id)
+        space = spaces_of(task, 0).observation
+        task.close()
+        if not is_visible(space):
+            way = "; add :observation=image or :observation=text" if task_id.startswith("vgdl:") else ""
+            raise UsageError(
+                f"--agent human-keys: {task_id} shows neither a picture nor a text{way}"
+                " (in byte tasks play as human, in LangRoom as human-room)"
+            )
 
 
 def _hosts(

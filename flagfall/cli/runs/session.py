@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from flagfall.agents.connections.listening import open_series
+from flagfall.cli.console.block_notice import block_notice
 from flagfall.cli.console.interrupts import Interrupts, interruptible
 from flagfall.cli.console.progress import Progress, show_progress
 from flagfall.cli.runs.results_file import write_results
@@ -22,6 +23,8 @@ from flagfall.recording.journal.writer import Journal
 from flagfall.recording.round1_results import ResultsSink
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from flagfall.cli.runs.plan import PlannedMatch, RunPlan
     from flagfall.kernel.sinks import Sink
 
@@ -33,6 +36,7 @@ class RunSession:
         plan: the matches to play.
         logs: log the events of every match; logging must be configured.
         progress: show a progress line if the standard error is a terminal.
+        quiet: print no notices.
         whole: journals keep observations of any length.
 
     Attributes:
@@ -43,7 +47,13 @@ class RunSession:
     """
 
     def __init__(
-        self, plan: RunPlan, *, logs: bool = False, progress: bool = False, whole: bool = False
+        self,
+        plan: RunPlan,
+        *,
+        logs: bool = False,
+        progress: bool = False,
+        quiet: bool = False,
+        whole: bool = False,
     ) -> None:
         self.plan = plan
         self.played: list[PlayedMatch] = []
@@ -51,20 +61,31 @@ class RunSession:
         self.signal = 0
         self._logs = logs
         self._whole = whole
+        self._quiet = quiet
         self._console = Console(stderr=True, highlight=False, markup=False)
         self._progress: Progress | None = None
         if progress and self._console.is_terminal and not plan.has_human:
             self._progress = Progress(len(plan.matches), plan.steps)
+
+    @property
+    def has_disqualified(self) -> bool:
+        """True if an agent was disqualified in a match."""
+        seats = (seat for match in self.played for seat in match.result.seats)
+        return any(seat.disqualified is not None for seat in seats)
 
     async def play(self) -> None:
         """Play the plan. Errors of host and user, and signals, are stored in `fault` and `signal`."""
         shown = nullcontext() if self._progress is None else show_progress(self._progress, self._console)
         try:
             with shown:
-                async with interruptible(self._say) as interrupts:
+                async with interruptible(self._say) as interrupts, self._notices():
                     await self._play_all(interrupts)
         except* KeyboardInterrupt:  # raised inside an agent that blocked the event loop
             self.signal = self.signal or signal.SIGINT
+
+    def _notices(self) -> AbstractAsyncContextManager[None]:
+        """Return a context in which the user gets a notice when an agent blocks the event loop."""
+        return nullcontext() if self._quiet or self.plan.virtual else block_notice(self._say)
 
     async def _play_all(self, interrupts: Interrupts) -> None:
         try:

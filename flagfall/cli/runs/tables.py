@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["PlayedMatch", "as_data", "print_disqualifications", "print_journals", "print_results"]
+__all__ = [
+    "PlayedMatch",
+    "as_data",
+    "print_disqualifications",
+    "print_illegal_actions",
+    "print_journals",
+    "print_results",
+]
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,12 +36,29 @@ class PlayedMatch:
     result: MatchResult
 
 
-def print_results(played: Sequence[PlayedMatch], *, several: bool) -> None:
+_SPARE: Final = (
+    "per turn",
+    "dropped",
+    "played",
+    "failed",
+    "max think",
+    "solved",
+    "mean think",
+    "illegal",
+    "late",
+)
+"""Columns of seats that a narrow terminal does without, the least important first."""
+
+_SPARE_OF_TASKS: Final = ("per step", "failed", "played", "steps")
+
+
+def print_results(played: Sequence[PlayedMatch], *, several: bool, wide: bool = False) -> None:
     """Print a table of the seats and a table of the tasks.
 
     Args:
         played: the matches that have a result.
         several: whether the run consists of more than one match; then rows name the match or the agent.
+        wide: leave out no column, however narrow the terminal is.
     """
     numbers = ("turns", "reward", "per turn", "played", "solved", "failed", "late", "illegal", "dropped")
     words = ("match", "agent", "verdict") if several else ("agent", "verdict")
@@ -43,8 +67,8 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool) -> None:
         for seat in match.result.seats:
             row = _seat_row(match.result, seat)
             seats.add_row(*([str(match.planned.number)] if several else []), *row)
-    print_table(seats)
-    print_table(_task_table(played, several=several))
+    print_table(seats, spare=_SPARE, wide=wide)
+    print_table(_task_table(played, several=several), spare=_SPARE_OF_TASKS, wide=wide)
 
 
 def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
@@ -115,6 +139,24 @@ def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> 
                 print(f"    ... ({len(lines) - DETAIL_LINES} earlier lines)")
             for line in lines[-DETAIL_LINES:]:
                 print(f"    {line}")
+
+
+def print_illegal_actions(played: Sequence[PlayedMatch], *, several: bool) -> None:
+    """Print the first illegal action of each agent that had one, and what it could have played.
+
+    Args:
+        played: the matches that have a result.
+        several: whether the run consists of more than one match; then the match is named.
+    """
+    for match in played:
+        for seat in match.result.seats:
+            if seat.stats.illegal_note:
+                where = f" in match {match.planned.number}" if several else ""
+                first = sanitize_terminal(seat.stats.illegal_note)
+                print(
+                    f"{sanitize_terminal(seat.agent)} played {number(seat.stats.illegal)} illegal"
+                    f" {'action' if seat.stats.illegal == 1 else 'actions'}{where}; the first in {first}"
+                )
 
 
 def print_journals(played: Sequence[PlayedMatch]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.agents.code_loader import load_module
+from flagfall.code_loader import load_module
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
 from flagfall.tasks.building import TaskSetup, default_scheduler_text

@@ -1,23 +1,25 @@
 """Modules named by the texts of tasks, and the check before they are imported.
 
-A task such as `gym:my_module:Game-v0` names code. On a command line the user names it; in a journal or a plan
-from elsewhere, its author does. So texts from files are checked first: tasks shipped with flagfall and
-environments that an installed library registers may be made; any other module is imported only if the user
-trusts the file.
+A task such as `gym:my_module:Game-v0` or `mytask.py:MyTask` names code. On a command line the user names it;
+in a journal or a plan from elsewhere, its author does. So texts from files are checked first: tasks shipped
+with flagfall and environments that an installed library registers may be made; any other module is imported
+only if the user trusts the file.
 """
 
 from __future__ import annotations
 
-__all__ = ["UntrustedImportError", "check_imports", "import_named", "named_module"]
+__all__ = ["UntrustedImportError", "check_imports", "import_named", "is_installed", "named_module"]
 
 import importlib
 import os
 import sys
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from flagfall.errors import UsageError
+from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.adapters.env_spec import parse_text
 
 GYM_PREFIX: Final = "gym:"
@@ -31,14 +33,15 @@ class UntrustedImportError(UsageError):
     """A file names a module that is imported only if the user trusts the file.
 
     Attributes:
-        module: the name of the module.
+        module: the name of the module, or the path of a file.
         origin: the file that it would be imported from.
     """
 
     def __init__(self, task: str, module: str) -> None:
         self.module = module
         self.origin = _origin(module)
-        super().__init__(f"task {_shortened(task)} would import module {module!r} ({self.origin})")
+        what = "file" if module.endswith(".py") else "module"
+        super().__init__(f"task {_shortened(task)} would import {what} {module!r} ({self.origin})")
 
 
 def named_module(task_id: str) -> str | None:
@@ -58,7 +61,8 @@ def named_module(task_id: str) -> str | None:
     elif name.startswith(PETTINGZOO_PREFIX):
         module = name.removeprefix(PETTINGZOO_PREFIX)
         return module if "." in module else None
-    return None
+    code = CodeSpec.parse(task_id)
+    return None if code is None else code.place
 
 
 def check_imports(task_id: str) -> None:
@@ -94,14 +98,30 @@ def _origin(module: str) -> str:
 
     Only the first part of a dotted name can be looked up: for the next one, Python would import the first.
     """
+    if module.endswith(".py"):
+        return str(Path(module).resolve()) if Path(module).is_file() else "not found"
     top = module.partition(".")[0]
-    try:
-        spec = PathFinder.find_spec(top, ["", *sys.path])
-    except (ImportError, ValueError):
-        spec = None
+    spec = _found(top)
     if spec is None:
         return "part of Python" if top in sys.stdlib_module_names else "not found"
     return spec.origin or next(iter(spec.submodule_search_locations or ()), "not found")
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module's first part can be found, in the working directory too; nothing is imported.
+
+    Args:
+        module: the dotted name.
+    """
+    top = module.partition(".")[0]
+    return top in sys.modules or _found(top) is not None
+
+
+def _found(top: str) -> ModuleSpec | None:
+    try:
+        return PathFinder.find_spec(top, ["", *sys.path])
+    except (ImportError, ValueError):
+        return None
 
 
 def _shortened(text: str, most: int = 80) -> str:

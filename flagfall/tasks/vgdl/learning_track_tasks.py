@@ -1,17 +1,11 @@
-"""Tasks of the learning track: the levels of a game with the actions of its agents, and their schedule."""
+"""Tasks of the learning track: the levels of a game with the actions of its agents."""
 
 from __future__ import annotations
 
-__all__ = ["ACTIONS", "TrackSetup", "TrackTask"]
+__all__ = ["ACTIONS", "TrackTask", "build_track"]
 
-import json
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import attrs
-import msgspec
-
-from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.actions import ESCAPE, NIL
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.lifecycle import start
@@ -35,8 +29,6 @@ ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
 """Actions of agents; `ESCAPE` ends the game without a winner."""
 
 _PREFIX: Final = "ACTION_"
-_KEY: Final = "gvgai"
-_DEFAULTS: Final = TrackRules()
 
 
 class SharedGame:
@@ -102,69 +94,25 @@ class TrackTask(VgdlTask):
         return {**super().metrics(), "winner": self.play.winner}
 
 
-@attrs.frozen
-class TrackSetup:
-    """Description of the track of one game, as written in journals.
+def build_track(game: str, rules: TrackRules, sprites: Path | None) -> Track:
+    """Return a new track with new tasks.
 
-    Attributes:
+    Args:
         game: its file or its name; see `flagfall.tasks.vgdl.game_files`.
         rules: the rules of the track.
-        sprites: folder of images for pictures; `None` for flagfall's own drawings. Journals have no pictures,
-            so they do not record it.
+        sprites: folder of images for pictures; `None` for flagfall's own drawings.
+
+    Raises:
+        UsageError: the game or one of its levels does not exist or is invalid, or the folder does not exist
+            or has an invalid image.
     """
-
-    game: str
-    rules: TrackRules = _DEFAULTS
-    sprites: Path | None = None
-
-    def build(self) -> Track:
-        """Return a new track with new tasks.
-
-        Raises:
-            UsageError: the game or one of its levels does not exist or is invalid, or the folder does not
-                exist or has an invalid image.
-        """
-        needed = (*self.rules.training, *self.rules.validation, *self.rules.choices)
-        path = game_path(self.game)
-        definition = load_game(path)
-        shared = SharedGame(definition) if self.rules.remembers else None
-        tiles = None if self.sprites is None else SpriteTiles(definition, SpriteFolder(self.sprites))
-        levels = []
-        for number in range(max(needed) + 1):
-            level = load_level(definition, level_path(path, number))
-            levels.append(TrackTask(definition, level, str(TaskId(self.game, str(number))), shared, tiles))
-        return Track(levels, self.rules)
-
-    def header(self) -> dict[str, Any]:
-        """Return the fields of `flagfall.events.MatchStarted` from which the track can be rebuilt."""
-        rules = {
-            field.name: value
-            for field in attrs.fields(TrackRules)
-            if (value := getattr(self.rules, field.name)) != field.default
-        }
-        config = json.dumps({_KEY: {"game": self.game, "rules": rules}}, separators=(",", ":"))
-        tasks = [
-            str(TaskId(self.game, str(number))) for number in self.rules.training + self.rules.validation
-        ]
-        return {"scheduler": self.rules.name, "tasks": tasks, "config": config}
-
-    @classmethod
-    def from_config(cls, config: str) -> TrackSetup | None:
-        """Return the setup that `header` wrote; `None` if the text is of another kind.
-
-        Args:
-            config: field of `flagfall.events.MatchStarted`.
-
-        Raises:
-            UsageError: the text is damaged.
-        """
-        written: Any = None
-        with suppress(ValueError, RecursionError):
-            written = json.loads(config)
-        if not isinstance(written, dict) or _KEY not in written:
-            return None
-        try:
-            track = written[_KEY]
-            return cls(str(track["game"]), msgspec.convert(track["rules"], TrackRules))
-        except (TypeError, KeyError, msgspec.ValidationError) as error:
-            raise UsageError(f"the track in the journal is damaged: {error!r}") from error
+    needed = (*rules.training, *rules.validation, *rules.choices)
+    path = game_path(game)
+    definition = load_game(path)
+    shared = SharedGame(definition) if rules.remembers else None
+    tiles = None if sprites is None else SpriteTiles(definition, SpriteFolder(sprites))
+    levels = []
+    for number in range(max(needed) + 1):
+        level = load_level(definition, level_path(path, number))
+        levels.append(TrackTask(definition, level, str(TaskId(game, str(number))), shared, tiles))
+    return Track(levels, rules)

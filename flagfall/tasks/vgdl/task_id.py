@@ -17,8 +17,6 @@ import attrs
 
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.vgdl.game_files import game_path, level_path
-from flagfall.tasks.vgdl.language.game_parser import load_game
-from flagfall.tasks.vgdl.language.level_parser import load_level
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
@@ -113,6 +111,10 @@ class TaskId:
         Raises:
             UsageError: one does not exist, or is invalid; names file, line and column.
         """
+        # The parsers take longer to import than all that a plan needs, and most plans name no game.
+        from flagfall.tasks.vgdl.language.game_parser import load_game  # noqa: PLC0415
+        from flagfall.tasks.vgdl.language.level_parser import load_level  # noqa: PLC0415
+
         game = game_path(self.game)
         definition = load_game(game)
         return definition, load_level(definition, level_path(game, self.level))

@@ -15,14 +15,15 @@ from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent
 from flagfall.agents.spec import REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, agent_name
 from flagfall.configfile.converter import structure
-from flagfall.configfile.problems import Problems
+from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.playing import DEFAULT_TIME_CONTROL
+from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endless, seats_of
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.timing import TimeControl
@@ -39,7 +40,7 @@ _PLAIN: Final = TaskTable()
 
 
 def read_agents(
-    tables: Any, defaults: PlanTable, folder: Path, problems: Problems
+    tables: Any, defaults: PlanTable, folder: Path, problems: Problems, *, display: bool
 ) -> tuple[PlannedAgent, ...]:
     """Return all valid agents.
 
@@ -48,6 +49,7 @@ def read_agents(
         defaults: settings of the plan that apply to all agents.
         folder: folder in which relative paths start.
         problems: collects the problems of the others.
+        display: they are not played, so that only their names matter.
     """
     made: dict[str, PlannedAgent] = {}
     for number, table in enumerate(_check_tables(tables, "agents", problems)):
@@ -60,7 +62,9 @@ def read_agents(
             continue
         try:
             _check_name(name)
-            made[name] = _agent(agent, name, defaults, folder)
+            made[name] = (
+                PlannedAgent(name=name, spec=agent.spec) if display else _agent(agent, name, defaults, folder)
+            )
         except UsageError as error:
             problems.add(("agents", number), str(error))
     return tuple(made.values())
@@ -153,27 +157,45 @@ def read_tasks(
     """
     made: dict[str, PlannedTask] = {}
     for number, table in enumerate(_check_tables(tables, "tasks", problems)):
-        task = structure(table, TaskTable, ("tasks", number), problems)
+        place = ("tasks", number)
+        task = structure(table, TaskTable, place, problems)
+        is_sound = task is not None
+        task = task or structure(_sound_fields(table), TaskTable, place, Problems("its other fields"))
         if task is None:
             continue
         who = task.agents or tuple(agents)
-        for agent in who:
-            if agent not in agents and agents:
-                problems.unknown(("tasks", number, "agents"), "agent", agent, agents)
-        if len(set(who)) < len(who):
-            problems.add(("tasks", number, "agents"), "an agent is named twice")
+        _check_players(who, agents, (*place, "agents"), problems)
         for one in _split(task):
             try:
                 entry = _task(one, defaults, tuple(who), folder, seats)
             except UsageError as error:
-                problems.add(("tasks", number), str(error))
+                problems.add(place, str(error))
                 continue
             if entry.name in made:
-                problems.add(
-                    ("tasks", number), f"there are two tasks {entry.name!r}: give one of them another name"
-                )
-            made[entry.name] = entry
+                problems.add(place, f"there are two tasks {entry.name!r}: give one of them another name")
+            if is_sound:
+                made[entry.name] = entry
     return tuple(made.values())
+
+
+def _check_players(who: Sequence[str], agents: Sequence[str], place: KeyPath, problems: Problems) -> None:
+    """Report players of a task that are no agents of the plan, or named twice."""
+    for agent in who:
+        if agent not in agents and agents:
+            problems.unknown(place, "agent", agent, agents)
+    if len(set(who)) < len(who):
+        problems.add(place, "an agent is named twice")
+
+
+def _sound_fields(table: Any) -> dict[str, Any]:
+    """Return the fields of a task's table that are valid by themselves, so that these are checked too."""
+    if not isinstance(table, dict):
+        return {}
+    return {
+        name: value
+        for name, value in table.items()
+        if structure({name: value}, TaskTable, (), Problems("one field")) is not None
+    }
 
 
 def _split(table: TaskTable) -> Iterator[TaskTable]:
@@ -205,7 +227,7 @@ def _task(
     if table.episodes is not None and (table.scheduler is not None or table.config is not None):
         raise UsageError("episodes sets the scheduler: leave out either episodes or scheduler (or config)")
     control = table.time_control or defaults.time_control
-    name, tasks, scheduler, last = _name_and_tasks(table, folder, check=stored_seats is None)
+    name, tasks, scheduler, last = _name_and_tasks(table, folder, display=stored_seats is not None)
     _check_name(name)
     ids = tasks if isinstance(tasks, tuple) else None
     if stored_seats is not None:
@@ -249,11 +271,14 @@ def _refuse(table: TaskTable, kind: str, source: str) -> None:
 
 
 def _name_and_tasks(
-    table: TaskTable, folder: Path, *, check: bool
+    table: TaskTable, folder: Path, *, display: bool
 ) -> tuple[str, tuple[str, ...] | TaskSetup, str | None, int | None]:
-    """Return the name, the tasks, their scheduler, and how many instances count."""
+    """Return the name, the tasks, their scheduler, and how many instances count.
+
+    For display no file is read: a task with a configuration or with options has only the ids that it lists.
+    """
     if table.track is not None:
-        return _track(table, table.track[0], folder, check=check)
+        return _track(table, table.track[0], folder, display=display)
     options = {
         name: value for name in _BYTE_OPTIONS if (value := getattr(table, name)) != getattr(_PLAIN, name)
     }
@@ -263,12 +288,14 @@ def _name_and_tasks(
         if options:
             raise UsageError(f"config sets {', '.join(options)} itself: leave it out here")
         path = folder / table.config
+        if display:
+            return table.name or path.stem, (), None, None
         config = load_config(path if path.suffix in {".json", ".toml"} else table.config)
         return table.name or path.stem, config, None, None
     ids = tuple(_placed(task, folder) for task in table.task or ())
     name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
-    if options or any(task in COMMAI_CATALOG for task in ids):
+    if not display and (options or any(task in COMMAI_CATALOG for task in ids)):
         return (
             name,
             config_of(ids, policy or default_scheduler_text(table.steps), options, name=name),
@@ -280,6 +307,9 @@ def _name_and_tasks(
 
 def _placed(task: str, folder: Path) -> str:
     """Return the id of a task, with an absolute path if it names a file."""
+    code = CodeSpec.parse(task)
+    if code is not None:
+        return code.in_folder(folder)
     if not task.startswith(VGDL):
         return task
     level = TaskId.parse(task)
@@ -288,13 +318,13 @@ def _placed(task: str, folder: Path) -> str:
     return str(attrs.evolve(level, game=str((folder / level.game).resolve())))
 
 
-def _track(table: TaskTable, game: str, folder: Path, *, check: bool) -> tuple[str, TaskSetup, None, int]:
+def _track(table: TaskTable, game: str, folder: Path, *, display: bool) -> tuple[str, TaskSetup, None, int]:
     training: int | None = table.training
     if training is None and table.time_control is not None:
         training = table.time_control.total
     rules = TrackRules.named(table.rules, training_ns=training, games=table.games, rounds=table.rounds)
     path = str((folder / game).resolve()) if game.endswith(".txt") else game
     setup = TrackSetup(path, rules)
-    if check:
+    if not display:
         setup.build().close()
     return table.name or f"track {game}", setup, None, len(rules.validation) * rules.rounds

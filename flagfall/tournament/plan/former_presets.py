@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.tournament.model import PlannedTask, TournamentPlan
 from flagfall.tournament.plan.fingerprint import plan_facts

@@ -19,7 +19,7 @@ from flagfall.configfile.converter import structure
 from flagfall.configfile.files import read_text, read_toml
 from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.formats.registry import FORMATS
 from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
@@ -82,8 +82,8 @@ def parse_plan(
         folder: folder in which relative paths start.
         title: name of the tournament, if the text has none.
         seed: replaces the seed in the text.
-        seats: number of seats by task name, for a plan that is shown and not played: then no task is built,
-            so nothing that the text names is imported.
+        seats: number of seats by task name, for a plan that is shown and not played: then no task is built
+            and no agent checked, so nothing that the text names is read or imported.
 
     Raises:
         UsageError: the text is invalid; the message names every problem.
@@ -93,7 +93,7 @@ def parse_plan(
     tables = {key: data.pop(key) for key in _TABLES if key in data}
     top = structure(data, PlanTable, (), problems, also=_TABLES)
     defaults = top or PlanTable()
-    agents = read_agents(tables.get("agents", []), defaults, folder, problems)
+    agents = read_agents(tables.get("agents", []), defaults, folder, problems, display=seats is not None)
     names = agent_names(tables.get("agents", []))
     tasks = read_tasks(tables.get("tasks", []), defaults, names, folder, problems, seats)
     if seats is None:

@@ -17,7 +17,7 @@ from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, agent_label, play
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.series_names import series_path
-from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.formats.benchmark import Benchmark
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, TournamentPlan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["send_command"]
+__all__ = ["NotPlayed", "send_command"]
 
 import os
 import socket
@@ -34,6 +34,10 @@ _MAX_PATH_BYTES: Final = 4096
 _ROOT: Final = 0
 
 
+class NotPlayed(UsageError):
+    """No tournament is being played in the folder."""
+
+
 def send_command(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
     """Send a command to the run in a folder; block until it has answered.
 
@@ -45,7 +49,8 @@ def send_command(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
         The fields of a `RunState`.
 
     Raises:
-        UsageError: no tournament runs in the folder, or it refuses the command.
+        NotPlayed: no tournament runs in the folder.
+        UsageError: the run refuses the command.
     """
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}")
@@ -62,7 +67,7 @@ def send_command(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
             )
     except (OSError, ValueError) as error:  # ValueError: the file does not hold a path
         why = error.strerror if isinstance(error, OSError) else None
-        raise UsageError(f"no tournament is being played in {folder}: {why or error}") from error
+        raise NotPlayed(f"no tournament is being played in {folder}: {why or error}") from error
     return _read_answer(line)
 
 
@@ -99,7 +104,7 @@ def _read_answer(line: bytes) -> dict[str, Any]:
         UsageError: the run refused, or its answer cannot be read.
     """
     if not line:
-        raise UsageError("the run has ended")
+        raise NotPlayed("the run has ended")
     try:
         state: dict[str, Any] = msgspec.to_builtins(msgspec.json.decode(line, type=RunState))
     except UNREADABLE:

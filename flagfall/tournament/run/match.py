@@ -197,7 +197,7 @@ async def _play_track_client(entry: PlannedTask, agent: PlannedAgent, **options:
     """Play a track, which has one seat, with a client of GVGAI's learning track."""
     from flagfall.gvgai.clients.host import ready  # noqa: PLC0415 - few plans have such clients
     from flagfall.gvgai.play_track import control_for, host_track_client  # noqa: PLC0415
-    from flagfall.tasks.vgdl.learning_track_tasks import TrackSetup  # noqa: PLC0415
+    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup  # noqa: PLC0415
 
     assert isinstance(entry.tasks, TrackSetup)  # checked by the parser of the plan
     track = entry.tasks.build()

@@ -1,0 +1,87 @@
+"""Setup of a track: the game and the rules, as in plans and journals.
+
+The engine of the games, and the libraries that it needs, are imported when a track is built: the parser of
+plans needs this class, whatever a plan names.
+"""
+
+from __future__ import annotations
+
+__all__ = ["TrackSetup"]
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import msgspec
+
+from flagfall.errors import UsageError
+from flagfall.tasks.vgdl.learning_track import Track, TrackRules
+from flagfall.tasks.vgdl.task_id import TaskId
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_KEY: Final = "gvgai"
+_DEFAULTS: Final = TrackRules()
+
+
+@attrs.frozen
+class TrackSetup:
+    """Description of the track of one game, as written in journals.
+
+    Attributes:
+        game: its file or its name; see `flagfall.tasks.vgdl.game_files`.
+        rules: the rules of the track.
+        sprites: folder of images for pictures; `None` for flagfall's own drawings. Journals have no pictures,
+            so they do not record it.
+    """
+
+    game: str
+    rules: TrackRules = _DEFAULTS
+    sprites: Path | None = None
+
+    def build(self) -> Track:
+        """Return a new track with new tasks.
+
+        Raises:
+            UsageError: the game or one of its levels does not exist or is invalid, or the folder does not
+                exist or has an invalid image.
+        """
+        from flagfall.tasks.vgdl.learning_track_tasks import build_track  # noqa: PLC0415 - see above
+
+        return build_track(self.game, self.rules, self.sprites)
+
+    def header(self) -> dict[str, Any]:
+        """Return the fields of `flagfall.events.MatchStarted` from which the track can be rebuilt."""
+        rules = {
+            field.name: value
+            for field in attrs.fields(TrackRules)
+            if (value := getattr(self.rules, field.name)) != field.default
+        }
+        config = json.dumps({_KEY: {"game": self.game, "rules": rules}}, separators=(",", ":"))
+        tasks = [
+            str(TaskId(self.game, str(number))) for number in self.rules.training + self.rules.validation
+        ]
+        return {"scheduler": self.rules.name, "tasks": tasks, "config": config}
+
+    @classmethod
+    def from_config(cls, config: str) -> TrackSetup | None:
+        """Return the setup that `header` wrote; `None` if the text is of another kind.
+
+        Args:
+            config: field of `flagfall.events.MatchStarted`.
+
+        Raises:
+            UsageError: the text is damaged.
+        """
+        written: Any = None
+        with suppress(ValueError, RecursionError):
+            written = json.loads(config)
+        if not isinstance(written, dict) or _KEY not in written:
+            return None
+        try:
+            track = written[_KEY]
+            return cls(str(track["game"]), msgspec.convert(track["rules"], TrackRules))
+        except (TypeError, KeyError, msgspec.ValidationError) as error:
+            raise UsageError(f"the track in the journal is damaged: {error!r}") from error
