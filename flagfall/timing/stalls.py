@@ -107,8 +107,7 @@ class StallLedger:
         if task is self._looked_up[0]:  # the timekeeper asks for each deadline of a batch
             return self._looked_up[1]
         owner, above = None, task
-        while owner is None and above is not None:
-            owner = self._owners.get(above)
+        while above is not None and (owner := self._owners.get(above)) is None:
             nursery = above.parent_nursery
             above = nursery.parent_task if nursery is not None else None
         self._looked_up = task, owner
