@@ -122,6 +122,14 @@ class Dawdler:
         return "no action" if self._turns % 23 == 0 else self._random.randrange(3)
 
 
+class Ponderer:
+    """A byte agent that thinks longer about some bytes than about others."""
+
+    async def reply(self, byte: int, _reward: float) -> int:
+        await trio.sleep(0.001 * (1 + byte % 7))
+        return 32
+
+
 def picture_of(canvas: Locator) -> Picture:
     """Return the pixels of a canvas in the page."""
     url = str(canvas.evaluate("canvas => canvas.toDataURL('image/png')"))

@@ -4,6 +4,7 @@ import { el, fill, plain, shortName } from "../common/dom.js";
 import { count, countOf, duration } from "../common/format.js";
 import { svg } from "../common/svg.js";
 import { onThemeChange, themeName } from "./colours.js";
+import { MAX_SHOWN_SEATS } from "./columns.js";
 import { drawLane, laneScale } from "./lanedrawing.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
@@ -24,7 +25,7 @@ export class LanesPanel {
     this.go = go;
     this.range = null;
     this.drawn = "";
-    this.lanes = store.summary.seats.map((seat, index) => this.makeLane(seat, index));
+    this.lanes = store.summary.seats.slice(0, MAX_SHOWN_SEATS).map((seat, index) => this.makeLane(seat, index));
     this.reading = el("span", { class: "muted small number reading" });
     this.title = el("span", { class: "muted small number" });
     this.element = el("section", { class: "panel lanes", "aria-label": "Think time" },

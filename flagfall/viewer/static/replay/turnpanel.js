@@ -2,6 +2,7 @@
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { duration, number } from "../common/format.js";
+import { MAX_SHOWN_SEATS } from "./columns.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
 /** Longest observation that is shown at once, about what its box holds, and longest action. */
@@ -130,11 +131,13 @@ export class TurnPanel {
   constructor(store) {
     this.store = store;
     const { seats } = store.summary;
+    const shown = seats.slice(0, MAX_SHOWN_SEATS);
     this.title = el("h2", {}, "Turn");
     this.when = el("span", { class: "muted small number" });
-    this.cards = seats.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
+    this.cards = shown.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
     this.element = el("section", { class: "panel turn", "aria-label": "Turn" },
-      el("header", {}, this.title, this.when), el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)));
+      el("header", {}, this.title, this.when), el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)),
+      seats.length > shown.length && el("p", { class: "small muted" }, `${seats.length - shown.length} more seats are not shown`));
   }
 
   /**
@@ -145,8 +148,9 @@ export class TurnPanel {
    */
   draw(turn, isPassing) {
     const columns = this.store.at(turn);
-    this.element.classList.toggle("waiting", !columns);
-    if (!columns) return false;
+    const isWaiting = !columns || columns.misses(turn);
+    this.element.classList.toggle("waiting", isWaiting);
+    if (isWaiting) return false;
     this.title.textContent = `Turn ${turn.toLocaleString("en")}`;
     const frames = this.store.frames(this.store.chunkOf(turn));
     let at = null;

@@ -217,6 +217,8 @@ class ReplayView {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.addressTimer);
     clearTimeout(this.restTimer);
+    delete document.body.dataset.turn;
+    delete document.body.dataset.end;
     fill(this.root);
   }
 }
