@@ -68,6 +68,7 @@ def played_again(path: Path) -> dict[tuple[int, str], Shown]:
         ("vgdl:causeway#1:observation=image:pixels=7", 1, (91, 49)),
         ("langroom:echo:length=12", 1, (960, 240)),
         ("gym:CartPole-v1", 1, (600, 400)),
+        ("duel:lamps", 2, (216, 216)),
         ("gym:FrozenLake-v1?is_slippery=false", 1, (256, 256)),
         ("pettingzoo:classic/tictactoe_v3", 2, (1000, 1000)),
         ("pettingzoo:classic/rps_v2?max_cycles=4", 2, (285, 800)),
@@ -86,8 +87,10 @@ def test_pictures_are_what_the_task_renders_before_each_action_and_at_the_end(tm
 
 def test_text_is_shown_where_there_is_no_picture(tmp_path):
     path = tmp_path / "a.jsonl"
-    run("gym:Taxi-v4", "random", clock="virtual", steps=4, seed=3, journal=path)
-    assert drawn(path)[0]["kind"] == "pictures"  # it draws both
+    run("duel:heaps", ["random", "random"], clock="virtual", steps=4, seed=3, journal=path)
+    head, found = drawn(path)
+    assert (head["kind"], head["why"]) == ("text", "")
+    assert str(found[0, "b"]).startswith("0  o")
     write(path, [header(), TaskStarted(1, "micro1", 0, 5)])
     assert drawn(path)[0]["kind"] == "none"
 

@@ -11,6 +11,7 @@ __all__ = ["Index", "JournalState"]
 import time
 from hashlib import sha256
 from stat import S_ISREG
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -281,7 +282,8 @@ class Index:
         if self.tally.numbers is None:
             (first, *_) = decode_events(line, self.schema)
             if isinstance(first, TurnPlayed):
-                self.tally.numbers = type(first.observation) is type(first.action) is int
+                numbers = type(first.observation) is int and type(first.action) in {int, NoneType}
+                self.tally.numbers = numbers
 
     def _break(self, problem: str) -> None:
         """Read no further than the line before this one."""
