@@ -49,15 +49,18 @@ export class LanesPanel {
     });
     room.addEventListener("pointermove", press);
     room.addEventListener("pointerleave", () => fill(this.reading));
-    const name = el("p", { class: "lane-name small" }, shortName(seat.name), el("span", { class: "muted" }, ` ${laneNote(seat)}`));
+    const note = el("span", { class: "muted" }, ` ${laneNote(seat)}`);
+    const name = el("p", { class: "lane-name small" }, shortName(seat.name), note);
     return { canvas, head, room, element: el("div", { class: "lane-row" }, name, room) };
   }
 
   zoomButtons() {
-    const button = (text, label, run) => el("button", { type: "button", "aria-label": label, title: label, onclick: run }, text);
+    const button = (text, label, run) =>
+      el("button", { type: "button", "aria-label": label, title: label, onclick: run }, text);
     this.whole = button("Whole match", "Show the whole match", () => this.zoom(Infinity));
     return el("span", { class: "zoom" },
-      button("−", "Show more turns", () => this.zoom(ZOOM)), button("+", "Show fewer turns", () => this.zoom(1 / ZOOM)), this.whole);
+      button("−", "Show more turns", () => this.zoom(ZOOM)),
+      button("+", "Show fewer turns", () => this.zoom(1 / ZOOM)), this.whole);
   }
 
   /** First and last turn in view. */
@@ -169,10 +172,14 @@ function legend(summary) {
     disqualified: summary.seats.some((seat) => seat.disqualified),
     absent: summary.seats.some((seat) => seat.disqualified),
   };
-  const swatch = (colour, dashed = false) => svg("svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true" },
-    svg("line", { x1: 0, x2: 16, y1: 5, y2: 5, stroke: `var(${colour})`, "stroke-width": dashed ? 1.5 : 7, "stroke-dasharray": dashed ? "4 3" : null }));
+  const swatch = (colour, dashed = false) => {
+    const look = dashed ? { "stroke-width": 1.5, "stroke-dasharray": "4 3" } : { "stroke-width": 7 };
+    const line = svg("line", { x1: 0, x2: 16, y1: 5, y2: 5, stroke: `var(${colour})`, ...look });
+    return svg("svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true" }, line);
+  };
   const items = [el("li", {}, swatch("--think"), "think time (logarithmic)"), el("li", {}, swatch("--late", true), "limit")];
-  if (summary.seats.some((seat) => seat.credit_ns)) items.push(el("li", {}, swatch("--credit"), "credited for stalls of the host"));
+  const isCredited = summary.seats.some((seat) => seat.credit_ns);
+  if (isCredited) items.push(el("li", {}, swatch("--credit"), "credited for stalls of the host"));
   for (const [verdict, seen] of Object.entries(occurs)) {
     if (seen) items.push(el("li", { title: VERDICTS[verdict].means }, verdictShape(verdict), verdict));
   }

@@ -1,7 +1,7 @@
 // The panel of a turn: what each seat saw, did and used, side by side.
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
-import { duration, number } from "../common/format.js";
+import { countOf, duration, number } from "../common/format.js";
 import { MAX_SHOWN_SEATS } from "./columns.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
@@ -21,7 +21,8 @@ class SeatCard {
       this.values[name] = el("dd", { class: kind });
       return el("div", { class: `row-${name}` }, el("dt", {}, label), this.values[name]);
     };
-    this.meter = el("div", { class: "meter", "aria-hidden": "true" }, el("span", { class: "used" }), el("span", { class: "soft" }));
+    this.meter = el("div", { class: "meter", "aria-hidden": "true" },
+      el("span", { class: "used" }), el("span", { class: "soft" }));
     this.element = el("article", { class: "seat-card" },
       el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", shortName(seat.name)), this.verdict),
       this.meter,
@@ -109,7 +110,8 @@ function valueText(raw, name, row) {
 /** Time used, limits, credit and bank in a line. */
 function timeText(raw, row) {
   const [soft, hard] = [raw.soft_ns[row], raw.hard_ns[row]];
-  const limits = soft === null ? "no limit" : `of ${duration(soft)}${hard === null || hard === soft ? "" : `, hard ${duration(hard)}`}`;
+  const hardText = hard === null || hard === soft ? "" : `, hard ${duration(hard)}`;
+  const limits = soft === null ? "no limit" : `of ${duration(soft)}${hardText}`;
   const credit = raw.credit_ns[row] ? `; credited ${duration(raw.credit_ns[row])}` : "";
   const bank = raw.bank_ns[row] === null ? "" : `; ${duration(raw.bank_ns[row])} left on the clock`;
   return `${duration(raw.spent_ns[row])} ${limits}${credit}${bank}`;
@@ -135,9 +137,11 @@ export class TurnPanel {
     this.title = el("h2", {}, "Turn");
     this.when = el("span", { class: "muted small number" });
     this.cards = shown.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
+    const hidden = seats.length - shown.length;
     this.element = el("section", { class: "panel turn", "aria-label": "Turn" },
-      el("header", {}, this.title, this.when), el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)),
-      seats.length > shown.length && el("p", { class: "small muted" }, `${seats.length - shown.length} more seats are not shown`));
+      el("header", {}, this.title, this.when),
+      el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)),
+      hidden > 0 && el("p", { class: "small muted" }, `${countOf(hidden, "more seat")} in this match`));
   }
 
   /**
