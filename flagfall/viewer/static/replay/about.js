@@ -13,9 +13,10 @@ const NAMES_IN_TITLE = 4;
 const REASONS = { steps: "limit of turns", seats: "every seat disqualified", stopped: "stopped on request" };
 
 /** A few names, and how many more there are. */
-function fewNames(names, joint) {
+function fewNames(names, leftOut, joint) {
   const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint : null, visible(name, 80)]);
-  return names.length > NAMES_IN_TITLE ? [...shown, ` and ${count(names.length - NAMES_IN_TITLE)} more`] : shown;
+  const rest = Math.max(0, names.length - NAMES_IN_TITLE) + (leftOut ?? 0);
+  return rest ? [...shown, ` and ${count(rest)} more`] : shown;
 }
 
 /** Wall time of a journal in whole seconds. */
@@ -33,9 +34,10 @@ export class Heading {
   constructor(summary, help) {
     this.tags = el("p", { class: "tags" });
     this.notice = el("p", { class: "notice", hidden: true });
-    const { agents, tasks } = summary.match;
+    const { agents, agents_left_out: moreAgents, tasks, tasks_left_out: moreTasks } = summary.match;
     const quiet = (word) => el("span", { class: "muted" }, ` ${word} `);
-    const title = el("h1", {}, fewNames(agents, quiet("vs")), quiet("on"), fewNames(tasks, ", "));
+    const on = [quiet("on"), fewNames(tasks, moreTasks, ", ")];
+    const title = el("h1", {}, fewNames(agents, moreAgents, quiet("vs")), on);
     const begun = summary.match.begun && ` · ${begunText(summary.match.begun)}`;
     const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), begun);
     const button = el("button", { type: "button", onclick: help, title: "Keyboard (?)" }, "Keyboard ", el("kbd", {}, "?"));

@@ -163,7 +163,8 @@ function drawLimits({ context, colours, scale }, raw, bars, wide) {
     let before = null;
     for (const { row, x } of bars) {
       const limit = raw[column][row];
-      if (limit === null || limit > scale.domain[1]) continue;
+      const isSame = column === "hard_ns" && limit === raw.soft_ns[row];
+      if (limit === null || limit > scale.domain[1] || isSame) continue;
       const y = Math.round(scale(limit)) + 0.5;
       if (before !== y) context.moveTo(x, y);
       context.lineTo(x + wide, y);

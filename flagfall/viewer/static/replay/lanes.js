@@ -167,7 +167,7 @@ function laneLabel(seat) {
 function legend(summary) {
   const occurs = {
     late: summary.seats.some((seat) => seat.late),
-    overrun: summary.seats.some((seat) => seat.late) && summary.match.time_control.includes("abort"),
+    overrun: summary.seats.some((seat) => seat.late) && summary.match.limits?.act_abort,
     illegal: summary.seats.some((seat) => seat.illegal),
     disqualified: summary.seats.some((seat) => seat.disqualified),
     absent: summary.seats.some((seat) => seat.disqualified),
@@ -178,6 +178,7 @@ function legend(summary) {
     return svg("svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true" }, line);
   };
   const items = [el("li", {}, swatch("--think"), "think time (logarithmic)"), el("li", {}, swatch("--late", true), "limit")];
+  if (summary.match.limits?.bank) items.push(el("li", {}, swatch("--think-soft"), "left on the clock"));
   const isCredited = summary.seats.some((seat) => seat.credit_ns);
   if (isCredited) items.push(el("li", {}, swatch("--credit"), "credited for stalls of the host"));
   for (const [verdict, seen] of Object.entries(occurs)) {
