@@ -1,4 +1,4 @@
-// What surrounds the turns: the title and result, the tasks, the seats' standard error, and the settings.
+// Panels around the turns: the title and result, the tasks, the seats' standard error, and the settings.
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";

@@ -68,7 +68,7 @@ class Recent {
   }
 }
 
-/** What a replay reads: the summary, and chunks and pictures as they arrive. */
+/** Data of a replay: the summary, and chunks and pictures as they arrive. */
 export class Store {
   /**
    * @param {Object} source source of the replay
@@ -152,7 +152,7 @@ export class Store {
     return found;
   }
 
-  /** Do one read at a time for each name, and tell the listeners. */
+  /** Read once at a time for each name, and call the listeners. */
   once(name, read, keep) {
     const running = this.waiting.get(name);
     if (running) return running;

@@ -163,7 +163,7 @@ function laneLabel(seat) {
   return `Think time of ${plain(seat.name, 60)} in ${countOf(seat.turns, "turn")}. ${laneNote(seat)}`;
 }
 
-/** What the marks mean: those that occur in the match, by word and shape. */
+/** Meaning of the marks that occur in the match, by word and shape. */
 function legend(summary) {
   const occurs = {
     late: summary.seats.some((seat) => seat.late),
