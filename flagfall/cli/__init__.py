@@ -53,6 +53,7 @@ _COMMANDS: Final = {
     "replay": "Show a recorded match in the browser, or write it into one HTML file.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",
+    "report": "Write the report of a tournament as a page to look at, and its plots.",
     "curriculum": "Let a byte agent learn one task after another, and print which it learned.",
     "gvgai": "GVGAI's learning track: train, validate, serve clients, run a contest.",
     "new": "Write a commented file to start from: an agent, a task or a plan.",

@@ -13,10 +13,12 @@ __all__ = ["Store", "StoredPlan", "holds_tournament"]
 
 import json
 import math
+import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
@@ -49,6 +51,8 @@ _PUT_SEAT: Final = (
 )
 _MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches WHERE number > ? ORDER BY number"  # noqa: S608 - our names
 _SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats WHERE match > ? ORDER BY match, seat"  # noqa: S608
+_ONE_MATCH: Final = f"SELECT {', '.join(_MATCH)} FROM matches WHERE number = ?"  # noqa: S608 - our names
+_ONE_SEATS: Final = f"SELECT {', '.join(_SEAT)} FROM seats WHERE match = ? ORDER BY seat"  # noqa: S608
 _REMARKS: Final = (
     f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
     " WHERE why <> '' OR status = 'void' ORDER BY number"
@@ -152,6 +156,8 @@ class Store:
             "seed": str(plan.seed),
             "facts": json.dumps(plan_facts(plan)),
             "flagfall": version("flagfall"),
+            "begun": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
+            "machine": _machine(),
         }
         with self._writing():
             self._database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
@@ -352,6 +358,53 @@ class Store:
         if problem := misfit(plan, records):
             raise DamagedStore(self._path, problem)
 
+    def about(self) -> dict[str, str]:
+        """Return the facts that a run stored when it began: `flagfall`, its version; `begun`; `machine`.
+
+        Stores of earlier versions have fewer of them.
+
+        Raises:
+            DamagedStore: they cannot be read.
+        """
+        with self._reading():
+            rows = self._database.execute("SELECT name, value FROM about WHERE name <> 'text'").fetchall()
+        return {str(name): str(value) for name, value in rows}
+
+    def rows(self, query: str, *values: int | str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on the tables `matches` and `seats`; the caller bounds their number.
+
+        Args:
+            query: a statement of this package, see `flagfall.tournament.excerpts`.
+            values: of its parameters.
+
+        Raises:
+            DamagedStore: the database cannot be read.
+        """
+        with self._reading():
+            return self._database.execute(query, values).fetchall()
+
+    def numbered(self, numbers: Sequence[int]) -> list[MatchRecord]:
+        """Return the records with some numbers, in the order of the numbers.
+
+        Args:
+            numbers: as the database counts records; unknown ones are left out.
+
+        Raises:
+            DamagedStore: a record cannot be read.
+        """
+        found = []
+        with self._reading(), self._snapshot():
+            for number in numbers:
+                row = self._database.execute(_ONE_MATCH, (number,)).fetchone()
+                if row is not None:
+                    seats = self._database.execute(_ONE_SEATS, (number,)).fetchall()
+                    fields = dict(zip(_MATCH, row, strict=True))
+                    fields["seats"] = tuple(
+                        self._seat(number, dict(zip(_SEAT, values, strict=True))) for values in seats
+                    )
+                    found.append(self._record(MatchRecord, number, fields))
+        return found
+
     def close(self) -> None:
         """Close the database."""
         self._database.close()
@@ -376,6 +429,17 @@ class Store:
     def clean_up(self) -> None:
         """Remove the files that only a running tournament needs."""
         shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
+
+
+def _machine() -> str:
+    """Return the kind of machine that plays, without its name."""
+    import platform  # noqa: PLC0415 - only here, once for a tournament
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (
+        f"{platform.system()} {platform.release()}, {platform.machine()}, {cores} processors,"
+        f" {platform.python_implementation()} {platform.python_version()}"
+    )
 
 
 def holds_tournament(folder: Path) -> bool:
