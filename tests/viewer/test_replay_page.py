@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 MINUS = "\N{MINUS SIGN}"
-TWO_SEATS = "pettingzoo:classic/connect_four_v3"
+CONNECT_FOUR = "pettingzoo:classic/connect_four_v3"
 MATCHES: dict[str, Callable[[Path], Recorded]] = {
     "vgdl": lambda path: record(path, "vgdl:windfall#0", Dawdler(), steps=120, seed=3),
     "langroom": lambda path: record(path, "langroom", "langroom-solver", steps=60),
     "bytes": lambda path: record(path, "micro1", "memorizing", steps=400, pictures=False),
     "gymnasium": lambda path: record(path, "gym:CartPole-v1", "random", steps=60),
-    "two-seats": lambda path: record(path, TWO_SEATS, ["random", "random"], steps=30),
+    "pettingzoo": lambda path: record(path, CONNECT_FOUR, ["random", "random"], steps=30),
+    "two-seats": lambda path: record(path, "duel:lamps", ["random", "random"], steps=40),
 }
 
 
@@ -50,7 +51,7 @@ def replays(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[R
     made: dict[str, tuple[Recorded, Path]] = {}
 
     def replay(family: str) -> tuple[Recorded, Path]:
-        if family == "two-seats" and importlib.util.find_spec("pettingzoo") is None:
+        if family == "pettingzoo" and importlib.util.find_spec("pettingzoo") is None:
             pytest.skip("PettingZoo is not installed")
         if family not in made:
             recorded = MATCHES[family](folder / f"{family}.jsonl")
@@ -148,6 +149,16 @@ def by_number(page: Page, turn: int) -> None:
     page.keyboard.press("g")
     page.keyboard.type(str(turn))
     page.keyboard.press("Enter")
+
+
+def test_a_world_without_pictures_is_shown_as_text(open_page: OpenPage, tmp_path: Path) -> None:
+    recorded = record(tmp_path / "text.jsonl", "duel:heaps", ["random", "random"], steps=6, mode="ansi")
+    path = tmp_path / "text.html"
+    path.write_bytes(replay_page(recorded.path))
+    page = open_page(f"{path.as_uri()}#turn=2")
+    wait_for_turn(page, 2)
+    assert page.locator(".world-text").inner_text().strip() == str(recorded.before[2]).strip()
+    check_values(page, recorded, 2)
 
 
 def test_the_end_of_a_task_has_a_picture_of_its_own(
