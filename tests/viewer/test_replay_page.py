@@ -27,19 +27,20 @@ from flagfall.events import (
 from flagfall.recording.journal.format import encode
 from flagfall.viewer.replay.page import replay_page
 from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, Screenshots, check_accessibility, check_width
-from tests.viewer.recorded import Dawdler, Picture, Recorded, picture_of, record
+from tests.viewer.recorded import Dawdler, Picture, Ponderer, Recorded, picture_of, record
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 MINUS = "\N{MINUS SIGN}"
-TWO_SEATS = "pettingzoo:classic/connect_four_v3"
+CONNECT_FOUR = "pettingzoo:classic/connect_four_v3"
 MATCHES: dict[str, Callable[[Path], Recorded]] = {
     "vgdl": lambda path: record(path, "vgdl:windfall#0", Dawdler(), steps=120, seed=3),
     "langroom": lambda path: record(path, "langroom", "langroom-solver", steps=60),
     "bytes": lambda path: record(path, "micro1", "memorizing", steps=400, pictures=False),
     "gymnasium": lambda path: record(path, "gym:CartPole-v1", "random", steps=60),
-    "two-seats": lambda path: record(path, TWO_SEATS, ["random", "random"], steps=30),
+    "pettingzoo": lambda path: record(path, CONNECT_FOUR, ["random", "random"], steps=30),
+    "two-seats": lambda path: record(path, "duel:lamps", ["random", "random"], steps=40),
 }
 
 
@@ -50,7 +51,7 @@ def replays(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[R
     made: dict[str, tuple[Recorded, Path]] = {}
 
     def replay(family: str) -> tuple[Recorded, Path]:
-        if family == "two-seats" and importlib.util.find_spec("pettingzoo") is None:
+        if family == "pettingzoo" and importlib.util.find_spec("pettingzoo") is None:
             pytest.skip("PettingZoo is not installed")
         if family not in made:
             recorded = MATCHES[family](folder / f"{family}.jsonl")
@@ -80,7 +81,7 @@ def shown(page: Page, name: str, seat: int = 0) -> str:
 
 def check_values(page: Page, recorded: Recorded, turn: int) -> None:
     """Compare the panel of a turn with the journal."""
-    assert page.locator(".turn h2").inner_text() == f"Turn {turn}"
+    assert page.locator(".turn h2").inner_text() == f"Turn {turn:,}"
     played = recorded.turns(turn)
     assert played
     for event in played:
@@ -148,6 +149,16 @@ def by_number(page: Page, turn: int) -> None:
     page.keyboard.press("g")
     page.keyboard.type(str(turn))
     page.keyboard.press("Enter")
+
+
+def test_a_world_without_pictures_is_shown_as_text(open_page: OpenPage, tmp_path: Path) -> None:
+    recorded = record(tmp_path / "text.jsonl", "duel:heaps", ["random", "random"], steps=6, mode="ansi")
+    path = tmp_path / "text.html"
+    path.write_bytes(replay_page(recorded.path))
+    page = open_page(f"{path.as_uri()}#turn=2")
+    wait_for_turn(page, 2)
+    assert page.locator(".world-text").inner_text().strip() == str(recorded.before[2]).strip()
+    check_values(page, recorded, 2)
 
 
 def test_the_end_of_a_task_has_a_picture_of_its_own(
@@ -296,6 +307,30 @@ def test_a_page_follows_a_journal_that_grows(
         page.get_by_text("growing", exact=True).wait_for(state="detached")
 
 
+THINK = (0x4D, 0x86, 0xB3)
+"""Colour of bars of think time in the light theme."""
+
+
+def test_a_long_match_is_drawn_from_the_summaries_of_its_parts(open_page: OpenPage, tmp_path: Path) -> None:
+    recorded = record(tmp_path / "long.jsonl", "micro1", Ponderer(), steps=12_000, pictures=False)
+    with serving(recorded.path) as url:
+        page = open_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(url)
+        wait_for_turn(page, 0)
+        page.locator(".lanes").get_by_text("12,000 turns").wait_for()
+        bars = (picture_of(page.locator("canvas.lane")) == THINK).all(axis=2)
+        assert bars.any(axis=0).all(), "there is a bar over the whole width"
+        assert len([url for url in asked if "/chunk/" in url]) <= 3
+        page.keyboard.press("End")
+        wait_for_turn(page, 11_999)
+        check_values(page, recorded, 11_999)
+        by_number(page, 6_000)
+        wait_for_turn(page, 6_000)
+        check_values(page, recorded, 6_000)
+
+
 @contextmanager
 def serving(journal: Path) -> Iterator[str]:
     """Run `flagfall replay` on a journal, and yield the address that it prints."""
@@ -308,6 +343,18 @@ def serving(journal: Path) -> Iterator[str]:
             yield found[0]
         finally:
             program.terminate()
+
+
+def test_a_part_that_cannot_be_read_is_reported_in_a_line(
+    replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage, tmp_path: Path
+) -> None:
+    _, whole = replays("bytes")
+    text = whole.read_text()
+    path = tmp_path / "damaged.html"
+    path.write_text(re.sub(r'(id="chunk-0">)[^<]*', r"\1AAAA", text))
+    page = open_page(path)
+    page.get_by_role("alert").get_by_text("Part of the replay cannot be read").wait_for()
+    assert page.locator("h1").inner_text() == "memorizing on micro1"
 
 
 def test_the_sheet_of_keys_is_the_table_in_the_documents(

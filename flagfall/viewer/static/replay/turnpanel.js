@@ -1,7 +1,8 @@
 // The panel of a turn: what each seat saw, did and used, side by side.
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
-import { duration, number } from "../common/format.js";
+import { countOf, duration, number } from "../common/format.js";
+import { MAX_SHOWN_SEATS } from "./columns.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
 /** Longest observation that is shown at once, about what its box holds, and longest action. */
@@ -20,7 +21,8 @@ class SeatCard {
       this.values[name] = el("dd", { class: kind });
       return el("div", { class: `row-${name}` }, el("dt", {}, label), this.values[name]);
     };
-    this.meter = el("div", { class: "meter", "aria-hidden": "true" }, el("span", { class: "used" }), el("span", { class: "soft" }));
+    this.meter = el("div", { class: "meter", "aria-hidden": "true" },
+      el("span", { class: "used" }), el("span", { class: "soft" }));
     this.element = el("article", { class: "seat-card" },
       el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", shortName(seat.name)), this.verdict),
       this.meter,
@@ -108,7 +110,8 @@ function valueText(raw, name, row) {
 /** Time used, limits, credit and bank in a line. */
 function timeText(raw, row) {
   const [soft, hard] = [raw.soft_ns[row], raw.hard_ns[row]];
-  const limits = soft === null ? "no limit" : `of ${duration(soft)}${hard === null || hard === soft ? "" : `, hard ${duration(hard)}`}`;
+  const hardText = hard === null || hard === soft ? "" : `, hard ${duration(hard)}`;
+  const limits = soft === null ? "no limit" : `of ${duration(soft)}${hardText}`;
   const credit = raw.credit_ns[row] ? `; credited ${duration(raw.credit_ns[row])}` : "";
   const bank = raw.bank_ns[row] === null ? "" : `; ${duration(raw.bank_ns[row])} left on the clock`;
   return `${duration(raw.spent_ns[row])} ${limits}${credit}${bank}`;
@@ -130,11 +133,15 @@ export class TurnPanel {
   constructor(store) {
     this.store = store;
     const { seats } = store.summary;
+    const shown = seats.slice(0, MAX_SHOWN_SEATS);
     this.title = el("h2", {}, "Turn");
     this.when = el("span", { class: "muted small number" });
-    this.cards = seats.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
+    this.cards = shown.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
+    const hidden = seats.length - shown.length;
     this.element = el("section", { class: "panel turn", "aria-label": "Turn" },
-      el("header", {}, this.title, this.when), el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)));
+      el("header", {}, this.title, this.when),
+      el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)),
+      hidden > 0 && el("p", { class: "small muted" }, `${countOf(hidden, "more seat")} in this match`));
   }
 
   /**
@@ -145,8 +152,9 @@ export class TurnPanel {
    */
   draw(turn, isPassing) {
     const columns = this.store.at(turn);
-    this.element.classList.toggle("waiting", !columns);
-    if (!columns) return false;
+    const isWaiting = !columns || columns.misses(turn);
+    this.element.classList.toggle("waiting", isWaiting);
+    if (isWaiting) return false;
     this.title.textContent = `Turn ${turn.toLocaleString("en")}`;
     const frames = this.store.frames(this.store.chunkOf(turn));
     let at = null;
