@@ -353,7 +353,10 @@ class Environment:
         self._scheduling.cancel()
 
     def _sink_failed(self, error: Exception) -> None:
-        self._void(f"a sink failed: {error!r}", error)
+        if isinstance(error, HostFault):
+            self._void_for(error)
+        else:
+            self._void(f"a sink failed: {error!r}", error)
 
     def _scheduler_failed(self, error: Exception | SystemExit) -> None:
         self._void(f"task scheduler: {type(error).__name__}: {error}", error)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
@@ -57,7 +58,7 @@ def run(
     learner_address: str | None = None,
     json: Annotated[bool, _Flag] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
-    log_level: Literal["debug", "info", "warning", "error"] | None = None,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Play agents on tasks under a time control, and print the results.
 
@@ -116,7 +117,7 @@ def run(
         learner_address: Address to bind for learners; by default 127.0.0.1, `*` for all.
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print only errors (and the object of `--json`).
-        log_level: Log events of this level and above to the standard error.
+        logs: Settings of the log.
     """
     import trio
 
@@ -152,18 +153,13 @@ def run(
         check_now(plan.in_processes, plan.isolation)
     if not quiet:
         _print_advisory(plan.isolation)
-    if log_level is not None:
-        from flagfall.recording.log_sink import configure_logging
-
-        configure_logging(level=log_level)
-    progress = not quiet and log_level is None
-    session = RunSession(
-        plan, logs=log_level is not None, progress=progress, quiet=quiet, whole=whole_observations
-    )
-    try:
-        trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
-    finally:
-        _report(session, json=json, quiet=quiet)
+    progress = not quiet and not logs.uses_stderr
+    with logs.opened(journal, results) as opened:
+        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet, whole=whole_observations)
+        try:
+            trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
+        finally:
+            _report(session, json=json, quiet=quiet)
     if session.fault is not None:
         raise session.fault
     return SIGNALLED + session.signal if session.signal else 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.errors import FlagfallError, HostFault, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def tournament(
     seed: int | None = None,
     dry_run: Annotated[bool, _Flag] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Play a tournament, and print the standings.
 
@@ -48,6 +50,7 @@ def tournament(
         seed: Root seed, instead of that of the plan.
         dry_run: Print the schedule and an estimate of the time, and play nothing.
         quiet: Show no progress.
+        logs: Settings of the log.
     """
     from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tournament.exports import check_format
@@ -76,7 +79,7 @@ def tournament(
     from flagfall.cli.tournaments.live_screen import TournamentScreen
     from flagfall.tournament.run.api import run_tournament
 
-    screen = TournamentScreen(quiet=quiet)
+    screen = TournamentScreen(quiet=quiet or logs.uses_stderr)
 
     async def play(stop: trio.Event) -> None:
         await run_tournament(
@@ -90,12 +93,13 @@ def tournament(
             on_begin=screen.begin,
             on_record=screen.show_record,
             warn=screen.say,
+            logs=opened.settings,
         )
 
     fault: FlagfallError | None = None
     code = 0
     try:
-        with screen.shown():
+        with logs.opened() as opened, screen.shown():
             code = run_until_interrupted(play, say=screen.say, stopping="ending after the running matches")
     except HostFault as error:
         fault = error
