@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_a_turn_costs_no_call_where_nobody_looks(monkeypatch):
     assert calls == [late]
 
 
-def test_turns_have_observation_and_action_and_a_digest_of_long_ones(lab):
+def test_turns_have_observation_and_action_and_a_digest_of_long_ones():
     long = "x" * 2_000
     for value, shown in (
         (97, 97),
@@ -215,7 +216,7 @@ def test_processes_do_not_tear_the_lines_of_each_other():
             for letter in "ab"
         ]
         os.close(write)
-        with open(read) as lines:
+        with os.fdopen(read) as lines:
             found = [line.rstrip("\n") for line in lines]
         assert [writer.wait() for writer in writers] == [0, 0]
     finally:
@@ -224,7 +225,7 @@ def test_processes_do_not_tear_the_lines_of_each_other():
 
 
 def test_an_error_of_writing_is_kept():
-    with open("/dev/full", "wb") as full:
+    with Path("/dev/full").open("wb") as full:
         lock = os.memfd_create("lock")
         logger = LineLogger(full.fileno(), lock)
         with pytest.raises(OSError, match="space"):
