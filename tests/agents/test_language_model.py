@@ -18,7 +18,8 @@ from gymnasium import spaces
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import Isolation
-from flagfall.agents.samples.language_model import KEY, MODEL, URL, Endpoint, LanguageModel
+from flagfall.agents.samples.language_model import LanguageModel
+from flagfall.agents.samples.llm.options import KEY, MODEL, URL, Endpoint
 from flagfall.errors import UsageError
 from flagfall.playing import play
 from tests.fakes import CountTask, Played, play_here
@@ -171,7 +172,10 @@ async def test_a_game_with_numbered_actions(server: Any):
     (first, second) = running.asked
     assert first["path"] == "/v1/chat/completions"
     assert first["model"] == "small"
-    prompt = second["messages"][1]["content"]
+    assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
+    assert second["messages"][1:2] == first["messages"][1:]
+    assert second["messages"][2]["content"] == '{"action": 3}'
+    prompt = second["messages"][3]["content"]
     assert '{"text":"room 1"}' in prompt
     assert "[1, 3]" in prompt
     assert "Reward for your last action: 3" in prompt
@@ -183,7 +187,7 @@ async def test_a_byte_task(server: Any):
     assert result.seats[0].disqualified is None
     assert (result.seats[0].stats.illegal, result.seats[0].stats.late) == (0, 0)
     assert len(running.asked) > 1
-    assert "> hello." in running.asked[1]["messages"][1]["content"]
+    assert running.asked[1]["messages"][2]["content"] == '{"say": "hello."}'
 
 
 async def test_the_environment_tells_it(server: Any, monkeypatch: pytest.MonkeyPatch):

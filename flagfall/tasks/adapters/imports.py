@@ -20,7 +20,7 @@ from typing import Final
 
 from flagfall.errors import UsageError
 from flagfall.tasks.adapters.code_spec import CodeSpec
-from flagfall.tasks.adapters.env_spec import parse_text
+from flagfall.option_text import parse_text
 
 GYM_PREFIX: Final = "gym:"
 PETTINGZOO_PREFIX: Final = "pettingzoo:"
