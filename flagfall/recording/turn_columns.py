@@ -52,6 +52,7 @@ COLUMNS: Final = (
     "action",
     "answers",
     "refused",
+    "note",
 )
 """All columns, in their order; `docs/analysis.md` describes them."""
 

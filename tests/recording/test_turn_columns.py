@@ -72,8 +72,8 @@ def test_turns_know_their_tasks(tmp_path: Path) -> None:
 def test_numbers_are_arrays_of_numbers(played: Path) -> None:
     turns = read_turns(played)
     kinds = {name: column.dtype.kind for name, column in turns.items()}
-    assert kinds == dict.fromkeys(COLUMNS, "i") | dict.fromkeys(("agent", "task", "verdict", "refused"), "O")
-    assert sum(column.nbytes for column in turns.values()) == 14 * 8 * turns.rows
+    assert kinds == dict.fromkeys(COLUMNS, "i") | dict.fromkeys(("agent", "task", "verdict", "refused", "note"), "O")
+    assert sum(column.nbytes for column in turns.values()) == 15 * 8 * turns.rows
 
 
 def test_blocks_are_the_whole_and_need_little_memory(played: Path) -> None:

@@ -37,7 +37,7 @@ from flagfall.agents.wire.messages import (
     decode_to_agent,
     encode,
 )
-from flagfall.errors import UsageError
+from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
 from flagfall.kernel.channels.lines import LineReader
@@ -321,6 +321,8 @@ def _now(coroutine: Any) -> Any:
 def _report(error: BaseException) -> str:
     if isinstance(error, UsageError):
         return str(error)
+    if isinstance(error, AgentFault):
+        return error.detail
     return agent_traceback(error)
 
 

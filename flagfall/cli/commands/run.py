@@ -205,6 +205,7 @@ def _report(session: RunSession, *, json: bool, quiet: bool) -> None:
         print_disqualifications,
         print_illegal_actions,
         print_journals,
+        print_notes,
         print_results,
     )
 
@@ -214,6 +215,7 @@ def _report(session: RunSession, *, json: bool, quiet: bool) -> None:
     elif session.played and not quiet:
         several = len(session.plan.matches) > 1
         print_results(session.played, several=several)
+        print_notes(session.played, several=several)
         print_illegal_actions(session.played, several=several)
         print_disqualifications(session.played, several=several)
         print_journals(session.played)

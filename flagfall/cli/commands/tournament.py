@@ -122,6 +122,7 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     Raises:
         UsageError: an agent cannot be imported, or would see one of these files.
     """
+    from flagfall.agents.hosts.registry import host_agent
     from flagfall.agents.spec import AgentSpec
     from flagfall.cli.runs.preflight import check_now
     from flagfall.tournament.run.api import refuse_showing
@@ -130,7 +131,10 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     by_isolation: dict[str, list[str]] = {}
     kinds = {}
     for agent in plan.agents:
-        if AgentSpec.parse(agent.spec).scheme == "python":
+        scheme = AgentSpec.parse(agent.spec).scheme
+        if scheme == "sample":
+            host_agent(agent.spec)  # reports what it lacks here, before any match
+        if scheme == "python":
             kinds[repr(agent.isolation)] = agent.isolation
             by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
     for kind, specs in by_isolation.items():

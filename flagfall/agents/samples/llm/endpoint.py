@@ -17,7 +17,7 @@ import trio
 
 from flagfall.agents.samples.llm.answers import AnswerForm
 from flagfall.agents.samples.llm.options import Endpoint, ModelOptions
-from flagfall.errors import FlagfallError, UsageError
+from flagfall.errors import AgentFault, FlagfallError, UsageError
 
 if TYPE_CHECKING:
     import httpx
@@ -47,8 +47,15 @@ _TOO_MANY: Final = 429
 _FUNCTION: Final = "answer"
 
 
-class EndpointError(FlagfallError):
-    """The endpoint fails for good, or has failed and the match is to end then."""
+class EndpointError(AgentFault):
+    """The endpoint fails for good, or has failed and the match is to end then; the agent has crashed.
+
+    Args:
+        what: one line about the failure.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__("crashed", what)
 
 
 class Failure(FlagfallError):
