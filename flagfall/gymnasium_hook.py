@@ -24,7 +24,7 @@ def register_with_gymnasium() -> None:
     if _NAME in sys.modules:
         _register()
     else:
-        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]  # the protocol has a method for old loaders
+        sys.meta_path.insert(0, _Finder())
 
 
 def _register() -> None:
@@ -44,7 +44,7 @@ class _Finder:
         """
         if name != _NAME:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         found = (finder.find_spec(name, path, target) for finder in sys.meta_path)
         spec = next(filter(None, found), None)
         if spec is not None and spec.loader is not None:

@@ -13,7 +13,7 @@ until then is printed and recorded |
 
 from __future__ import annotations
 
-__all__ = ["discard_output", "main"]
+__all__ = ["discard_output", "full_app", "main"]
 
 import errno
 import os
@@ -57,6 +57,8 @@ _COMMANDS: Final = {
     "new": "Write a commented file to start from: an agent, a task or a plan.",
     "tasks": "List the tasks by family.",
     "agents": "List the sample agents, and show how to name your own.",
+    "schema": "Print the JSON Schema of plans or configurations, for editors.",
+    "completion": "Print a script that completes commands and options in a shell.",
     "agent": "Run the agent's side of a match on another host: serve.",
     "check-agent": "Examine an agent: speed, stability, and whether it keeps to the rules.",
     "check-task": "Examine a task: whether matches can be repeated, recorded and verified.",
@@ -125,6 +127,11 @@ def _app(called: Sequence[str]) -> App:
         module = "gvgai.app" if command == "gvgai" else f"commands.{function}"
         app.command(f"flagfall.cli.{module}:{function}", name=command, help=short, sort_key=order)
     return app
+
+
+def full_app() -> App:
+    """Return the application with the full help of every command; that imports them all."""
+    return _app(list(_COMMANDS))
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:

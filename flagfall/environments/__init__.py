@@ -1,7 +1,7 @@
 """Tasks under other interfaces: Gymnasium, PettingZoo, and the dictionaries of `embodied`.
 
-Importing this package registers its ids with Gymnasium. `import flagfall` does that, before or after Gymnasium
-is imported:
+Importing this package registers its ids with Gymnasium. `import flagfall` does that, before or after
+Gymnasium is imported:
 
     import flagfall, gymnasium
 
@@ -48,8 +48,8 @@ _GAMES: Final = (
     "wellpaths",
     "windfall",
 )
-"""The games of flagfall, each with an id such as `flagfall/VGDL-windfall-v0`; listed, since finding them takes
-longer than registering."""
+"""The games of flagfall, each with an id such as `flagfall/VGDL-windfall-v0`; listed, since finding them
+takes longer than registering."""
 
 
 def register_envs() -> None:

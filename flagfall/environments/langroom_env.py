@@ -57,8 +57,8 @@ class LangRoomEnv(Env[Observation, Any]):
         render_mode: `rgb_array` for an image of the view and of the last words and rewards; `ansi` for the
             whole room in letters.
         task: one of `flagfall.tasks.langroom.rules.TASKS`.
-        flat_actions: an action is an array of the move and the word, of a `MultiDiscrete` space, for libraries
-            that take no dictionaries as actions, such as stable-baselines3.
+        flat_actions: an action is an array of the move and the word, of a `MultiDiscrete` space, for
+            libraries that take no dictionaries as actions, such as stable-baselines3.
         options: the other options of `LangRoomRules`.
 
     Raises:

@@ -53,5 +53,5 @@ class VgdlEnv(TaskEnv):
         super().__init__(VgdlTask.of(chosen), render_mode)
 
     def get_action_meanings(self) -> list[str]:
-        """Return the names of the actions, by number, as environments of Atari do; doing nothing is `NOOP`."""
+        """Return the names of the actions by number, as Atari's environments do; doing nothing is `NOOP`."""
         return ["NOOP" if name == NIL else name for name in VgdlTask.class_action_names()]

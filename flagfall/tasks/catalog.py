@@ -12,6 +12,7 @@ from flagfall.tasks import commai
 from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.adapters.imports import is_installed
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
+from flagfall.tasks.duels.catalog import CATALOG as DUELS_CATALOG
 from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom
 from flagfall.tasks.task import Task
@@ -21,6 +22,7 @@ from flagfall.tasks.vgdl.catalog import make_vgdl
 FAMILIES: Final[Mapping[str, Mapping[str, Callable[[], Task]]]] = {
     "commai": commai.CATALOG,
     "original": COMMAI_CATALOG,
+    "duels": DUELS_CATALOG,
     "langroom": LANGROOM_CATALOG,
     "vgdl": VGDL_CATALOG,
 }

@@ -193,7 +193,7 @@ class Store:
             raise UsageError(
                 f"the plan has changed since the tournament in {self.folder} began:\n"
                 + "\n".join(f"  {line}" for line in found)
-                + "\nRestore it, or start another tournament with another --out"
+                + "\nRestore it, or start another tournament with another --output"
             )
         return plan
 

@@ -129,7 +129,7 @@ def tournament(folder: Path) -> Iterator[subprocess.Popen[str]]:
         'time_control = "start=20s act=5s"\n[[agents]]\nspec = "bot.py:slow"\n'
         '[[tasks]]\ntask = "micro1"\nsteps = 60\n'
     )
-    words = [*FLAGFALL, "tournament", "plan.toml", "--out", "out"]
+    words = [*FLAGFALL, "tournament", "plan.toml", "--output", "out"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process

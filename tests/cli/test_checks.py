@@ -88,19 +88,19 @@ def test_limits_hold_in_a_match(call, folder):
 
 
 def test_the_matrix_as_a_table_and_as_data(call):
-    ended = call("check-host", "--place", "task")
+    ended = call("check-host", "--host", "task")
     assert ended.code == 0
     assert "swallows its cancellation" in ended.out
     assert "agents, all as expected\n" in ended.out
     assert "cores" in ended.out
-    data = call("check-host", "--place", "task", "--json").data()
+    data = call("check-host", "--host", "task", "--json").data()
     assert {row["place"] for row in data["rows"]} == {"task"}
     assert all(row["as_expected"] for row in data["rows"])
     assert {data["limits"][kind]["cpu"] for kind in ("process", "sandbox")} == {"kernel"}
 
 
 def test_agents_of_the_matrix_are_chosen_by_a_text(call):
-    words = ["check-host", "--place", "task", "--json"]
+    words = ["check-host", "--host", "task", "--json"]
     data = call(*words, "--only", "RAISES in act", "--only", "late_by_a").data()
     assert [row["agent"] for row in data["rows"]] == ["late_by_a_little", "late_by_a_lot", "RaisesInAct"]
     refused = call("check-host", "--only", "memroy")

@@ -39,8 +39,8 @@ COMMANDS = (
     "results out --json",
     "results out --matches",
     "results out --format csv",
-    "tournament plan.toml --out out --dry-run",
-    "tournament plan.toml --out out --resume --quiet",
+    "tournament plan.toml --output out --dry-run",
+    "tournament plan.toml --output out --resume --quiet",
     "ctl out",
 )
 
@@ -54,7 +54,7 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     (folder / "plan.toml").write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main(["tournament", "plan.toml", "--out", "out", "--quiet"]) == 0
+        assert main(["tournament", "plan.toml", "--output", "out", "--quiet"]) == 0
     return folder
 
 

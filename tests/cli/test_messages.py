@@ -119,7 +119,7 @@ def test_control_after_the_end_names_the_state(call: Call, folder: Path) -> None
     (folder / "plan.toml").write_text(
         'clock = "virtual"\nrepeats = 2\n[[agents]]\nspec = "random"\n[[tasks]]\ntask = "micro1"\nsteps = 5\n'
     )
-    assert call("tournament plan.toml --out done --quiet").code == 0
+    assert call("tournament plan.toml --output done --quiet").code == 0
     ended = call("ctl done")
     assert (ended.code, ended.out) == (2, "")
     assert "the tournament in done is over; for its standings: flagfall results done" in ended.err

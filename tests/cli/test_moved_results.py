@@ -68,7 +68,7 @@ def home(folder: Path) -> Path:
 
 
 def test_results_are_shown_where_nothing_else_is(call: Call, folder: Path, home: Path) -> None:
-    played = call("tournament home/plan.toml --out made --quiet")
+    played = call("tournament home/plan.toml --output made --quiet")
     assert played.code == 0, played.err
     before = call("results made --json")
     matches = call("results made --matches --format csv")
@@ -81,7 +81,7 @@ def test_results_are_shown_where_nothing_else_is(call: Call, folder: Path, home:
 
 
 def test_a_sent_plan_is_data(call: Call, home: Path) -> None:
-    assert call("tournament home/plan.toml --out made --quiet").code == 0
+    assert call("tournament home/plan.toml --output made --quiet").code == 0
     (home / "bot.py").write_text("raise SystemExit('imported')\n")
     (home / "words.txt").unlink()
     (home / "course.toml").write_text("not toml at all [")

@@ -12,7 +12,7 @@ import gymnasium
 import pytest
 
 from flagfall.tasks.adapters.code_spec import RESERVED
-from flagfall.tasks.catalog import WITH_OPTIONS
+from flagfall.tasks.catalog import WITH_OPTIONS, task_ids
 
 Call = Callable[..., Any]
 
@@ -171,4 +171,5 @@ def test_own_code_in_a_tournament(call: Call, folder: Path) -> None:
 
 
 def test_prefixes_of_other_tasks_are_reserved() -> None:
-    assert set(WITH_OPTIONS) == RESERVED
+    prefixes = {task_id.partition(":")[0] for _, task_id in task_ids() if ":" in task_id}
+    assert {*WITH_OPTIONS, *prefixes} == RESERVED

@@ -48,7 +48,7 @@ def read_only(folder: Path) -> Iterator[None]:
 @pytest.fixture
 def out(folder: Path, call: Callable[..., Any]) -> Path:
     (folder / "plan.toml").write_text(PLAN)
-    assert call("tournament plan.toml --out out --quiet").code == 0
+    assert call("tournament plan.toml --output out --quiet").code == 0
     return folder / "out"
 
 
@@ -58,7 +58,7 @@ def out(folder: Path, call: Callable[..., Any]) -> Path:
         "results out",
         "results out --json",
         "results out --matches --format csv",
-        "tournament plan.toml --out out --dry-run",
+        "tournament plan.toml --output out --dry-run",
     ],
 )
 def test_results_are_read_and_nothing_is_written(call: Callable[..., Any], out: Path, line: str) -> None:
@@ -91,7 +91,7 @@ def test_what_a_killed_run_had_stored_last_is_read_too(
 
 def test_a_run_in_it_is_refused(call: Callable[..., Any], out: Path) -> None:
     with read_only(out):
-        ended = call("tournament plan.toml --out out --resume")
+        ended = call("tournament plan.toml --output out --resume")
     assert ended.code == 2
     assert ended.err.startswith("flagfall: out cannot be written: ")
     assert len(ended.err.splitlines()) == 1

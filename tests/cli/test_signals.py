@@ -112,7 +112,7 @@ def test_a_signal_in_a_callback_is_not_lost(folder: Path) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_second_sigterm_ends_it_with_the_code_of_the_first(folder: Path, start: Start, way: str) -> None:
     write_plan(folder, 1, 100_000_000)
-    runner = start("tournament plan.toml --out out", way=way)
+    runner = start("tournament plan.toml --output out", way=way)
     until(lambda: any((folder / "out" / "running").glob("*")))
     runner.terminate()
     assert runner.stderr is not None
@@ -126,7 +126,7 @@ def test_a_second_sigterm_ends_it_with_the_code_of_the_first(folder: Path, start
 
 def test_many_signals_at_once_leave_the_code_of_the_first(folder: Path, start: Start) -> None:
     write_plan(folder, 1, 100_000_000)
-    runner = start("tournament plan.toml --out out")
+    runner = start("tournament plan.toml --output out")
     until(lambda: any((folder / "out" / "running").glob("*")))
     while runner.poll() is None:
         runner.terminate()
@@ -205,7 +205,7 @@ def on_terminal(*words: str) -> tuple[subprocess.Popen[bytes], int]:
 
 def test_a_closed_terminal_drains_a_tournament(folder: Path) -> None:
     write_plan(folder, 5000, 20)
-    process, terminal = on_terminal("tournament", "plan.toml", "--out", "out", "--jobs", "1")
+    process, terminal = on_terminal("tournament", "plan.toml", "--output", "out", "--jobs", "1")
     try:
         until(lambda: stored(folder / "out") > 0)
         os.close(terminal)
@@ -235,7 +235,7 @@ def test_a_closed_terminal_ends_a_match_cleanly(folder: Path) -> None:
 
 def test_sighup_twice_still_drains(folder: Path, start: Start) -> None:
     write_plan(folder, 5000, 20)
-    runner = start("tournament plan.toml --out out --jobs 1")
+    runner = start("tournament plan.toml --output out --jobs 1")
     until(lambda: stored(folder / "out") > 0)
     while runner.poll() is None:
         runner.send_signal(signal.SIGHUP)
@@ -250,7 +250,7 @@ def test_sighup_twice_still_drains(folder: Path, start: Start) -> None:
 
 def test_under_nohup_it_goes_on(folder: Path, start: Start) -> None:
     write_plan(folder, 5000, 20)
-    runner = start("tournament plan.toml --out out --jobs 1", before=("nohup",))
+    runner = start("tournament plan.toml --output out --jobs 1", before=("nohup",))
     until(lambda: stored(folder / "out") > 0)
     runner.send_signal(signal.SIGHUP)
     seen = stored(folder / "out")

@@ -93,7 +93,7 @@ def test_a_new_agent_is_reported_as_a_change_by_its_name_alone(plan: Path, call:
 
 @pytest.mark.usefixtures("plan")
 def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
-    call("tournament small.toml --out here")
+    call("tournament small.toml --output here")
     ended = call("results here --format table -o rows.txt")
     assert ended.code == 2
     assert "use csv, json or parquet" in ended.err
@@ -103,7 +103,7 @@ def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
 @pytest.mark.usefixtures("plan")
 def test_a_table_that_cannot_be_written_is_a_fault_of_the_host_and_hides_no_results(call: Call) -> None:
     Path("here/standings.csv").mkdir(parents=True)
-    ended = call("tournament small.toml --out here --resume")
+    ended = call("tournament small.toml --output here --resume")
     assert ended.code == 1
     assert "results: here" in ended.out
     assert "standings.csv cannot be written: Is a directory" in ended.err
@@ -141,7 +141,7 @@ def test_an_estimate_has_bounds_on_the_wall_clock(plan: Path, call: Call) -> Non
 
 @pytest.mark.usefixtures("plan")
 def test_results_of_a_folder_come_in_every_format(call: Call, folder: Path) -> None:
-    call("tournament small.toml --out here")
+    call("tournament small.toml --output here")
     assert "Standings" in call("results here").out
     assert len(call("results here --json").data()["rows"]) == 2
     rows = list(csv.DictReader(io.StringIO(call("results here --matches --format csv").out)))
@@ -154,7 +154,7 @@ def test_results_of_a_folder_come_in_every_format(call: Call, folder: Path) -> N
 
 @pytest.mark.usefixtures("plan")
 def test_results_as_parquet(call: Call, folder: Path) -> None:
-    call("tournament small.toml --out here")
+    call("tournament small.toml --output here")
     call("results here -o rows.parquet")
     parquet = pytest.importorskip("pyarrow.parquet")
     assert parquet.read_table(folder / "rows.parquet").num_rows == 2

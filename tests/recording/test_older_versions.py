@@ -244,7 +244,7 @@ def test_tournaments_are_shown_and_resumed(
     shown = call("results --json", folder)
     assert (shown.code, shown.err) == (0, "")
     assert without_prose(shown.data()) == wanted
-    ended = call("tournament --resume --quiet --out", folder, copied / "plans" / f"{name}.toml")
+    ended = call("tournament --resume --quiet --output", folder, copied / "plans" / f"{name}.toml")
     assert ended.code == 0, ended.err
     assert without_prose(call("results --json", folder).data()) == wanted
 
@@ -272,10 +272,10 @@ def test_an_interrupted_tournament_is_resumed(
     assert shown.code == 0
     wanted = without_prose(json.loads(content("tournaments/interrupted.standings.json")))
     assert without_prose(shown.data()) != wanted
-    refused = call("tournament --quiet --out", folder, plan)
+    refused = call("tournament --quiet --output", folder, plan)
     assert refused.code == 2
     assert "--resume" in refused.err
-    ended = call("tournament --resume --quiet --out", folder, plan)
+    ended = call("tournament --resume --quiet --output", folder, plan)
     assert ended.code == 0
     assert without_prose(call("results --json", folder).data()) == wanted
     after = {path.name: path.read_bytes() for path in (folder / "journals").iterdir()}
@@ -289,9 +289,9 @@ def test_a_tournament_goes_on_under_the_rules_that_its_preset_had(
 ) -> None:
     folder, plan = copied / "tournaments" / "track-2017", copied / "plans" / "track-2017.toml"
     before = call("results --matches --json", folder).data()
-    scheduled = call("tournament --dry-run --out", folder, plan)
+    scheduled = call("tournament --dry-run --output", folder, plan)
     assert scheduled.out.count(" played") == len(before)
-    ended = call("tournament --resume --quiet --out", folder, plan)
+    ended = call("tournament --resume --quiet --output", folder, plan)
     assert (ended.code, ended.err) == (0, "")
     wanted = without_prose(json.loads(content("tournaments/track-2017.standings.json")))
     assert without_prose(call("results --json", folder).data()) == wanted
@@ -301,7 +301,7 @@ def test_a_tournament_goes_on_under_the_rules_that_its_preset_had(
     for journal in (folder / "journals").iterdir():
         assert call("verify", journal).code == 0, journal
     plan.write_text(plan.read_text().replace('"2s"', '"3s"'))
-    refused = call("tournament --resume --quiet --out", folder, plan)
+    refused = call("tournament --resume --quiet --output", folder, plan)
     assert refused.code == 2
     assert "training_ns" in refused.err
 
@@ -309,7 +309,7 @@ def test_a_tournament_goes_on_under_the_rules_that_its_preset_had(
 def test_a_changed_plan_is_refused(call: Callable[..., Ended], copied: Path) -> None:
     plan = copied / "plans" / "swiss.toml"
     plan.write_text(plan.read_text().replace("steps = 20", "steps = 21"))
-    ended = call("tournament --resume --quiet --out", copied / "tournaments" / "swiss", plan)
+    ended = call("tournament --resume --quiet --output", copied / "tournaments" / "swiss", plan)
     assert ended.code == 2
     assert "tasks.micro2.steps: was 20, is 21" in ended.err
 

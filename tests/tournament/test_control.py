@@ -351,7 +351,7 @@ steps = {steps}
 def test_no_process_of_an_agent_controls_the_run(tmp_path: Path, isolation: str, kill: bool) -> None:
     (tmp_path / "bot.py").write_text(textwrap.dedent(AGENT).format(kill=kill))
     (tmp_path / "plan.toml").write_text(AGENT_PLAN.format(isolation=isolation, steps=200, act="20s"))
-    runner = program("tournament", tmp_path / "plan.toml", "--out", tmp_path / "out")
+    runner = program("tournament", tmp_path / "plan.toml", "--output", tmp_path / "out")
     try:
         _, complaints = runner.communicate(timeout=60)
         assert runner.returncode == 0, complaints
@@ -382,7 +382,7 @@ def test_what_outlives_its_supervisor_ends_with_the_match(tmp_path: Path) -> Non
         "        time.sleep(600)\n"
     )
     (tmp_path / "plan.toml").write_text(AGENT_PLAN.format(isolation="process", steps=5, act="1s/2s"))
-    runner = program("tournament", tmp_path / "plan.toml", "--out", tmp_path / "out")
+    runner = program("tournament", tmp_path / "plan.toml", "--output", tmp_path / "out")
     _, complaints = runner.communicate(timeout=60)
     assert runner.returncode == 0, complaints
     assert is_gone(int((tmp_path / "left").read_text()))
@@ -392,7 +392,7 @@ def test_the_command_still_reaches_a_run(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(
         '[[agents]]\nspec = "random"\n[[tasks]]\ntask = "micro1"\nsteps = 100000000\n'
     )
-    runner = program("tournament", tmp_path / "plan.toml", "--out", tmp_path / "out", "--quiet")
+    runner = program("tournament", tmp_path / "plan.toml", "--output", tmp_path / "out", "--quiet")
     try:
         wait_until(lambda: is_heard(tmp_path / "out"))
         told: dict[str, Any] = {}

@@ -81,7 +81,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_pat
     for _ in range(KILLS):
         fresh = runner is None or runner.poll() is not None
         if runner is None or fresh:
-            runner = program("tournament", plan, "--out", out, "--resume", "--jobs", 2, "--quiet")
+            runner = program("tournament", plan, "--output", out, "--resume", "--jobs", 2, "--quiet")
         if fresh and random.random() < 0.3:
             time.sleep(random.uniform(0, 1))  # while it comes up
         else:
@@ -106,7 +106,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_pat
         runner.communicate()
     wait_until(lambda: all(map(is_gone, known)))
     assert count(out) < MATCHES, "it was over before all was done to it"
-    ended = program("tournament", plan, "--out", out, "--resume", "--jobs", 2)
+    ended = program("tournament", plan, "--output", out, "--resume", "--jobs", 2)
     told, complaints = ended.communicate(timeout=120)
     assert ended.returncode == 0, complaints
     assert "Standings" in told
@@ -116,7 +116,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_pat
 def test_nothing_of_a_killed_run_lives_on(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text('[[agents]]\nspec = "random"\n[[tasks]]\ntask = "micro1"\nsteps = 100000000\n')
-    runner = program("tournament", plan, "--out", tmp_path / "out", "--quiet")
+    runner = program("tournament", plan, "--output", tmp_path / "out", "--quiet")
     wait_until(lambda: any(b"flagfall.agents" in command(pid) for pid in descendants(runner.pid)))
     family = descendants(runner.pid)
     runner.kill()
@@ -147,7 +147,7 @@ def test_a_late_turn_in_a_stall_of_the_host_makes_the_match_void(tmp_path: Path)
         steps = 30000
         """
     )
-    runner = program("tournament", plan, "--out", out)
+    runner = program("tournament", plan, "--output", out)
     wait_until(lambda: bool(agents_of(runner.pid)))
     wait_until(lambda: any(file.stat().st_size > 5000 for file in (out / "running").iterdir()))  # turns, too
     stalled = [*agents_of(runner.pid), *workers_of(runner.pid)]
@@ -178,7 +178,7 @@ def command(pid: int) -> bytes:
 
 def test_ctrl_c_ends_what_is_played_and_says_how_to_go_on(tmp_path: Path) -> None:
     plan, out = write_plan(tmp_path, 100), tmp_path / "out"
-    runner = program("tournament", plan, "--out", out, "--jobs", 2)
+    runner = program("tournament", plan, "--output", out, "--jobs", 2)
     wait_until(lambda: count(out) >= 5)
     runner.send_signal(signal.SIGINT)
     told, complaints = runner.communicate(timeout=60)
@@ -187,7 +187,7 @@ def test_ctrl_c_ends_what_is_played_and_says_how_to_go_on(tmp_path: Path) -> Non
     assert "Standings so far" in told
     (line,) = [line for line in told.splitlines() if line.startswith("go on:")]
     words = shlex.split(line.removeprefix("go on:"))
-    assert words == ["flagfall", "tournament", str(plan), "--out", str(out), "--resume", "--jobs", "2"]
+    assert words == ["flagfall", "tournament", str(plan), "--output", str(out), "--resume", "--jobs", "2"]
     ended = program(*words[1:])
     told, complaints = ended.communicate(timeout=120)
     assert ended.returncode == 0, complaints
@@ -197,7 +197,7 @@ def test_ctrl_c_ends_what_is_played_and_says_how_to_go_on(tmp_path: Path) -> Non
 
 def test_the_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
     plan, out = write_plan(tmp_path, 1, steps=100_000_000), tmp_path / "out"
-    runner = program("tournament", plan, "--out", out)
+    runner = program("tournament", plan, "--output", out)
     wait_until(lambda: bool(workers_of(runner.pid)) and (out / "running").exists())
     workers = workers_of(runner.pid)
     for _ in range(2):
@@ -219,7 +219,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
     if mounted.returncode:
         pytest.skip(f"no tmpfs may be mounted here: {mounted.stderr.decode().strip()}")
     try:
-        runner = program("tournament", plan, "--out", disk / "out", "--jobs", 2)
+        runner = program("tournament", plan, "--output", disk / "out", "--jobs", 2)
         told, complaints = runner.communicate(timeout=120)
         assert runner.returncode == 1, complaints
         assert "full" in complaints or "No space left" in complaints
@@ -227,7 +227,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
         before = stored(disk / "out")
         assert 0 < len(before) < 240
         subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)
-        runner = program("tournament", plan, "--out", disk / "out", "--resume")
+        runner = program("tournament", plan, "--output", disk / "out", "--resume")
         _, complaints = runner.communicate(timeout=120)
         assert runner.returncode == 0, complaints
         assert before.items() <= stored(disk / "out").items()

@@ -21,9 +21,9 @@ _KINDS: Final[tuple[Literal["process", "sandbox"], ...]] = ("process", "sandbox"
 
 def check_host(
     *,
-    place: Annotated[
+    host: Annotated[
         list[Literal["task", "thread", "process", "sandbox"]] | None,
-        Parameter(name=["--place", "-p"], consume_multiple=True, negative=""),
+        Parameter(name=["--host"], consume_multiple=True, negative=""),
     ] = None,
     only: Annotated[list[str] | None, Parameter(negative="")] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
@@ -36,7 +36,7 @@ def check_host(
     agents in processes, and which mechanism enforces them on this machine.
 
     Args:
-        place: Hosts to check; by default all that this machine supports: the event loop (`task`), a thread,
+        host: Hosts to check; by default all that this machine supports: the event loop (`task`), a thread,
             a process, a process in a sandbox.
         only: Play only agents whose name or description contains this text, such as `memory`; may be given
             several times.
@@ -44,13 +44,13 @@ def check_host(
     """
     from flagfall.testing.adversarial.matrix import PLACES, matrix_rows, run_matrix
 
-    places = list(dict.fromkeys(place or PLACES))
+    places = list(dict.fromkeys(host or PLACES))
     texts = only or []
     for text in texts:
         if not any(matrix_rows(places, [text])):
             raise UsageError(_no_such_agent(text, places))
     missing = "" if "sandbox" not in places else _no_sandbox()
-    if missing and place:
+    if missing and host:
         raise UsageError(missing)
     if missing:
         places.remove("sandbox")

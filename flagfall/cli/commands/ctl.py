@@ -91,7 +91,7 @@ def _why_not_played(folder: Path, why: str) -> str:
         return f"the tournament in {folder} is over; for its standings: flagfall results {shown}"
     return (
         f"the tournament in {folder} was interrupted, and is not being played; to continue it: flagfall"
-        f" tournament PLAN --out {shown} --resume"
+        f" tournament PLAN --output {shown} --resume"
     )
 
 

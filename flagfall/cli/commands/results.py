@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.output import Wide
 from flagfall.errors import UsageError
 
 _Flag = Parameter(negative="", show_default=False)
@@ -23,6 +24,7 @@ def results(
     json: Annotated[bool, _Flag] = False,
     form: Annotated[Literal["table", "csv", "json", "parquet"] | None, Parameter(name=["--format"])] = None,
     matches: Annotated[bool, _Flag] = False,
+    wide: Wide = False,
 ) -> None:
     """Print the statistics of a match in the layout of round 1, or the standings of a tournament.
 
@@ -36,11 +38,12 @@ def results(
         json: Print one JSON object instead of text.
         form: Format of a tournament's rows; by default a table. Parquet needs pyarrow.
         matches: For a tournament, print a row for each seat of each match instead of the standings.
+        wide: Print whole tables, however narrow the terminal is.
     """
     if file.is_dir():
         from flagfall.cli.tournaments.results import show_tournament
 
-        show_tournament(file, output, "json" if json and form is None else form, matches=matches)
+        show_tournament(file, output, "json" if json and form is None else form, matches=matches, wide=wide)
         return
     from flagfall.cli.console.files import reading
 

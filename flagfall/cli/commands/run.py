@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from flagfall.cli.console.log_options import NO_LOG, LogOptions
+from flagfall.cli.console.output import Wide
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
@@ -17,6 +18,7 @@ from flagfall.kernel.hosting import LocalHostKind
 if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
     from flagfall.agents.wire.admission import JoinPolicy
+    from flagfall.cli.runs.plan import RunPlan
     from flagfall.cli.runs.session import RunSession
 
 _List = Parameter(consume_multiple=True, negative="")
@@ -56,6 +58,8 @@ def run(
     learner_cmd: str | None = None,
     learner_port: int | None = None,
     learner_address: str | None = None,
+    fail_on_disqualified: Annotated[bool, _Flag] = False,
+    wide: Wide = False,
     json: Annotated[bool, _Flag] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
     logs: LogOptions = NO_LOG,
@@ -115,6 +119,8 @@ def run(
         learner_cmd: Program to start for `--agent zmq`; its last argument is the port.
         learner_port: Port of `--agent zmq`, which the three learner options imply; by default 5556.
         learner_address: Address to bind for learners; by default 127.0.0.1, `*` for all.
+        fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
+        wide: Print whole tables, however narrow the terminal is.
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print only errors (and the object of `--json`).
         logs: Settings of the log.
@@ -153,16 +159,19 @@ def run(
         check_now(plan.in_processes, plan.isolation)
     if not quiet:
         _print_advisory(plan.isolation)
+        _print_endless(plan)
     progress = not quiet and not logs.uses_stderr
     with logs.opened(journal, results) as opened:
         session = RunSession(plan, logs=opened, progress=progress, quiet=quiet, whole=whole_observations)
         try:
             trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
         finally:
-            _report(session, json=json, quiet=quiet)
+            _report(session, json=json, quiet=quiet, wide=wide)
     if session.fault is not None:
         raise session.fault
-    return SIGNALLED + session.signal if session.signal else 0
+    if session.signal:
+        return SIGNALLED + session.signal
+    return int(fail_on_disqualified and session.has_disqualified)
 
 
 def _print_advisory(isolation: Isolation) -> None:
@@ -172,6 +181,15 @@ def _print_advisory(isolation: Isolation) -> None:
     from flagfall.agents.process.enforcement import advisory_line
 
     if line := advisory_line(isolation):
+        print(f"flagfall: {line}", file=sys.stderr, flush=True)
+
+
+def _print_endless(plan: RunPlan) -> None:
+    """Print a line if only a signal ends the run."""
+    import sys
+
+    if plan.endless and not plan.has_human:
+        line = "this run has no end: Ctrl-C ends it and prints the results; --steps sets one"
         print(f"flagfall: {line}", file=sys.stderr, flush=True)
 
 
@@ -197,7 +215,7 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
 
 
-def _report(session: RunSession, *, json: bool, quiet: bool) -> None:
+def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None:
     """Print the results of the matches played so far."""
     from flagfall.cli.console.output import print_json
     from flagfall.cli.runs.tables import (
@@ -214,8 +232,8 @@ def _report(session: RunSession, *, json: bool, quiet: bool) -> None:
         print_json({"ended": ended, "matches": [as_data(match) for match in session.played]})
     elif session.played and not quiet:
         several = len(session.plan.matches) > 1
-        print_results(session.played, several=several)
-        print_notes(session.played, several=several)
+        print_results(session.played, several=several, wide=wide)
+        print_notes(session.played, several=several, wide=wide)
         print_illegal_actions(session.played, several=several)
         print_disqualifications(session.played, several=several)
         print_journals(session.played)

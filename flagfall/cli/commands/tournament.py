@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from flagfall.cli.console.log_options import NO_LOG, LogOptions
+from flagfall.cli.console.output import Wide
 from flagfall.errors import FlagfallError, HostFault, UsageError
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ def tournament(
     plan: str,
     /,
     *,
-    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     engine: Literal["local", "ray"] = "local",
     resume: Annotated[bool, _Flag] = False,
     seed: int | None = None,
     dry_run: Annotated[bool, _Flag] = False,
+    fail_on_disqualified: Annotated[bool, _Flag] = False,
+    wide: Wide = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
@@ -42,13 +45,15 @@ def tournament(
 
     Args:
         plan: A `.toml` file (docs/tournaments.md), or the name of a plan that comes with flagfall: `demo`.
-        out: Folder for the results; by default that of the plan.
+        output: Folder for the results; by default that of the plan.
         jobs: Number of matches played at the same time; by default that of the plan, or as many as leave
             each agent a processor of its own.
         engine: `ray` plays on the cluster that Ray finds (needs the extra `ray`).
         resume: Continue the tournament in the folder; if there is none, start it.
         seed: Root seed, instead of that of the plan.
         dry_run: Print the schedule and an estimate of the time, and play nothing.
+        fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
+        wide: Print whole tables, however narrow the terminal is.
         quiet: Show no progress.
         logs: Settings of the log.
     """
@@ -61,13 +66,13 @@ def tournament(
     if seed is not None and not 0 <= seed <= MAX_SEED:
         raise UsageError(f"--seed {seed}: write a whole number from 0 to {MAX_SEED}")
     loaded = load_plan(plan, seed=seed)
-    folder = out or loaded.output.folder
+    folder = output or loaded.output.folder
     if dry_run:
         from flagfall.cli.tournaments.schedule import print_schedule
 
         print_schedule(loaded, folder, jobs)
         return 0
-    again = ["flagfall", "tournament", plan, "--out", str(folder), "--resume"]
+    again = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]
     again += [] if jobs is None else ["--jobs", str(jobs)]
     again += [] if engine == "local" else ["--engine", engine]
     again += [] if seed is None else ["--seed", str(seed)]
@@ -98,18 +103,19 @@ def tournament(
 
     fault: FlagfallError | None = None
     code = 0
+    has_disqualified = False
     try:
         with logs.opened() as opened, screen.shown():
             code = run_until_interrupted(play, say=screen.say, stopping="ending after the running matches")
     except HostFault as error:
         fault = error
     try:
-        _print_results(loaded, folder, shlex.join(again))
+        has_disqualified = _print_results(loaded, folder, shlex.join(again), wide=wide)
     except FlagfallError as error:
         fault = fault or error
     if fault is not None:
         raise fault
-    return code
+    return code or int(fail_on_disqualified and has_disqualified)
 
 
 def _check_agents(plan: TournamentPlan, *private: Path) -> None:
@@ -141,7 +147,8 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
         check_now(specs, kinds[kind])
 
 
-def _print_results(plan: TournamentPlan, folder: Path, again: str) -> None:
+def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> bool:
+    """Print the standings, write the tables of the plan, and return whether an agent was disqualified."""
     from flagfall.cli.tournaments.standings import print_standings
     from flagfall.tournament.exports import agent_rows, export
     from flagfall.tournament.store import Store
@@ -152,7 +159,7 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str) -> None:
         stands = stored_standings(store, plan)
     finally:
         store.close()
-    print_standings(stands)
+    print_standings(stands, wide=wide)
     print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})")
     if not stands.over:
         print(f"go on:   {again}")
@@ -162,3 +169,4 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str) -> None:
             path.write_bytes(export(agent_rows(stands), form))
         except OSError as error:
             raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
+    return any(row.time_losses or row.crashes for row in stands.rows)

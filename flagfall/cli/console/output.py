@@ -1,18 +1,25 @@
-"""Output of commands: tables as wide as their content, JSON, numbers and durations for people."""
+"""Output of commands: tables that fit the terminal, JSON, numbers and durations for people."""
 
 from __future__ import annotations
 
-__all__ = ["duration", "number", "print_json", "print_table", "table"]
+__all__ = ["Wide", "duration", "number", "print_json", "print_table", "table"]
 
 import json
 import sys
+from collections.abc import Sequence
 from math import isfinite
-from typing import Any, Final
+from textwrap import fill
+from typing import Annotated, Any, Final, TypeAlias
 
+from cyclopts import Parameter
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+
+_ANY_WIDTH: Final = 10_000
+_LEAST_WIDTH: Final = 5
+"""Characters to which a column of a table may shrink before the table is wider than the terminal."""
 
 _UNITS: Final = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000))
 _DIGITS: Final = 3
@@ -34,20 +41,50 @@ def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) 
     return made
 
 
-def print_table(shown: Table) -> None:
-    """Print a table to the standard output; tables wider than the terminal are not cut.
+Wide: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
+"""The option `--wide`: whole tables, however narrow the terminal is."""
+
+
+def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) -> None:
+    """Print a table to the standard output.
+
+    At a terminal that is too narrow, columns are left out, which a line below the table names; where that is
+    not enough, texts are wrapped. In files and pipes a table is as wide as its content.
 
     Args:
         shown: the table.
+        spare: headings of the columns that may be left out, the least important first.
+        wide: print the whole table in any case.
     """
     console = Console(highlight=False, markup=False, emoji=False)
-    wrapping = any(not column.no_wrap for column in shown.columns)
-    if not wrapping:
-        needed = Measurement.get(console, console.options.update(max_width=10_000), shown).maximum
-        console.width = max(console.width, needed)
+    left_out: list[str] = []
+    if not sys.stdout.isatty() or wide:
+        console.width = max(console.width, _width(console, shown))
+    else:
+        for heading in spare:
+            if _width(console, shown) <= console.width:
+                break
+            left_out += _leave_out(shown, heading)
+        if _width(console, shown) > console.width:
+            for column in shown.columns:
+                column.no_wrap, column.overflow, column.min_width = False, "fold", _LEAST_WIDTH
     with console.capture() as captured:  # rich would exit the program when the reader has gone
         console.print(shown)
     sys.stdout.write(captured.get())
+    if left_out:
+        print(fill(f"left out for lack of width: {', '.join(left_out)} (--wide shows all)", console.width))
+
+
+def _width(console: Console, shown: Table) -> int:
+    """Return the number of characters that a line of the table needs."""
+    return Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), shown).maximum
+
+
+def _leave_out(shown: Table, heading: str) -> list[str]:
+    """Remove the columns with a heading; return their headings."""
+    gone = [column for column in shown.columns if column.header == heading]
+    shown.columns = [column for column in shown.columns if column.header != heading]
+    return [str(column.header) for column in gone]
 
 
 def print_json(value: Any) -> None:

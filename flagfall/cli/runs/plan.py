@@ -80,6 +80,7 @@ class RunPlan:
         hosts: the host of each agent, by the text that names the agent.
         matches: in the order in which they are played.
         isolation: isolation of agents in processes.
+        endless: only a signal ends the run.
     """
 
     tasks: tuple[str, ...] | TaskSetup
@@ -91,6 +92,7 @@ class RunPlan:
     hosts: Mapping[str, AgentHost]
     matches: tuple[PlannedMatch, ...]
     isolation: Isolation = DEFAULT_ISOLATION
+    endless: bool = False
 
     @property
     def in_processes(self) -> list[str]:
@@ -201,7 +203,8 @@ def make_plan(
     _refuse_showing_records(agents, isolation, matches)
     played = ids if setup is None else setup
     policy = None if setup else scheduler
-    return RunPlan(played, policy, control, steps, tick_ns, clock == "virtual", hosts, matches, isolation)
+    virtual = clock == "virtual"
+    return RunPlan(played, policy, control, steps, tick_ns, virtual, hosts, matches, isolation, endless)
 
 
 def _at_least_one(option: str, value: int | None) -> None:

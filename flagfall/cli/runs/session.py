@@ -68,6 +68,12 @@ class RunSession:
         if progress and self._console.is_terminal and not plan.has_human:
             self._progress = Progress(len(plan.matches), plan.steps)
 
+    @property
+    def has_disqualified(self) -> bool:
+        """True if an agent was disqualified in a match."""
+        seats = (seat for match in self.played for seat in match.result.seats)
+        return any(seat.disqualified is not None for seat in seats)
+
     async def play(self) -> None:
         """Play the plan. Errors of host and user, and signals, are stored in `fault` and `signal`."""
         shown = nullcontext() if self._progress is None else show_progress(self._progress, self._console)

@@ -37,12 +37,29 @@ class PlayedMatch:
     result: MatchResult
 
 
-def print_results(played: Sequence[PlayedMatch], *, several: bool) -> None:
+_SPARE: Final = (
+    "per turn",
+    "dropped",
+    "played",
+    "failed",
+    "max think",
+    "solved",
+    "mean think",
+    "illegal",
+    "late",
+)
+"""Columns of seats that a narrow terminal does without, the least important first."""
+
+_SPARE_OF_TASKS: Final = ("per step", "failed", "played", "steps")
+
+
+def print_results(played: Sequence[PlayedMatch], *, several: bool, wide: bool = False) -> None:
     """Print a table of the seats and a table of the tasks.
 
     Args:
         played: the matches that have a result.
         several: whether the run consists of more than one match; then rows name the match or the agent.
+        wide: leave out no column, however narrow the terminal is.
     """
     numbers = ("turns", "reward", "per turn", "played", "solved", "failed", "late", "illegal", "dropped")
     words = ("match", "agent", "verdict") if several else ("agent", "verdict")
@@ -51,8 +68,8 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool) -> None:
         for seat in match.result.seats:
             row = _seat_row(match.result, seat)
             seats.add_row(*([str(match.planned.number)] if several else []), *row)
-    print_table(seats)
-    print_table(_task_table(played, several=several))
+    print_table(seats, spare=_SPARE, wide=wide)
+    print_table(_task_table(played, several=several), spare=_SPARE_OF_TASKS, wide=wide)
 
 
 def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
@@ -105,12 +122,13 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
     return rows
 
 
-def print_notes(played: Sequence[PlayedMatch], *, several: bool) -> None:
+def print_notes(played: Sequence[PlayedMatch], *, several: bool, wide: bool = False) -> None:
     """Print the sums of the numbers that agents noted on their turns, if there are any.
 
     Args:
         played: the matches that have a result.
         several: whether the run consists of more than one match; then rows name the match.
+        wide: print the whole table, however narrow the terminal is.
     """
     rows = table(*(("match",) if several else ()), "agent", "noted", numbers=("sum",))
     for match in played:
@@ -120,7 +138,7 @@ def print_notes(played: Sequence[PlayedMatch], *, several: bool) -> None:
                 where = [str(match.planned.number)] if several else []
                 rows.add_row(*where, sanitize_terminal(seat.agent), label, number(total))
     if rows.row_count:
-        print_table(rows)
+        print_table(rows, wide=wide)
 
 
 def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> None:

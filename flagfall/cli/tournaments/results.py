@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from flagfall.tournament.records import MatchRecord
 
 
-def show_tournament(folder: Path, output: Path | None, form: str | None, *, matches: bool) -> None:
+def show_tournament(
+    folder: Path, output: Path | None, form: str | None, *, matches: bool, wide: bool = False
+) -> None:
     """Print the standings or the matches, or write them to a file.
 
     Args:
@@ -33,6 +35,7 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
         form: `table`, or one of `flagfall.tournament.exports.FILE_FORMATS`; by default the extension of
             `output`.
         matches: a row for each seat of each match.
+        wide: leave out no column of a table.
 
     Raises:
         UsageError: the folder holds no tournament, or the format is not supported.
@@ -53,7 +56,7 @@ def show_tournament(folder: Path, output: Path | None, form: str | None, *, matc
         stands = stored_standings(store, stored.parse())
         remarks = store.remarks()
     if form == "table":
-        print_standings(stands)
+        print_standings(stands, wide=wide)
         _print_voids(remarks)
     elif form == "json" and output is None:
         print_json(stands.as_data())

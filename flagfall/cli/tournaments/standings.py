@@ -48,15 +48,37 @@ _COLUMNS: Final[dict[str, Callable[[AgentRow], str]]] = {
 }
 
 
-def print_standings(shown: Standings) -> None:
+_SPARE: Final = (
+    "p50",
+    "Buchholz",
+    "illegal",
+    "drawn",
+    "lost",
+    "won",
+    "disq. other",
+    "p99",
+    "matches",
+    "disq. late",
+    "late",
+    "skill",
+)
+"""Columns that a narrow terminal does without, the least important first."""
+
+_SPARE_OF_TASKS: Final = ("disq.", "played", "solved", "matches")
+
+
+def print_standings(shown: Standings, *, wide: bool = False) -> None:
     """Print the standings, also without time losses if there were any, and a table of the tasks.
 
     Args:
         shown: standings of a tournament.
+        wide: leave out no column, however narrow the terminal is.
     """
-    print_table(_agents("Standings" if shown.over else "Standings so far", shown.rows))
+    title = "Standings" if shown.over else "Standings so far"
+    print_table(_agents(title, shown.rows), spare=_SPARE, wide=wide)
     if shown.timeless:
-        print_table(_agents("Without matches in which the clock disqualified an agent", shown.timeless))
+        timeless = _agents("Without matches in which the clock disqualified an agent", shown.timeless)
+        print_table(timeless, spare=_SPARE, wide=wide)
     rows = table(
         "task", "agent", numbers=("matches", "score", "reward", "solved", "played", "disq."), title="Tasks"
     )
@@ -70,7 +92,7 @@ def print_standings(shown: Standings) -> None:
             number(row.reward),
             *counts,
         )
-    print_table(rows)
+    print_table(rows, spare=_SPARE_OF_TASKS, wide=wide)
     if shown.sprt is not None:
         test = shown.sprt
         decision = f"{test.decision} accepted" if test.decision else "undecided"

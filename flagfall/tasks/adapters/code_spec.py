@@ -12,8 +12,8 @@ from typing import Final
 
 import attrs
 
-RESERVED: Final = frozenset({"gym", "langroom", "pettingzoo", "vgdl"})
-"""Words before a colon that begin a task's id of another kind, see `flagfall.tasks.catalog.WITH_OPTIONS`."""
+RESERVED: Final = frozenset({"duel", "gym", "langroom", "pettingzoo", "vgdl"})
+"""Words before a colon that begin a task's id of another kind, see `flagfall.tasks.catalog`."""
 
 
 @attrs.frozen

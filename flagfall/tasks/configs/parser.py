@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "MAX_LISTED",
     "ResolveWords",
+    "TopTable",
     "check_arguments",
     "checked",
     "parse_tables",
@@ -46,7 +47,7 @@ _SHOWN: Final = 3
 
 
 @attrs.frozen(kw_only=True)
-class _TopTable:
+class TopTable:
     """The top of a file, without `_TABLES`."""
 
     bit_mode: bool = False
@@ -76,7 +77,7 @@ def parse_tables(data: Mapping[str, Any], problems: Problems, resolve: ResolveWo
         UsageError: there are problems; the message has all of them.
     """
     rest = {key: value for key, value in data.items() if key not in _TABLES}
-    top = structure(rest, _TopTable, (), problems, also=_TABLES) or _TopTable()
+    top = structure(rest, TopTable, (), problems, also=_TABLES) or TopTable()
     worlds = {
         name: kind
         for name, table in problems.table(data, "worlds", ()).items()

@@ -146,7 +146,8 @@ def _begin_or_resume(store: Store, plan: TournamentPlan, base: Path, *, resume: 
         store.as_begun(plan)
     else:
         raise UsageError(
-            f"{store.folder} already holds a tournament: add --resume to continue it, or choose another --out"
+            f"{store.folder} already holds a tournament: add --resume to continue it, or choose another"
+            " --output"
         )
 
 

@@ -1,0 +1,135 @@
+"""The game of Nim: players in turn take counters from one of three heaps, and who takes the last one wins."""
+
+from __future__ import annotations
+
+__all__ = ["Heaps", "best_move"]
+
+from functools import reduce
+from operator import xor
+from random import Random
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from flagfall.kernel.outcomes import StepResult
+from flagfall.tasks.task import Task
+
+N_HEAPS: Final = 3
+LARGEST: Final = 7
+"""Most counters of a heap."""
+
+N_ACTIONS: Final = N_HEAPS * LARGEST
+
+
+class Heaps(Task):
+    """Nim with three heaps of one to seven counters, drawn from the seed, as is the player who begins.
+
+    Only the player to move is asked. An observation has `observation`, int8 (3,), the sizes of the heaps, and
+    `action_mask`, int8 (21,). Action `7 * heap + count - 1` takes `count` counters from a heap. Who takes the
+    last counter gets 1, and the other player -1. For an agent that is late the lowest legal action is played.
+    The winning strategy is known (C. L. Bouton, "Nim, a game with a complete mathematical theory", 1901).
+    """
+
+    id = "duel:heaps"
+    players = ("player_0", "player_1")
+    render_modes: ClassVar = ("ansi",)
+    nil_action = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._actions: spaces.Discrete[Any] = spaces.Discrete(N_ACTIONS)
+        self._observations = spaces.Dict(
+            {
+                "observation": spaces.Box(0, LARGEST, (N_HEAPS,), np.int8),
+                "action_mask": spaces.Box(0, 1, (N_ACTIONS,), np.int8),
+            }
+        )
+        self.heaps = [1] * N_HEAPS
+        self.to_move = 0
+
+    @property
+    def action_space(self) -> spaces.Discrete[Any]:
+        """Space of the numbers of actions; the mask has those that are legal."""
+        return self._actions
+
+    @property
+    def observation_space(self) -> spaces.Dict:
+        """Space of the heaps and the mask."""
+        return self._observations
+
+    def is_legal(self, action: Any) -> bool:
+        """Return whether an action takes as many counters as the heap has, at most.
+
+        Args:
+            action: any object; `None` is the NIL action.
+        """
+        if action is None:
+            return True
+        is_number = isinstance(action, int | np.integer) and not isinstance(action, bool)
+        if not is_number or not 0 <= action < N_ACTIONS:
+            return False
+        heap, count = _parts(int(action))
+        return count <= self.heaps[heap]
+
+    def _reset(self, seed: int) -> Any:
+        random = Random(seed)
+        self.heaps = [random.randint(1, LARGEST) for _ in range(N_HEAPS)]
+        self.to_move = random.randrange(2)
+        return self._shown()
+
+    def _step(self, action: Any) -> StepResult:
+        mover = self.players[self.to_move]
+        chosen = action[mover]
+        heap, count = _parts(self._lowest() if chosen is None else int(chosen))
+        self.heaps[heap] -= count
+        self.to_move = 1 - self.to_move
+        if any(self.heaps):
+            return StepResult(self._shown(), {mover: 0.0}, False, False, {})
+        rewards = {mover: 1.0, self.players[self.to_move]: -1.0}
+        return StepResult(self._shown(), rewards, True, False, {})
+
+    def _lowest(self) -> int:
+        return next(action for action in range(N_ACTIONS) if self.is_legal(action))
+
+    def _shown(self) -> dict[str, Any]:
+        mask = np.array([self.is_legal(action) for action in range(N_ACTIONS)], np.int8)
+        shown = {"observation": np.array(self.heaps, np.int8), "action_mask": mask}
+        return {self.players[self.to_move]: shown}
+
+    def reached_terminal_state(self) -> bool:
+        """Return whether all heaps are empty."""
+        return not any(self.heaps)
+
+    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
+        """Return the heaps as text (`ansi`).
+
+        Args:
+            mode: `ansi`.
+            args: see `Task.render`.
+            kwargs: see `Task.render`.
+        """
+        if mode != "ansi":
+            return super().render(mode, *args, **kwargs)
+        rows = [f"{number}  {'o' * size}" for number, size in enumerate(self.heaps)]
+        return "\n".join([*rows, f"{self.players[self.to_move]} is to move"])
+
+
+def best_move(heaps: list[int]) -> int:
+    """Return an action that wins against any play, or the lowest legal one where there is none.
+
+    Args:
+        heaps: the sizes of the heaps, at least one of them above 0.
+    """
+    total = reduce(xor, heaps)
+    for heap, size in enumerate(heaps):
+        if (size ^ total) < size:
+            return LARGEST * heap + size - (size ^ total) - 1
+    return LARGEST * next(heap for heap, size in enumerate(heaps) if size)
+
+
+def _parts(action: int) -> tuple[int, int]:
+    """Return the heap and the number of counters of an action."""
+    heap, rest = divmod(action, LARGEST)
+    return heap, rest + 1

@@ -1,0 +1,112 @@
+"""The wheel and the source distribution, as they are installed in a folder without the sources."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "flagfall"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with a wheel and a source distribution; made by the build backend, without a network."""
+    pytest.importorskip("hatchling")
+    folder = tmp_path_factory.mktemp("built")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", str(folder)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder into which the wheel was unpacked, as an installer does."""
+    (wheel,) = built.glob("*.whl")
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)  # noqa: S202 - it was built above
+    return folder
+
+
+def call(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "flagfall", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_file_of_the_package_is_in_the_wheel(installed: Path) -> None:
+    def files(root: Path) -> set[str]:
+        return {
+            str(path.relative_to(root))
+            for path in root.rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
+
+    assert files(installed / "flagfall") == files(PACKAGE)
+
+
+def test_the_installed_program_works_without_sources(installed: Path, tmp_path: Path) -> None:
+    place = call(installed, tmp_path, "--version")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert (place.returncode, place.stdout.strip()) == (0, version), place.stderr
+    for line in (
+        "tournament demo --dry-run",
+        "run --task vgdl:windfall#0 --agent random --clock virtual --journal match.jsonl",
+        "verify match.jsonl",
+        "new task guess.py",
+        "run --task guess.py:Guess --agent random --clock virtual",
+    ):
+        ended = call(installed, tmp_path, *line.split())
+        assert ended.returncode == 0, (line, ended.stderr)
+    where = subprocess.run(
+        [sys.executable, "-c", "import flagfall; print(flagfall.__file__)"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(where.stdout.strip()).is_relative_to(installed)
+
+
+def test_the_source_distribution_has_what_is_needed_to_build_and_to_test(built: Path) -> None:
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as sources:
+        names = {name.partition("/")[2] for name in sources.getnames()}
+    needed = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "tests/conftest.py"}
+    assert needed <= names
+    assert not any("__pycache__" in name or name.endswith(".pyc") for name in names)
+
+
+def test_one_version_in_all_places() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    headings = re.findall(r"^## \[([^]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"), [("v9.9.9", "another version"), ("v0.1.0", "no section [0.1.0]")]
+)
+def test_a_release_without_its_section_or_version_is_refused(tag: str, message: str) -> None:
+    done = subprocess.run([ROOT / ".ci" / "release", tag], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
