@@ -446,6 +446,7 @@ def test_a_teacher_who_never_pauses_or_waits_forever_is_answered():
     assert listened("word " * 32) == ["word " * 16] * 2
     assert listened(" " * 170) == [" " * 80] * 2
     assert listened("abcd", 2, {1: -1}) == ["a\n[reward -1]\nb", "cd"]
+    assert listened("abcdef", rewards={1: -1, 2: 1, 4: 1}) == ["a\n[reward -1]\nb\n[reward 1]\nc"]
 
 
 async def test_a_teacher_who_never_pauses_hears_the_model(server: Any):

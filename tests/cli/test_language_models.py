@@ -76,7 +76,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
         one.server_close()
 
 
-RUN = "run -t micro4 --steps 24 --time-control"
+RUN = "run -t micro12 --steps 24 --time-control"
 CONTROL = "start=20s act=500ms/20s"
 
 
@@ -171,7 +171,7 @@ def test_a_tournament_checks_before_its_start(
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'format = "benchmark"\n[[agents]]\nspec = "llm?listen=12"\n[[agents]]\nspec = "random"\n'
-        '[[tasks]]\ntask = "micro4"\nsteps = 24\n'
+        '[[tasks]]\ntask = "micro12"\nsteps = 24\n'
     )
     ended = call("tournament plan.toml -o out -q")
     assert (ended.code, ended.out) == (2, "")
@@ -185,7 +185,7 @@ def test_a_tournament_gives_its_processes_the_variables(serve: Any, tmp_path: Pa
     plan.write_text(
         'format = "benchmark"\ntime_control = "start=20s act=5s/20s"\n'
         '[[agents]]\nname = "model"\nspec = "llm?listen=12"\n'
-        '[[tasks]]\ntask = "micro4"\nsteps = 24\n'
+        '[[tasks]]\ntask = "micro12"\nsteps = 24\n'
     )
     ended = call("tournament plan.toml -o out -q --jobs 1")
     assert ended.code == 0, ended.err

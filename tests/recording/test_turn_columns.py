@@ -72,7 +72,9 @@ def test_turns_know_their_tasks(tmp_path: Path) -> None:
 def test_numbers_are_arrays_of_numbers(played: Path) -> None:
     turns = read_turns(played)
     kinds = {name: column.dtype.kind for name, column in turns.items()}
-    assert kinds == dict.fromkeys(COLUMNS, "i") | dict.fromkeys(("agent", "task", "verdict", "refused", "note"), "O")
+    assert kinds == dict.fromkeys(COLUMNS, "i") | dict.fromkeys(
+        ("agent", "task", "verdict", "refused", "note"), "O"
+    )
     assert sum(column.nbytes for column in turns.values()) == 15 * 8 * turns.rows
 
 

@@ -16,6 +16,8 @@ MAX_HEARD_CHARS: Final = 20_000
 _SENTENCE_ENDS: Final = ".?!;\n"
 _PAUSE: Final = 2
 """Silent bytes in a row that are a pause; a single one separates words."""
+_REWARDS: Final = 2
+"""Rewards after which an answer is due; a single one ends a task, and the next message follows."""
 
 
 class Dialogue:
@@ -67,7 +69,8 @@ class Listener:
     """Collects the bytes of a teacher, and decides when an answer is due.
 
     An answer is due when the teacher pauses, after a sentence at once and otherwise after two silent bytes;
-    and in any case when `most` bytes were heard, as a teacher may never pause, or may wait in silence.
+    at the second reward, as a teacher who pays while it talks expects answers while it talks; and in any case
+    when `most` bytes were heard, as a teacher may never pause, or may wait in silence.
 
     Args:
         silence: the byte for silence.
@@ -80,6 +83,7 @@ class Listener:
         self._heard: deque[str] = deque(maxlen=MAX_HEARD_CHARS)
         self._bytes = 0
         self._silent = 0
+        self._rewards = 0
         self._is_new = False
         self._last = ""
 
@@ -92,6 +96,7 @@ class Listener:
         """
         if reward:
             self._heard.append(f"\n[reward {reward:g}]\n")
+            self._rewards += 1
         self._heard.append(chr(byte))
         self._bytes += 1
         if byte == self._silence:
@@ -103,7 +108,7 @@ class Listener:
 
     def is_due(self) -> bool:
         """Return whether the model is to be asked now."""
-        if self._bytes >= self._most:
+        if self._bytes >= self._most or self._rewards >= _REWARDS:
             return True
         pause = 1 if self._last in _SENTENCE_ENDS else _PAUSE
         return self._is_new and self._silent >= pause
@@ -112,6 +117,6 @@ class Listener:
         """Return what was heard since the last time."""
         text = "".join(self._heard)
         self._heard.clear()
-        self._bytes = self._silent = 0
+        self._bytes = self._silent = self._rewards = 0
         self._is_new = False
         return text
