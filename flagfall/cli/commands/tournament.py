@@ -78,7 +78,8 @@ def tournament(
     again += [] if seed is None else ["--seed", str(seed)]
     for form in loaded.output.tables:
         check_format(form)
-    _check_agents(loaded, folder, *(() if plan in PLANS else (Path(plan),)))
+    private = [*([] if plan in PLANS else [Path(plan)]), *([logs.log_file] if logs.log_file else [])]
+    _check_agents(loaded, folder, *private)
 
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.cli.tournaments.live_screen import TournamentScreen
