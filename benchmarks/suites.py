@@ -28,6 +28,7 @@ SUITES: Final[Mapping[str, str]] = {
     "growth": "benchmarks.growth",
     "limits": "benchmarks.limits",
     "vector": "benchmarks.vector",
+    "viewer": "benchmarks.viewer",
 }
 """Module of each suite, imported when the suite is used, so that a broken one disturbs no other."""
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from flagfall.environments.vector.arguments import check_count, checked_autoreset, checked_mask, seeds_of
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.langroom.batch import RoomBatch
-from flagfall.tasks.langroom.images import ImageCache, Picture, image_cache
+from flagfall.tasks.langroom.images import Picture, image_cache, large_images
 from flagfall.tasks.langroom.log_image import LogHistory, log_image, room_as_text
 from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, LangRoomRules, place_of, read_action
@@ -29,9 +29,6 @@ from flagfall.tasks.langroom.task import action_space, observation_space, room_i
 
 Observation: TypeAlias = dict[str, Any]
 Info: TypeAlias = dict[str, Any]
-
-_FRAME_PIXELS: Final = 240
-"""Approximate height of images for people; they are four times as wide."""
 
 _FRAMES_PER_SECOND: Final = 5
 
@@ -131,7 +128,7 @@ class LangRoomEnv(Env[Observation, Any]):
         if self.render_mode == "ansi":
             return room_as_text(room.player, room.colors, room.word)
         if self.render_mode == "rgb_array":
-            return log_image(_large(self.rules).get(room.place, room.colors), self._history)
+            return log_image(large_images(self.rules).get(room.place, room.colors), self._history)
         return None
 
     def _observation(self) -> Observation:
@@ -258,7 +255,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
             return None
         if not self._begun.all():
             raise UsageError(_NOT_BEGUN)
-        large = _large(self.rules)
+        large = large_images(self.rules)
         places = [place_of(x, y) for x, y in self._rooms.players.tolist()]
         return tuple(
             large.get(place, colors).copy()
@@ -321,12 +318,6 @@ def _named(actions: Any) -> dict[str, Any]:
     if values.ndim == 0 or values.shape[-1] != _PARTS:
         raise UsageError(f"{actions!r} is not a flat action: it has a move and a word")
     return {"move": values[..., 0], "talk": values[..., 1]}
-
-
-def _large(rules: LangRoomRules) -> ImageCache:
-    """Return the images of the same view for people, with cells large enough to fill a frame."""
-    cell = max(rules.cell, _FRAME_PIXELS // rules.cells)
-    return image_cache(LangRoomRules(view=rules.view, resolution=cell * rules.cells))
 
 
 def _checked_mode(mode: str | None, known: Sequence[str]) -> str | None:

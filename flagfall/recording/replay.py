@@ -83,12 +83,16 @@ class Rerun:
         turn: number of turns that were compared so far.
         tasks: number of tasks that were compared so far.
         over: true once the end of the match was compared.
+        task: the task that was started last; it stays after its end, until the next one is asked for.
+        observation: the newest observation that was compared, as the replay made it.
     """
 
     def __init__(self, header: MatchStarted, scheduler: SchedulerRole) -> None:
         self.turn = 0
         self.tasks = 0
         self.over = False
+        self.task: TaskRole | None = None
+        self.observation: Any = None
         self._header = header
         self._scheduler = scheduler
         self._seats = len(header.agents)
@@ -158,6 +162,7 @@ class Rerun:
         self._turn_ns = max(self._turn_ns, event.at_ns)
         _same("number of the turn", self.turn, event.turn)
         seat, observation, reward = self._due.pop(0)
+        self.observation = observation
         _same("seat", seat, event.seat)
         long = type(event.observation) is Digest
         _same("observation", digest_of(encode(observation)) if long else observation, event.observation, seat)
@@ -287,7 +292,8 @@ class Rerun:
         _same("number of the task", self._request.index, event.index)
         _same("seed of the task", self._request.seed, event.seed)
         _same("number of seats", len(task.players), self._seats)
-        self._task, self._rules, self._steps = task, TaskRules.of(task), 0
+        self.task = self._task = task
+        self._rules, self._steps = TaskRules.of(task), 0
         self.tasks += 1
         self._began_ns = event.at_ns
         follow_rules = getattr(task, "follow_rules", None)

@@ -5,12 +5,13 @@ plan.toml       the plan as it was read
 journals/       one file a match
 running/        journals being written
 lock            held by the runner
+report.html     the report, where one was written
 control         address of the running tournament, for `flagfall ctl`
 """
 
 from __future__ import annotations
 
-__all__ = ["CONTROL", "DATABASE", "JOURNALS", "LOCK", "PLAN", "RUNNING"]
+__all__ = ["CONTROL", "DATABASE", "JOURNALS", "LOCK", "PLAN", "REPORT", "RUNNING"]
 
 from typing import Final
 
@@ -18,6 +19,7 @@ DATABASE: Final = "tournament.db"
 PLAN: Final = "plan.toml"
 LOCK: Final = "lock"
 CONTROL: Final = "control"
+REPORT: Final = "report.html"
 
 JOURNALS: Final = "journals"
 """Folder of complete journals; each appears there in one piece."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Lock"]
+__all__ = ["Lock", "is_held"]
 
 import fcntl
 import os
@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.errors import UsageError
-from flagfall.tournament.folder import LOCK
+from flagfall.tournament.folder import CONTROL, LOCK
 
 _MAX_HOLDER_BYTES: Final = 32
+_LOCKS: Final = Path("/proc/locks")
 
 
 class Lock:
@@ -45,3 +46,22 @@ class Lock:
     def close(self) -> None:
         """Release the lock."""
         os.close(self._file)
+
+
+def is_held(folder: Path) -> bool:
+    """Return whether a runner of this machine holds the lock of a folder; nothing is locked or written.
+
+    Taking the lock to find out, even for a moment, could make a runner fail that starts then. Linux lists
+    all locks in `/proc/locks`; where there is no such list, the control file of a run is the sign.
+
+    Args:
+        folder: the folder of a tournament; it may be missing, or come from another machine.
+    """
+    try:
+        inode = (folder / LOCK).stat().st_ino
+        lines = _LOCKS.read_text().splitlines()
+    except FileNotFoundError:
+        return not _LOCKS.exists() and (folder / CONTROL).exists()
+    except OSError:
+        return False
+    return any(" FLOCK " in line and f":{inode} " in line for line in lines)

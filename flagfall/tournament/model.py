@@ -193,11 +193,13 @@ class Output:
         folder: the tournament's folder.
         journals: record a journal of each match.
         tables: file formats in which the standings are also written.
+        report: write the report at the end; it takes a second, and some for a hundred thousand matches.
     """
 
     folder: Path
     journals: bool = True
     tables: tuple[Literal["csv", "json", "parquet"], ...] = ()
+    report: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -39,6 +39,7 @@ COMMANDS = (
     "results out --json",
     "results out --matches",
     "results out --format csv",
+    "report out -o report.html --embed 2",
     "tournament plan.toml --output out --dry-run",
     "tournament plan.toml --output out --resume --quiet",
     "ctl out",

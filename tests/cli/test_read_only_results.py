@@ -57,6 +57,7 @@ def out(folder: Path, call: Callable[..., Any]) -> Path:
     [
         "results out",
         "results out --json",
+        "report out -o report.html",
         "results out --matches --format csv",
         "tournament plan.toml --output out --dry-run",
     ],

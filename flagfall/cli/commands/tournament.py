@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["tournament"]
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -32,6 +33,7 @@ def tournament(
     resume: Annotated[bool, _Flag] = False,
     seed: int | None = None,
     dry_run: Annotated[bool, _Flag] = False,
+    report: bool | None = None,
     fail_on_disqualified: Annotated[bool, _Flag] = False,
     wide: Wide = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
@@ -52,6 +54,8 @@ def tournament(
         resume: Continue the tournament in the folder; if there is none, start it.
         seed: Root seed, instead of that of the plan.
         dry_run: Print the schedule and an estimate of the time, and play nothing.
+        report: Write the report at the end, a page to look at; by default as the plan has it in
+            `output.report`.
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
         wide: Print whole tables, however narrow the terminal is.
         quiet: Show no progress.
@@ -116,7 +120,25 @@ def tournament(
         fault = fault or error
     if fault is not None:
         raise fault
+    if code == 0 and (loaded.output.report if report is None else report):
+        _write_report(folder)
     return code or int(fail_on_disqualified and has_disqualified)
+
+
+def _write_report(folder: Path) -> None:
+    """Write the report; the tournament has succeeded in any case, so a failure is only a warning."""
+    from flagfall.terminal_text import one_line
+    from flagfall.tournament.folder import REPORT
+
+    again = f"flagfall report {shlex.quote(str(folder))}"
+    try:
+        from flagfall.cli.tournaments.report_file import write_report
+
+        write_report(folder, folder / REPORT)
+    except Exception as error:  # noqa: BLE001 - see above
+        print(f"flagfall: no report was written ({one_line(str(error))}); try {again}", file=sys.stderr)
+    else:
+        print(f"report:  {folder / REPORT}   (open it in a browser)")
 
 
 def _check_agents(plan: TournamentPlan, *private: Path) -> None:

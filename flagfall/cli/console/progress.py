@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["Progress", "show_progress"]
+__all__ = ["Progress", "show_progress", "watch_turns"]
 
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from math import inf
 from typing import TYPE_CHECKING, Final
 
+from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
@@ -15,16 +17,20 @@ from rich.table import Table
 from rich.text import Text
 
 from flagfall.events import Event, TurnPlayed
+from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 REFRESHES: Final = 4
 """Refreshes per second. Each costs the event loop about 1 ms, as the display thread takes the GIL."""
 
 _BAR_CHARS: Final = 30
+
+SHOW_AFTER_SECONDS: Final = 1.0
+"""Time after which the progress of a command is shown."""
 
 
 class Progress:
@@ -98,3 +104,27 @@ def show_progress(progress: Progress, console: Console) -> Iterator[None]:
         redirect_stderr=False,
     ):
         yield
+
+
+@contextmanager
+def watch_turns(title: str, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """Return a context with a callback for the number of turns done, which a terminal shows if it takes long.
+
+    Args:
+        title: what is done, such as `verifying match.jsonl`.
+        quiet: show nothing.
+    """
+    console = Console(stderr=True, highlight=False, markup=False)
+    progress = Progress(1, None)
+    progress.begin(0, sanitize_terminal(title))
+    show_at = inf if quiet or not console.is_terminal else time.monotonic() + SHOW_AFTER_SECONDS
+    with ExitStack() as shown:
+
+        def watch(turns: int) -> None:
+            nonlocal show_at
+            progress.show_turns(turns)
+            if time.monotonic() >= show_at:
+                show_at = inf
+                shown.enter_context(show_progress(progress, console))
+
+        yield watch

@@ -8,7 +8,7 @@ that of `--seed` in the first repeat, so each of its matches can be played alone
 
 from __future__ import annotations
 
-__all__ = ["PlannedMatch", "RunPlan", "make_plan"]
+__all__ = ["PlannedMatch", "RunPlan", "check_tick", "make_plan"]
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal
@@ -165,7 +165,7 @@ def make_plan(
     if not 0 <= seed <= MAX_SEED:
         raise UsageError(f"--seed {seed}: a seed is a whole number from 0 to {MAX_SEED}")
     control = TimeControl.parse((time_control or DEFAULT_TIME_CONTROL) if timed else UNTIMED)
-    tick_ns = None if tick is None else _tick(tick)
+    tick_ns = None if tick is None else check_tick(tick)
     setup = choose_tasks(ids, scheduler, config, options, steps=steps)
     if setup is None and not ids:
         raise UsageError("--task: name at least one task, or a --config; `flagfall tasks` lists the tasks")
@@ -215,7 +215,15 @@ def _at_least_one(option: str, value: int | None) -> None:
         raise UsageError(f"{option} {value}: write a whole number, at least 1")
 
 
-def _tick(text: str) -> int:
+def check_tick(text: str) -> int:
+    """Return the length of a tick in nanoseconds.
+
+    Args:
+        text: the text of `--tick`.
+
+    Raises:
+        UsageError: it is no duration above 0.
+    """
     try:
         tick_ns = parse_duration(text)
     except UsageError as error:

@@ -21,6 +21,9 @@ LOOK_SECONDS: Final = 0.5
 """Interval between checks that the file still exists under its name, so that the removal of a journal that is
 being written is reported soon."""
 
+SKIP_BYTES: Final = 1024 * 1024
+"""Size of the pieces in which compressed text is skipped."""
+
 ZSTD_LEVEL: Final = 3
 """The default level of zstd; it reduces turns of bytes to a sixth of their size."""
 
@@ -149,12 +152,14 @@ class JournalFile:
 
 
 @contextmanager
-def open_lines(path: Path, max_bytes: int) -> Iterator[Iterator[bytes]]:
+def open_lines(path: Path, max_bytes: int, offset: int = 0) -> Iterator[Iterator[bytes]]:
     """Open a journal and yield an iterator over its lines, each with its newline.
 
     Args:
         path: the file.
         max_bytes: the longest line; a longer one is yielded in pieces.
+        offset: the number of bytes of the text to skip, up to the beginning of a line. A compressed file is
+            decompressed up to there.
 
     Raises:
         OSError: the file cannot be read.
@@ -162,7 +167,11 @@ def open_lines(path: Path, max_bytes: int) -> Iterator[Iterator[bytes]]:
         EOFError: the compressed data is damaged; raised by the iterator.
     """
     with path.open("rb") as file:
-        yield _lines(file, max_bytes) if not is_compressed(path) else _unsqueezed(file, max_bytes)
+        if is_compressed(path):
+            yield _unsqueezed(file, max_bytes, offset)
+        else:
+            file.seek(offset)
+            yield _lines(file, max_bytes)
 
 
 def _lines(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:
@@ -170,10 +179,13 @@ def _lines(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:
         yield line
 
 
-def _unsqueezed(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:
+def _unsqueezed(file: BinaryIO, max_bytes: int, offset: int) -> Iterator[bytes]:
     zstandard = _zstandard()
     reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
     try:
-        yield from _lines(cast("BinaryIO", io.BufferedReader(reader)), max_bytes)
+        text = cast("BinaryIO", io.BufferedReader(reader))
+        while offset > 0 and (skipped := text.read(min(offset, SKIP_BYTES))):
+            offset -= len(skipped)
+        yield from _lines(text, max_bytes)
     except zstandard.ZstdError as error:
         raise EOFError(f"the compressed data is damaged ({error})") from error

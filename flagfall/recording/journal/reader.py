@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["Batch", "JournalError", "JournalTruncated", "batches", "check_schema", "read_journal"]
+__all__ = [
+    "Batch",
+    "JournalError",
+    "JournalTruncated",
+    "SealState",
+    "batches",
+    "check_schema",
+    "read_batches",
+    "read_journal",
+    "state_of_seal",
+]
 
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import attrs
 
@@ -33,6 +43,9 @@ if TYPE_CHECKING:
 _MAX_BATCH_BYTES: Final = 16 * BATCH_BYTES
 """The longest batch before its last line. Even 64 turns of schema 1 with the longest whole numbers that
 Python reads (4300 digits) are shorter."""
+
+
+SealState: TypeAlias = Literal["sealed", "last", "damaged"]
 
 
 class JournalError(UsageError):
@@ -123,13 +136,23 @@ def _split(lines: Iterator[bytes]) -> Iterator[Batch]:
         yield Batch(number, tuple(held), "torn", "it ends without its last seal")
 
 
+def state_of_seal(line: bytes, lines: int, digits: str) -> SealState:
+    """Return whether a line is the seal that is due: `sealed`, `last` for the final seal, or `damaged`.
+
+    Args:
+        line: the line with its newline.
+        lines: the number of lines since the previous seal.
+        digits: the hash of all bytes of the file before this line, as 64 hexadecimal digits.
+    """
+    if line == seal_line(lines, digits[:SHORT_DIGITS]):
+        return "sealed"
+    return "last" if line == seal_line(lines, digits) else "damaged"
+
+
 def _sealed(number: int, held: list[bytes], line: bytes, digits: str) -> Batch:
-    if line == seal_line(len(held), digits[:SHORT_DIGITS]):
-        return Batch(number, tuple(held), "sealed")
-    if line == seal_line(len(held), digits):
-        return Batch(number, tuple(held), "last")
-    what = f"the seal in line {number + len(held)} does not match the lines it seals"
-    return Batch(number, tuple(held), "damaged", what)
+    state = state_of_seal(line, len(held), digits)
+    damaged = f"the seal in line {number + len(held)} does not match the lines it seals"
+    return Batch(number, tuple(held), state, damaged if state == "damaged" else "")
 
 
 def check_schema(path: Path, line: bytes) -> int:
@@ -169,19 +192,38 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
         JournalTruncated: the journal has no end.
         JournalError: it cannot be read, was written by a newer flagfall, or was changed after it was written.
     """
+    for _batch, events in read_batches(path):
+        yield from events
+
+
+def read_batches(path: str | os.PathLike[str]) -> Iterator[tuple[Batch, Iterator[Event]]]:
+    """Yield the batches of a journal with their events; otherwise as `read_journal`.
+
+    Args:
+        path: the file; compressed if its name ends in `.zst`.
+
+    Raises:
+        JournalTruncated: as for `read_journal`.
+        JournalError: the same; iterators over events raise it, too.
+    """
     path = Path(path)
     turn: int | None = None
     schema = SCHEMA
+
+    def events_of(batch: Batch) -> Iterator[Event]:
+        nonlocal turn
+        for event in _events(path, batch, turn, schema):
+            if type(event) is TurnPlayed:
+                turn = event.turn
+            yield event
+
     with closing(batches(path)) as parts:
         for batch in parts:
             if batch.line == 1 and (batch.lines or batch.state != "damaged"):
                 schema = check_schema(path, batch.lines[0] if batch.lines else b"")
             if batch.state == "damaged":
                 raise JournalError(path, batch.line, turn, f"{batch.what} (a batch begins here)")
-            for event in _events(path, batch, turn, schema):
-                if type(event) is TurnPlayed:
-                    turn = event.turn
-                yield event
+            yield batch, events_of(batch)
             if batch.state == "torn":
                 raise JournalTruncated(path, batch.line + len(batch.lines), turn, batch.what)
 

@@ -32,6 +32,7 @@ from flagfall.tasks.adapters.space_values import (
     frozen_copy,
     read,
 )
+from flagfall.tasks.rendering import ENVIRONMENT_MODES, are_pictures_wanted, best_mode
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "gym:"
@@ -43,7 +44,6 @@ _OUR_MODULE: Final = "flagfall.environments:"
 _NOOP: Final = "NOOP"
 """The meaning of doing nothing, in environments with `get_action_meanings`."""
 
-_RENDER_MODES: Final = {"rgb": "rgb_array", "ansi": "ansi"}
 _encode = json_encoder().encode
 
 
@@ -179,13 +179,26 @@ class GymnasiumTask(Task):
         Raises:
             NotImplementedError: the environment was not made with this render mode.
         """
-        if _RENDER_MODES.get(mode, mode) != self.env.render_mode:
+        if ENVIRONMENT_MODES.get(mode, mode) != self.env.render_mode:
             return super().render(mode, *args, **kwargs)
         return self.env.render()
 
     def close(self) -> None:
         """Close the environment."""
         close_environment(self.id, self.env)
+
+
+def _made(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+    """Return the environment, in a render mode if it is made to be drawn."""
+    if not are_pictures_wanted():
+        return gymnasium.make(name, disable_env_checker=True, **options)
+    hidden = {**options, "render_mode": None}  # whatever window the text asks for
+    env = gymnasium.make(name, disable_env_checker=True, **hidden)
+    mode = best_mode(env.metadata)
+    if mode is None:
+        return env
+    env.close()
+    return gymnasium.make(name, disable_env_checker=True, **{**options, "render_mode": mode})
 
 
 def make_gymnasium_task(text: str) -> GymnasiumTask:
@@ -208,7 +221,7 @@ def make_gymnasium_task(text: str) -> GymnasiumTask:
         if colon:
             import_named(named)
             name = env_id
-        env = gymnasium.make(module + name, disable_env_checker=True, **options)
+        env = _made(module + name, options)
     except gymnasium.error.UnregisteredEnv as error:
         hint = suggest(name, gymnasium.registry)
         raise UsageError(f"{text}: unknown Gymnasium environment {name!r}{hint}") from error

@@ -31,6 +31,7 @@ from flagfall.tasks.adapters.space_values import (
     frozen_copy,
     read,
 )
+from flagfall.tasks.rendering import ENVIRONMENT_MODES
 from flagfall.tasks.task import Task
 
 PREFIX: Final = "pettingzoo:"
@@ -231,6 +232,22 @@ class PettingZooTask(Task):
         """Return the metrics of every task, the `rewards` of each player, and `ignores_seed` if it holds."""
         own: dict[str, Any] = {"rewards": dict(self._paid)}
         return super().metrics() | own | ({"ignores_seed": True} if self.not_repeatable else {})
+
+    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
+        """Render the environment.
+
+        Args:
+            mode: `rgb`, `ansi` or another mode of the environment.
+            args: see `Task.render`.
+            kwargs: see `Task.render`.
+
+        Raises:
+            NotImplementedError: the environment was not made with this render mode.
+        """
+        made_with = getattr(self.env, "render_mode", None)
+        if made_with is None or ENVIRONMENT_MODES.get(mode, mode) != made_with:
+            return super().render(mode, *args, **kwargs)
+        return self.env.render()
 
     def close(self) -> None:
         """Close the environment."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.adapters.imports import import_named
+from flagfall.tasks.rendering import are_pictures_wanted, best_mode
 
 _FUNCTIONS: Final = {"parallel": "parallel_env", "aec": "env"}
 """Names of the makers in a module, by interface; the first one that exists is the default."""
@@ -36,7 +37,7 @@ def make_environment(text: str, name: str, options: Mapping[str, Any]) -> Any:
     if api not in makers:
         raise UsageError(f"{text}: it has no api={api}; it has {' and '.join(makers)}")
     try:
-        return makers[api](**others)
+        return _made(makers[api], others)
     except Exception as error:
         missing = error.__cause__ if isinstance(error.__cause__, ImportError) else error
         if isinstance(missing, ImportError):
@@ -45,6 +46,18 @@ def make_environment(text: str, name: str, options: Mapping[str, Any]) -> Any:
                 f"{text} cannot be made: {missing}; pip install 'pettingzoo[{family}]'"
             ) from error
         raise UsageError(f"{text} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _made(make: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Return the environment, in a render mode if it is made to be drawn."""
+    if not are_pictures_wanted():
+        return make(**options)
+    env = make(**{key: value for key, value in options.items() if key != "render_mode"})
+    mode = best_mode(env.metadata)
+    if mode is None:
+        return env
+    env.close()
+    return make(**{**options, "render_mode": mode})
 
 
 def _registered(text: str, name: str) -> dict[str, Callable[..., Any]]:

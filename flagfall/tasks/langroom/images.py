@@ -6,7 +6,7 @@ An image depends only on the place of the player and on the colours of the objec
 
 from __future__ import annotations
 
-__all__ = ["MAX_CACHE_BYTES", "ImageCache", "Picture", "image_cache", "order_of"]
+__all__ = ["MAX_CACHE_BYTES", "ImageCache", "Picture", "image_cache", "large_images", "order_of"]
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -26,6 +26,9 @@ MAX_CACHE_BYTES: Final = 1024**3
 
 _CACHES: Final = 4
 """Number of caches that are kept when no room uses them any more."""
+
+_LARGE_PIXELS: Final = 240
+"""Approximate height of images for people; with the panels of words they are four times as wide."""
 
 _ART_PIXELS: Final = 12
 """Width and height of the tiles below: one cell of the default image."""
@@ -238,6 +241,16 @@ def image_cache(rules: LangRoomRules) -> ImageCache:
         UsageError: the images would take too much memory.
     """
     return _image_cache(rules.view, rules.resolution)
+
+
+def large_images(rules: LangRoomRules) -> ImageCache:
+    """Return the images of the same view for people, with cells large enough to fill a frame.
+
+    Args:
+        rules: the rules of a room.
+    """
+    cell = max(rules.cell, _LARGE_PIXELS // rules.cells)
+    return image_cache(LangRoomRules(view=rules.view, resolution=cell * rules.cells))
 
 
 _ORDERS: Final = tuple(permutations(range(len(COLORS))))

@@ -6,18 +6,21 @@ __all__ = ["LangRoom", "action_space", "observation_space", "room_info"]
 
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.langroom.images import image_cache
+from flagfall.tasks.langroom.images import image_cache, large_images
+from flagfall.tasks.langroom.log_image import LogHistory, log_image, room_as_text
 from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, LangRoomRules
+from flagfall.tasks.rendering import are_pictures_wanted
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Dict
+    from numpy.typing import NDArray
 
 _DEFAULT_RULES: Final = LangRoomRules()
 _NIL: Final = MappingProxyType({"move": 0, "talk": 0})
@@ -56,6 +59,9 @@ class LangRoom(Task):
     read-only. Actions are mappings `{"move": int, "talk": int}`. An episode ends by its length alone.
     It is solved (`result`) if all questions were answered, and there was at least one.
 
+    Pictures (`rgb`) show the latest words and rewards beside the view if the task was made to be drawn
+    (`flagfall.tasks.rendering`); otherwise the panels are empty.
+
     Args:
         rules: the rules, such as `LangRoomRules(task="echo", view=3)`.
 
@@ -64,6 +70,8 @@ class LangRoom(Task):
         rules: the rules.
     """
 
+    render_modes: ClassVar = ("rgb", "ansi")
+
     def __init__(self, rules: LangRoomRules = _DEFAULT_RULES) -> None:
         self.rules = rules
         self.id = str(rules)
@@ -71,6 +79,7 @@ class LangRoom(Task):
         self.nil_action = dict(_NIL)
         self._images = image_cache(rules)
         self._room = Room(rules, np.random.default_rng(0))
+        self._history = LogHistory() if are_pictures_wanted() else None
 
     @cached_property
     def action_space(self) -> Dict:
@@ -100,11 +109,15 @@ class LangRoom(Task):
     def _reset(self, seed: int) -> dict[str, Any]:
         self._room.rng = np.random.default_rng(seed)
         self._room.begin()
+        if self._history is not None:
+            self._history.begin(self._room.word)
         return self._observation()
 
     def _step(self, action: Any) -> StepResult:
         room = self._room
         reward = room.step(int(action["move"]), int(action["talk"]))
+        if self._history is not None:
+            self._history.add(room.word, int(action["talk"]), reward)
         return StepResult(self._observation(), reward, info=room_info(room))
 
     def reached_terminal_state(self) -> bool:
@@ -118,6 +131,22 @@ class LangRoom(Task):
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of every task, and the counts of `questions` and of those `answered`."""
         return super().metrics() | {"questions": self._room.questions, "answered": self._room.answered}
+
+    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
+        """Return the picture for people (`rgb`), uint8 (height, 4 * height, 3), or the text (`ansi`).
+
+        Args:
+            mode: one of `render_modes`.
+            *args: for other modes.
+            **kwargs: for other modes.
+        """
+        room = self._room
+        if mode == "rgb":
+            view = large_images(self.rules).get(room.place, room.colors)
+            return log_image(view, self._history or LogHistory())
+        if mode == "ansi":
+            return room_as_text(room.player, room.colors, room.word)
+        return super().render(mode, *args, **kwargs)
 
     def _observation(self) -> dict[str, Any]:
         room = self._room

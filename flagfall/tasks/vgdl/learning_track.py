@@ -182,6 +182,22 @@ class TrackLevel:
         render = getattr(self._task, "render", None)
         return None if render is None else render()
 
+    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
+        """Render the level's task.
+
+        Args:
+            mode: see `flagfall.tasks.task.Task.render`.
+            args: for modes of the task's own.
+            kwargs: for modes of the task's own.
+
+        Raises:
+            NotImplementedError: the task does not have this mode.
+        """
+        render = getattr(self._task, "render", None)
+        if render is None:
+            raise NotImplementedError(f"task {self.id} has no render mode {mode!r}")
+        return render(mode, *args, **kwargs)
+
     def close(self) -> None:
         """Do nothing: several phases can share the task, and the track closes it."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 __all__ = ["FixedRounds", "Meetings"]
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from flagfall.tournament.formats.encounters import meeting_matches, until_played
 from flagfall.tournament.formats.withdrawals import Withdrawals
@@ -19,6 +20,9 @@ from flagfall.tournament.records import MatchSpec, Records
 
 Meetings: TypeAlias = Sequence[tuple[str, ...]]
 """Agents of each meeting of a round."""
+
+
+_MEETING: Final = re.compile("r([0-9]{1,9})-m([0-9]{1,9})", re.ASCII)
 
 
 class FixedRounds:
@@ -73,6 +77,24 @@ class FixedRounds:
             ]
             for index in range(max(map(len, of_tasks)))
         ]
+
+    def matches_of_meetings(self, plan: TournamentPlan, meetings: Iterable[str]) -> Iterator[MatchSpec]:
+        """Yield the matches of some meetings, if no agent is withdrawn; unknown meetings have none.
+
+        Args:
+            plan: the plan of the tournament.
+            meetings: see `flagfall.tournament.records.MatchSpec.meeting`.
+        """
+        rounds = self.meetings_of_a_repeat(plan)
+        for meeting in meetings:
+            parts = _MEETING.fullmatch(meeting)
+            number, place = (int(parts[1]), int(parts[2])) if parts else (-1, 0)
+            repeat, index = divmod(number, len(rounds))
+            if 0 <= repeat < plan.repeats and place < len(rounds[index]):
+                task_place, agents = rounds[index][place]
+                task = plan.tasks[task_place]
+                seed = plan.match_seed(repeat, task, *(() if task.seats == 1 else sorted(agents)))
+                yield from meeting_matches(meeting, task, agents, seed, number)
 
     def total(self, plan: TournamentPlan) -> int:
         """Return the number of matches if no agent is withdrawn.

@@ -6,7 +6,7 @@ thousand of them reach from a nanosecond to an hour. The layout is that of HdrHi
 
 from __future__ import annotations
 
-__all__ = ["MAX_BUCKET", "MAX_TURNS", "TimeHistogram"]
+__all__ = ["MAX_BUCKET", "MAX_TURNS", "TimeHistogram", "longest_ns"]
 
 from collections import Counter
 from collections.abc import Iterable
@@ -80,7 +80,7 @@ class TimeHistogram:
         for bucket, number in self.pairs():
             seen += number
             if seen >= wanted:
-                return _longest_ns(bucket)
+                return longest_ns(bucket)
         return 0
 
 
@@ -90,7 +90,11 @@ def _bucket(spent_ns: int) -> int:
     return (shift << _BITS) + (spent_ns >> shift)
 
 
-def _longest_ns(bucket: int) -> int:
-    """Return the longest time in a bucket."""
+def longest_ns(bucket: int) -> int:
+    """Return the longest time in a bucket, in nanoseconds.
+
+    Args:
+        bucket: as `TimeHistogram.pairs` returns them.
+    """
     shift = max(0, (bucket >> _BITS) - 1)
     return ((bucket - (shift << _BITS) + 1) << shift) - 1

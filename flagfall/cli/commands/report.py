@@ -1,0 +1,56 @@
+"""`flagfall report`."""
+
+from __future__ import annotations
+
+__all__ = ["report"]
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from flagfall.errors import UsageError
+
+MAX_EMBEDDED = 50
+"""Most replays in a page: with more, it takes a browser many seconds to open."""
+
+
+def report(
+    folder: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    embed: int = 0,
+    png: Path | None = None,
+    plots_format: Literal["png", "pdf", "svg"] = "png",
+) -> None:
+    """Write the report of a tournament: one HTML file to look at, which needs no network.
+
+    It has standings with intervals, a cross table, results by task, learning curves, ratings over time, think
+    times against the limits, and faults of agents with the end of their standard error. The tournament may be
+    running or interrupted; nothing in its folder is changed but the report itself.
+
+    Args:
+        folder: The folder of a tournament.
+        output: The file; by default `report.html` in the folder.
+        embed: Number of matches whose replays are put into the file, chosen by interest.
+        png: Also write the plots to this folder, for papers (needs the extra `plots`).
+        plots_format: Format of the plots: a picture, or drawings that can be scaled.
+    """
+    if not 0 <= embed <= MAX_EMBEDDED:
+        raise UsageError(f"--embed {embed}: write a whole number from 0 to {MAX_EMBEDDED}")
+    if not folder.is_dir():
+        what = "is a file; name the folder of a tournament" if folder.exists() else "does not exist"
+        raise UsageError(f"{folder} {what}")
+    if png is not None:
+        from flagfall.viewer.report.plots import check_plots
+
+        check_plots()
+    from flagfall.cli.tournaments.report_file import write_report
+    from flagfall.tournament.folder import REPORT
+
+    target = output or folder / REPORT
+    plots = write_report(folder, target, embed=embed, plots=png, form=plots_format)
+    print(f"report: {target}")
+    if plots:
+        print(f"plots:  {', '.join(str(path) for path in plots)}")

@@ -1,0 +1,1 @@
+"""Options and servers of the commands that show pages."""

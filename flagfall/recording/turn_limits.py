@@ -1,0 +1,124 @@
+"""Limits of recorded turns, computed again from the time control and the times of a journal. Pure.
+
+A journal has the time that each turn took, and not its limits. `Budget` has the same arithmetic here as in
+the match, so the limits are those of the match, with two exceptions: a journal does not hold the durations of
+`init` and `result`, which a `total` counts, nor how long an agent was busy before a turn.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LimitsOfTurns", "TurnLimits"]
+
+from copy import copy
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from flagfall.errors import UsageError
+from flagfall.timing import NEVER_NS, Budget, TimeControl
+
+if TYPE_CHECKING:
+    from flagfall.events import MatchStarted, SeatReady, TurnPlayed
+
+
+class TurnLimits(NamedTuple):
+    """The limits of one turn, in nanoseconds; `None` where there is no such limit.
+
+    Attributes:
+        soft_ns: time from which an answer is late; at real-time pace the tick.
+        hard_ns: time after which the seat is disqualified.
+        bank_ns: thinking time left in the bank after the turn; `None` without a bank.
+    """
+
+    soft_ns: int | None = None
+    hard_ns: int | None = None
+    bank_ns: int | None = None
+
+
+NO_LIMITS: Final = TurnLimits()
+
+
+class LimitsOfTurns:
+    """The budgets of all seats of one recorded match, charged turn by turn.
+
+    Args:
+        header: the beginning of the match. It may come from others: a time control that cannot be read
+            means no limits, and `problem` describes it.
+
+    Attributes:
+        problem: why the time control cannot be read; empty if it can.
+        control: the time control; without limits if it cannot be read.
+        flat: the limits of all turns, if they never change; else `None`. No turn need be charged then.
+    """
+
+    def __init__(self, header: MatchStarted) -> None:
+        self.problem = ""
+        self.flat: TurnLimits | None = None
+        self._seats = len(header.agents)
+        self._tick_ns = header.tick_ns
+        self._budgets: dict[int, Budget] = {}
+        try:
+            self.control = TimeControl.parse(header.time_control)
+        except UsageError as error:
+            self.problem = str(error)
+            self.control = TimeControl()
+        budget = Budget(self.control)
+        if budget.flat:
+            self.flat = self._of(budget)
+
+    def take_start(self, event: SeatReady) -> None:
+        """Charge the start of an agent, which a total counts.
+
+        Args:
+            event: the record of the start; one of a seat that does not exist changes nothing.
+        """
+        budget = self._budget(event.seat)
+        if budget is not None:
+            budget.charge("start", max(0, event.spent_ns))
+
+    def take_turn(self, event: TurnPlayed) -> TurnLimits:
+        """Return the limits of a turn, and charge it.
+
+        Args:
+            event: the record of the turn; every turn of a seat once, in the order of the journal.
+
+        Returns:
+            Its limits; none for a seat that was disqualified before, or that does not exist.
+        """
+        return NO_LIMITS if event.verdict == "absent" else self.charge(event.seat, event.spent_ns)
+
+    def charge(self, seat: int, spent_ns: int) -> TurnLimits:
+        """Return the limits of the next turn of a seat, and charge the time that it took.
+
+        Args:
+            seat: the number of the seat.
+            spent_ns: the time.
+
+        Returns:
+            Its limits; none for a seat that does not exist.
+        """
+        if self.flat is not None:
+            return self.flat if 0 <= seat < self._seats else NO_LIMITS
+        budget = self._budget(seat)
+        if budget is None:
+            return NO_LIMITS
+        limits = self._of(budget)
+        budget.charge("act", max(0, spent_ns))
+        return limits._replace(bank_ns=budget.bank_ns)
+
+    def copy(self) -> LimitsOfTurns:
+        """Return an independent copy, at the same point of the match."""
+        same = copy(self)
+        same._budgets = {seat: copy(budget) for seat, budget in self._budgets.items()}  # noqa: SLF001 - of this class
+        return same
+
+    def _budget(self, seat: int) -> Budget | None:
+        if self.flat is not None or not 0 <= seat < self._seats:
+            return None
+        return self._budgets.setdefault(seat, Budget(self.control))
+
+    def _of(self, budget: Budget) -> TurnLimits:
+        soft_ns = budget.limit("act") if self._tick_ns is None else self._tick_ns
+        return TurnLimits(_or_none(soft_ns), _or_none(budget.hard_limit("act")), budget.bank_ns)
+
+
+def _or_none(limit_ns: int) -> int | None:
+    return None if limit_ns >= NEVER_NS else limit_ns

@@ -1,0 +1,247 @@
+"""Chunks of a recorded match: its turns in columns and the events between them, as JSON."""
+
+from __future__ import annotations
+
+__all__ = ["chunk_of"]
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from flagfall.events import (
+    Event,
+    MatchEnded,
+    MatchStarted,
+    ReplyDropped,
+    SeatDisqualified,
+    SeatReady,
+    StallSeen,
+    TaskEnded,
+    TaskStarted,
+    TurnPlayed,
+)
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.recording.journal.format import decode_events
+from flagfall.timing.durations import US
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, reward_of, shortened, text_of
+
+if TYPE_CHECKING:
+    from flagfall.viewer.replay.index import Index
+
+MAX_COMMON_EVENTS: Final = 2_000
+"""The most events of a chunk; a match may stall between any two turns."""
+
+MAX_EVENTS: Final = 2_500
+"""The most events of a chunk with disqualified seats and the end of the match, which are shown beside many
+others."""
+
+MAX_DETAIL_CHARS: Final = 4_000
+"""Longest text of an event, about a traceback of forty lines."""
+
+_COLUMNS: Final = (
+    "turn",
+    "seat",
+    "at_ns",
+    "spent_ns",
+    "credit_ns",
+    "verdict",
+    "soft_ns",
+    "hard_ns",
+    "bank_ns",
+    "reward",
+    "observation",
+    "action",
+    "refused",
+    "answers",
+)
+
+_MAX_TAPE: Final = 2**31
+"""Numbers of a tape are smaller; those of byte tasks lie below 256."""
+
+
+def chunk_of(index: Index, number: int) -> dict[str, Any]:
+    """Return a chunk.
+
+    Args:
+        index: the index of the journal.
+        number: the number of the chunk.
+
+    Raises:
+        IndexError: there is no such chunk.
+        OSError: the journal cannot be read.
+    """
+    building = _Builder(index, number)
+    for line in index.chunk_lines(number):
+        try:
+            events = decode_events(line, index.schema)
+        except (CodecError, ValueError) as error:
+            building.note(0, "damaged", None, f"A line of the journal cannot be read: {error}.")
+            continue
+        for event in events:
+            building.take(event)
+    return building.result()
+
+
+class _Builder:
+    """Collects the rows and the events of a chunk."""
+
+    def __init__(self, index: Index, number: int) -> None:
+        entry = index.tally.chunks[number]
+        self._first = entry.first
+        self._limits = entry.limits.copy()
+        self._seats = len(index.tally.seats)
+        self._names = [seat.name for seat in index.tally.seats]
+        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._shown: list[int | None] = []
+        self._played: list[int | None] = []
+        self._numbers = bool(index.tally.numbers)
+        self._events: list[dict[str, Any]] = []
+        self._waiting = 0
+        self._left_out = 0
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, TurnPlayed):
+            if 0 <= event.seat < self._seats:
+                self._take_turn(event)
+        else:
+            sentence = _SENTENCES[type(event)]
+            if isinstance(event, SeatReady):
+                self._limits.take_start(event)
+            kind, text = sentence(event, self._names)
+            seat = getattr(event, "seat", None)
+            self.note(event.at_ns, kind, seat, text, getattr(event, "index", None))
+
+    def _take_turn(self, event: TurnPlayed) -> None:
+        seat, limits, columns = event.seat, self._limits.take_turn(event), self._columns
+        row = (
+            event.turn,
+            seat,
+            event.at_ns,
+            event.spent_ns,
+            event.credit_ns,
+            event.verdict,
+            *limits,
+            reward_of(event.reward),
+            text_of(event.observation),
+            text_of(event.action),
+            None if event.refused is None else shortened(event.refused),
+            event.answers,
+        )
+        for name, value in zip(_COLUMNS, row, strict=True):
+            columns[name].append(value)
+        if self._numbers:
+            self._shown.append(_tape(event.observation))
+            self._played.append(_tape(event.action))
+        for waiting in self._events[self._waiting :]:
+            waiting["turn"] = event.turn
+        self._waiting = len(self._events)
+
+    def note(self, at_ns: int, kind: str, seat: int | None, text: str, task: int | None = None) -> None:
+        """Add an event; the turn that follows is filled in with it."""
+        most = MAX_EVENTS if kind in {"disqualified", "over"} else MAX_COMMON_EVENTS
+        if len(self._events) >= most:
+            self._left_out += 1
+            return
+        self._append(at_ns, kind, seat, text, task)
+
+    def _append(self, at_ns: int, kind: str, seat: int | None, text: str, task: int | None) -> None:
+        self._events.append(
+            {
+                "at_ns": at_ns,
+                "turn": 0,
+                "kind": kind,
+                "seat": seat,
+                "text": shortened(text, MAX_DETAIL_CHARS),
+                "task": task,
+            }
+        )
+
+    def result(self) -> dict[str, Any]:
+        turns = self._columns["turn"]
+        following = turns[-1] + 1 if turns else self._first
+        if self._left_out:
+            left_out = f"{self._left_out:,} more events of these turns are left out."
+            self._append(0, "damaged", None, left_out, None)
+        for waiting in self._events[self._waiting :]:
+            waiting["turn"] = following
+        return {
+            "first": self._first,
+            **self._columns,
+            "numbers": {"observation": self._shown, "action": self._played} if self._numbers else {},
+            "events": self._events,
+        }
+
+
+def _tape(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) < _MAX_TAPE else None
+
+
+# Sentences.
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / US / 1000:,.1f} ms"
+
+
+def _seat(event: Any, names: list[str]) -> str:
+    seat = event.seat
+    named = 0 <= seat < len(names)
+    return f"Seat {seat} ({shortened(names[seat], MAX_NAME_CHARS)})" if named else f"Seat {seat}"
+
+
+def _begins(event: MatchStarted, _names: list[str]) -> tuple[str, str]:
+    agents = len(event.agents)
+    return "match", (
+        f"The match begins: {agents} {'seat' if agents == 1 else 'seats'}, {len(event.tasks):,} tasks,"
+        f" {shortened(event.scheduler, MAX_NAME_CHARS)}, {shortened(event.time_control, MAX_NAME_CHARS)}."
+    )
+
+
+def _ready(event: SeatReady, names: list[str]) -> tuple[str, str]:
+    host = shortened(event.host, MAX_NAME_CHARS)
+    return "ready", f"{_seat(event, names)} is ready after {_ms(event.spent_ns)}, on the host {host}."
+
+
+def _start(event: TaskStarted, _names: list[str]) -> tuple[str, str]:
+    return "start", f"Task {shortened(event.task, MAX_NAME_CHARS)} begins, with seed {exact(event.seed)}."
+
+
+def _end(event: TaskEnded, _names: list[str]) -> tuple[str, str]:
+    result = {True: "solved", False: "failed", None: "no result"}[event.result]
+    task = shortened(event.task, MAX_NAME_CHARS)
+    ended = shortened(event.ended, MAX_NAME_CHARS)
+    steps, reward = event.steps, reward_of(event.reward)
+    return "end", f"Task {task} ends ({ended}): {result}, reward {reward:,}, {steps:,} steps."
+
+
+def _dropped(event: ReplyDropped, names: list[str]) -> tuple[str, str]:
+    to = "no turn" if event.turn < 0 else f"turn {exact(event.turn)}"
+    why = {"stale": "its turn was over", "double": "it was answered before", "unasked": "it was not asked"}
+    return "dropped", f"A reply of {_seat(event, names)} to {to} is dropped: {why[event.why]}."
+
+
+def _disqualified(event: SeatDisqualified, names: list[str]) -> tuple[str, str]:
+    reason = shortened(event.reason, MAX_NAME_CHARS)
+    detail = f". {event.detail}" if event.detail else "."
+    return "disqualified", f"{_seat(event, names)} is disqualified: {reason}{detail}"
+
+
+def _stall(event: StallSeen, names: list[str]) -> tuple[str, str]:
+    blocker = "" if event.seat is None else f", blocked by {_seat(event, names)}"
+    return "stall", f"The host stalled for {_ms(event.lost_ns)}{blocker}."
+
+
+def _over(event: MatchEnded, _names: list[str]) -> tuple[str, str]:
+    detail = f". {event.detail}" if event.detail else "."
+    return "over", f"The match ends after {event.turns:,} turns: {event.reason}{detail}"
+
+
+_SENTENCES: Final[Mapping[type[Event], Callable[[Any, list[str]], tuple[str, str]]]] = {
+    MatchStarted: _begins,
+    SeatReady: _ready,
+    TaskStarted: _start,
+    TaskEnded: _end,
+    ReplyDropped: _dropped,
+    SeatDisqualified: _disqualified,
+    StallSeen: _stall,
+    MatchEnded: _over,
+}

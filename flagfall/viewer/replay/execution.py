@@ -1,0 +1,229 @@
+"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`worker`)."""
+
+from __future__ import annotations
+
+__all__ = ["Execution"]
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from flagfall.errors import UsageError
+from flagfall.events import Event, MatchStarted, TaskEnded, TurnPlayed
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.kernel.roles import SchedulerRole, TaskRole
+from flagfall.recording.journal.digests import Digest
+from flagfall.recording.journal.file import open_lines
+from flagfall.recording.journal.format import MAX_LINE_BYTES, SEAL_PREFIX, decode_events
+from flagfall.recording.journal.reader import JournalError, check_schema
+from flagfall.recording.replay import Different, NotRepeatable, Rerun
+from flagfall.tasks.rendering import with_pictures
+from flagfall.terminal_text import one_line
+from flagfall.viewer.replay.frames import FrameEncoder, NotAPicture, Which
+from flagfall.viewer.replay.texts import text_of
+
+MAX_WHY_CHARS: Final = 300
+"""Longest line on what ends an execution."""
+
+MODES: Final = ("rgb", "ansi")
+"""Render modes that are shown, the best first."""
+
+Rebuild = Callable[[MatchStarted], SchedulerRole]
+"""A function that returns the task scheduler of a match with new tasks."""
+
+
+class Execution:
+    """One execution of a match, from its beginning to a turn; it only goes forwards.
+
+    Args:
+        path: the journal.
+        rebuild: returns the task scheduler of its header.
+        watch: called with the next turn before each event.
+
+    Attributes:
+        turn: the turn that comes next.
+        ended: one line on why it cannot go on; empty while it can.
+    """
+
+    def __init__(
+        self, path: Path, rebuild: Rebuild, watch: Callable[[int], None] = lambda _turn: None
+    ) -> None:
+        self.turn = 0
+        self.ended = ""
+        self._path = path
+        self._watch = watch
+        self._open = ExitStack()
+        self._schema = self._offset = 0
+        self._events: Iterator[Event] = iter(())
+        self._waiting: deque[Event] = deque()
+        self._rerun: Rerun | None = None
+        self._undrawn = ""
+        self._first = -1
+        self._encoder = FrameEncoder()
+        self._drawn_turn = -1
+        try:
+            self._begin(rebuild)
+        except (UsageError, Different, OSError, EOFError) as error:
+            self.ended = _line(str(error))
+        except Exception as error:  # noqa: BLE001 - code of a task, while it is made
+            self.ended = _line(f"the tasks of the match cannot be made: {error!r}")
+
+    def _begin(self, rebuild: Rebuild) -> None:
+        with open_lines(self._path, MAX_LINE_BYTES) as lines:
+            first = next(lines, b"")
+        schema = check_schema(self._path, first)
+        try:
+            (header,) = decode_events(first, schema)
+        except (CodecError, ValueError) as error:
+            raise JournalError(self._path, 1, None, str(error)) from error
+        if not isinstance(header, MatchStarted):
+            raise JournalError(self._path, 1, None, "it does not begin with a match")
+        self._schema = schema
+        self._offset = len(first)
+        with with_pictures():
+            scheduler = rebuild(header)
+        self._open.callback(_close_quietly, scheduler)
+        self._rerun = Rerun(header, scheduler)
+        self._open.callback(_close_quietly, self._rerun)
+
+    def _read_on(self) -> Iterator[Event]:
+        """Yield the events behind those that were read, up to the present end of the file."""
+        with open_lines(self._path, MAX_LINE_BYTES, self._offset) as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    return
+                self._offset += len(line)
+                if not line.startswith(SEAL_PREFIX):
+                    yield from decode_events(line, self._schema)
+
+    def close(self) -> None:
+        """End the tasks."""
+        self._open.close()
+
+    # Going on.
+
+    def can_draw(self, first: int) -> bool:
+        """Return whether `draw` can draw a part of the match without another execution.
+
+        Args:
+            first: the first turn of the part.
+        """
+        return self.turn <= first or self._goes_on(first)
+
+    def _goes_on(self, first: int) -> bool:
+        """Return whether a part is the newest one, which has grown with the match."""
+        return first == self._first
+
+    def draw(self, first: int, last: int) -> bytes:
+        """Go on to the end of a part of the match, and return its pictures, encoded.
+
+        Args:
+            first: its first turn; `can_draw` is true for it.
+            last: its last turn; not before that of the last call, if that had the same first turn.
+        """
+        if not self._goes_on(first):
+            self._first, self._encoder = first, FrameEncoder()
+        encoder = self._encoder
+        while not self.ended:
+            event = self._next_event()
+            if event is None:
+                break
+            if isinstance(event, TurnPlayed) and event.turn > last:
+                self._waiting.appendleft(event)
+                break
+            self._watch(self.turn)
+            self._take(event)
+            if not self.ended:
+                self._draw(event, first, encoder)
+        encoder.why = encoder.why or self.ended or self._undrawn
+        return encoder.finish()
+
+    def drawn_so_far(self, why: str) -> bytes:
+        """Return the pictures that `draw` has made so far, encoded, while it hangs in code of a task.
+
+        Args:
+            why: one line that explains it.
+        """
+        self._encoder.why = self._encoder.why or why
+        return self._encoder.finish()
+
+    def _next_event(self) -> Event | None:
+        if self._waiting:
+            return self._waiting.popleft()
+        try:
+            event = next(self._events, None)
+            if event is None:  # the file may have grown since
+                self._events = self._read_on()
+                event = next(self._events, None)
+        except (CodecError, ValueError, OSError, EOFError) as error:
+            self.ended = _line(f"pictures end at turn {self.turn}: the journal cannot be read on: {error}")
+            return None
+        return event
+
+    def _take(self, event: Event) -> None:
+        assert self._rerun is not None
+        if isinstance(event, TurnPlayed):
+            self.turn = event.turn
+        try:
+            with with_pictures():  # a scheduler may make tasks as it goes on
+                self._rerun.take(event)
+        except Different as found:
+            values = (
+                f": expected {found.expected}, found {found.found}" if found.expected or found.found else ""
+            )
+            where = f"pictures end at turn {self.turn}, where the execution differs from the journal"
+            self.ended = _line(f"{where}: {found.what}{values}")
+        except NotRepeatable as why:
+            self.ended = _line(f"pictures end at turn {self.turn}: {why}")
+        except Exception as error:  # noqa: BLE001 - code of a task, or of a scheduler
+            self.ended = _line(f"pictures end at turn {self.turn}: the execution fails: {error!r}")
+        if isinstance(event, TurnPlayed):
+            self.turn = event.turn + 1
+
+    def _draw(self, event: Event, first: int, encoder: FrameEncoder) -> None:
+        assert self._rerun is not None
+        if isinstance(event, TurnPlayed):
+            if event.turn < first:
+                return
+            if isinstance(event.observation, Digest):
+                encoder.observe(event.turn, event.seat, text_of(self._rerun.observation))
+            if event.turn != self._drawn_turn:
+                self._drawn_turn = event.turn
+                self._add(encoder, event.turn, "before", self._rerun.task)
+        elif isinstance(event, TaskEnded) and self.turn - 1 >= first:
+            self._add(encoder, self.turn - 1, "end", self._rerun.task)
+
+    def _add(self, encoder: FrameEncoder, turn: int, which: Which, task: TaskRole | None) -> None:
+        if task is None or encoder.is_full:
+            return
+        render: Callable[[str], Any] = getattr(task, "render", _render_nothing)
+        for mode in MODES:
+            try:
+                encoder.add(turn, which, render(mode))
+            except NotImplementedError:
+                continue
+            except NotAPicture as error:
+                wrong = f"turn {turn} of task {task.id} has no picture: {error}"
+            except Exception as error:  # noqa: BLE001 - code of a task
+                wrong = f"turn {turn} of task {task.id} cannot be drawn: {error!r}"
+            else:
+                return
+            self._undrawn = self._undrawn or _line(wrong)
+            return
+        self._undrawn = self._undrawn or _line(f"task {task.id} draws no pictures")
+
+
+def _render_nothing(_mode: str) -> None:
+    raise NotImplementedError
+
+
+def _line(text: str) -> str:
+    return one_line(text, MAX_WHY_CHARS)
+
+
+def _close_quietly(closing: Any) -> None:
+    """Close what code of a task may refuse to close; the process ends with it."""
+    with suppress(Exception):
+        closing.close()

@@ -1,0 +1,212 @@
+"""The summary of a recorded match: what a page shows first, as JSON. Pure."""
+
+from __future__ import annotations
+
+__all__ = ["SeatFacts", "json_bytes", "summary_of"]
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from flagfall.tasks.adapters.imports import GYM_PREFIX, PETTINGZOO_PREFIX
+from flagfall.terminal_text import one_line
+from flagfall.viewer.replay.tally import CHUNK_ROWS, ChunkEntry, SeatEntry, TaskEntry
+from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from flagfall.events import MatchStarted
+    from flagfall.viewer.replay.index import Index, JournalState
+    from flagfall.viewer.replay.tally import Tally
+
+VERSION: Final = 1
+"""Version of the summary and of the chunks."""
+
+MAX_NAMED_TASKS: Final = 200
+"""The most tasks that are named in the facts of the match."""
+
+MAX_STDERR_CHARS: Final = 16_000
+"""Longest standard error of a seat; results keep its end alone."""
+
+_WITH_PICTURES: Final = ("vgdl:", "langroom:", "duel:", GYM_PREFIX, PETTINGZOO_PREFIX)
+"""Beginnings of the ids of tasks that most likely draw; the execution decides."""
+
+
+@attrs.frozen
+class SeatFacts:
+    """Facts of a seat that its journal does not hold, but the results of its match do.
+
+    Attributes:
+        stderr: the end of the agent's standard error.
+    """
+
+    stderr: str = ""
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return a value as JSON in UTF-8.
+
+    Args:
+        value: plain types, with finite numbers.
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def view_of(header: MatchStarted, *, numbers: bool | None) -> str:
+    """Return how the world of a match is shown: `pictures`, `bytes` or `values`.
+
+    Args:
+        header: the header of its journal.
+        numbers: its first turn consists of whole numbers.
+    """
+    if '"gvgai"' in (header.config or "")[:100]:
+        return "pictures"
+    if any(task.startswith(_WITH_PICTURES) for task in header.tasks):
+        return "pictures"
+    return "bytes" if numbers else "values"
+
+
+def summary_of(index: Index, pictures: Mapping[str, Any], facts: Sequence[SeatFacts] = ()) -> dict[str, Any]:
+    """Return the summary of a journal.
+
+    Args:
+        index: its index, as far as it was read.
+        pictures: the field `pictures`.
+        facts: further facts of the seats, in their order.
+    """
+    tally = index.tally
+    state, detail = index.state()
+    limits = (
+        tally.limits.problem and f"its limits are not known: {one_line(tally.limits.problem, MAX_NAME_CHARS)}"
+    )
+    problems = [detail, limits]
+    last = max(chunk.last for chunk in tally.chunks)
+    return {
+        "version": VERSION,
+        "file": shortened(index.path.name, MAX_NAME_CHARS),
+        "state": state,
+        "state_detail": shortened("; ".join(filter(None, problems)), MAX_TEXT_CHARS),
+        "match": _match(tally.header, tally),
+        "seats": [
+            _seat(entry, facts[at] if at < len(facts) else None) for at, entry in enumerate(tally.seats)
+        ],
+        "turns": tally.turns,
+        "chunk_turns": CHUNK_ROWS,
+        "turn_span": [exact(tally.chunks[0].first), exact(last)],
+        "chunks": _chunks(tally, state),
+        "tasks": [_task(entry) for entry in tally.tasks],
+        "tasks_left_out": tally.started - len(tally.tasks),
+        "over": _over(tally),
+        "view": view_of(tally.header, numbers=tally.numbers),
+        "pictures": dict(pictures),
+    }
+
+
+def _match(header: MatchStarted, tally: Tally) -> dict[str, Any]:
+    return {
+        "tasks": [shortened(task, MAX_NAME_CHARS) for task in header.tasks[:MAX_NAMED_TASKS]],
+        "tasks_left_out": max(0, len(header.tasks) - MAX_NAMED_TASKS),
+        "scheduler": shortened(header.scheduler, MAX_NAME_CHARS),
+        "agents": [shortened(seat.name, MAX_NAME_CHARS) for seat in tally.seats],
+        "agents_left_out": len(header.agents) - len(tally.seats),
+        "seed": exact(header.seed),
+        "time_control": shortened(header.time_control, MAX_NAME_CHARS),
+        "limits": attrs.asdict(tally.limits.control),
+        "clock": shortened(header.clock, MAX_NAME_CHARS),
+        "tick_ns": header.tick_ns,
+        "steps": header.steps,
+        "begun": None if header.begun is None else shortened(header.begun, MAX_NAME_CHARS),
+        "flagfall": shortened(header.flagfall, MAX_NAME_CHARS),
+        "schema": header.schema,
+        "rules": {
+            shortened(name, MAX_NAME_CHARS): exact(revision)
+            for name, revision in list(header.rules.items())[:MAX_ENTRIES]
+        },
+    }
+
+
+def _seat(entry: SeatEntry, facts: SeatFacts | None) -> dict[str, Any]:
+    out: dict[str, Any] | None = None
+    if entry.disqualified is not None:
+        turn, event = entry.disqualified
+        out = {
+            "turn": turn,
+            "at_ns": event.at_ns,
+            "reason": event.reason,
+            "detail": event.detail,
+        }
+    return {
+        "name": shortened(entry.name, MAX_NAME_CHARS),
+        "host": entry.host,
+        "ready_ns": entry.ready_ns,
+        "turns": entry.turns,
+        "late": entry.late,
+        "illegal": entry.illegal,
+        "dropped": entry.dropped,
+        "credit_ns": number(entry.credit_ns),
+        "disqualified": out,
+        "stderr": "" if facts is None else _tail(facts.stderr),
+    }
+
+
+def _tail(text: str) -> str:
+    """Return the end of a text, where a traceback names its error."""
+    if len(text) <= MAX_STDERR_CHARS:
+        return shortened(text, MAX_STDERR_CHARS)
+    return f"({len(text) - MAX_STDERR_CHARS:,} characters before)\n" + shortened(
+        text[-MAX_STDERR_CHARS:], MAX_STDERR_CHARS
+    )
+
+
+def _chunks(tally: Tally, state: JournalState) -> list[dict[str, Any]]:
+    chunks = [_chunk(chunk) for chunk in tally.chunks]
+    if state != "growing":  # events behind the last turn
+        for name, count in tally.pending.items():
+            chunks[-1][name] += count
+    return chunks
+
+
+def _chunk(chunk: ChunkEntry) -> dict[str, Any]:
+    counts = chunk.counts
+    names = ("late", "illegal", "disqualified", "tasks", "stalls", "dropped")
+    return {
+        "first": chunk.first,
+        "turns": chunk.turns,
+        "at_ns": [number(at_ns) for at_ns in chunk.at_ns],
+        "reward": number(chunk.reward),
+        "rewarded": chunk.rewarded,
+        **{name: counts.get(name, 0) for name in names},
+        "max_spent_ns": chunk.max_spent_ns,
+        "max_share": [None if share is None else round(share, 4) for share in chunk.max_share],
+    }
+
+
+def _task(entry: TaskEntry) -> dict[str, Any]:
+    end = entry.end
+    return {
+        "index": entry.index,
+        "task": entry.name,
+        "seed": exact(entry.seed),
+        "first_turn": entry.first_turn,
+        "turns": entry.turns,
+        "result": None if end is None else end.result,
+        "reward": 0 if end is None else number(end.reward),
+        "steps": 0 if end is None else end.steps,
+        "ended": "" if end is None else end.ended,
+        "metrics": {} if end is None else dict(end.metrics),
+    }
+
+
+def _over(tally: Tally) -> dict[str, Any] | None:
+    over = tally.over
+    if over is None:
+        return None
+    return {
+        "at_ns": over.at_ns,
+        "reason": over.reason,
+        "turns": over.turns,
+        "reward": over.reward,
+        "detail": over.detail,
+    }

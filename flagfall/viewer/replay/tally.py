@@ -1,0 +1,317 @@
+"""Aggregates of a journal in one pass: chunks of turns, tasks and seats. Pure."""
+
+from __future__ import annotations
+
+__all__ = [
+    "CHUNK_BYTES",
+    "CHUNK_ROWS",
+    "MAX_SEATS",
+    "MAX_TASKS",
+    "ChunkEntry",
+    "SeatEntry",
+    "Tally",
+    "TaskEntry",
+]
+
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+from msgspec.structs import replace
+
+from flagfall.events import (
+    MatchEnded,
+    MatchStarted,
+    ReplyDropped,
+    SeatDisqualified,
+    SeatReady,
+    TaskEnded,
+    TaskStarted,
+)
+from flagfall.recording.turn_limits import LimitsOfTurns
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, bounded_values, reward_of, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHUNK_ROWS: Final = 1024
+"""A chunk ends with the turn that reaches this number of rows: some 60 kB of JSON for a byte task."""
+
+CHUNK_BYTES: Final = 4 * 1024 * 1024
+"""A chunk ends with the turn that reaches this length in the journal, which bounds the time to read it."""
+
+MAX_TASKS: Final = 2_000
+"""The most tasks that a summary lists; the events of the chunks have all."""
+
+MAX_SEATS: Final = 256
+"""The most seats that are shown; a journal may name any number."""
+
+_COUNTED: Final = {"late": "late", "overrun": "late", "illegal": "illegal"}
+"""Verdicts that a chunk counts, and the names of their counts."""
+
+MAX_DETAIL_CHARS: Final = 16_000
+"""Longest text on why a seat was disqualified, or a match void."""
+
+MAX_SHARE: Final = 1e6
+"""Greatest share of a limit that is reported; a limit may be 0."""
+
+
+@attrs.define(eq=False)
+class ChunkEntry:
+    """A part of a journal: consecutive turns, and the events before each of them.
+
+    Attributes:
+        offset: where it begins in the text of the journal, in bytes.
+        line: the number of its first line.
+        limits: the limits at its beginning.
+        first: its first turn.
+        last: its last turn.
+        turns: the number of its turns.
+        rows: the number of its records of turns: one for each turn and seat.
+        at_ns: the times of the first and the last row.
+        counts: `late`, `illegal`, `disqualified`, `tasks`, `stalls` and `dropped`.
+        reward: the sum of its rewards.
+        rewarded: the number of its rows with a reward other than 0, of any player.
+        max_spent_ns: by seat, the longest turn.
+        max_share: by seat, the greatest share of the soft limit that a turn took; `None` without a limit.
+    """
+
+    offset: int
+    line: int
+    limits: LimitsOfTurns
+    first: int
+    max_spent_ns: list[int]
+    max_share: list[float | None]
+    last: int = 0
+    turns: int = 0
+    rows: int = 0
+    at_ns: tuple[int, int] = (0, 0)
+    reward: float = 0.0
+    rewarded: int = 0
+    counts: dict[str, int] = attrs.Factory(dict)
+
+
+@attrs.define(eq=False)
+class SeatEntry:
+    """Facts of a seat; see the summary's fields of the same names."""
+
+    name: str
+    host: str | None = None
+    ready_ns: int | None = None
+    turns: int = 0
+    late: int = 0
+    illegal: int = 0
+    dropped: int = 0
+    credit_ns: int = 0
+    disqualified: tuple[int, SeatDisqualified] | None = None
+
+
+@attrs.define(eq=False)
+class TaskEntry:
+    """Facts of a task that was started."""
+
+    name: str
+    index: int
+    seed: int
+    first_turn: int
+    turns: int = 0
+    end: TaskEnded | None = None
+
+
+class Damage(Exception):
+    """A line contradicts the lines before it, so that nothing after it can be shown."""
+
+
+class Tally:
+    """Aggregates of all lines so far.
+
+    Args:
+        header: the first line.
+
+    Attributes:
+        header: the same.
+        chunks: the chunks; at least one.
+        tasks: the first `MAX_TASKS` tasks.
+        started: the number of all tasks.
+        seats: the first `MAX_SEATS` seats.
+        turns: the number of turns with a record.
+        over: the end of the match.
+        numbers: the first turn showed a whole number, and one or none was played; `None` before it.
+    """
+
+    def __init__(self, header: MatchStarted) -> None:
+        self.header = header
+        self.seats = [SeatEntry(name) for name in header.agents[:MAX_SEATS]]
+        self.tasks: list[TaskEntry] = []
+        self.started = 0
+        self.turns = 0
+        self.over: MatchEnded | None = None
+        self.numbers: bool | None = None
+        self.limits = LimitsOfTurns(header)
+        # Where the next chunk would begin: behind the newest record of a turn.
+        self._next = (0, 1)
+        self._last_turn = -1
+        # Counts of events since the newest turn; they belong to the chunk of the turn that follows.
+        self.pending: dict[str, int] = {}
+        self.chunks = [self._new_chunk(0)]
+
+    def _new_chunk(self, turn: int) -> ChunkEntry:
+        seats = len(self.seats)
+        return ChunkEntry(*self._next, self.limits.copy(), turn, [0] * seats, [None] * seats)
+
+    # Turns.
+
+    def take_turns(
+        self, first: int, at_ns: Sequence[int], rewards: Sequence[Any], spent_ns: Sequence[int]
+    ) -> None:
+        """Take consecutive turns of the only seat, all on time.
+
+        Args:
+            first: the number of the first turn.
+            at_ns: the time of the first one, and the difference for each other one.
+            rewards: their rewards.
+            spent_ns: the times charged.
+
+        Raises:
+            Damage: there is more than one seat, or the turns do not follow the earlier ones.
+        """
+        if len(self.header.agents) != 1:
+            raise Damage("turns in columns, in a match of several seats")
+        chunk = self._chunk_of(first)
+        count = len(at_ns)
+        began_ns, ended_ns = at_ns[0], sum(at_ns)
+        chunk.at_ns = (chunk.at_ns[0] if chunk.rows else began_ns, ended_ns)
+        chunk.rows += count
+        chunk.turns += count
+        chunk.last = self._last_turn = first + count - 1
+        chunk.reward += float(sum(rewards))
+        chunk.rewarded += count - list(rewards).count(0)
+        self._note_spent(chunk, 0, max(spent_ns), spent_ns)
+        self.turns += count
+        self.seats[0].turns += count
+        if self.tasks:
+            self.tasks[-1].turns += count * (len(self.tasks) == self.started)
+
+    def take_turn(
+        self, turn: int, seat: int, at_ns: int, reward: Any, spent_ns: int, verdict: str, credit_ns: int
+    ) -> None:
+        """Take the turn of one seat.
+
+        Raises:
+            Damage: there is no such seat, or the turn does not follow the earlier ones.
+        """
+        if not 0 <= seat < len(self.header.agents):
+            raise Damage(f"seat {seat} of {len(self.header.agents)}")
+        is_next = turn != self._last_turn
+        chunk = self._chunk_of(turn)
+        self.turns += is_next
+        chunk.turns += is_next
+        if self.tasks:
+            self.tasks[-1].turns += is_next and len(self.tasks) == self.started
+        chunk.last = self._last_turn = turn
+        chunk.at_ns = (chunk.at_ns[0] if chunk.rows else at_ns, at_ns)
+        chunk.rows += 1
+        chunk.reward += float(sum(reward.values()) if isinstance(reward, dict) else reward)
+        chunk.rewarded += any(reward.values()) if isinstance(reward, dict) else bool(reward)
+        name = _COUNTED.get(verdict)
+        if name is not None:
+            chunk.counts[name] = chunk.counts.get(name, 0) + 1
+        if seat < len(self.seats):
+            entry = self.seats[seat]
+            entry.turns += 1
+            entry.late += verdict in {"late", "overrun"}
+            entry.illegal += verdict == "illegal"
+            entry.credit_ns += credit_ns
+            if verdict != "absent":
+                self._note_spent(chunk, seat, spent_ns, (spent_ns,))
+
+    def _chunk_of(self, turn: int) -> ChunkEntry:
+        """Return the chunk that a turn belongs to; it may be a new one."""
+        if turn < self._last_turn or turn < 0:
+            raise Damage(f"turn {turn} follows turn {self._last_turn}")
+        chunk = self.chunks[-1]
+        is_full = chunk.rows >= CHUNK_ROWS or self._next[0] - chunk.offset >= CHUNK_BYTES
+        if is_full and turn != self._last_turn and chunk.rows:
+            chunk = self._new_chunk(turn)
+            self.chunks.append(chunk)
+        elif not chunk.rows:
+            chunk.first = turn
+        for name, count in self.pending.items():
+            chunk.counts[name] = chunk.counts.get(name, 0) + count
+        self.pending.clear()
+        return chunk
+
+    def _note_spent(self, chunk: ChunkEntry, seat: int, longest_ns: int, spent_ns: Sequence[int]) -> None:
+        chunk.max_spent_ns[seat] = max(chunk.max_spent_ns[seat], longest_ns)
+        flat = self.limits.flat
+        if flat is not None:
+            self._note_share(chunk, seat, longest_ns, flat.soft_ns)
+            return
+        for one_ns in spent_ns:
+            self._note_share(chunk, seat, one_ns, self.limits.charge(seat, one_ns).soft_ns)
+
+    @staticmethod
+    def _note_share(chunk: ChunkEntry, seat: int, spent_ns: int, soft_ns: int | None) -> None:
+        if soft_ns is not None:
+            share = min(spent_ns / soft_ns, MAX_SHARE) if soft_ns > 0 else MAX_SHARE * (spent_ns > 0)
+            chunk.max_share[seat] = max(chunk.max_share[seat] or 0.0, share)
+
+    def place(self, offset: int, line: int) -> None:
+        """Set where the text goes on behind the turn that was taken last.
+
+        Args:
+            offset: in bytes.
+            line: the number of the next line.
+        """
+        self._next = (offset, line)
+
+    # Other events.
+
+    def _count(self, name: str) -> None:
+        self.pending[name] = self.pending.get(name, 0) + 1
+
+    def take_event(self, event: Any) -> None:
+        """Take an event that is no turn.
+
+        Raises:
+            Damage: it names a seat that does not exist.
+        """
+        if isinstance(event, MatchStarted):
+            raise Damage("a second beginning of the match")
+        seat = getattr(event, "seat", None)
+        if seat is not None and not 0 <= seat < len(self.header.agents):
+            raise Damage(f"seat {seat} of {len(self.header.agents)}")
+        if isinstance(event, TaskStarted):
+            self._count("tasks")
+            self.started += 1
+            if len(self.tasks) < MAX_TASKS:
+                name = shortened(event.task, MAX_NAME_CHARS)
+                self.tasks.append(TaskEntry(name, event.index, event.seed, self._last_turn + 1))
+        elif isinstance(event, TaskEnded):
+            if len(self.tasks) == self.started and self.tasks and self.tasks[-1].end is None:
+                metrics = bounded_values(event.metrics)
+                ended = shortened(event.ended, MAX_NAME_CHARS)
+                self.tasks[-1].end = replace(event, task="", ended=ended, metrics=metrics, answers={})
+        elif isinstance(event, MatchEnded):
+            detail = shortened(event.detail, MAX_DETAIL_CHARS)
+            self.over = replace(event, detail=detail, reward=reward_of(event.reward))
+        elif seat is None:
+            self._count("stalls")
+        elif seat < len(self.seats):
+            self._take_of_seat(seat, event)
+
+    def _take_of_seat(self, seat: int, event: Any) -> None:
+        entry = self.seats[seat]
+        if isinstance(event, SeatReady):
+            entry.host, entry.ready_ns = shortened(event.host, MAX_NAME_CHARS), event.spent_ns
+            self.limits.take_start(event)
+        elif isinstance(event, SeatDisqualified):
+            self._count("disqualified")
+            if entry.disqualified is None:
+                reason = shortened(event.reason, MAX_NAME_CHARS)
+                detail = shortened(event.detail, MAX_DETAIL_CHARS)
+                entry.disqualified = (self._last_turn + 1, replace(event, reason=reason, detail=detail))
+        elif isinstance(event, ReplyDropped):
+            self._count("dropped")
+            entry.dropped += 1
+        else:
+            self._count("stalls")

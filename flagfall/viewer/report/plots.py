@@ -1,0 +1,233 @@
+"""Plots of a report for papers, drawn by matplotlib (extra `plots`)."""
+
+from __future__ import annotations
+
+__all__ = ["PlotFormat", "check_plots", "write_plots"]
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from flagfall.errors import HostFault, UsageError
+from flagfall.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PlotFormat: TypeAlias = Literal["png", "pdf", "svg"]
+
+MAX_AGENTS: Final = 24
+"""Most agents of a plot of rows, the best ones; more rows would not fit on a page."""
+
+MAX_LINES: Final = 8
+"""Most lines of a plot."""
+
+MAX_CURVES: Final = 24
+"""Most tasks whose learning curves are plotted, each in a file of its own."""
+
+_COLOURS: Final = ("#0b6aa8", "#b5550f", "#1d7446", "#a03d7b", "#6d4bb0", "#7d6608", "#3f6b74", "#8c4a3c")
+_SOFT, _HARD = "#d58a00", "#d1372d"
+_WIDTH: Final = 6.4
+_DPI: Final = 200
+_NAME_CHARS: Final = 28
+_STYLE: Final[Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dde2e6",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "text.usetex": False,
+    "text.parse_math": False,
+    "svg.hashsalt": "flagfall",
+    "pdf.fonttype": 42,
+}
+"""Settings of matplotlib. Names of agents are never parsed as formulas; equal data give equal SVG files."""
+
+
+def check_plots() -> None:
+    """Check that plots can be drawn.
+
+    Raises:
+        UsageError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError("plots need the extra plots: pip install 'flagfall[plots]'") from None
+    del mpl
+
+
+def write_plots(data: Mapping[str, Any], folder: Path, form: PlotFormat) -> list[Path]:
+    """Write the plots of a report.
+
+    Args:
+        data: from `flagfall.viewer.report.data.report_data`.
+        folder: their folder, which is made if it is missing.
+        form: file format.
+
+    Returns:
+        The files, one for each plot that has data.
+
+    Raises:
+        UsageError: matplotlib is not installed.
+        HostFault: a file cannot be written.
+    """
+    check_plots()
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    written = []
+    with mpl.rc_context(_STYLE):
+        for name, height, draw in _plots(data):
+            figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+            draw(figure.add_subplot())
+            path = folder / f"{name}.{form}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                _save(figure, path, form)
+            except OSError as error:
+                raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
+            written.append(path)
+    return written
+
+
+def _save(figure: Figure, path: Path, form: PlotFormat) -> None:
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+    figure.savefig(path, format=form, dpi=_DPI, metadata=dates[form])
+
+
+_Plot: TypeAlias = tuple[str, float, Callable[["Axes"], None]]
+
+
+def _plots(data: Mapping[str, Any]) -> Iterator[_Plot]:
+    """Yield the name, the height in inches and the drawing of each plot."""
+    rows = data["standings"][:MAX_AGENTS]
+    names = [_name(name) for name in data["agents"]]
+    main = "elo" if any(row["elo"] for row in rows) else "score"
+    rated = [(place, row[main]) for place, row in enumerate(rows) if row[main]]
+    if rated:
+        yield "standings", _height(len(rated)), lambda axes: _draw_intervals(axes, rated, names, main)
+    if data["cross"]["pairs"]:
+        size = min(MAX_AGENTS, len(names))
+        yield "cross-table", 1.2 + 0.32 * size, lambda axes: _draw_cross(axes, data, names, size)
+    if data["ratings"] and len(data["ratings"]["matches"]) > 1:
+        yield "rating", 3.6, lambda axes: _draw_course(axes, data["ratings"], names)
+    for curve in data["curves"]["tasks"][:MAX_CURVES]:
+        task = data["tasks"][curve["task"]]["name"]
+        yield f"learning-{curve['task'] + 1}-{_file_name(task)}", 3.2, _curve_drawing(curve, task, names)
+    times = data["times"]["agents"][:MAX_AGENTS]
+    if times:
+        yield "think-time", _height(len(times)), lambda axes: _draw_times(axes, data["times"], times, names)
+
+
+def _height(rows: int) -> float:
+    return 0.9 + 0.32 * rows
+
+
+def _name(name: str) -> str:
+    return one_line(name, _NAME_CHARS)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] or "task"
+
+
+def _colour(agent: int) -> str:
+    return _COLOURS[agent % len(_COLOURS)]
+
+
+def _draw_intervals(
+    axes: Axes, rated: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str], main: str
+) -> None:
+    for row, (place, interval) in enumerate(rated):
+        if interval["low"] is not None:
+            axes.plot([interval["low"], interval["high"]], [row, row], color=_colour(place), alpha=0.5, lw=3)
+        axes.plot([interval["value"]], [row], "o", color=_colour(place), ms=6)
+    axes.set_yticks(range(len(rated)), [names[place] for place, _ in rated])
+    axes.invert_yaxis()
+    axes.set_xlabel("Elo, with 95 % interval" if main == "elo" else "score, with 95 % interval")
+    axes.grid(visible=False, axis="y")
+
+
+def _draw_cross(axes: Axes, data: Mapping[str, Any], names: Sequence[str], size: int) -> None:
+    shares = [[float("nan")] * size for _ in range(size)]
+    for one, other, points, games in data["cross"]["pairs"]:
+        if one < size and other < size:
+            shares[one][other] = points / games
+            shares[other][one] = 1 - points / games
+    axes.imshow(shares, cmap="RdYlGn", vmin=0, vmax=1, alpha=0.45)
+    for row, cells in enumerate(shares):
+        for column, share in enumerate(cells):
+            if share == share:  # noqa: PLR0124 - no duel is NaN
+                axes.text(column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=7)
+    axes.set_yticks(range(size), [f"{place + 1}  {names[place]}" for place in range(size)])
+    axes.set_xticks(range(size), [str(place + 1) for place in range(size)])
+    axes.xaxis.tick_top()
+    axes.grid(visible=False)
+    axes.set_title("points against the agent above, in %", fontsize=9)
+
+
+def _draw_lines(axes: Axes, x: Sequence[float], series: Sequence[Mapping[str, Any]], value: str) -> None:
+    for one in series:
+        values = _numbers(one[value])
+        colour = _colour(one["agent"])
+        axes.plot(x[: len(values)], values, color=colour, lw=1.4, label=one["name"])
+        low, high = _numbers(one["low"]), _numbers(one["high"])
+        axes.fill_between(x[: len(values)], low, high, color=colour, alpha=0.13, lw=0)
+    axes.legend(fontsize=7, frameon=False, loc="best")
+
+
+def _numbers(values: Sequence[float | None]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]
+
+
+def _named(series: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    return [{**one, "name": names[one["agent"]]} for one in series[:MAX_LINES]]
+
+
+def _draw_course(axes: Axes, course: Mapping[str, Any], names: Sequence[str]) -> None:
+    _draw_lines(axes, course["matches"], _named(course["series"], names), "value")
+    axes.set_xlabel("matches")
+    axes.set_ylabel("Elo, with 95 % interval" if course["kind"] == "elo" else "mean score")
+
+
+def _curve_drawing(curve: Mapping[str, Any], task: str, names: Sequence[str]) -> Callable[[Axes], None]:
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an extra
+
+    def draw(axes: Axes) -> None:
+        width = curve["episodes"]
+        bins = max(len(one["mean"]) for one in curve["series"])
+        x = [number * width + (width + 1) / 2 for number in range(bins)]
+        _draw_lines(axes, x, _named(curve["series"], names), "mean")
+        axes.set_xlabel("episode")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_ylabel("share solved" if curve["measure"] == "solved" else "reward")
+        axes.set_title(_name(task), fontsize=9)
+
+    return draw
+
+
+def _draw_times(
+    axes: Axes, times: Mapping[str, Any], agents: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> None:
+    ratio = times["bins_of_an_octave"]
+    for row, one in enumerate(agents):
+        highest = max(one["counts"])
+        edges = [2 ** ((one["first"] + number) / ratio) / 1e6 for number in range(len(one["counts"]) + 1)]
+        heights = [row - 0.8 * count / highest for count in one["counts"]]
+        axes.stairs(heights, edges, baseline=row, fill=True, color=_colour(one["agent"]), alpha=0.55)
+    for limit in times["limits"]:
+        for name, colour, dash in (("soft_ns", _SOFT, "-"), ("hard_ns", _HARD, "--")):
+            if limit[name] is not None:
+                axes.axvline(limit[name] / 1e6, color=colour, ls=dash, lw=1.2)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # the usual one writes formulas
+    axes.xaxis.set_minor_formatter(lambda _ms, _place: "")
+    axes.set_yticks(range(len(agents)), [names[one["agent"]] for one in agents])
+    axes.invert_yaxis()
+    axes.set_xlabel("think time of a turn in ms; lines: soft and hard limit")
+    axes.grid(visible=False, axis="y")

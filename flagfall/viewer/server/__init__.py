@@ -1,0 +1,1 @@
+"""The server of pages: connections within bounds, access, static files, server-sent events."""

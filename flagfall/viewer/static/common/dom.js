@@ -1,0 +1,150 @@
+// Elements of a page, and text that nobody has checked, shown so that it cannot do anything.
+
+/** Longest text that is shown at first, in UTF-16 units: about a screen. */
+export const MAX_VISIBLE = 2000;
+
+/** Longest text that is shown at all: what a browser lays out without delay. */
+const MAX_UNFOLDED = 100000;
+
+// Control, formatting (bidirectional marks, zero width), private and unassigned characters, and halves of pairs.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
+const INVISIBLE_ALL = new RegExp(INVISIBLE.source, "gu");
+const COMBINING_RUN = /(\p{M}{4})\p{M}+/gu;
+
+/**
+ * Make an element. Text goes in as text; a value that begins with "on" must be a function.
+ * @param {string} tag name of the element
+ * @param {Object} [attributes] attributes; `style` and `dataset` are objects; null, undefined and false are left out
+ * @param {...(Node|string|number|null|Array)} children nodes, or text
+ * @returns {HTMLElement}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  setAttributes(element, attributes);
+  element.append(...nodes(children));
+  return element;
+}
+
+/**
+ * Set attributes of an element as `el` does.
+ * @param {Element} element the element
+ * @param {Object} attributes attributes by name
+ */
+export function setAttributes(element, attributes) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value);
+    else if (/^on|^srcdoc$/i.test(name)) throw new TypeError(`${name} takes a function`);
+    else if (name === "style") for (const [key, one] of Object.entries(value)) element.style.setProperty(key, one);
+    else if (name === "dataset") Object.assign(element.dataset, value);
+    else if (name === "href" && /^\s*(?:javascript|data|vbscript):/i.test(value)) throw new TypeError("no such link");
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+/**
+ * Replace what an element holds.
+ * @param {Element} element the element
+ * @param {...(Node|string|number|null|Array)} children nodes, or text
+ */
+export function fill(element, ...children) {
+  element.replaceChildren(...nodes(children));
+}
+
+/** Nodes and texts without the empty ones. */
+function nodes(children) {
+  return children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false)
+    .map((one) => (one instanceof Node ? one : String(one)));
+}
+
+/** The escape of one invisible character, as programs write it. */
+function escapeOf(character) {
+  const code = character.codePointAt(0);
+  const named = { 7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 13: "\\r", 27: "\\e" }[code];
+  if (named) return named;
+  if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
+  return code < 0x10000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\u{${code.toString(16)}}`;
+}
+
+/**
+ * Text in one line in which every invisible character is an escape; for titles and canvases.
+ * @param {string} text any text
+ * @param {number} [max] longest result before the sign of omission
+ * @returns {string}
+ */
+export function plain(text, max = 200) {
+  const short = cut(String(text), max);
+  const shown = short.replace(COMBINING_RUN, "$1").replace(INVISIBLE_ALL, escapeOf);
+  return short.length < String(text).length ? `${shown}…` : shown;
+}
+
+/** The beginning of a text, without half of a surrogate pair at its end. */
+function cut(text, max) {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max);
+}
+
+/** Nodes for a text: invisible characters become marked escapes; line breaks stay if asked for. */
+function pieces(text, lines) {
+  const found = [];
+  let from = 0;
+  for (const match of text.matchAll(INVISIBLE_ALL)) {
+    if (lines && (match[0] === "\n" || match[0] === "\t")) continue;
+    if (match.index > from) found.push(text.slice(from, match.index).replace(COMBINING_RUN, "$1"));
+    found.push(el("span", { class: "escape" }, escapeOf(match[0])));
+    from = match.index + match[0].length;
+  }
+  found.push(text.slice(from).replace(COMBINING_RUN, "$1"));
+  return found;
+}
+
+/**
+ * Show text that nobody has checked: bounded, isolated from the direction of its neighbours, with every control
+ * and bidirectional character as a marked escape such as `\u202e`.
+ * @param {string} text any text, of any length
+ * @param {number} [max] length up to which it is shown at once; a button shows more
+ * @param {{lines?: boolean}} [options] `lines`: keep line breaks and tabs
+ * @returns {HTMLElement}
+ */
+export function visible(text, max = MAX_VISIBLE, { lines = false } = {}) {
+  const whole = String(text ?? "");
+  const short = cut(whole, max);
+  const shown = el("bdi", { class: lines ? "untrusted lines" : "untrusted" }, pieces(short, lines));
+  if (short.length === whole.length) return shown;
+  const rest = whole.length - short.length;
+  const more = el("button", {
+    type: "button",
+    class: "more",
+    onclick: () => {
+      const long = cut(whole, MAX_UNFOLDED);
+      const left = whole.length - long.length;
+      fill(shown, pieces(long, lines), left ? ` … ${left.toLocaleString("en")} more characters` : null);
+    },
+  }, `… ${rest.toLocaleString("en")} more characters`);
+  shown.append(" ", more);
+  return shown;
+}
+
+/**
+ * Name that nobody has checked, in one short line; pointing at it shows more.
+ * @param {string} name any text
+ * @param {number} [max] longest text
+ * @returns {HTMLElement}
+ */
+export function shortName(name, max = 40) {
+  return el("bdi", { class: "untrusted", title: name.length > max ? plain(name) : null }, plain(name, max));
+}
+
+/**
+ * Tell people who do not see the page what has changed; the newest text wins.
+ * @param {string} text one sentence
+ */
+export function announce(text) {
+  let region = document.getElementById("announcements");
+  if (!region) {
+    region = el("div", { id: "announcements", class: "visually-hidden", role: "status" });
+    document.body.append(region);
+  }
+  region.textContent = plain(text);
+}

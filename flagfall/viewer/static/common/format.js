@@ -1,0 +1,101 @@
+// Numbers as people read them.
+
+const MS = 1e6;
+const SECOND = 1e9;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** Number with three digits, without zeros at its end. */
+function threeDigits(value) {
+  return String(Number(value.toPrecision(3)));
+}
+
+/**
+ * Duration in the unit that fits: "840 ns", "12.3 ms", "1.24 s", "2:03", "1:02:03".
+ * @param {?number} ns nanoseconds; null shows as a dash
+ * @returns {string}
+ */
+export function duration(ns) {
+  if (ns === null || ns === undefined || Number.isNaN(ns)) return "–";
+  if (!Number.isFinite(ns)) return "∞";
+  if (ns < 0) return `−${duration(-ns)}`;
+  if (ns < 1000) return `${Math.round(ns)} ns`;
+  if (ns < MS) return `${threeDigits(ns / 1000)} µs`;
+  if (ns < SECOND) return `${threeDigits(ns / MS)} ms`;
+  if (ns < MINUTE) return `${threeDigits(ns / SECOND)} s`;
+  const seconds = Math.floor(ns / SECOND);
+  const two = (n) => String(n).padStart(2, "0");
+  const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return ns < HOUR ? `${m}:${two(s)}` : `${h}:${two(m)}:${two(s)}`;
+}
+
+/**
+ * Time on a clock: "0:00.000" to "1:02:03.004".
+ * @param {number} ns nanoseconds since the start
+ * @returns {string}
+ */
+export function clockTime(ns) {
+  const ms = Math.floor(ns / MS);
+  const two = (n) => String(n).padStart(2, "0");
+  const [h, m, s] = [Math.floor(ms / 3600000), Math.floor(ms / 60000) % 60, Math.floor(ms / 1000) % 60];
+  const tail = `${two(s)}.${String(ms % 1000).padStart(3, "0")}`;
+  return h ? `${h}:${two(m)}:${tail}` : `${m}:${tail}`;
+}
+
+/**
+ * Whole number with separators of thousands.
+ * @param {?number} n the number; null shows as a dash
+ * @returns {string}
+ */
+export function count(n) {
+  return n === null || n === undefined ? "–" : n.toLocaleString("en");
+}
+
+/**
+ * Number of things, with the noun in the right form: "1 turn", "2,000 turns".
+ * @param {number} n the number
+ * @param {string} one the noun in singular
+ * @param {string} [many] its plural, where an "s" does not make it
+ * @returns {string}
+ */
+export function countOf(n, one, many = `${one}s`) {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/**
+ * Real number in at most `digits` digits.
+ * @param {?number} value the number; null shows as a dash
+ * @param {number} [digits] significant digits
+ * @returns {string}
+ */
+export function number(value, digits = 4) {
+  if (value === null || value === undefined) return "–";
+  if (typeof value !== "number" || !Number.isFinite(value)) return String(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return minus(value.toLocaleString("en"));
+  return minus(String(Number(value.toPrecision(digits))));
+}
+
+/**
+ * Share as a percentage: 0.256 is "26 %".
+ * @param {?number} share the share; null shows as a dash
+ * @param {number} [digits] digits after the point
+ * @returns {string}
+ */
+export function percent(share, digits = 0) {
+  return share === null || share === undefined ? "–" : `${minus((100 * share).toFixed(digits))} %`;
+}
+
+/**
+ * Size in bytes: "512 bytes", "34.2 kB", "1.2 MB".
+ * @param {number} n bytes
+ * @returns {string}
+ */
+export function byteSize(n) {
+  if (n < 1000) return countOf(n, "byte");
+  return n < 1e6 ? `${threeDigits(n / 1e3)} kB` : `${threeDigits(n / 1e6)} MB`;
+}
+
+/** The sign of a number as a minus, which is as wide as a plus. */
+function minus(text) {
+  return text.replace(/^-/, "−");
+}

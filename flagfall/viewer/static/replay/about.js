@@ -1,0 +1,151 @@
+// What surrounds the turns: the title and result, the tasks, the seats' standard error, and the settings.
+
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
+import { count, countOf, duration, number } from "../common/format.js";
+
+/** Tasks that are listed at first. */
+const TASKS_AT_FIRST = 50;
+
+/** Names of agents or tasks in a title. */
+const NAMES_IN_TITLE = 4;
+
+/** Why a match ended, in words. */
+const REASONS = { steps: "limit of turns", seats: "every seat disqualified", stopped: "stopped on request" };
+
+/** A few names, and how many more there are. */
+function fewNames(names, joint) {
+  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint : null, visible(name, 80)]);
+  return names.length > NAMES_IN_TITLE ? [...shown, ` and ${count(names.length - NAMES_IN_TITLE)} more`] : shown;
+}
+
+/** Wall time of a journal in whole seconds. */
+function begunText(begun) {
+  const time = new Date(begun);
+  return Number.isNaN(time.getTime()) ? plain(begun, 40) : `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** Title, result and state of the match. */
+export class Heading {
+  /**
+   * @param {Object} summary summary of the match
+   * @param {function(): void} help opens the sheet of keys
+   */
+  constructor(summary, help) {
+    this.tags = el("p", { class: "tags" });
+    this.notice = el("p", { class: "notice", hidden: true });
+    const { agents, tasks } = summary.match;
+    const quiet = (word) => el("span", { class: "muted" }, ` ${word} `);
+    const title = el("h1", {}, fewNames(agents, quiet("vs")), quiet("on"), fewNames(tasks, ", "));
+    const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), summary.match.begun && ` · ${begunText(summary.match.begun)}`);
+    const button = el("button", { type: "button", onclick: help, title: "Keyboard (?)" }, "Keyboard ", el("kbd", {}, "?"));
+    this.element = el("header", { class: "heading" }, el("div", { class: "titles" }, title, file), this.tags, button, this.notice);
+    this.grow(summary);
+  }
+
+  /** Show a summary that has grown. */
+  grow(summary) {
+    const { over, state, turns, tasks } = summary;
+    const reward = tasks.reduce((sum, task) => sum + (typeof task.reward === "number" ? task.reward : 0), 0);
+    const tag = (tone, text) => el("span", { class: `tag ${tone}` }, text);
+    fill(this.tags,
+      state === "complete" ? null : tag(state === "damaged" ? "bad" : "late", state),
+      over && tag("", REASONS[over.reason] ?? plain(over.reason, 40)), tag("", countOf(turns, "turn")),
+      tasks.length > 0 && !summary.tasks_left_out && tag(reward > 0 ? "good" : "", `reward ${number(reward)}`),
+      summary.seats.some((seat) => seat.disqualified) && tag("bad", "disqualification"));
+    const problem = [state === "complete" ? "" : summary.state_detail, over?.detail].filter(Boolean).join(" ");
+    this.notice.hidden = !problem;
+    fill(this.notice, visible(problem, 600));
+  }
+}
+
+/** Table of the tasks; a row leads to the first turn of its task. */
+export class TasksPanel {
+  constructor(store, go) {
+    this.store = store;
+    this.go = go;
+    this.limit = TASKS_AT_FIRST;
+    this.body = el("tbody");
+    this.more = el("button", { type: "button", class: "more", onclick: () => { this.limit = Infinity; this.grow(); } });
+    this.total = el("span", { class: "muted small number" });
+    const head = ["Task", "First turn", "Turns", "Result", "Reward", "Ended"]
+      .map((name, i) => el("th", { scope: "col", class: [1, 2, 4].includes(i) ? "number" : null }, name));
+    this.element = el("section", { class: "panel tasks", "aria-label": "Tasks" },
+      el("header", {}, el("h2", {}, "Tasks"), this.total),
+      el("div", { class: "scrolls task-table", tabindex: "0", role: "region", "aria-label": "Table of tasks" },
+        el("table", {}, el("thead", {}, el("tr", {}, head)), this.body)), this.more);
+    this.grow();
+  }
+
+  /** Show the tasks of a summary that has grown. */
+  grow() {
+    const { tasks, tasks_left_out: leftOut = 0 } = this.store.summary;
+    this.total.textContent = count(tasks.length + leftOut);
+    fill(this.body, tasks.slice(0, this.limit).map((task) => this.row(task)));
+    this.rows = null;
+    const rest = tasks.length - Math.min(tasks.length, this.limit);
+    this.more.hidden = !rest;
+    this.more.textContent = `Show ${countOf(rest, "more task")}`;
+  }
+
+  row(task) {
+    const result = task.result === true ? el("span", { class: "tag good" }, "solved")
+      : task.result === false ? el("span", { class: "tag bad" }, "failed") : el("span", { class: "muted" }, "–");
+    const metrics = Object.entries(task.metrics ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("\n");
+    return el("tr", { dataset: { first: task.first_turn }, title: metrics ? plain(metrics, 400) : null },
+      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: () => this.go(task.first_turn) }, visible(task.task, 80))),
+      el("td", { class: "number" }, count(task.first_turn)), el("td", { class: "number" }, count(task.turns)),
+      el("td", {}, result), el("td", { class: "number" }, number(task.reward, 6)),
+      el("td", {}, plain(task.ended || "–", 40)));
+  }
+
+  /** Mark the task of a turn. */
+  draw(turn) {
+    const { tasks } = this.store.summary;
+    let [low, high] = [0, tasks.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (tasks[middle].first_turn <= turn) low = middle;
+      else high = middle - 1;
+    }
+    if (this.marked === low && this.rows) return;
+    this.rows ??= [...this.body.children];
+    this.rows[this.marked]?.classList.remove("current");
+    this.rows[low]?.classList.add("current");
+    this.marked = low;
+  }
+}
+
+/**
+ * Standard error of each seat, as far as it was kept.
+ * @param {Object} summary summary of the match
+ * @returns {?HTMLElement} null if there is none
+ */
+export function stderrPanel(summary) {
+  const found = summary.seats.map((seat, index) => [seat, index]).filter(([seat]) => seat.stderr || seat.disqualified);
+  if (!found.length) return null;
+  return el("section", { class: "panel stderr", "aria-label": "Standard error" }, el("header", {}, el("h2", {}, "Standard error and reasons")),
+    found.map(([seat, index]) => el("article", {},
+      el("h3", {}, `Seat ${index} · `, shortName(seat.name)),
+      seat.disqualified && el("p", { class: "notice bad" }, `Disqualified after ${duration(seat.disqualified.at_ns)}: `,
+        visible(seat.disqualified.reason, 80)),
+      seat.disqualified?.detail && el("pre", { tabindex: "0" }, visible(seat.disqualified.detail, 4000, { lines: true })),
+      seat.stderr && el("pre", { tabindex: "0" }, visible(seat.stderr, 4000, { lines: true })))));
+}
+
+/**
+ * Settings of the match, as the journal has them.
+ * @param {Object} summary summary of the match
+ * @returns {HTMLElement}
+ */
+export function settingsPanel(summary) {
+  const { match, seats } = summary;
+  const rows = [
+    ["File", summary.file], ["Task scheduler", match.scheduler], ["Seed", match.seed], ["Time control", match.time_control],
+    ["Clock", match.clock], ["Pace", match.tick_ns ? `a tick every ${duration(match.tick_ns)}` : "lock-step"],
+    ["Limit of turns", match.steps === null ? "none" : count(match.steps)], ["Begun", match.begun ? begunText(match.begun) : "not recorded"],
+    ["Recorded by", `flagfall ${match.flagfall}, schema ${match.schema}`],
+    ...seats.map((seat, index) => [`Seat ${index}`, `${seat.name}; host ${seat.host ?? "none"}${seat.ready_ns === null ? "" : `; ready after ${duration(seat.ready_ns)}`}`]),
+  ];
+  return el("section", { class: "panel settings", "aria-label": "Settings" }, el("header", {}, el("h2", {}, "Match")),
+    el("dl", { class: "facts" }, rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, visible(String(value), 200))))));
+}

@@ -1,0 +1,65 @@
+// Jumps to the next or previous turn of a kind, by the counts of the chunks and the rows of the one that has it.
+
+/**
+ * True if a reward is not zero, of any player where each has its own.
+ * @param {number|Object} reward reward of a row
+ * @returns {boolean}
+ */
+export function isRewarded(reward) {
+  return typeof reward === "object" && reward !== null ? Object.values(reward).some(Boolean) : Boolean(reward);
+}
+
+/** Turns of rows of which a column fulfils a condition. */
+function turnsWhere(columns, column, condition) {
+  return columns.raw.turn.filter((_, row) => condition(columns.raw[column][row]));
+}
+
+/** Turns before which events of a kind stand. */
+function turnsOf(columns, kind) {
+  return columns.raw.events.filter((event) => event.kind === kind).map((event) => event.turn);
+}
+
+const LATE = new Set(["late", "overrun"]);
+
+/**
+ * Kinds of turns to jump to: key of the chunk's count, key on the keyboard, label, and the turns of a chunk.
+ * @type {Array<{kind: string, key: string, label: string, turns: function(Object): number[]}>}
+ */
+export const JUMPS = [
+  { kind: "late", key: "l", label: "late turn", short: "Late", turns: (c) => turnsWhere(c, "verdict", (v) => LATE.has(v)) },
+  { kind: "illegal", key: "i", label: "illegal action", short: "Illegal", turns: (c) => turnsWhere(c, "verdict", (v) => v === "illegal") },
+  { kind: "disqualified", key: "d", label: "disqualification", short: "Disqualified", turns: (c) => turnsOf(c, "disqualified") },
+  { kind: "rewarded", key: "r", label: "reward", short: "Reward", turns: (c) => turnsWhere(c, "reward", isRewarded) },
+  { kind: "tasks", key: "t", label: "task", short: "Task", turns: (c) => turnsOf(c, "start") },
+  { kind: "stalls", key: "s", label: "stall of the host", short: "Stall", turns: (c) => turnsOf(c, "stall") },
+];
+
+/**
+ * Count of a kind over the match.
+ * @param {Object} summary summary of the match
+ * @param {string} kind key of the count
+ * @returns {number}
+ */
+export function totalOf(summary, kind) {
+  return summary.chunks.reduce((sum, chunk) => sum + (chunk[kind] ?? 0), 0);
+}
+
+/**
+ * Find the next turn of a kind.
+ * @param {Object} store store of the replay
+ * @param {Object} jump a row of `JUMPS`
+ * @param {number} from turn from which to search; it is not found itself
+ * @param {1|-1} direction forwards or backwards
+ * @returns {Promise<?number>} number of the turn, or null if there is none
+ */
+export async function findTurn(store, jump, from, direction) {
+  const { chunks } = store.summary;
+  for (let k = store.chunkOf(from); k >= 0 && k < chunks.length; k += direction) {
+    if (!chunks[k][jump.kind]) continue;
+    const [, last] = store.span;
+    const turns = jump.turns(await store.load(k)).map((turn) => Math.min(turn, last));
+    const found = turns.filter((turn) => (turn - from) * direction > 0);
+    if (found.length) return direction > 0 ? Math.min(...found) : Math.max(...found);
+  }
+  return null;
+}

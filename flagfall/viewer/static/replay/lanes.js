@@ -1,0 +1,179 @@
+// The time lanes: think time of each turn against the limits, one lane a seat, over the whole match or part of it.
+
+import { el, fill, plain, shortName } from "../common/dom.js";
+import { count, countOf, duration } from "../common/format.js";
+import { svg } from "../common/svg.js";
+import { onThemeChange, themeName } from "./colours.js";
+import { drawLane, laneScale } from "./lanedrawing.js";
+import { VERDICTS, verdictShape } from "./verdicts.js";
+
+/** Fewest turns that a lane shows. */
+const CLOSEST = 20;
+
+/** Factor of one step of zooming. */
+const ZOOM = 2;
+
+/** Panel with a lane for each seat, and a line at the turn that is shown. */
+export class LanesPanel {
+  /**
+   * @param {Object} store store of the replay
+   * @param {function(number): void} go called with the turn that was pressed
+   */
+  constructor(store, go) {
+    this.store = store;
+    this.go = go;
+    this.range = null;
+    this.drawn = "";
+    this.lanes = store.summary.seats.map((seat, index) => this.makeLane(seat, index));
+    this.reading = el("span", { class: "muted small number reading" });
+    this.title = el("span", { class: "muted small number" });
+    this.element = el("section", { class: "panel lanes", "aria-label": "Think time" },
+      el("header", {}, el("h2", {}, "Think time"), this.title, this.reading, this.zoomButtons()),
+      this.lanes.map((lane) => lane.element),
+      legend(store.summary));
+    this.endTheme = onThemeChange(() => this.redraw());
+  }
+
+  makeLane(seat, index) {
+    const canvas = el("canvas", { class: "lane", role: "img", "aria-label": laneLabel(seat) });
+    const head = el("div", { class: "playhead" });
+    const room = el("div", { class: "lane-room" }, canvas, head);
+    const press = (event) => {
+      if (event.buttons & 1) this.go(this.turnAt(event.clientX, room));
+      this.read(event, room, index);
+    };
+    room.addEventListener("pointerdown", (event) => {
+      room.setPointerCapture(event.pointerId);
+      press(event);
+    });
+    room.addEventListener("pointermove", press);
+    room.addEventListener("pointerleave", () => fill(this.reading));
+    const name = el("p", { class: "lane-name small" }, shortName(seat.name), el("span", { class: "muted" }, ` ${laneNote(seat)}`));
+    return { canvas, head, room, element: el("div", { class: "lane-row" }, name, room) };
+  }
+
+  zoomButtons() {
+    const button = (text, label, run) => el("button", { type: "button", "aria-label": label, title: label, onclick: run }, text);
+    this.whole = button("Whole match", "Show the whole match", () => this.zoom(Infinity));
+    return el("span", { class: "zoom" },
+      button("−", "Show more turns", () => this.zoom(ZOOM)), button("+", "Show fewer turns", () => this.zoom(1 / ZOOM)), this.whole);
+  }
+
+  /** First and last turn in view. */
+  get view() {
+    return this.range ?? this.store.span;
+  }
+
+  /**
+   * Show more or fewer turns around the one shown.
+   * @param {number} factor above 1 for more turns; Infinity for the whole match
+   */
+  zoom(factor) {
+    const [first, last] = this.store.span;
+    const width = Math.max(CLOSEST, Math.round((this.view[1] - this.view[0] + 1) * factor));
+    this.range = width >= last - first + 1 ? null : this.around(this.turn, width);
+    this.redraw();
+  }
+
+  /** Range of a width around a turn, inside the match. */
+  around(turn, width) {
+    const [first, last] = this.store.span;
+    const from = Math.max(first, Math.min(turn - (width >> 1), last - width + 1));
+    return [from, from + width - 1];
+  }
+
+  turnAt(clientX, room) {
+    const box = room.getBoundingClientRect();
+    const [first, last] = this.view;
+    return first + Math.floor(((clientX - box.left) / box.width) * (last - first + 1));
+  }
+
+  /** Show the values of the turn under the pointer. */
+  read(event, room, seat) {
+    const turn = Math.min(this.store.span[1], this.turnAt(event.clientX, room));
+    const columns = this.store.chunks.get(this.store.chunkOf(turn));
+    const row = columns?.row(turn, seat) ?? -1;
+    const values = row < 0 ? "" : ` · ${duration(columns.raw.spent_ns[row])} · ${plain(columns.raw.verdict[row], 20)}`;
+    fill(this.reading, `turn ${count(turn)}${values}`);
+  }
+
+  redraw() {
+    this.drawn = "";
+    if (this.turn !== undefined) this.draw(this.turn, this.version);
+  }
+
+  /**
+   * Draw the lanes if they have changed, and move the line to the turn.
+   * @param {number} turn number of the turn
+   * @param {string} version changes when the data have changed
+   */
+  draw(turn, version) {
+    this.turn = turn;
+    this.version = version;
+    if (this.range) this.follow(turn);
+    const [first, last] = this.view;
+    const width = this.lanes[0]?.room.clientWidth ?? 0;
+    if (!width) return;
+    const key = `${first} ${last} ${width} ${version} ${themeName()}`;
+    if (key !== this.drawn) {
+      this.drawn = key;
+      this.drawLanes(first, last, width);
+    }
+    const x = ((turn - first + 0.5) / (last - first + 1)) * width;
+    for (const lane of this.lanes) lane.head.style.transform = `translateX(${Math.round(x * 2) / 2}px)`;
+  }
+
+  /** Keep the turn in view. */
+  follow(turn) {
+    const [first, last] = this.range;
+    const edge = (last - first) >> 4;
+    const width = last - first + 1;
+    if (turn < first + edge || turn > last - edge) this.range = this.around(turn, width);
+  }
+
+  drawLanes(first, last, width) {
+    const scale = laneScale(this.store.summary, this.store);
+    this.whole.disabled = this.range === null;
+    const turns = last - first + 1;
+    this.title.textContent = this.range ? `turns ${count(first)} to ${count(last)}` : countOf(turns, "turn");
+    this.lanes.forEach((lane, seat) => drawLane(lane.canvas, { store: this.store, seat, first, last, width, scale }));
+  }
+
+  close() {
+    this.endTheme();
+  }
+}
+
+/** Short counts of a seat. */
+function laneNote(seat) {
+  const parts = [];
+  if (seat.late) parts.push(`${count(seat.late)} late`);
+  if (seat.illegal) parts.push(`${count(seat.illegal)} illegal`);
+  if (seat.dropped) parts.push(countOf(seat.dropped, "dropped reply", "dropped replies"));
+  if (seat.credit_ns) parts.push(`${duration(seat.credit_ns)} credited`);
+  if (seat.disqualified) parts.push(`disqualified: ${plain(seat.disqualified.reason, 40)}`);
+  return parts.join(" · ");
+}
+
+function laneLabel(seat) {
+  return `Think time of ${plain(seat.name, 60)} in ${countOf(seat.turns, "turn")}. ${laneNote(seat)}`;
+}
+
+/** What the marks mean: those that occur in the match, by word and shape. */
+function legend(summary) {
+  const occurs = {
+    late: summary.seats.some((seat) => seat.late),
+    overrun: summary.seats.some((seat) => seat.late) && summary.match.time_control.includes("abort"),
+    illegal: summary.seats.some((seat) => seat.illegal),
+    disqualified: summary.seats.some((seat) => seat.disqualified),
+    absent: summary.seats.some((seat) => seat.disqualified),
+  };
+  const swatch = (colour, dashed = false) => svg("svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true" },
+    svg("line", { x1: 0, x2: 16, y1: 5, y2: 5, stroke: `var(${colour})`, "stroke-width": dashed ? 1.5 : 7, "stroke-dasharray": dashed ? "4 3" : null }));
+  const items = [el("li", {}, swatch("--think"), "think time (logarithmic)"), el("li", {}, swatch("--late", true), "limit")];
+  if (summary.seats.some((seat) => seat.credit_ns)) items.push(el("li", {}, swatch("--credit"), "credited for stalls of the host"));
+  for (const [verdict, seen] of Object.entries(occurs)) {
+    if (seen) items.push(el("li", { title: VERDICTS[verdict].means }, verdictShape(verdict), verdict));
+  }
+  return el("ul", { class: "legend small muted" }, items);
+}

@@ -1,0 +1,161 @@
+// The panel of a turn: what each seat saw, did and used, side by side.
+
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
+import { duration, number } from "../common/format.js";
+import { VERDICTS, verdictShape } from "./verdicts.js";
+
+/** Longest observation that is shown at once, about what its box holds, and longest action. */
+const MAX_OBSERVATION_CHARS = 700;
+const MAX_ACTION_CHARS = 200;
+
+/** Beginning of an observation that is shown while turns pass: laying out text is the largest part of a frame. */
+const PASSING_CHARS = 160;
+
+/** Card of one seat. */
+class SeatCard {
+  constructor(seat, index, showsNumber) {
+    this.verdict = el("span", { class: "tag" });
+    this.values = {};
+    const row = (name, label, kind = "") => {
+      this.values[name] = el("dd", { class: kind });
+      return el("div", { class: `row-${name}` }, el("dt", {}, label), this.values[name]);
+    };
+    this.meter = el("div", { class: "meter", "aria-hidden": "true" }, el("span", { class: "used" }), el("span", { class: "soft" }));
+    this.element = el("article", { class: "seat-card" },
+      el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", shortName(seat.name)), this.verdict),
+      this.meter,
+      el("dl", {},
+        row("time", "Think time", "number"), row("reward", "Reward", "number"),
+        row("action", "Action", "mono"), row("refused", "Refused", "mono"), row("answers", "Answers"),
+        row("observation", "Observation", "mono value-box")));
+    this.values.observation.tabIndex = 0; // it scrolls
+    this.shown = {};
+  }
+
+  /** Show a text in a row if it has changed; null hides the row. */
+  set(name, key, make) {
+    if (this.shown[name] === key) return;
+    this.shown[name] = key;
+    this.values[name].parentElement.hidden = key === null;
+    if (key !== null) fill(this.values[name], make());
+  }
+
+  showVerdict(verdict) {
+    if (this.shown.verdict === verdict) return;
+    this.shown.verdict = verdict;
+    this.verdict.className = `tag ${VERDICTS[verdict]?.tone ?? ""}`;
+    this.verdict.title = VERDICTS[verdict]?.means ?? "";
+    fill(this.verdict, verdictShape(verdict), verdict === null ? "not asked" : plain(verdict, 20));
+  }
+
+  /** Show a row of a chunk; `made`: its observation as the execution made it again, or null. */
+  show(raw, row, made, isPassing) {
+    if (row < 0) return this.showNothing();
+    this.showVerdict(raw.verdict[row]);
+    const time = timeText(raw, row);
+    this.set("time", time, () => time);
+    this.showMeter(raw.spent_ns[row], raw.soft_ns[row], raw.hard_ns[row]);
+    const reward = rewardText(raw.reward[row]);
+    this.set("reward", reward, () => plain(reward, 400));
+    for (const name of ["action", "refused"]) {
+      const text = valueText(raw, name, row);
+      this.set(name, text, () => visible(text, MAX_ACTION_CHARS, { lines: true }));
+    }
+    this.showObservation(made ?? valueText(raw, "observation", row), isPassing);
+    const older = raw.answers?.[row] ?? null;
+    this.set("answers", older === null ? null : `turn ${older}`, () => `turn ${older}`);
+    return undefined;
+  }
+
+  showObservation(text, isPassing) {
+    const isShort = isPassing && text.length > PASSING_CHARS;
+    const make = () => (isShort ? plain(text, PASSING_CHARS) : visible(text, MAX_OBSERVATION_CHARS, { lines: true }));
+    this.set("observation", isShort ? `passing ${text.slice(0, PASSING_CHARS)}` : text, make);
+  }
+
+  showNothing() {
+    this.showVerdict(null);
+    for (const name of ["time", "reward", "action", "observation"]) this.set(name, "–", () => "–");
+    this.set("refused", null);
+    this.set("answers", null);
+    this.showMeter(0, null, null);
+  }
+
+  /** Bar of the time used, against the hard limit, with a line at the soft one. */
+  showMeter(spent, soft, hard) {
+    const full = hard ?? soft;
+    const key = `${spent} ${soft} ${hard}`;
+    if (this.shown.meter === key) return;
+    this.shown.meter = key;
+    this.meter.classList.toggle("without", full === null || full === undefined);
+    if (full === null || full === undefined) return;
+    const [used, mark] = this.meter.children;
+    used.style.width = `${Math.min(100, (100 * spent) / full)}%`;
+    used.className = soft !== null && spent >= soft ? "used over" : "used";
+    mark.hidden = soft === null || soft >= full;
+    if (!mark.hidden) mark.style.left = `${(100 * soft) / full}%`;
+  }
+}
+
+/** Value of a row as text, with the character of a byte beside its number. */
+function valueText(raw, name, row) {
+  const text = raw[name][row];
+  const byte = raw.numbers?.[name]?.[row];
+  if (byte === undefined || byte === null || byte < 32 || byte > 126) return text;
+  return `${text}  ${byte === 32 ? "silence" : `“${String.fromCharCode(byte)}”`}`;
+}
+
+/** Time used, limits, credit and bank in a line. */
+function timeText(raw, row) {
+  const [soft, hard] = [raw.soft_ns[row], raw.hard_ns[row]];
+  const limits = soft === null ? "no limit" : `of ${duration(soft)}${hard === null || hard === soft ? "" : `, hard ${duration(hard)}`}`;
+  const credit = raw.credit_ns[row] ? `; credited ${duration(raw.credit_ns[row])}` : "";
+  const bank = raw.bank_ns[row] === null ? "" : `; ${duration(raw.bank_ns[row])} left on the clock`;
+  return `${duration(raw.spent_ns[row])} ${limits}${credit}${bank}`;
+}
+
+/**
+ * Reward as text; rewards of players by name.
+ * @param {number|Object} reward reward of a row
+ * @returns {string}
+ */
+export function rewardText(reward) {
+  if (typeof reward !== "object" || reward === null) return number(reward, 6);
+  return Object.entries(reward).map(([player, one]) => `${player} ${number(one, 6)}`).join(", ");
+}
+
+/** Panel with a card for each seat. */
+export class TurnPanel {
+  /** @param {Object} store store of the replay */
+  constructor(store) {
+    this.store = store;
+    const { seats } = store.summary;
+    this.title = el("h2", {}, "Turn");
+    this.when = el("span", { class: "muted small number" });
+    this.cards = seats.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
+    this.element = el("section", { class: "panel turn", "aria-label": "Turn" },
+      el("header", {}, this.title, this.when), el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)));
+  }
+
+  /**
+   * Show a turn.
+   * @param {number} turn its number
+   * @param {boolean} isPassing other turns follow at once: long texts are shown in part
+   * @returns {boolean} false while its chunk is not there
+   */
+  draw(turn, isPassing) {
+    const columns = this.store.at(turn);
+    this.element.classList.toggle("waiting", !columns);
+    if (!columns) return false;
+    this.title.textContent = `Turn ${turn.toLocaleString("en")}`;
+    const frames = this.store.frames(this.store.chunkOf(turn));
+    let at = null;
+    this.cards.forEach((card, seat) => {
+      const row = columns.row(turn, seat);
+      if (row >= 0) at = columns.raw.at_ns[row];
+      card.show(columns.raw, row, frames?.observation(turn, seat) ?? null, isPassing);
+    });
+    this.when.textContent = at === null ? "" : `at ${duration(at)}`;
+    return true;
+  }
+}

@@ -1,0 +1,163 @@
+// Parts that all sections of a report use: sections, names, drawings that fit their column.
+
+import { el, fill, plain, visible } from "../common/dom.js";
+import { number } from "../common/format.js";
+import { linear, svg } from "../common/svg.js";
+import { agentLook } from "./palette.js";
+
+const REPORT_MAX_NAME = 40;
+const REPORT_MAX_LABEL = 28;
+
+/**
+ * Section of the report.
+ * @param {string} id fragment that leads to it
+ * @param {string} title its heading
+ * @param {?string} lead a sentence that says how to read it
+ * @param {...*} children what it holds
+ * @returns {HTMLElement}
+ */
+export function reportSection(id, title, lead, ...children) {
+  return el("section", { id, class: "panel part", "aria-labelledby": `${id}-title` },
+    el("header", {}, el("h2", { id: `${id}-title` }, title), lead && el("p", { class: "muted small lead" }, lead)),
+    children);
+}
+
+/**
+ * Name that may hold any text.
+ * @param {string} name any text
+ * @param {number} [max] characters that are shown at first
+ * @returns {HTMLElement}
+ */
+export function reportName(name, max = REPORT_MAX_NAME) {
+  return visible(name, max);
+}
+
+/**
+ * Name of an agent with the mark of its colour.
+ * @param {Object} data the report
+ * @param {?number} agent place of the agent; null for one that is not in the plan
+ * @returns {HTMLElement}
+ */
+export function agentName(data, agent) {
+  if (agent === null || agent === undefined) return el("span", { class: "muted" }, "–");
+  return el("span", { class: "agent" }, agentSwatch(agent), reportName(data.agents[agent]));
+}
+
+/**
+ * Name of an agent inside of a control, where no control of its own may stand.
+ * @param {Object} data the report
+ * @param {number} agent place of the agent
+ * @returns {HTMLElement}
+ */
+export function agentLabel(data, agent) {
+  return el("span", { class: "agent" }, agentSwatch(agent), el("bdi", { class: "untrusted" }, reportLabel(data.agents[agent])));
+}
+
+/**
+ * Id of a match, which leads to its replay where that stands in the page.
+ * @param {Object} data the report
+ * @param {string} match id of the match
+ * @returns {HTMLElement}
+ */
+export function matchName(data, match) {
+  const shown = reportName(match);
+  return data.embedded.some((one) => one.match === match) ? el("a", { href: `#match=${encodeURIComponent(match)}` }, shown) : shown;
+}
+
+/**
+ * Short stroke in the look of an agent's line.
+ * @param {number} agent place of the agent
+ * @returns {SVGElement}
+ */
+export function agentSwatch(agent) {
+  const { colour, dash } = agentLook(agent);
+  return svg("svg", { class: "swatch", viewBox: "0 0 18 8", width: 18, height: 8, "aria-hidden": "true" },
+    svg("line", { x1: 1, x2: 17, y1: 4, y2: 4, "stroke-dasharray": dash || null, style: { stroke: colour } }));
+}
+
+/**
+ * Name for a place in a drawing, where only plain text fits.
+ * @param {string} name any text
+ * @param {number} [max] most characters
+ * @returns {string}
+ */
+export function reportLabel(name, max = REPORT_MAX_LABEL) {
+  return plain(name, max);
+}
+
+/**
+ * Drawing that is made for the width it has, so that its text keeps its size, and made again when that changes.
+ * @param {function(number): SVGElement} draw makes the drawing for a width in pixels
+ * @returns {HTMLElement & {redraw: function(): void}}
+ */
+export function fittedDrawing(draw) {
+  const box = el("div", { class: "fitted" });
+  let width = 0;
+  const redraw = () => { if (width) fill(box, draw(width)); };
+  new ResizeObserver(([entry]) => {
+    const found = Math.floor(entry.contentRect.width);
+    if (!found || found === width) return;
+    width = found;
+    redraw();
+  }).observe(box);
+  return Object.assign(box, { redraw });
+}
+
+/**
+ * Range of a set of intervals, a little wider than they are.
+ * @param {Array<{value: number, low: ?number, high: ?number}>} intervals the intervals
+ * @returns {[number, number]}
+ */
+export function intervalRange(intervals) {
+  const values = intervals.flatMap(({ value, low, high }) => [value, low, high]).filter((one) => Number.isFinite(one));
+  if (!values.length) return [0, 1];
+  const low = values.reduce((a, b) => Math.min(a, b));
+  const high = values.reduce((a, b) => Math.max(a, b));
+  const room = (high - low || Math.abs(high) || 1) * 0.04;
+  return [low - room, high + room];
+}
+
+/**
+ * Interval as a dot with a line, on the scale of its column. The numbers stand beside it, so screen readers skip it.
+ * @param {?{value: number, low: ?number, high: ?number}} interval what is drawn
+ * @param {[number, number]} range values at both ends of the drawing
+ * @param {number} agent place of the agent, for its colour
+ * @param {{zero?: boolean}} [options] `zero`: draw a line at zero
+ * @returns {SVGElement}
+ */
+export function intervalMark(interval, range, agent, { zero = true } = {}) {
+  const [width, height] = [160, 18];
+  const x = linear(range, [4, width - 4]);
+  const { colour } = agentLook(agent);
+  const mark = svg("svg", { class: "interval", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", preserveAspectRatio: "none" });
+  mark.append(svg("line", { class: "track", x1: 0, x2: width, y1: 9, y2: 9 }));
+  if (zero && range[0] < 0 && range[1] > 0) mark.append(svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: height }));
+  if (!interval) return mark;
+  if (interval.low !== null && interval.high !== null) {
+    mark.append(svg("line", { class: "span", x1: x(interval.low), x2: x(interval.high), y1: 9, y2: 9, style: { stroke: colour } }));
+  }
+  mark.append(svg("line", { class: "dot", x1: x(interval.value), x2: x(interval.value), y1: 9, y2: 9, style: { stroke: colour } }));
+  return mark;
+}
+
+/**
+ * Number for a narrow place: whole from 1,000 on, else three digits.
+ * @param {?number} value the number
+ * @returns {string}
+ */
+export function shortNumber(value) {
+  if (value === null || value === undefined || Math.abs(value) < 1000) return number(value, 3);
+  return number(Math.round(value));
+}
+
+/**
+ * Interval as text: "1,202 [604, 1,800]".
+ * @param {?{value: number, low: ?number, high: ?number}} interval the interval
+ * @param {function(number): string} [format] text of a number
+ * @returns {string}
+ */
+export function intervalText(interval, format = shortNumber) {
+  if (!interval) return "–";
+  const { value, low, high } = interval;
+  return low === null || high === null ? format(value) : `${format(value)} [${format(low)}, ${format(high)}]`;
+}

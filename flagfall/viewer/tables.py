@@ -1,0 +1,178 @@
+"""Static HTML tables of results, for places that accept no script and no style sheet. Pure.
+
+Colours follow the page around the table, which may be light or dark.
+"""
+
+from __future__ import annotations
+
+__all__ = ["match_table", "standings_table"]
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import Any, Final
+
+from flagfall.kernel.outcomes import MatchResult
+from flagfall.terminal_text import one_line, sanitize_terminal
+from flagfall.tournament.standings import Standings
+from flagfall.tournament.stats.intervals import Interval
+from flagfall.tournament.tables.agents import AgentRow
+
+MAX_ROWS: Final = 200
+MAX_NAME_CHARS: Final = 80
+MAX_STDERR_CHARS: Final = 4000
+
+_CELL: Final = "padding:0.25em 0.7em;border-bottom:1px solid rgba(128,128,128,0.3);white-space:nowrap"
+_NUMBER: Final = f"{_CELL};text-align:right;font-variant-numeric:tabular-nums"
+_WIDTH, _HEIGHT = 140, 16
+_BLUE: Final = "#3d8ac0"
+"""Colour of intervals; it can be seen on light and on dark pages."""
+
+_UNITS: Final = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
+
+
+def match_table(result: MatchResult) -> str:
+    """Return the result of a match as HTML.
+
+    Args:
+        result: the result.
+    """
+    seats = _table(
+        ("Agent", "Disqualified", "Reward", "Turns", "Late", "Illegal", "Think time", "Longest turn"),
+        [
+            (
+                _text(seat.agent),
+                _text(seat.disqualified or "no"),
+                _number(seat.stats.reward),
+                _number(seat.stats.turns),
+                _number(seat.stats.late),
+                _number(seat.stats.illegal),
+                _duration(seat.stats.think_ns),
+                _duration(seat.stats.think_max_ns),
+            )
+            for seat in result.seats
+        ],
+        words=2,
+    )
+    tasks = _table(
+        ("Task", "Played", "Solved", "Failed", "Steps", "Reward"),
+        [
+            (
+                _text(task.task),
+                *map(_number, (task.played, task.solved, task.failed, task.steps, task.reward)),
+            )
+            for task in result.tasks
+        ],
+        words=1,
+    )
+    errors = "".join(
+        f"<details><summary>{_text(seat.agent)}: end of the standard error</summary>"
+        f'<pre style="white-space:pre-wrap">{_lines(seat.detail or seat.stderr_tail)}</pre></details>'
+        for seat in result.seats
+        if seat.detail or seat.stderr_tail
+    )
+    head = f"{_text(result.reason)}: {result.turns:,} turns in {_duration(result.elapsed_ns)}"
+    return f"<div><p><b>Match</b> {head}</p>{seats}{tasks}{errors}</div>"
+
+
+def standings_table(standings: Standings) -> str:
+    """Return standings as HTML.
+
+    Args:
+        standings: the standings.
+    """
+    rows = standings.rows[:MAX_ROWS]
+    main: Callable[[AgentRow], Interval | None] = lambda row: row.score  # noqa: E731 - one of two
+    if any(row.elo for row in rows):
+        main = lambda row: row.elo  # noqa: E731
+    drawn = [interval for row in rows if (interval := main(row)) is not None]
+    ends = [end for one in drawn for end in (one.value, one.low, one.high) if end is not None]
+    table = _table(
+        ("#", "Agent", "Interval", "Elo", "Score", "Matches", "Won", "Drawn", "Lost", "Late", "Disq."),
+        [
+            (
+                str(row.place),
+                _text(row.agent),
+                _drawing(main(row), min(ends, default=0.0), max(ends, default=1.0)),
+                _interval(row.elo, 0),
+                _interval(row.score, 2),
+                *map(_number, (row.matches, row.wins, row.draws, row.losses, row.late, row.fell)),
+            )
+            for row in rows
+        ],
+        words=3,
+    )
+    notes = [*standings.notes]
+    if len(standings.rows) > len(rows):
+        notes.append(f"the first {len(rows)} of {len(standings.rows)} agents")
+    title = "Standings" if standings.over else "Standings so far"
+    lines = "".join(f"<p><small>{_text(note, 1000)}</small></p>" for note in notes)
+    return f"<div><p><b>{title}</b></p>{table}{lines}</div>"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int) -> str:
+    """Return a table of cells that are HTML already; the columns after some for words hold numbers."""
+
+    def style(place: int) -> str:
+        return _CELL + ";text-align:left" if place < words else _NUMBER
+
+    head = "".join(
+        f'<th scope="col" style="{style(place)}">{escape(text)}</th>' for place, text in enumerate(heads)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td style="{style(place)}">{cell}</td>' for place, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        '<div style="overflow-x:auto"><table style="border-collapse:collapse;background:none">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _drawing(interval: Interval | None, low: float, high: float) -> str:
+    if interval is None:
+        return ""
+
+    def x(value: float) -> float:
+        return round(5 + (value - low) / ((high - low) or 1.0) * (_WIDTH - 10), 1)
+
+    middle = _HEIGHT / 2
+    span = ""
+    if interval.low is not None and interval.high is not None:
+        span = (
+            f'<line x1="{x(interval.low)}" x2="{x(interval.high)}" y1="{middle}" y2="{middle}"'
+            f' stroke="{_BLUE}" stroke-width="4" stroke-opacity="0.45" stroke-linecap="round"/>'
+        )
+    return (
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" aria-hidden="true">{span}'
+        f'<circle cx="{x(interval.value)}" cy="{middle}" r="4" fill="{_BLUE}"/></svg>'
+    )
+
+
+def _interval(interval: Interval | None, places: int) -> str:
+    if interval is None:
+        return ""
+    value = f"{interval.value:,.{places}f}"
+    if interval.low is None or interval.high is None:
+        return value
+    return f"{value} [{interval.low:,.{places}f}, {interval.high:,.{places}f}]"
+
+
+def _text(text: str, most: int = MAX_NAME_CHARS) -> str:
+    return f"<bdi>{escape(one_line(text, most))}</bdi>"
+
+
+def _lines(text: str) -> str:
+    return escape(sanitize_terminal(text[-MAX_STDERR_CHARS:]))
+
+
+def _number(value: Any) -> str:
+    return escape(f"{value:,.0f}" if value == int(value) else f"{value:,.3f}")
+
+
+def _duration(ns: float) -> str:
+    for unit, size in _UNITS:
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
+    return f"{ns:.0f} ns"

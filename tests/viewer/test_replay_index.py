@@ -1,0 +1,285 @@
+"""Summaries and chunks hold what the journal holds, in any state of the file."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from flagfall.events import ON_TIME, TurnPlayed
+from flagfall.recording import read_journal
+from flagfall.recording.journal.format import encode
+from flagfall.recording.journal.reader import JournalError, JournalTruncated
+from flagfall.viewer.replay.chunk import chunk_of
+from flagfall.viewer.replay.index import Index
+from flagfall.viewer.replay.recorded_match import RecordedMatch
+from flagfall.viewer.replay.summary import SeatFacts, json_bytes, summary_of
+from flagfall.viewer.replay.tally import CHUNK_ROWS
+from tests.viewer.journals import OLD_JOURNALS, bytes_match, header, sealed, two_seats, write
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the summary of a journal and all its chunks."""
+    index = Index(path)
+    while index.advance():
+        pass
+    summary = summary_of(index, {})
+    return summary, [chunk_of(index, number) for number in range(len(summary["chunks"]))]
+
+
+def rows(chunks: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    """Return some columns of all chunks as rows."""
+    return [row for chunk in chunks for row in zip(*(chunk[name] for name in names), strict=True)]
+
+
+# Every journal.
+
+
+@pytest.mark.parametrize("path", OLD_JOURNALS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_journals_of_every_schema_are_shown_row_by_row(path):
+    read_events: list[Any] = []
+    with suppress(JournalTruncated):
+        read_events.extend(read_journal(path))
+    turns = [event for event in read_events if isinstance(event, TurnPlayed)]
+    summary, chunks = read(path)
+    assert rows(chunks, "turn", "seat", "at_ns", "spent_ns", "credit_ns", "verdict", "answers") == [
+        (turn.turn, turn.seat, turn.at_ns, turn.spent_ns, turn.credit_ns, turn.verdict, turn.answers)
+        for turn in turns
+    ]
+    assert summary["state"] == ("truncated" if path.name == "cut.jsonl" else "complete")
+    assert summary["turns"] == len({turn.turn for turn in turns})
+    assert sum(seat["turns"] for seat in summary["seats"]) == len(turns)
+    assert [task["task"] for task in summary["tasks"]] == [
+        event.task for event in read_events if type(event).__name__ == "TaskStarted"
+    ]
+    assert len([event for chunk in chunks for event in chunk["events"]]) == len(read_events) - len(turns)
+    assert json_bytes(summary)
+
+
+@pytest.mark.parametrize("path", OLD_JOURNALS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_limits_computed_again_agree_with_every_verdict(path):
+    """A turn is late exactly if it took its limit or more; ticks and totals follow other rules."""
+    summary, chunks = read(path)
+    if summary["match"]["tick_ns"] is not None or summary["match"]["limits"]["total"] is not None:
+        return
+    for turn, verdict, spent_ns, soft_ns in rows(chunks, "turn", "verdict", "spent_ns", "soft_ns"):
+        if verdict == "late":
+            assert spent_ns >= soft_ns, turn
+        elif verdict == ON_TIME and soft_ns is not None:
+            assert spent_ns < soft_ns, turn
+
+
+def test_a_bank_is_computed_turn_by_turn_across_chunks(tmp_path):
+    began = header(time_control="bank=100s+1s")
+    path = write(tmp_path / "a.jsonl", bytes_match(3000, began=began))
+    _, chunks = read(path)
+    assert len(chunks) == 3
+    bank_ns = 100_000_000_000
+    for spent_ns, soft_ns, after_ns in rows(chunks, "spent_ns", "soft_ns", "bank_ns"):
+        assert soft_ns == bank_ns
+        bank_ns = bank_ns - spent_ns + 1_000_000_000
+        assert after_ns == bank_ns
+
+
+# Chunks.
+
+
+@pytest.mark.parametrize("events", [bytes_match(3000), two_seats(1500)], ids=["columns", "two seats"])
+def test_chunks_divide_a_match_between_turns_and_have_true_aggregates(tmp_path, events):
+    summary, chunks = read(write(tmp_path / "a.jsonl", events))
+    assert len(chunks) > 2
+    for entry, chunk in zip(summary["chunks"], chunks, strict=True):
+        table = rows([chunk], "turn", "seat", "verdict", "spent_ns", "soft_ns", "reward", "at_ns")
+        assert len(table) < CHUNK_ROWS + 256
+        assert entry["first"] == chunk["first"] == table[0][0]
+        assert entry["turns"] == len({row[0] for row in table})
+        assert entry["at_ns"] == [table[0][6], table[-1][6]]
+        assert entry["late"] == sum(row[2] == "late" for row in table)
+        assert entry["reward"] == sum(
+            sum(row[5].values()) if isinstance(row[5], dict) else row[5] for row in table
+        )
+        assert entry["rewarded"] == sum(
+            any(row[5].values()) if isinstance(row[5], dict) else bool(row[5]) for row in table
+        )
+        for seat, most_ns in enumerate(entry["max_spent_ns"]):
+            own = [row for row in table if row[1] == seat]
+            assert most_ns == max(row[3] for row in own)
+            assert entry["max_share"][seat] == round(max(row[3] / row[4] for row in own), 4)
+    lasts = [chunk["turn"][-1] for chunk in chunks]
+    assert [chunk["first"] for chunk in chunks[1:]] == [last + 1 for last in lasts[:-1]]
+
+
+def test_an_event_belongs_to_the_turn_that_follows_it(tmp_path):
+    _, chunks = read(write(tmp_path / "a.jsonl", bytes_match(3000)))
+    kinds = [(event["kind"], event["turn"]) for chunk in chunks for event in chunk["events"]]
+    assert kinds == [("match", 0), ("ready", 0), ("start", 0), ("end", 3000), ("over", 3000)]
+
+
+def test_turns_may_begin_anywhere_and_leave_gaps(tmp_path):
+    lines = [header(), *(TurnPlayed(at, turn, 1, 0, 1) for at, turn in enumerate([7, 9, 2**60]))]
+    summary, chunks = read(write(tmp_path / "a.jsonl", lines))
+    assert chunks[0]["turn"] == [7, 9, 2**60]
+    assert summary["turn_span"] == [7, str(2**60)]
+    assert summary["turns"] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "view"),
+    [
+        ("bits", "bytes"),
+        ("micro", "bytes"),
+        ("scrambled", "bytes"),
+        ("gym", "pictures"),
+        ("track", "pictures"),
+    ],
+)
+def test_the_view_of_a_match_follows_from_its_tasks(name, view):
+    (path,) = (
+        path for path in OLD_JOURNALS if path.parent.name == "schema2" and path.name.startswith(f"{name}.j")
+    )
+    summary, chunks = read(path)
+    assert summary["view"] == view
+    assert (len(chunks[0]["numbers"].get("observation", [])) == len(chunks[0]["turn"])) == (
+        view == "bytes" or name == "gym"
+    )
+
+
+def test_results_add_the_standard_error_of_seats(tmp_path):
+    path = write(tmp_path / "a.jsonl", two_seats(3))
+    match = RecordedMatch(path, facts=[SeatFacts("first\nlast"), SeatFacts("x" * 50_000)])
+    match.read_all()
+    shown, long = (seat["stderr"] for seat in match.summary()["seats"])
+    assert shown == "first\nlast"
+    assert long.startswith("(34,000 characters before)")
+    assert len(long) < 17_000
+
+
+# States of the file.
+
+
+def test_a_growing_journal_is_read_on_where_it_ended(tmp_path):
+    whole = sealed(map(encode, bytes_match(3000)))
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(whole[:5000])
+    index = Index(path)
+    while index.advance():
+        pass
+    assert index.state()[0] == "growing"
+    seen = index.tally.turns
+    assert 0 < seen < 3000
+    for size in range(10_000, len(whole) + 20_000, 20_000):
+        with path.open("r+b") as file:
+            file.write(whole[:size])
+        assert index.refresh()
+        while index.advance():
+            pass
+        assert seen <= index.tally.turns
+    assert index.state() == ("complete", "")
+    fresh, chunks = read(path)
+    assert summary_of(index, {}) == fresh
+    assert [chunk_of(index, number) for number in range(len(chunks))] == chunks
+
+
+def test_a_match_that_is_replaced_or_compressed_is_read_anew(tmp_path):
+    path = write(tmp_path / "a.jsonl", bytes_match(300))
+    match = RecordedMatch(path)
+    match.read_all()
+    other = write(tmp_path / "b.jsonl", bytes_match(700))
+    other.replace(path)
+    match.refresh()
+    match.read_all()
+    assert match.summary()["turns"] == 700
+    packed = tmp_path / "a.jsonl.zst"
+    data = sealed(map(encode, bytes_match(3000)))
+    packed.write_bytes(zstandard.ZstdCompressor().compress(data))
+    (tmp_path / "plain.jsonl").write_bytes(data)
+    squeezed, plain = read(packed), read(tmp_path / "plain.jsonl")
+    assert squeezed[1] == plain[1]
+    assert squeezed[0] == plain[0] | {"file": "a.jsonl.zst"}
+
+
+def test_a_journal_without_an_end_is_shown_with_one_line(tmp_path):
+    path = write(tmp_path / "a.jsonl", bytes_match(300), whole=False)
+    assert read(path)[0]["state"] == "growing"  # it was written just now
+    os.utime(path, (1, 1))
+    summary, chunks = read(path)
+    assert (summary["state"], summary["turns"], len(rows(chunks, "turn"))) == ("truncated", 300, 300)
+    assert "without its last seal" in summary["state_detail"]
+
+
+def test_changed_bytes_are_shown_and_pointed_out(tmp_path):
+    path = write(tmp_path / "a.jsonl", two_seats(600))
+    data = path.read_bytes().replace(b'"turn":250,', b'"turn":250 ,', 1)
+    path.write_bytes(data)
+    summary, chunks = read(path)
+    assert summary["state"] == "damaged"
+    assert (
+        "the seal in line 603 is wrong: lines 403 to 603 are not as they were written"
+        in summary["state_detail"]
+    )
+    assert len(rows(chunks, "turn")) == 1200  # all of them can be read
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b"{", "line 4 is no event"),
+        (
+            b'{"event":"turn","at_ns":5,"turn":0,"observation":1,"reward":0,"action":1,"seat":7}',
+            "seat 7 of 1",
+        ),
+        (b'{"event":"turn","at_ns":5,"turn":-1,"observation":1,"reward":0,"action":1}', "turn -1"),
+        (
+            b'{"event":"turns","turn":9,"at_ns":[1,2],"reward":[0],"spent_ns":[1],"observation":[],"action":[]}',
+            "columns",
+        ),
+        (encode(header()), "a second beginning"),
+        (b"\xff" * 100, "line 4 is no event"),
+    ],
+)
+def test_what_stands_before_a_line_that_makes_no_sense_is_shown(tmp_path, line, what):
+    lines = [*map(encode, bytes_match(1))][:3]
+    turn = encode(TurnPlayed(1, 0, 1, 0, 1))
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(sealed([*lines[:2], turn, line, turn]))
+    summary, chunks = read(path)
+    assert summary["state"] == "damaged"
+    assert what in summary["state_detail"]
+    assert rows(chunks, "turn") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "it is empty"),
+        (b'{"event":"match"', "within its first line"),
+        (b"no\n", "not a journal"),
+        (encode(TurnPlayed(1, 0, 1, 0, 1)) + b"\n", "not a journal"),
+        (encode(header(schema=99)) + b"\n", "newer flagfall"),
+    ],
+)
+def test_what_is_no_journal_is_refused_in_one_line(tmp_path, data, what):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(data)
+    with pytest.raises(JournalError, match=what):
+        Index(path)
+
+
+def test_a_summary_comes_before_a_long_index_is_complete(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.jsonl", bytes_match(100_000))
+    monkeypatch.setattr("flagfall.viewer.replay.recorded_match.FIRST_VIEW_SECONDS", 0.0)
+    monkeypatch.setattr("flagfall.viewer.replay.index.PIECE_BYTES", 4096)
+    match = RecordedMatch(path)
+    with match._lock:  # the reading waits for it
+        pass
+    first = match.summary()
+    assert first["state"] == "growing"
+    match.refresh()
+    match.read_all()
+    assert match.summary()["state"] == "complete"
+    assert match.summary()["turns"] == 100_000
+    match.close()

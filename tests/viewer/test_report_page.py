@@ -1,0 +1,313 @@
+"""The page of a report in a real browser: its values are those of `flagfall results`, whatever they hold."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+
+from flagfall.cli.tournaments.report_file import write_report
+from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.model import Stop
+from flagfall.viewer.report.data import report_data
+from flagfall.viewer.report.page import report_page
+from flagfall.viewer.report.source import open_source
+from tests.command_line import call_main
+from tests.tournament.fields import make_plan, names, task
+from tests.tournament.random_results import PLANS, random_record, results_of
+from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, Screenshots, check_accessibility, check_width
+from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, renamed, store
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SHOWN = "<b>\\u202egnp\\e[31m\\x00</b> <script>document.title = 'owned'"
+"""`HOSTILE` as a page shows it."""
+
+
+def write_page(folder: Path) -> Path:
+    path = folder / "report.html"
+    with open_source(folder) as source:
+        path.write_bytes(report_page(report_data(source, target=folder)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def learning(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(play(LEARNING, tmp_path_factory.mktemp("learning")))
+
+
+@pytest.fixture(scope="module")
+def crashing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(play_crashing(tmp_path_factory.mktemp("crashing")))
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with every kind of part, of agents with hostile names."""
+    plan = renamed(PLANS["benchmark"], {"a1": HOSTILE, "a2": "اختبار"})
+    plan = attrs.evolve(plan, name=f"Cup of {HOSTILE}".replace("\0", ""))
+    records = results_of(plan, 9, 1.0)
+    folder = store(tmp_path_factory.mktemp("full"), plan, list(records.values())[:-3])
+    path = folder / "report.html"
+    with open_source(folder) as source:
+        data = report_data(source, target=folder)
+        path.write_bytes(report_page({**data, "notes": [f"{HOSTILE}: an agent is undefeated"]}))
+    return path
+
+
+def values(page: Page, part: str, column: str) -> list[str]:
+    """Return the values of a column of the first table of a part, as the page keeps them."""
+    found: list[str] = page.evaluate(
+        """([part, column]) => {
+          const table = document.querySelector(`#${part} table`);
+          const heads = [...table.tHead.rows[0].cells].map((cell) => cell.innerText.trim());
+          return [...table.tBodies[0].rows].map((row) => row.cells[heads.indexOf(column)].dataset.value);
+        }""",
+        [part, column],
+    )
+    return found
+
+
+COLUMNS: Mapping[str, Callable[[Any], Any]] = {
+    "#": lambda row: row["place"],
+    "Agent": lambda row: row["agent"],
+    "Elo": lambda row: row["elo"]["value"],
+    "Score": lambda row: row["score"]["value"],
+    "Matches": lambda row: row["matches"],
+    "Won": lambda row: row["wins"],
+    "Median": lambda row: row["think_p50_ns"],
+    "99 %": lambda row: row["think_p99_ns"],
+}
+
+
+def test_standings_are_those_of_the_command_results(
+    learning: Path, page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = json.loads(call_main(capsys, "results", str(learning.parent), "--format", "json").out)
+    page.goto(learning.as_uri())
+    for column, value in COLUMNS.items():
+        found = values(page, "standings", column)
+        assert [type(value(row))(one) for row, one in zip(results["rows"], found, strict=True)] == [
+            value(row) for row in results["rows"]
+        ], column
+    page.click("#tasks details.more-tables > summary")
+    for row in results["tasks"]:
+        assert page.locator("#tasks details tbody tr", has_text=row["task"]).filter(
+            has_text=row["agent"]
+        ).locator("td").nth(1).get_attribute("data-value") == str(row["matches"])
+    first = results["rows"][0]
+    assert page.locator("#standings > .table tbody tr").first.inner_text().split()[:2] == [
+        "1",
+        first["agent"],
+    ]
+    cell = page.locator("#cross td[data-games]").first
+    assert int(cell.get_attribute("data-games") or 0) == first["wins"] + first["draws"] + first["losses"]
+    assert float(cell.get_attribute("data-points") or 0) == first["wins"] + first["draws"] / 2
+
+
+def test_headings_sort_tables_by_mouse_and_keyboard(full: Path, page: Page) -> None:
+    page.goto(full.as_uri())
+    before = values(page, "standings", "#")
+    heading = page.locator("#standings > .table th", has_text="Matches")
+    heading.locator("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    matches = [int(one) for one in values(page, "standings", "Matches")]
+    assert matches == sorted(matches, reverse=True)
+    assert "Matches" in page.inner_text("#announcements")
+    page.locator("#standings > .table th button").first.focus()
+    page.keyboard.press("Enter")
+    assert values(page, "standings", "#") == before
+
+
+def test_curves_show_and_hide_agents_together(learning: Path, page: Page) -> None:
+    page.goto(learning.as_uri())
+    lines = "#curves .card:first-of-type path.line"
+    page.wait_for_selector(lines, state="attached")
+    assert page.locator(lines).count() == 2
+    page.click("#curves .chip >> nth=0")
+    assert page.locator(lines).count() == 1
+    assert page.locator("#rating path.line").count() == 1
+    assert page.get_attribute("#rating .chip >> nth=0", "aria-pressed") == "false"
+    assert page.evaluate("document.activeElement.closest('#curves .chip') !== null")
+    page.locator("#curves details.values > summary").first.click()
+    rows = page.locator("#curves .card").first.locator("table tbody tr")
+    rows.nth(1).wait_for()
+    assert rows.count() == 2
+
+
+def test_the_distribution_of_think_times_stands_beside_its_limits(learning: Path, page: Page) -> None:
+    page.goto(learning.as_uri())
+    page.wait_for_selector("#times .hill", state="attached")
+    assert page.locator("#times .hill").count() == 2
+    assert page.inner_text("#times .limit-keys").split("\n") == ["soft limit 1 s", "hard limit 5 s"]
+    soft, hard = (
+        float(page.get_attribute(f"#times line.limit.{kind}", "x1") or 0) for kind in ("soft", "hard")
+    )
+    assert soft < hard
+
+
+def test_a_running_or_interrupted_tournament_says_so(full: Path, learning: Path, page: Page) -> None:
+    page.goto(full.as_uri())
+    assert page.inner_text(".notice").startswith("This tournament was interrupted:")
+    assert page.inner_text("#standings-title") == "Standings so far"
+    page.goto(learning.as_uri())
+    assert page.locator(".notice").count() == 0
+
+
+def test_hostile_names_are_text(full: Path, page: Page) -> None:
+    page.goto(full.as_uri())
+    assert "owned" not in page.title() or page.title().startswith("Cup of <b>")
+    assert SHOWN[:24] in page.inner_text("#standings table")
+    assert "اختبار" in page.inner_text("#standings table")
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2, "the data and the page's own"
+    assert "\u202e" not in page.evaluate("document.body.innerText")
+    assert "\\u202egnp" in page.inner_text("#standings .note")
+    for part in ("#standings", "#matches", "#faults"):
+        assert page.locator(f"{part} bdi .escape").count() > 0
+
+
+def test_a_crash_shows_the_end_of_the_standard_error_as_text(crashing: Path, page: Page) -> None:
+    page.goto(crashing.as_uri())
+    entry = page.locator("#faults .fall")
+    assert entry.count() == 1
+    assert entry.locator("summary").inner_text().split() == ["broken", "crashed", "2", "matches"]
+    entry.locator("summary").click()
+    shown = entry.locator(".detail-text").inner_text()
+    assert "it broke on purpose" in shown
+    assert SHOWN[:24] in shown
+    assert "\\u202e" in shown
+    assert page.title() == "falls - tournament report"
+
+
+def test_links_lead_to_the_journals(learning: Path, page: Page) -> None:
+    page.goto(learning.as_uri())
+    links = page.locator("#matches a", has_text="journal")
+    assert links.count() == 12
+    targets = [learning.parent / (links.nth(place).get_attribute("href") or "") for place in range(12)]
+    assert all(target.is_file() for target in targets)
+
+
+def test_one_agent_alone_has_a_report(tmp_path: Path, page: Page) -> None:
+    plan = PLANS["benchmark"]
+    plan = make_plan(1, plan.format, task("alone", 1, names(1)), repeats=5)
+    page.goto(write_page(store(tmp_path, plan, results_of(plan, 1, 1.0).values())).as_uri())
+    assert page.locator("#cross").count() == 0
+    assert page.locator("#standings > .table tbody tr").count() == 1
+    assert page.inner_text("#rating-title") == "Score over time"
+
+
+def test_a_tournament_without_matches_has_a_page(tmp_path: Path, page: Page) -> None:
+    page.goto(write_page(store(tmp_path, PLANS["swiss"], [])).as_uri())
+    assert "0 of" in page.inner_text(".notice")
+    assert page.locator("#standings > .table tbody tr").count() == 6
+
+
+def test_200_agents_begin_with_few_rows_and_lines(tmp_path: Path, open_page: OpenPage) -> None:
+    plan = make_plan(200, RoundRobin(), stop=Stop(matches=800))
+    random = Random(1)
+    records = [random_record(random, plan, spec) for spec in schedule(plan).walk({})]
+    path = write_page(store(tmp_path, plan, records))
+    assert path.stat().st_size < 2_000_000
+    page = open_page(path, width=NARROW)
+    check_width(page)
+    assert page.locator("#standings > .table tbody tr").count() == 50
+    page.click("#standings button.show-all")
+    assert page.locator("#standings > .table tbody tr").count() == 200
+    assert page.locator("#cross table.cross tbody tr").count() == 24
+    page.select_option("#opponents-of", "30")
+    assert page.locator("#cross .opponents tbody tr").count() > 0
+    page.wait_for_selector("#rating path.line", state="attached")
+    assert page.locator("#rating path.line").count() == 8
+    assert page.evaluate("document.querySelectorAll('*').length") < 20_000
+
+
+def test_the_page_looks_right_and_is_accessible(
+    full: Path,
+    crashing: Path,
+    learning: Path,
+    open_page: OpenPage,
+    look: tuple[int, Scheme],
+    screenshot: Screenshots,
+) -> None:
+    width, scheme = look
+    shown = {"full": full} if width == WIDE else {"crash": crashing, "learning": learning}
+    for name, path in shown.items():
+        page = open_page(path, width=width, scheme=scheme)
+        page.wait_for_selector("body[data-ready]")
+        check_width(page)
+        for summary in page.locator("details > summary").all():
+            summary.click()
+        check_width(page)
+        check_accessibility(page)
+        page.evaluate("scrollTo(0, 0)")
+        screenshot(page, f"report-{name}-{width}-{scheme}", full_page=True)
+
+
+def test_schedule_is_not_walked_for_a_page(full: Path) -> None:
+    """The page of an interrupted tournament names matches that were played, and no others."""
+    shown = full.read_text()
+    with open_source(full.parent) as source:
+        played = {record.id for record in source.store.records()}
+        left = {spec.id for spec in schedule(source.plan).walk({})} - played
+    assert played
+    assert left
+    assert all(f'"{name}"' not in shown for name in left)
+
+
+@pytest.fixture(scope="module")
+def embedded(crashing: Path) -> Path:
+    """The page of the tournament with a crash, with the replays of two matches."""
+    path = crashing.with_name("embedded.html")
+    write_report(crashing.parent, path, embed=2)
+    return path
+
+
+def test_a_replay_opens_within_the_report(embedded: Path, page: Page) -> None:
+    page.goto(embedded.as_uri())
+    rows = page.locator("#replays tbody tr")
+    assert rows.count() == 2
+    assert rows.first.locator("td").first.inner_text() == "an agent was disqualified"
+    name = rows.first.locator("th a").inner_text()
+    rows.first.locator("th a").click()
+    page.locator("body[data-turn='0']").wait_for(state="attached")
+    assert page.url.partition("#")[2].startswith(f"match={name}")
+    assert page.title().startswith(name)
+    assert not page.locator("#standings").is_visible()
+    assert "broken" in page.locator(".replay-place h1").inner_text()
+    check_accessibility(page)
+    page.click(".back a")
+    assert page.locator("#standings").is_visible()
+    assert page.title() == "falls - tournament report"
+    assert page.evaluate("document.activeElement.innerText") == name, "the focus is where it was"
+    page.go_back()
+    page.locator(".replay-place h1").wait_for()
+    assert not page.locator("#standings").is_visible()
+
+
+def test_a_link_leads_straight_to_a_turn_of_a_replay(embedded: Path, page: Page) -> None:
+    page.goto(f"{embedded.as_uri()}#match=r0-m0-g0&turn=5")
+    page.locator("body[data-turn='5']").wait_for(state="attached")
+    assert "silent" in page.locator(".replay-place h1").inner_text()
+
+
+def test_a_match_that_cannot_be_embedded_is_named(
+    crashing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(crashing.parent, folder)
+    for journal in sorted((folder / "journals").iterdir())[:1]:
+        journal.write_bytes(b"nonsense")
+    write_report(folder, folder / "report.html", embed=4)
+    assert "match r0-m0-g0 is not embedded: " in capsys.readouterr().err
+    page = (folder / "report.html").read_text()
+    assert page.count('id="match-') > 0
+    assert 'id="match-3-summary"' not in page
