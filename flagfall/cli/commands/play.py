@@ -90,7 +90,7 @@ def play(
         "steps": steps,
         "time_control": time_control,
         "tick": tick,
-        "bit_mode": bit_mode or None,
+        "bit_mode": bit_mode,
     }
     plan, hosts = _make_plan(task, agent or [], seat, name, options, seed)
     bind = server.bind(need_token=True)
@@ -122,17 +122,21 @@ def _make_plan(
         UsageError: an option is invalid.
     """
     from flagfall.agents.hosts.registry import host_agent
+    from flagfall.cli.runs.plan import check_tick
     from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
     from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tasks.adapters.env_spec import split_texts
     from flagfall.tasks.building import seats_of
+    from flagfall.timing import TimeControl
+    from flagfall.tournament.model import PlannedTask
     from flagfall.tournament.plan.entries import MAX_NAME
     from flagfall.viewer.play.record import PERSON, play_plan
 
     ids = [part for text in task for part in split_texts(text)]
     if not 0 <= seed <= MAX_SEED:
         raise UsageError(f"--seed {seed}: a seed is a whole number from 0 to {MAX_SEED}")
-    seats = _check_options(ids, options, seats_of(ids))
+    seats = seats_of(ids)
+    _check_options(ids, options)
     if len(agents) != seats - 1:
         raise UsageError(
             f"the tasks seat {seats}, you among them, but {len(agents)} --agent are given: name one for each"
@@ -148,15 +152,24 @@ def _make_plan(
         None if spec is PERSON else host_agent(spec, name=label)
         for spec, label in zip(specs, names, strict=True)
     ]
-    table = {"name": ids[0][:MAX_NAME], "task": ids, **options}
-    chosen = TaskOptions(bit_mode=bool(options["bit_mode"]))
+    chosen = TaskOptions(bit_mode=options["bit_mode"])
     setup = choose_tasks(ids, options["scheduler"], None, chosen, steps=options["steps"])
-    return play_plan(names, specs, table, seed=seed, seats=seats, setup=setup), hosts
+    planned = PlannedTask(
+        name=ids[0][:MAX_NAME],
+        tasks=tuple(ids) if setup is None else setup,
+        scheduler=options["scheduler"] if setup is None else None,
+        seats=seats,
+        agents=tuple(names),
+        control=TimeControl.parse(options["time_control"]),
+        steps=options["steps"],
+        tick_ns=None if options["tick"] is None else check_tick(options["tick"]),
+        score="reward",
+    )
+    return play_plan(names, specs, planned, seed=seed), hosts
 
 
-def _check_options(ids: Sequence[str], options: dict[str, Any], seats: int) -> int:
-    """Check the options of the match in the words of the command line, and return the number of seats."""
-    from flagfall.cli.runs.plan import check_tick
+def _check_options(ids: Sequence[str], options: dict[str, Any]) -> None:
+    """Check the options of the match in the words of the command line."""
     from flagfall.tasks.building import is_endless
     from flagfall.timing import TimeControl
 
@@ -164,11 +177,8 @@ def _check_options(ids: Sequence[str], options: dict[str, Any], seats: int) -> i
         raise UsageError(f"--steps {options['steps']}: write a whole number, at least 1")
     if TimeControl.parse(options["time_control"]).clock == "cpu":
         raise UsageError("--time-control: clock=cpu cannot time a person: use clock=wall")
-    if options["tick"] is not None:
-        check_tick(options["tick"])
     if is_endless(ids, options["scheduler"], options["steps"]):
         raise UsageError(f"the scheduler {options['scheduler']!r} never ends: add --steps")
-    return seats
 
 
 def _names(specs: Sequence[str], person: str) -> list[str]:

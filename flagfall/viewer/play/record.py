@@ -5,19 +5,18 @@ from __future__ import annotations
 __all__ = ["PERSON", "PlayedFolder", "check_folder", "play_plan"]
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.tasks.building import TaskSetup
 from flagfall.tournament.folder import JOURNALS, RUNNING
-from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.parser import parse_plan
+from flagfall.tournament.formats.benchmark import Benchmark
+from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, Stop, TournamentPlan
 from flagfall.tournament.records import MatchSpec
 from flagfall.tournament.run.api import open_tournament
 from flagfall.tournament.run.match_observer import MatchObserver
@@ -27,57 +26,24 @@ PERSON: Final = "human-browser"
 """The text that names a person in the browser in a stored plan."""
 
 
-def play_plan(
-    names: Sequence[str],
-    specs: Sequence[str],
-    task: Mapping[str, Any],
-    *,
-    seed: int,
-    seats: int,
-    setup: TaskSetup | None = None,
-) -> TournamentPlan:
+def play_plan(names: Sequence[str], specs: Sequence[str], task: PlannedTask, *, seed: int) -> TournamentPlan:
     """Return the plan of one match.
 
     Args:
         names: names of the agents, in the order of the seats.
         specs: their texts; `PERSON` for the person.
-        task: the table of the task, see `docs/tournaments.md`; values that are `None` are left out.
+        task: the task, for as many seats.
         seed: root seed of the match.
-        seats: number of seats of the task.
-        setup: builds the tasks, if their ids alone do not define them.
-
-    Raises:
-        UsageError: a value is invalid.
     """
-    name = str(task["name"])
-    lines = [
-        f"name = {_toml(name)}",
-        'format = "benchmark"',
-        f"seeds = [{seed}]",
-        "",
-        "[stop]",
-        "matches = 1",
-    ]
-    for agent, spec in zip(names, specs, strict=True):
-        lines += ["", "[[agents]]", f"name = {_toml(agent)}", f"spec = {_toml(spec)}"]
-    lines += ["", "[[tasks]]", 'score = "reward"']
-    lines += [f"{key} = {_toml(value)}" for key, value in task.items() if value is not None]
-    plan = parse_plan("\n".join(lines) + "\n", title=name, seats={name: seats})
-    if setup is None:
-        return plan
-    return attrs.evolve(plan, tasks=(attrs.evolve(plan.tasks[0], tasks=setup, scheduler=None),))
-
-
-def _toml(value: Any) -> str:
-    """Return a value in TOML, whose strings and numbers are written as in JSON."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, str):
-        escaped = "".join(f"\\U{ord(c):08x}" if c in '"\\' or not c.isprintable() else c for c in value)
-        return f'"{escaped}"'
-    return f"[{', '.join(map(_toml, value))}]"
+    return TournamentPlan(
+        name=task.name,
+        agents=tuple(PlannedAgent(name=name, spec=spec) for name, spec in zip(names, specs, strict=True)),
+        tasks=(task,),
+        format=Benchmark(),
+        seeds=(seed,),
+        stop=Stop(matches=1),
+        output=Output(folder=Path()),
+    )
 
 
 def check_folder(folder: Path) -> None:
