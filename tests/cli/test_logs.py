@@ -12,12 +12,8 @@ from typing import Any
 
 import pytest
 import structlog
-import trio
 
-from flagfall.cli.commands.play import _make_plan
-from flagfall.events import Event, TurnPlayed
 from flagfall.recording import read_turns
-from flagfall.viewer.play.session import PlaySession
 from tests.cli.conftest import FLAGFALL
 
 SINKS = """
@@ -295,18 +291,7 @@ def test_no_agent_in_a_sandbox_may_see_the_log(call: Any) -> None:
     assert "run.log, which no agent may see" in ended.err
 
 
-async def test_a_match_with_a_person_has_sinks_too(call: Any) -> None:
-    options: dict[str, Any] = {
-        "scheduler": None,
-        "steps": 3,
-        "time_control": "act=10ms",
-        "tick": None,
-        "bit_mode": None,
-    }
-    plan, hosts = _make_plan(["micro1"], [], 0, "you", options, 0)
-    events: list[Event] = []
-    session = PlaySession(plan, hosts, Path("out"), [events.append])
-    session.desk.started.set()  # no page is open, so every turn is late
-    await session.run(trio.Event(), lambda _line: None)
-    assert [event.verdict for event in events if isinstance(event, TurnPlayed)] == ["late"] * 3
-    assert "--log-level" in call("play --help").out
+def test_every_command_that_plays_has_the_options(call: Any) -> None:
+    for command in ("run", "play", "curriculum", "tournament", "gvgai train", "gvgai contest", "gvgai serve"):
+        text = call(f"{command} --help").out
+        assert all(option in text for option in ("--log-level", "--log-format", "--log-file", "--sink"))
