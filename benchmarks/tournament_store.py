@@ -56,8 +56,8 @@ status = Path("/proc/self/status").read_text()
 peak_kb = int(status.partition("VmHWM:")[2].split()[0])
 print(json.dumps([matches, spent, peak_kb / 1024]))
 """
-"""Program that reads a store. Its peak memory is that of `/proc`: `ru_maxrss` counts that of the parent too, which
-the kernel hands down to a child."""
+"""Program that reads a store. Its peak memory is that of `/proc`, as `ru_maxrss` begins with that of the
+parent process."""
 
 
 def plan_of(results: int) -> TournamentPlan:
