@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.console.output import Wide
 from flagfall.errors import FlagfallError, HostFault, UsageError
 
@@ -36,6 +37,7 @@ def tournament(
     fail_on_disqualified: Annotated[bool, _Flag] = False,
     wide: Wide = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Play a tournament, and print the standings.
 
@@ -57,6 +59,7 @@ def tournament(
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
         wide: Print whole tables, however narrow the terminal is.
         quiet: Show no progress.
+        logs: Settings of the log.
     """
     from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tournament.exports import check_format
@@ -85,7 +88,7 @@ def tournament(
     from flagfall.cli.tournaments.live_screen import TournamentScreen
     from flagfall.tournament.run.api import run_tournament
 
-    screen = TournamentScreen(quiet=quiet)
+    screen = TournamentScreen(quiet=quiet or logs.uses_stderr)
 
     async def play(stop: trio.Event) -> None:
         await run_tournament(
@@ -99,13 +102,14 @@ def tournament(
             on_begin=screen.begin,
             on_record=screen.show_record,
             warn=screen.say,
+            logs=opened.settings,
         )
 
     fault: FlagfallError | None = None
     code = 0
     has_disqualified = False
     try:
-        with screen.shown():
+        with logs.opened() as opened, screen.shown():
             code = run_until_interrupted(play, say=screen.say, stopping="ending after the running matches")
     except HostFault as error:
         fault = error
@@ -146,6 +150,7 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     Raises:
         UsageError: an agent cannot be imported, or would see one of these files.
     """
+    from flagfall.agents.hosts.registry import host_agent
     from flagfall.agents.spec import AgentSpec
     from flagfall.cli.runs.preflight import check_now
     from flagfall.tournament.run.api import refuse_showing
@@ -154,7 +159,10 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     by_isolation: dict[str, list[str]] = {}
     kinds = {}
     for agent in plan.agents:
-        if AgentSpec.parse(agent.spec).scheme == "python":
+        scheme = AgentSpec.parse(agent.spec).scheme
+        if scheme == "sample":
+            host_agent(agent.spec)  # reports what it lacks here, before any match
+        if scheme == "python":
             kinds[repr(agent.isolation)] = agent.isolation
             by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
     for kind, specs in by_isolation.items():
