@@ -26,6 +26,9 @@ SKIPPED: Final = re.compile(r"<!-- not executed: (.+) -->")
 NEEDED: Final = re.compile(r"<!-- needs: (\w+) -->")
 """A package that is no requirement of the tests; the block is executed where it is installed."""
 
+TESTED: Final = re.compile(r"<!-- tested by (tests/[\w/]+\.py) -->")
+"""A test that executes the commands of the block in another setting."""
+
 MARKED: Final = re.compile(r"<!-- (play|test) -->")
 """Commands of the README that continuous integration takes from there and executes."""
 
@@ -37,10 +40,10 @@ import sys
 names = {"__name__": "__main__"}
 sys.path.insert(0, "")
 for request in sys.stdin:
-    path, line, done = request.rstrip("\\n").split("\\t")
-    with open(path, encoding="utf-8") as file:
+    copy, page, line, done = request.rstrip("\\n").split("\\t")
+    with open(copy, encoding="utf-8") as file:
         text = "\\n" * int(line) + file.read()
-    exec(compile(text, path, "exec"), names)
+    exec(compile(text, page, "exec"), names)
     sys.stderr.flush()
     print(done, flush=True)
 """
@@ -82,9 +85,15 @@ class Block:
         return found is not None and find_spec(found[1]) is None
 
     @property
+    def tested_by(self) -> str:
+        """The path of the test that executes the commands instead, or nothing."""
+        found = TESTED.fullmatch(self.comment)
+        return found[1] if found else ""
+
+    @property
     def executed(self) -> bool:
         """True for a block that is executed or written to a file here."""
-        elsewhere = self.skipped or self.missing or MARKED.fullmatch(self.comment)
+        elsewhere = self.skipped or self.missing or self.tested_by or MARKED.fullmatch(self.comment)
         return not elsewhere and not self.language.startswith("{")  # such as Sphinx's directives
 
     @property
@@ -211,7 +220,7 @@ class Page:
         source = self.folder / f".{self.path.stem}-{block.line}.py"
         source.write_text(block.text, encoding="utf-8")
         asked, answers = _pipes(self._python)
-        asked.write(f"{source}\t{block.line - 1}\t{done}\n")
+        asked.write(f"{source}\t{self.path}\t{block.line - 1}\t{done}\n")
         asked.flush()
         printed = []
         guard = threading.Timer(BLOCK_SECONDS, self._python.kill)
