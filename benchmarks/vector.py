@@ -17,7 +17,7 @@ from typing import Any, Final
 import gymnasium
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
-from benchmarks.measure import Row, beside, reduced
+from benchmarks.measure import ROUNDS, Row, beside, reduced
 from benchmarks.suites import Suite, by_name
 from flagfall.environments.langroom_env import LangRoomVectorEnv
 from flagfall.environments.process_vector_env import ProcessVectorEnv, make_process_vec
@@ -65,9 +65,30 @@ def compare(
                 functools.partial(rate, ours, steps), functools.partial(rate, other, steps)
             )
             yield Row(name, f"{best:,.0f}/s", f"{baseline:,.0f}/s", f"{ratio:.2f}x", targets.get(name, ""))
+            if name in targets:
+                yield _bound(name, ours, ours.num_envs / baseline, steps)
     finally:
         for env in (ours, *others.values()):
             env.close()
+
+
+def _bound(name: str, ours: VectorEnv[Any, Any, Any], whole: float, steps: int) -> Row:
+    """Return the bound that the parent sets by Amdahl's law: all of its CPU time counts as serial.
+
+    Args:
+        name: of the row with the ratio.
+        ours: the vector environment, with two processes.
+        whole: seconds of a step with one process.
+        steps: number of steps of one measurement.
+    """
+    costs = []
+    for _ in range(ROUNDS):
+        began = time.thread_time()
+        rate(ours, steps)
+        costs.append((time.thread_time() - began) / steps)
+    serial = min(costs)
+    bound = 1 / (serial / whole + (1 - serial / whole) / 2)
+    return Row(f"{name}, bound", f"{bound:.2f}x", f"{serial * 1e6:.0f} of {whole * 1e6:,.0f} µs are serial")
 
 
 def cases(name: str, env_id: str, options: dict[str, Any], steps: int, scale: int) -> Iterator[Row]:

@@ -26,6 +26,7 @@ from typing import Any, Final
 from PIL import Image
 
 from benchmarks.measure import Row, reduced, skipped
+from benchmarks.moving_slider import moving_slider
 from benchmarks.suites import Suite, by_name
 from benchmarks.vgdl import OWN, PUBLIC
 from flagfall.events import ON_TIME, MatchEnded, MatchStarted, TaskStarted, TurnPlayed, TurnsPlayed
@@ -242,4 +243,4 @@ def scrubbing(scale: int) -> Iterator[Row]:
     yield Row(decoding, f"{decode_ms * 1000 / turns:.0f} ms")
 
 
-SUITE = Suite("replays of matches", by_name(long_journal, pages, scrubbing))
+SUITE = Suite("replays of matches", by_name(long_journal, pages, scrubbing, moving_slider))

@@ -106,7 +106,9 @@ class _Sleeper:
 
     async def act(self, _observation: int, timer: ElapsedTimer) -> int:
         limit_s = self._play.limit_s
-        await trio.sleep(timer.remaining_ns / 1e9 + limit_s / 2 if self._play.is_late else limit_s / 2)
+        # On a host that stalled, the next turn may be late before the agent gets to it.
+        seconds = timer.remaining_ns / 1e9 + limit_s / 2 if self._play.is_late else limit_s / 2
+        await trio.sleep(max(0, seconds))
         return 1
 
 

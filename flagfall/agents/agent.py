@@ -174,7 +174,9 @@ def _actor(agent: Any) -> Callable[[Any], Awaitable[None]] | None:
     run: Callable[[Any], Awaitable[None]] | None = getattr(agent, "run", None)
     if callable(run):
         return run
-    if inspect.iscoroutinefunction(agent) and list(inspect.signature(agent).parameters) == ["seat"]:
+    if not callable(agent) or not inspect.iscoroutinefunction(agent):
+        return None
+    if list(inspect.signature(agent).parameters) == ["seat"]:
         actor: Callable[[Any], Awaitable[None]] = agent
         return actor
     return None
@@ -205,7 +207,7 @@ def _with_timer(
 
 
 def _byte_answer(reply: Callable[..., Any], timer: ElapsedTimer) -> Answer:
-    if inspect.iscoroutinefunction(reply):
+    if _is_async(reply):
         call = _with_timer(reply, 2, timer, _observation_and_reward)
 
         async def answer(envelope: Envelope) -> Any:

@@ -48,4 +48,4 @@ async def resolve(value: Any) -> Any:
     Args:
         value: as a method returned it.
     """
-    return await value if inspect.isawaitable(value) else value
+    return await value if value is not None and inspect.isawaitable(value) else value

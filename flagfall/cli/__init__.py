@@ -47,13 +47,16 @@ or `verify` found a difference, 2 invalid request (nothing was played or written
 
 _COMMANDS: Final = {
     "run": "Play agents on tasks under a time control, and print the results.",
+    "play": "Play a match yourself, in the browser.",
     "tournament": "Play a tournament from a plan file, and print the standings.",
     "ctl": "Show or control a running tournament.",
+    "serve": "Show a tournament in a browser while it runs.",
     "verify": "Execute a recorded match again, and report the first difference.",
     "replay": "Show a recorded match in the browser, or write it into one HTML file.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",
     "report": "Write the report of a tournament as a page to look at, and its plots.",
+    "export": "Write journals as a timeline for Perfetto, or as a table in Parquet.",
     "curriculum": "Let a byte agent learn one task after another, and print which it learned.",
     "gvgai": "GVGAI's learning track: train, validate, serve clients, run a contest.",
     "new": "Write a commented file to start from: an agent, a task or a plan.",

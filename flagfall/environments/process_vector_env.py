@@ -85,10 +85,11 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         count = _checked_processes(processes, self.num_envs)
         mode = checked_autoreset(autoreset_mode)
         plans = []
+        has_cpus = count <= len(os.sched_getaffinity(0))
         for number in range(count):
             first, last = (self.num_envs * (number + part) // count for part in (0, 1))
             own = makers if callable(makers) else makers[first:last]
-            plans.append(Plan(first, last, self.num_envs, mode, copy, own))
+            plans.append(Plan(first, last, self.num_envs, mode, copy, own, stays_awake=has_cpus))
         self._plans = plans
         self._workers = Workers(plans)
         self._end = weakref.finalize(self, self._workers.close)

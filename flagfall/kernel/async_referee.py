@@ -16,6 +16,7 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
+from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.referee import Referee
 from flagfall.kernel.requests import Actions, EndOfMatch, PhaseRequest, Request, Stop
 
@@ -72,6 +73,14 @@ class AsyncReferee:
         if isinstance(result, Stop):
             raise EndOfMatch(result)
         return result
+
+    def release(self) -> None:
+        """Let the referee go of its seats and callbacks: the match is over."""
+        referee = self._referee
+        referee.seat_all(())
+        referee.withdrawn()
+        referee.pace = None
+        referee.on_disqualified = referee.on_result = referee.find_blocker = ignore
 
     async def _result(self) -> Any:
         if not self._referee.is_complete:

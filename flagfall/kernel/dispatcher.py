@@ -15,6 +15,7 @@ from operator import sub
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from flagfall.events import Event, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, TurnsPlayed
+from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.sinks import Sink, is_batch_sink
 from flagfall.timing import NEVER_NS
 
@@ -70,12 +71,12 @@ class EventDispatcher:
     )
 
     def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
-        self.sink_failed: Callable[[Exception], None] = lambda _error: None
+        self.sink_failed: Callable[[Exception], None] = ignore
         self.has_sinks = bool(sinks)
         self._origin_ns = origin_ns
         self._solo = solo
         self._sinks = tuple(sinks)
-        takers = [sink for sink in sinks if solo and not paced and is_batch_sink(sink)]
+        takers = [sink for sink in sinks if is_batch_sink(sink)] if solo and not paced else []
         self._takers = tuple(sink.write_batch for sink in takers)
         self._watchers = tuple(sink for sink in sinks if not any(sink is taker for taker in takers))
         self.has_event_sinks = bool(self._watchers)
@@ -103,6 +104,7 @@ class EventDispatcher:
     def close(self) -> None:
         """Pass on nothing more: the match is over, though an agent may still hold its seat."""
         self._sinks = self._takers = self._watchers = ()
+        self.sink_failed = ignore
 
     def flush_held(self) -> None:
         """Pass the turns that are held back to the sinks that take batches."""
@@ -153,6 +155,8 @@ class EventDispatcher:
 
     def flush(self, before_ns: int = NEVER_NS) -> None:
         """Record the incidents before this moment."""
+        if not self._incidents:
+            return
         ready = [i for i in self._incidents if i.at_ns < before_ns]
         self._incidents = [i for i in self._incidents if i.at_ns >= before_ns]
         for incident in sorted(ready, key=lambda i: (i.at_ns, -1 if i.seat is None else i.seat)):

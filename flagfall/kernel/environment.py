@@ -136,14 +136,17 @@ class Environment:
             HostFault: something other than an agent failed; the records so far stay.
             UsageError: a host cannot play its agent as asked.
         """
-        if self._writers:
-            async with trio.open_nursery() as writers:
-                reason = await self._play(stop, header, writers)
-        else:
-            reason = await self._play(stop, header, None)
-        if self._fault is not None:
-            raise self._fault
-        return self._result(reason)
+        try:
+            if self._writers:
+                async with trio.open_nursery() as writers:
+                    reason = await self._play(stop, header, writers)
+            else:
+                reason = await self._play(stop, header, None)
+            if self._fault is not None:
+                raise self._fault
+            return self._result(reason)
+        finally:
+            self._release()
 
     async def _play(
         self, stop: trio.Event | None, header: dict[str, Any], writers: trio.Nursery | None
@@ -156,9 +159,10 @@ class Environment:
                 for sink in self._writers:
                     sink.attach(self._referee.pause, self._keeper.real_work)
                     writers.start_soon(self._write, sink)
-            self._dispatcher.dispatch(
-                MatchStarted(self._keeper.now() - self._origin_ns, **self._header(header))
-            )
+            if self._dispatcher.has_sinks or header:  # fields that do not exist are an error in any case
+                self._dispatcher.dispatch(
+                    MatchStarted(self._keeper.now() - self._origin_ns, **self._header(header))
+                )
             reason, owed = await self._play_with_agents(stop)
         except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
             self._void(f"{type(error).__name__}: {error}", error)
@@ -396,6 +400,12 @@ class Environment:
         self._dispatcher.close()
         for sink in self._writers:
             sink.finish()
+
+    def _release(self) -> None:
+        """Undo the links between the parts, so that they are freed at once and not by the collector."""
+        self._seating.release()
+        self._turns.release()
+        self._scheduling.release()
 
     def _result(self, reason: str) -> MatchResult:
         seats = zip(self._seating.seats, self._setup.hosts, strict=True)

@@ -23,6 +23,8 @@ agent's own that pass it on."""
 
 _NEXT_PASS_NS: Final = 1_000
 
+_NOTHING: Final = object()
+
 
 class Grace:
     """The grace period of a turn.
@@ -34,11 +36,11 @@ class Grace:
 
     def __init__(self) -> None:
         self._until_ns = self._passes = 0
-        self._what: object = self
+        self._what: object = _NOTHING
 
     def forget(self) -> None:
         """Begin anew the next time."""
-        self._what = self
+        self._what = _NOTHING
 
     def put_off(self, now_ns: int, due_ns: int, what: object) -> int:
         """Return until when a late verdict waits; 0 when it is given now.

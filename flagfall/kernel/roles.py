@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from flagfall.kernel.outcomes import Outcome, StepResult
@@ -86,6 +87,9 @@ class TaskRole(Protocol):
 
 _TASK_MEMBERS: Final = tuple(name for name in vars(TaskRole) if not name.startswith("_"))
 
+_MAX_CACHED_CLASSES: Final = 64
+"""Classes of tasks of which it is known what their objects must have; a program has a few."""
+
 
 def is_task(value: object) -> TypeGuard[TaskRole]:
     """Return whether a value has every member of a task.
@@ -95,7 +99,14 @@ def is_task(value: object) -> TypeGuard[TaskRole]:
     Args:
         value: any object.
     """
-    return all(hasattr(value, name) for name in _TASK_MEMBERS)
+    kind: Any = type(value)
+    return all(hasattr(value, name) for name in _missing_in_class(kind))
+
+
+@lru_cache(maxsize=_MAX_CACHED_CLASSES)
+def _missing_in_class(kind: type) -> tuple[str, ...]:
+    """Return the members of a task that a class does not define; its objects may."""
+    return tuple(name for name in _TASK_MEMBERS if not hasattr(kind, name))
 
 
 class AskTurns(Protocol):

@@ -15,6 +15,7 @@ from typing import Any
 
 import trio
 
+from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.roles import SchedulerRole, TaskRole
 
@@ -75,6 +76,10 @@ class Scheduling:
         assignments, self._assignments = trio.open_memory_channel[TaskRole | None](0)
         nursery.start_soon(self._run, task, outcomes, assignments, name="task scheduler")
         return await self._exchange(None)
+
+    def release(self) -> None:
+        """Let go of the match, which is over."""
+        self._failed = ignore
 
     def cancel(self) -> None:
         """Wait no longer for the scheduler: the match is over."""

@@ -474,3 +474,7 @@ class Seat:
         """End the turns: the agent's next call of `turn` ends."""
         self._channel.close()
         self.clock.close()
+
+    def release(self) -> None:
+        """Take no more replies: the match is over, and its result is made."""
+        self._channel.release()

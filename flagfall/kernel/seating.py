@@ -11,6 +11,7 @@ from typing import Any, Final
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.hosting import AgentHost, Briefing, is_forcing
 from flagfall.kernel.referee import Referee
 from flagfall.kernel.seat import Seat
@@ -104,6 +105,13 @@ class Seating:
                 nursery.cancel_scope.cancel()
             for seat in self.seats:
                 self._force_end(seat.number)
+
+    def release(self) -> None:
+        """Let go of the match, which is over."""
+        self._nursery = None
+        self._void = ignore
+        for seat in self.seats:
+            seat.release()
 
     async def _wait_for_agents(self) -> None:
         # An agent that waits for its next turn ends within the next pass of the loop.

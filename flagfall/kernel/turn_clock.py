@@ -25,6 +25,7 @@ from trio.lowlevel import current_task
 
 from flagfall.events import ON_TIME, Verdict
 from flagfall.kernel.bounds import CPU_WALL_FACTOR, HEARING_NS, LOOK_AGAIN_NS
+from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.grace import GRACE_NS, Grace
 from flagfall.timing import NEVER_NS, Budget, Deadline, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
@@ -88,10 +89,6 @@ def verdict_of(reading: Reading, limits: Limits, *, abortable: bool) -> Verdict:
     if not is_late(reading.spent_ns, limits.abort_ns + grace_ns):
         return "late"
     return "overrun" if abortable else "disqualified"
-
-
-def _ignore(_now_ns: int) -> None:
-    pass
 
 
 class TurnClock(Deadline):
@@ -198,9 +195,7 @@ class TurnClock(Deadline):
             extended_until_ns: time until which it is not late in any case; 0 for none.
         """
         self.phase = phase
-        self.limit_ns = self.budget.limit(phase)
-        self._hard_ns = self.budget.hard_limit(phase)
-        self.abort_ns = self.budget.abort_limit(phase)
+        self.limit_ns, self._hard_ns, self.abort_ns = self.budget.limits(phase)
         if paced:
             self.limit_ns = self.abort_ns = NEVER_NS
         if extended_until_ns:
@@ -299,7 +294,7 @@ class TurnClock(Deadline):
     def close(self) -> None:
         """Fire no more; a place left behind in the queue of deadlines keeps nothing of the match alive."""
         self.due_ns = self.armed_ns = NEVER_NS
-        self._when_due = _ignore
+        self._when_due = ignore
 
     def fire(self, now_ns: int) -> None:
         """Report that a limit seems to be reached."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["NO_LOGS", "LogSettings", "MatchLogs"]
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -62,6 +63,8 @@ class LogSettings:
 
         from flagfall.recording.log_setup import LineLogger, configure_lines  # noqa: PLC0415
 
+        for descriptor in self.descriptors:
+            os.set_inheritable(descriptor, False)  # a worker's agents must not get them
         logger = LineLogger(self.fd, self.lock_fd)
         own = configure_lines(self.style, self.level, logger, colors=self.colors)
         if not own and self.needs_own_setup:

@@ -41,12 +41,11 @@ class NamedSink:
         Raises:
             UsageError: the class cannot be instantiated, or its instances cannot be called.
         """
-        if not inspect.isclass(self.found):
-            sink = self.found
-        else:
+        sink: Any = self.found
+        if inspect.isclass(self.found):
             try:
                 takes_match = "match" in inspect.signature(self.found).parameters
-                sink = self.found(match=match) if takes_match else self.found()
+                sink = sink(match=match) if takes_match else sink()
             except Exception as error:
                 raise UsageError(one_line(f"sink {self.text}: {_shown(error)}")) from error
             if not callable(sink):

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 __all__ = ["Budget", "is_late"]
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
 from flagfall.timing.durations import NEVER_NS
+from flagfall.timing.phases import PHASES, Phase
 
 if TYPE_CHECKING:
     from flagfall.timing.control import TimeControl
-    from flagfall.timing.phases import Phase
+
+PhaseLimits: TypeAlias = tuple[int, int, int]
+"""Limit, hard limit and abort limit of a phase, in nanoseconds."""
+
+_MAX_CACHED_CONTROLS: Final = 64
+"""Time controls whose limits are kept: a program plays its matches under a few."""
 
 
 def is_late(spent_ns: int, limit_ns: int) -> bool:
@@ -44,6 +52,7 @@ class Budget:
     flat: bool = attrs.field(init=False)
     _bank_ns: int | None = attrs.field(init=False)
     _used_ns: int = attrs.field(init=False, default=0)
+    _flat_limits: Mapping[Phase, PhaseLimits] | None = attrs.field(init=False, default=None, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.flat = self.control.bank is None and self.control.total is None
@@ -64,6 +73,18 @@ class Budget:
     def overtime(self) -> bool:
         """Return whether the total is used up and only the grace remains."""
         return self.total_ns == 0
+
+    def limits(self, phase: Phase) -> PhaseLimits:
+        """Return `limit`, `hard_limit` and `abort_limit`; those that never change are computed once.
+
+        Args:
+            phase: the phase.
+        """
+        if not self.flat:
+            return self.limit(phase), self.hard_limit(phase), self.abort_limit(phase)
+        if self._flat_limits is None:
+            self._flat_limits = _flat_limits_of(self.control)
+        return self._flat_limits[phase]
 
     def limit(self, phase: Phase) -> int:
         """Return how long this phase may take from its start before it is late.
@@ -121,3 +142,12 @@ class Budget:
         if total is None:
             return NEVER_NS
         return max(0, total + (self.control.grace or 0) - self._used_ns)
+
+
+@lru_cache(maxsize=_MAX_CACHED_CONTROLS)
+def _flat_limits_of(control: TimeControl) -> Mapping[Phase, PhaseLimits]:
+    """Return the limits of every phase under a time control without `bank` and `total`."""
+    budget = Budget(control)
+    return {
+        phase: (budget.limit(phase), budget.hard_limit(phase), budget.abort_limit(phase)) for phase in PHASES
+    }

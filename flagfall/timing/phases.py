@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["Phase"]
+__all__ = ["PHASES", "Phase"]
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 Phase: TypeAlias = Literal["start", "init", "act", "result"]
 """Phase of a match in which an agent is asked.
@@ -14,3 +14,6 @@ Phase: TypeAlias = Literal["start", "init", "act", "result"]
 - `act`: choose an action.
 - `result`: a task is over; the observation is its last one, the reward its last reward.
 """
+
+PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
+"""All phases."""

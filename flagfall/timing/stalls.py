@@ -107,8 +107,7 @@ class StallLedger:
         if task is self._looked_up[0]:  # the timekeeper asks for each deadline of a batch
             return self._looked_up[1]
         owner, above = None, task
-        while owner is None and above is not None:
-            owner = self._owners.get(above)
+        while above is not None and (owner := self._owners.get(above)) is None:
             nursery = above.parent_nursery
             above = nursery.parent_task if nursery is not None else None
         self._looked_up = task, owner
@@ -179,11 +178,15 @@ class StallMonitor(trio.abc.Instrument):
         self.begin()
 
     def begin(self) -> None:
-        """Measure from now on."""
-        self._load_before_ns = self._ledger.load_floor_ns = self._ledger.load_ns
+        """Measure from now on, with counters that are no older than they may be in a match."""
+        now_ns = self._now()
+        ledger = self._ledger
+        self._load_before_ns = ledger.load_floor_ns = ledger.load_ns
         self._is_loaded = False
-        self._ledger.step_began_ns = self._now()
-        self._meter.sample(self._ledger.step_began_ns)
+        is_short = 0 <= now_ns - ledger.step_began_ns <= STALL_NS
+        if not is_short or now_ns - self._meter.sampled_ns > _SAMPLE_NS:
+            self._meter.sample(now_ns)
+        ledger.step_began_ns = now_ns
 
     def __dir__(self) -> tuple[str, ...]:
         """Return the hooks, and not forty names: trio looks up each of them when a match begins."""

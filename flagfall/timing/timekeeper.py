@@ -3,7 +3,7 @@
 There is one timekeeper for a trio run, shared by its matches. On the wall clock it is a task that sleeps
 until the earliest deadline; on the virtual clock the clock itself does that work.
 
-It watches the loop as long as a match is open. Its task and the counters of the host, which take 0.3 ms to
+It watches the loop as long as a match is open. Task, watch and the counters of the host, which take 0.3 ms to
 start, stay for `LINGER_NS` after the last match, so that matches which follow each other share them.
 """
 
@@ -62,7 +62,6 @@ class Timekeeper:
         self._users = 0
         self._keeping = False
         self._watch: StallMonitor | None = None
-        self._is_watching = False
         self._linger = _Linger(self)
         self._scope = trio.CancelScope()
         self._wake_ns = NEVER_NS
@@ -73,7 +72,7 @@ class Timekeeper:
     def cost_of_this_step(self, now_ns: int) -> StepCost:
         """Return the division of the step that runs now into the task's own doing and the host's."""
         watch = self._watch
-        return NO_COST if watch is None or not self._is_watching else watch.cost_of_this_step(now_ns)
+        return NO_COST if watch is None else watch.cost_of_this_step(now_ns)
 
     def real_work(self) -> AbstractContextManager[None]:
         """Return a context for work in real time, such as writing a file: no virtual time passes in it."""
@@ -86,20 +85,18 @@ class Timekeeper:
         if self._users == 1 and not self.virtual:
             if self._watch is None:
                 self._watch = StallMonitor(self.now, self.ledger, HostMeter(self.now()))
+                trio.lowlevel.add_instrument(self._watch)
             else:
                 self._watch.begin()
-            self._is_watching = True
-            trio.lowlevel.add_instrument(self._watch)
             if not self._keeping:
                 self._keeping = True
                 trio.lowlevel.spawn_system_task(self._run, name="flagfall timekeeper")
 
     def leave(self) -> None:
-        """Stop watching with the last match; the rest ends `LINGER_NS` later, if no other match begins."""
+        """Count a match as ended; after the last one all ends `LINGER_NS` later, if no other match begins."""
         self._users -= 1
         thresholds.match_closed()
-        if self._users == 0 and self._is_watching:
-            self._stop_watching()
+        if self._users == 0 and self._watch is not None:
             self._linger.due_ns = self.now() + LINGER_NS
             self.deadlines.arm(self._linger)
 
@@ -109,9 +106,10 @@ class Timekeeper:
             self._keeping = False
 
     def _stop_watching(self) -> None:
-        if self._watch is not None and self._is_watching:
+        if self._watch is not None:
             trio.lowlevel.remove_instrument(self._watch)
-            self._is_watching = False
+            self._watch.close()
+            self._watch = None
             self.ledger.step_began_ns = NEVER_NS
 
     def _wake_earlier(self, due_ns: int) -> None:
@@ -129,9 +127,6 @@ class Timekeeper:
         finally:  # the loop may end before its matches do
             self._keeping = False
             self._stop_watching()
-            if self._watch is not None:
-                self._watch.close()
-                self._watch = None
 
     async def _keep(self) -> None:
         """Fire what is due, in slices between which the other tasks run.

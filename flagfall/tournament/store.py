@@ -36,9 +36,9 @@ from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.fingerprint import changes, plan_facts, seats_in
+from flagfall.tournament.plan.fingerprint import changes, plan_facts
 from flagfall.tournament.plan.former_presets import as_begun
-from flagfall.tournament.plan.parser import parse_plan
+from flagfall.tournament.plan.from_facts import plan_of_facts
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
 
@@ -49,8 +49,21 @@ _PUT_MATCH: Final = f"INSERT INTO matches ({', '.join(_MATCH)}) VALUES ({', '.jo
 _PUT_SEAT: Final = (
     f"INSERT INTO seats (match, seat, {', '.join(_SEAT)}) VALUES (?, ?, {', '.join('?' * len(_SEAT))})"  # noqa: S608
 )
-_MATCHES: Final = f"SELECT number, {', '.join(_MATCH)} FROM matches WHERE number > ? ORDER BY number"  # noqa: S608 - our names
-_SEATS: Final = f"SELECT match, {', '.join(_SEAT)} FROM seats WHERE match > ? ORDER BY match, seat"  # noqa: S608
+_MATCHES: Final = (
+    f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
+    " WHERE number > ? AND number <= ? ORDER BY number"
+)
+_SEATS: Final = (
+    f"SELECT match, {', '.join(_SEAT)} FROM seats"  # noqa: S608 - our names
+    " WHERE match > ? AND match <= ? ORDER BY match, seat"
+)
+_UP_TO: Final = """
+    SELECT coalesce(max(number), 0) FROM
+        (SELECT number FROM matches WHERE number > ? ORDER BY number LIMIT ?)
+"""
+_LAST: Final = 2**63 - 1
+"""The largest number that a record can have in SQLite."""
+
 _ONE_MATCH: Final = f"SELECT {', '.join(_MATCH)} FROM matches WHERE number = ?"  # noqa: S608 - our names
 _ONE_SEATS: Final = f"SELECT {', '.join(_SEAT)} FROM seats WHERE match = ? ORDER BY seat"  # noqa: S608
 _REMARKS: Final = (
@@ -88,24 +101,13 @@ class StoredPlan:
     seed: int
     facts: dict[str, str]
 
-    def parse(self) -> TournamentPlan:
-        """Return the plan for display; nothing that it names is read or imported.
+    def for_display(self) -> TournamentPlan:
+        """Return the plan for display, which cannot be played; nothing that it names is read or imported.
 
         Raises:
-            UsageError: the plan was made by a program, not from a file.
+            UsageError: the facts are not those of a plan.
         """
-        if not self.text:
-            raise UsageError(
-                "the plan was made by a program, not from a file: that program shows the results"
-            )
-        return parse_plan(
-            self.text,
-            name=PLAN,
-            folder=Path(self.folder),
-            title=self.name,
-            seed=self.seed,
-            seats=seats_in(self.facts),
-        )
+        return plan_of_facts(self.name, self.seed, self.facts)
 
 
 class Store:
@@ -134,6 +136,11 @@ class Store:
         if not holds_tournament(folder):
             raise UsageError(f"{folder} holds no tournament: there is no {DATABASE} in it")
         self._database, self._copy = open_to_read(self._path)
+
+    @property
+    def is_copy(self) -> bool:
+        """True if a copy is read, which later changes of the database do not reach."""
+        return self._copy is not None
 
     # The plan.
 
@@ -248,18 +255,32 @@ class Store:
         for _, record in self._numbered(0):
             yield record
 
-    def _numbered(self, after: int) -> Iterator[tuple[int, MatchRecord]]:
-        """Yield the records after a number, each with its number."""
+    def _numbered(self, after: int, last: int = _LAST) -> Iterator[tuple[int, MatchRecord]]:
+        """Yield the records after a number, up to the last one, each with its number."""
         seats: dict[int, list[SeatRecord]] = {}
         with self._reading(), self._snapshot():
-            for match, *values in self._database.execute(_SEATS, (after,)):
+            for match, *values in self._database.execute(_SEATS, (after, last)):
                 seats.setdefault(match, []).append(self._seat(match, dict(zip(_SEAT, values, strict=True))))
-            for number, *values in self._database.execute(_MATCHES, (after,)):
+            for number, *values in self._database.execute(_MATCHES, (after, last)):
                 fields = dict(zip(_MATCH, values, strict=True))
                 fields["seats"] = tuple(seats.pop(number, ()))
                 yield number, self._record(MatchRecord, number, fields)
         if seats:
             raise DamagedStore(self._path, f"match {min(seats)} has seats but no record")
+
+    def records_after(self, number: int, most: int) -> list[tuple[int, MatchRecord]]:
+        """Return the records that were stored after another one, each with its number.
+
+        Args:
+            number: number of the other record; 0 for the first ones.
+            most: the most records that are returned.
+
+        Raises:
+            DamagedStore: a record cannot be read.
+        """
+        with self._reading():
+            (last,) = self._database.execute(_UP_TO, (number, most)).fetchone()
+        return list(self._numbered(number, last))
 
     def columns(self, plan: TournamentPlan) -> ResultColumns | None:
         """Return the matches that count as columns, checked against a plan.

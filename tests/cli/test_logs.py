@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import structlog
 
+from flagfall.recording import read_turns
 from tests.cli.conftest import FLAGFALL
 
 SINKS = """
@@ -155,6 +156,37 @@ def test_the_workers_of_a_tournament_share_a_file(call: Any) -> None:
     assert all(events[f"{match} MatchStarted"] == 1 for match in matches)
 
 
+BOT = """
+import os
+
+class Bot:
+    def start(self, briefing):
+        self.note = briefing.note
+
+    def reply(self, byte, reward):
+        places = []
+        for fd in os.listdir("/proc/self/fd"):
+            try:
+                places.append(os.readlink(f"/proc/self/fd/{fd}"))
+            except OSError:
+                pass
+        self.note(places)
+        return 32
+"""
+
+
+def test_agents_do_not_get_the_log_of_a_worker(call: Any) -> None:
+    Path("bot.py").write_text(BOT)
+    Path("plan.toml").write_text(
+        'format = "benchmark"\n[[agents]]\nspec = "bot.py:Bot"\n[[tasks]]\ntask = "micro1"\nsteps = 2\n'
+    )
+    assert call("tournament plan.toml -o out -q --jobs 1 --log-file run.log").code == 0
+    (journal,) = Path("out/journals").iterdir()
+    places = read_turns(journal)["note"][0]
+    assert len(places) > 2
+    assert not [place for place in places if "run.log" in place or "memfd" in place]
+
+
 def test_the_workers_of_a_tournament_share_the_standard_error() -> None:
     ended = subprocess.run(
         [
@@ -240,3 +272,26 @@ def test_a_run_without_a_log_does_not_import_structlog() -> None:
         "assert 'structlog' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_no_agent_in_a_sandbox_may_see_the_log(call: Any) -> None:
+    Path("own.py").write_text("def act(observation):\n    return 1\n")
+    Path.cwd().chmod(0o755)  # or a sandbox, which runs as another user, could not show it anyway
+    options = "--isolation sandbox --show . --log-file run.log"
+    ended = call(f"run -t vgdl:causeway#0 -a own.py:act --steps 2 {options}")
+    assert ended.code == 2
+    assert "run.log, which no agent may see" in ended.err
+    Path("plan.toml").write_text(
+        'format = "benchmark"\n[[agents]]\nspec = "own.py:act"\nisolation = "sandbox"\nshow = ["shown"]\n'
+        '[[tasks]]\ntask = "vgdl:causeway#0"\nsteps = 2\n'
+    )
+    Path("shown").mkdir()
+    ended = call("tournament plan.toml -o out -q --log-file shown/run.log")
+    assert ended.code == 2
+    assert "run.log, which no agent may see" in ended.err
+
+
+def test_every_command_that_plays_has_the_options(call: Any) -> None:
+    for command in ("run", "play", "curriculum", "tournament", "gvgai train", "gvgai contest", "gvgai serve"):
+        text = call(f"{command} --help").out
+        assert all(option in text for option in ("--log-level", "--log-format", "--log-file", "--sink"))

@@ -4,14 +4,14 @@ Each page is executed in an empty folder, its blocks in order:
 
 - A block whose first line is a comment with the name of a file is written to that file.
 - `python` blocks are executed in one namespace, `sh` blocks line by line by bash.
-- A block without a language directly below one that was executed is its output; times are not compared, and a
-  line `...` stands for any lines.
-- `<!-- not executed: REASON -->` before a block skips it, and so does `<!-- tested by PATH -->`, which names the test
-  that executes its commands; `<!-- needs: PACKAGE -->` executes it only where the package is installed.
+- A block without a language directly below one that was executed is its output; times are not compared, and
+  a line `...` stands for any lines.
+- `<!-- not executed: REASON -->` before a block skips it, and so does `<!-- tested by PATH -->`, which names
+  the test that executes its commands; `<!-- needs: PACKAGE -->` executes it only where that is installed.
 
-Sybil and pytest-examples were looked at: Sybil makes a test of each block, and the blocks of a page depend on each
-other while pytest-xdist spreads tests over processes; pytest-examples executes Python only. So the blocks are found
-by a parser of Markdown, markdown-it-py, and executed here.
+Sybil makes a test of each block, but the blocks of a page depend on each other, and pytest-xdist spreads tests
+over processes; pytest-examples executes Python only. So a parser of Markdown, markdown-it-py, finds the blocks,
+and they are executed here.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ NOT_EXECUTED = {
     "hosts": ["needs bubblewrap, and files of yours"],
     "human": ["needs a person at a terminal"],
     "langroom": ["needs a person at a terminal"],
+    "live": ["needs a second terminal", "needs a certificate"],
+    "play": ["needs a person at a browser", "needs a match that a person has played"],
     "protocol": ["needs a second terminal", "needs a certificate"],
     "remote": ["needs a learner of round 1"],
     "replay": ["opens the browser"],

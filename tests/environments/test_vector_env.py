@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -244,6 +245,38 @@ def test_a_step_costs_one_read_and_one_write_in_each_worker(calm: ProcessVectorE
         calm.step(np.zeros(4, np.int64))
     after = [calls(pid) for pid in calm.pids]
     assert [(b - a, d - c) for (a, c), (b, d) in zip(before, after, strict=True)] == [(50, 50)] * 2
+
+
+def test_workers_sleep_soon_after_a_step(calm: ProcessVectorEnv) -> None:
+    calm.reset()
+    calm.step(np.zeros(4, np.int64))
+    for pid in calm.pids:
+        end = time.monotonic() + ENDING_SECONDS
+        while not sleeps(pid):
+            assert time.monotonic() < end, "a worker still looks for the next step"
+            time.sleep(0.01)
+        used = cpu_seconds(pid)
+        time.sleep(0.05)
+        assert sleeps(pid)
+        assert cpu_seconds(pid) == used
+
+
+def sleeps(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process, from its own clock, whose number the kernel makes from the process id."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def test_workers_that_share_a_cpu_do_not_stay_awake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0})
+    with contextlib.closing(ProcessVectorEnv([Trouble] * 2, processes=2)) as envs:
+        assert [plan.stays_awake for plan in envs._plans] == [False, False]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    with contextlib.closing(ProcessVectorEnv([Trouble] * 2, processes=2)) as envs:
+        assert [plan.stays_awake for plan in envs._plans] == [True, True]
 
 
 def test_observations_belong_to_the_caller_and_are_copied_only_if_many_are_kept(

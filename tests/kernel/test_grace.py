@@ -278,6 +278,26 @@ class Loop:
         return [(self.ledger.lost_ns - agent.not_lost_ns) / MS for agent in self.agents]
 
 
+@pytest.mark.parametrize(("idle_ms", "span_ms", "read_anew"), [(0, 1, False), (6, 1, True), (0, 3, True)])
+def test_a_match_begins_with_counters_no_older_than_in_a_match(idle_ms: int, span_ms: int, read_anew: bool):
+    loop = Loop()
+    for _ in range(idle_ms):  # short steps, of which the counters are not read
+        loop.now_ns += MS
+        loop.watch.after_task_step(loop.tasks[0])
+    loop.now_ns += span_ms * MS
+    loop.watch.begin()
+    assert (loop.meter.sampled_ns == loop.now_ns) == read_anew
+    assert loop.ledger.step_began_ns == loop.now_ns
+
+
+def test_a_match_is_not_credited_with_load_from_before_it_began():
+    loop = Loop()
+    loop.wait(10, 30, load_ms=20)
+    loop.watch.begin()
+    loop.step(0, 1)
+    assert loop.credits_ms() == [0, 0]
+
+
 def test_a_wake_that_load_delayed_is_credited_to_the_agents_that_run_then():
     loop = Loop()
     loop.wait(10, 30, load_ms=20)

@@ -154,6 +154,25 @@ def test_an_open_match_is_few_objects():
 
 
 @pytest.mark.parametrize("clock", [VirtualClock, None])
+def test_a_match_that_is_over_is_freed_without_the_collector(clock: Any):
+    async def matches() -> int:
+        for number in range(20):
+            await byte_match(number)
+        gc.collect()
+        before = len(gc.get_objects())
+        gc.disable()
+        try:
+            for number in range(100):
+                await byte_match(number)
+            return len(gc.get_objects()) - before
+        finally:
+            gc.enable()
+
+    # The clock of a turn that was on time stands in the queue of deadlines until its limit or another comes.
+    assert trio.run(matches, clock=clock and clock()) <= 100 * 7
+
+
+@pytest.mark.parametrize("clock", [VirtualClock, None])
 def test_matches_one_after_another_leave_no_objects_behind(clock: Any):
     async def matches() -> None:
         for number in range(200):

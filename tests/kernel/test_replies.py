@@ -25,6 +25,25 @@ def test_a_late_answer_is_never_played_for_a_later_turn():
     assert played.stats().dropped == 1
 
 
+def test_replies_after_the_match_change_nothing():
+    seats: list[Any] = []
+
+    async def run(seat: Any) -> None:
+        seats.append(seat)
+        async for turn in seat:
+            seat.reply(turn.observation)
+
+    played = play(CountTask(2), run)
+    recorded = len(played.events)
+    (seat,) = seats
+    for number in (None, 1, 10_000):
+        seat.reply(1, number)
+    seat.close()
+    assert seat.closed
+    assert len(played.events) == recorded
+    assert played.stats().dropped == 0
+
+
 def test_double_and_unasked_replies_are_told_apart():
     async def run(seat: Any) -> None:
         seat.reply(1)  # before anything was asked, but for `start`, which the host answered

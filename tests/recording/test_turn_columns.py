@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.events import TurnPlayed
+from flagfall.events import TaskStarted, TurnPlayed
 from flagfall.playing import run
 from flagfall.recording import (
     JournalError,
@@ -60,13 +60,10 @@ def test_turns_know_their_tasks(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     run(["micro1", "micro2"], "silent", scheduler="sequential", steps=4_000, clock="virtual", journal=path)
     turns = read_turns(path)
-    begun = [event for event in read_journal(path) if type(event).__name__ == "TaskStarted"]
+    begun = [event for event in read_journal(path) if isinstance(event, TaskStarted)]
     assert len(begun) > 2
     found = dict.fromkeys(zip(turns["task"].tolist(), turns["index"].tolist(), strict=True))
-    assert list(found) == [
-        (event.task, event.index)
-        for event in begun  # type: ignore[attr-defined]
-    ]
+    assert list(found) == [(event.task, event.index) for event in begun]
 
 
 def test_numbers_are_arrays_of_numbers(played: Path) -> None:

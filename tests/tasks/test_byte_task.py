@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from random import Random
 from typing import Any
 
@@ -34,6 +36,19 @@ def test_bytes_are_whole_numbers_of_python_and_numpy(byte: Any):
 def test_nothing_else_is(other: Any):
     assert not Hears().is_legal(other)
     assert is_whole(other) is (type(other) is int or isinstance(other, np.integer))
+
+
+def test_a_task_that_is_closed_in_the_middle_is_freed_at_once():
+    task = Hears()
+    task.reset(0)
+    found = weakref.ref(task)
+    gc.disable()
+    try:
+        task.close()
+        del task
+        assert found() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("byte", [104, np.uint8(104), np.int64(104)], ids=repr)

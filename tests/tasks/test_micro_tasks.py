@@ -36,6 +36,7 @@ from flagfall.tasks.commai.micro.questions import (
     QuestionSource,
     TableQuestions,
     in_blocks,
+    uniformly,
 )
 
 if TYPE_CHECKING:
@@ -528,3 +529,18 @@ def test_judging_waits_for_the_length_of_the_right_answer() -> None:
     source.draw()
     heard = [b"1", b"..", b"12.", b"12 ", b"..."]
     assert [source.judge(bytearray(text)) for text in heard] == [None, None, RIGHT, WRONG, WRONG]
+
+
+# --- draws -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 64, 69])
+def test_uniform_draws_are_those_of_choice(count: int) -> None:
+    keys = [bytes([number]) for number in range(count)]
+    expected, drawn = Random(count), uniformly(Random(count), keys)
+    assert [next(drawn) for _ in range(200)] == [expected.choice(keys) for _ in range(200)]
+
+
+def test_without_keys_there_is_no_draw() -> None:
+    with pytest.raises(IndexError):
+        next(uniformly(Random(0), []))

@@ -33,6 +33,20 @@ def test_without_limits_nothing_is_ever_late() -> None:
     assert not budget.overtime
 
 
+@pytest.mark.parametrize("control", PRESETS.values(), ids=PRESETS)
+def test_limits_of_a_phase_are_the_three_limits(control: TimeControl) -> None:
+    budget, other = Budget(control), Budget(control)
+    for phase in (*PHASES, *PHASES):
+        assert budget.limits(phase) == (
+            budget.limit(phase),
+            budget.hard_limit(phase),
+            budget.abort_limit(phase),
+        )
+        budget.charge(phase, 7 * S)
+    if control.bank is None and control.total is None:
+        assert budget.limits("act") is other.limits("act"), "computed once for all seats and matches"
+
+
 def test_a_late_turn_is_nil_and_a_stuck_one_is_out() -> None:
     budget = Budget(PRESETS["gvgai-document"])
     assert budget.limit("act") == 40 * MS

@@ -10,7 +10,7 @@ import trio
 
 from flagfall.timing import MS, Deadline, VirtualClock, sleep_until_ns, timekeeping
 from flagfall.timing.stalls import STALL_NS
-from flagfall.timing.timekeeper import LINGER_NS, SLICE_NS, Timekeeper
+from flagfall.timing.timekeeper import LINGER_NS, SLICE_NS, Timekeeper, timekeeper_of_loop
 from tests.fakes import CountTask, Sleeper, play_here
 
 
@@ -78,11 +78,20 @@ async def test_nothing_is_left_after_the_last_match_however_many_there_were():
     instruments = len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments)
     for _ in range(20):
         await play_here(CountTask(1), Sleeper(0.0))
-        assert len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments) == instruments
+        assert len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments) <= instruments + 2, "its two hooks"
     assert tasks_living() <= before[0] + 1, "matches that follow each other share one timekeeper"
     with trio.fail_after(30):
         while left_over() != before:  # noqa: ASYNC110 - no event: it ends `LINGER_NS` after the last match
             await trio.sleep(LINGER_NS / 1e9)
+    assert len(trio._core._run.GLOBAL_RUN_CONTEXT.runner.instruments) == instruments
+
+
+async def test_matches_that_follow_each_other_share_a_watch():
+    watches = set()
+    for _ in range(20):
+        await play_here(CountTask(1), Sleeper(0.0))
+        watches.add(timekeeper_of_loop()._watch)
+    assert len(watches - {None}) == 1
 
 
 def test_nothing_is_left_of_a_loop_that_ends_with_its_match():

@@ -188,7 +188,10 @@ falls = -1
         f"line 7: agents[1]: no such agent file: {tmp_path}/bott.py; nearest: bot.py",
         "line 12: agents[2].host: unknown value 'proces'; nearest: process",
         "line 15: agents[4]: there are two agents 'silent': give one of them another name",
-        "line 17: agents[5]: 'human': a human can play only single matches, with `flagfall run`",
+        (
+            "line 17: agents[5]: 'human': a human can play only single matches, with `flagfall play` or"
+            " `flagfall run`"
+        ),
         "line 19: tasks[0]: unknown task 'mikro1'; nearest: micro1",
         "line 23: tasks[1].stepps: unknown name 'stepps'; nearest: steps",
         "line 24: tasks[1].time_control: time control, column 5: '4x'",

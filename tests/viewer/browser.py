@@ -58,7 +58,7 @@ def chromium() -> Iterator[Browser]:
 
 @attrs.define
 class Complaints:
-    """What went wrong in the pages of a test; a test that expects something takes it out.
+    """Errors in the pages of a test; a test that expects one takes it out.
 
     Attributes:
         found: errors on the console (violations of the policy among them), errors of scripts, and requests to

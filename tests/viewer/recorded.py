@@ -60,6 +60,7 @@ def record(
     *,
     steps: int,
     pictures: bool = True,
+    mode: str = "rgb",
     **options: Any,
 ) -> Recorded:
     """Play a match on a clock of its own, and draw its task before each turn.
@@ -69,25 +70,26 @@ def record(
         task_id: the task.
         agents: as for `flagfall.run`.
         steps: turns of the match.
-        pictures: the task draws pictures.
+        pictures: the task draws itself.
+        mode: the mode of its `render`.
         options: as for `flagfall.run`.
     """
     with with_pictures():
         task = make_task(task_id)
     recorded = Recorded(path, [], {})
     if pictures:
-        _watch(task, recorded)
+        _watch(task, recorded, mode)
     run(task, agents, steps=steps, clock="virtual", journal=path, **options)
     recorded.events.extend(read_journal(path))
     return recorded
 
 
-def _watch(task: Task, recorded: Recorded) -> None:
+def _watch(task: Task, recorded: Recorded, mode: str) -> None:
     """Have a task draw itself after each reset and each step."""
     reset, step = task.reset, task.step
 
     def draw() -> Picture:
-        return np.array(task.render("rgb"))
+        return np.array(task.render(mode))
 
     def watched_reset(seed: int) -> Any:
         observation = reset(seed)
@@ -120,6 +122,14 @@ class Dawdler:
         else:
             await trio.sleep(0.01 * self._random.random())
         return "no action" if self._turns % 23 == 0 else self._random.randrange(3)
+
+
+class Ponderer:
+    """A byte agent that thinks longer about some bytes than about others."""
+
+    async def reply(self, byte: int, _reward: float) -> int:
+        await trio.sleep(0.001 * (1 + byte % 7))
+        return 32
 
 
 def picture_of(canvas: Locator) -> Picture:

@@ -255,7 +255,7 @@ def test_the_server_gives_what_the_file_holds(game, open_page):
         assert in_page(page, "return (await (await openSource()).frames(0)).has(29, 'end');") is True
 
 
-def test_the_page_is_told_of_a_match_that_grows(tmp_path, open_page):
+def test_the_page_gets_what_is_added_to_a_match(tmp_path, open_page):
     whole = write(tmp_path / "b.jsonl", bytes_match(2500)).read_bytes()
     path = tmp_path / "a.jsonl"
     path.write_bytes(whole[: len(whole) // 10])

@@ -127,6 +127,27 @@ def test_turns_may_begin_anywhere_and_leave_gaps(tmp_path):
     assert summary["turns"] == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "view"),
+    [
+        ("bits", "bytes"),
+        ("micro", "bytes"),
+        ("scrambled", "bytes"),
+        ("gym", "pictures"),
+        ("track", "pictures"),
+    ],
+)
+def test_the_view_of_a_match_follows_from_its_tasks(name, view):
+    (path,) = (
+        path for path in OLD_JOURNALS if path.parent.name == "schema2" and path.name.startswith(f"{name}.j")
+    )
+    summary, chunks = read(path)
+    assert summary["view"] == view
+    assert (len(chunks[0]["numbers"].get("observation", [])) == len(chunks[0]["turn"])) == (
+        view == "bytes" or name == "gym"
+    )
+
+
 def test_results_add_the_standard_error_of_seats(tmp_path):
     path = write(tmp_path / "a.jsonl", two_seats(3))
     match = RecordedMatch(path, facts=[SeatFacts("first\nlast"), SeatFacts("x" * 50_000)])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pytest
@@ -24,20 +26,21 @@ from flagfall.events import (
 )
 from flagfall.recording.journal.format import encode
 from flagfall.viewer.replay.page import replay_page
-from tests.viewer.browser import OpenPage, Scheme, Screenshots, check_accessibility, check_width
-from tests.viewer.recorded import Dawdler, Picture, Recorded, picture_of, record
+from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, Screenshots, check_accessibility, check_width
+from tests.viewer.recorded import Dawdler, Picture, Ponderer, Recorded, picture_of, record
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 MINUS = "\N{MINUS SIGN}"
-TWO_SEATS = "pettingzoo:classic/connect_four_v3"
+CONNECT_FOUR = "pettingzoo:classic/connect_four_v3"
 MATCHES: dict[str, Callable[[Path], Recorded]] = {
     "vgdl": lambda path: record(path, "vgdl:windfall#0", Dawdler(), steps=120, seed=3),
     "langroom": lambda path: record(path, "langroom", "langroom-solver", steps=60),
     "bytes": lambda path: record(path, "micro1", "memorizing", steps=400, pictures=False),
     "gymnasium": lambda path: record(path, "gym:CartPole-v1", "random", steps=60),
-    "two-seats": lambda path: record(path, TWO_SEATS, ["random", "random"], steps=30),
+    "pettingzoo": lambda path: record(path, CONNECT_FOUR, ["random", "random"], steps=30),
+    "two-seats": lambda path: record(path, "duel:lamps", ["random", "random"], steps=40),
 }
 
 
@@ -48,7 +51,7 @@ def replays(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[R
     made: dict[str, tuple[Recorded, Path]] = {}
 
     def replay(family: str) -> tuple[Recorded, Path]:
-        if family == "two-seats" and importlib.util.find_spec("pettingzoo") is None:
+        if family == "pettingzoo" and importlib.util.find_spec("pettingzoo") is None:
             pytest.skip("PettingZoo is not installed")
         if family not in made:
             recorded = MATCHES[family](folder / f"{family}.jsonl")
@@ -65,13 +68,20 @@ def wait_for_turn(page: Page, turn: int, *, end: bool = False) -> None:
     page.locator(f"body[data-turn='{turn}'][data-end='{str(end).lower()}']").wait_for(state="attached")
 
 
+def wait_for_value(field: Locator, value: str) -> None:
+    """Wait until a field has a value; controls follow with the next frame."""
+    from playwright.sync_api import expect  # noqa: PLC0415 - not everywhere installed
+
+    expect(field).to_have_value(value, timeout=30_000)
+
+
 def shown(page: Page, name: str, seat: int = 0) -> str:
     return page.locator(".seat-card").nth(seat).locator(f".row-{name} dd").inner_text()
 
 
 def check_values(page: Page, recorded: Recorded, turn: int) -> None:
     """Compare the panel of a turn with the journal."""
-    assert page.locator(".turn h2").inner_text() == f"Turn {turn}"
+    assert page.locator(".turn h2").inner_text() == f"Turn {turn:,}"
     played = recorded.turns(turn)
     assert played
     for event in played:
@@ -141,6 +151,16 @@ def by_number(page: Page, turn: int) -> None:
     page.keyboard.press("Enter")
 
 
+def test_a_world_without_pictures_is_shown_as_text(open_page: OpenPage, tmp_path: Path) -> None:
+    recorded = record(tmp_path / "text.jsonl", "duel:heaps", ["random", "random"], steps=6, mode="ansi")
+    path = tmp_path / "text.html"
+    path.write_bytes(replay_page(recorded.path))
+    page = open_page(f"{path.as_uri()}#turn=2")
+    wait_for_turn(page, 2)
+    assert page.locator(".world-text").inner_text().strip() == str(recorded.before[2]).strip()
+    check_values(page, recorded, 2)
+
+
 def test_the_end_of_a_task_has_a_picture_of_its_own(
     replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage
 ) -> None:
@@ -191,13 +211,15 @@ def test_playing_moves_on_and_stops_at_the_end(
     wait_for_turn(page, 100)
     for _ in range(6):
         page.keyboard.press("]")
-    assert page.get_by_role("combobox", name="Speed").input_value() == "64"
+    wait_for_value(page.get_by_role("combobox", name="Speed"), "64")
     page.keyboard.press(" ")
     wait_for_turn(page, 119, end=True)
     page.get_by_role("button", name="Play", exact=True).wait_for()
     page.keyboard.press("Home")
     page.keyboard.press("p")
-    assert page.get_by_role("combobox", name="Speed").input_value() == "real"
+    wait_for_value(page.get_by_role("combobox", name="Speed"), "real")
+    page.keyboard.press(" ")
+    wait_for_turn(page, 15)  # for a second, as the turn after it is late
 
 
 def test_events_are_filtered_and_lead_to_their_turns(
@@ -208,10 +230,10 @@ def test_events_are_filtered_and_lead_to_their_turns(
     wait_for_turn(page, 0)
     for kind in ("Rewards", "Tasks", "Illegal", "Dropped", "Seats and match"):
         page.get_by_role("button", name=kind, exact=True).click()
-    rows = page.locator(".event-row")
     late = [e.turn for e in recorded.events if isinstance(e, TurnPlayed) and e.verdict == "late"]
-    page.locator(f".event-row[data-turn='{late[0]}']").wait_for()
-    assert [int(row.get_attribute("data-turn") or -1) for row in rows.all()] == late
+    page.locator(".event-row").nth(len(late)).wait_for(state="detached")
+    rows = page.locator(".event-row")
+    assert rows.evaluate_all("rows => rows.map((row) => Number(row.dataset.turn))") == late
     rows.nth(1).locator("button").click()
     wait_for_turn(page, late[1])
     page.keyboard.press("f")
@@ -259,6 +281,81 @@ def test_the_command_writes_a_page_that_opens_from_disk(
     page = open_page(f"{path.as_uri()}#turn=33")
     wait_for_turn(page, 33)
     check_values(page, recorded, 33)
+
+
+def test_a_page_follows_a_journal_that_grows(
+    replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage, tmp_path: Path
+) -> None:
+    recorded, _ = replays("vgdl")
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    path = tmp_path / "growing.jsonl"
+    path.write_bytes(b"".join(lines[:40]))
+    with serving(path) as url:
+        page = open_page(url)
+        wait_for_turn(page, 0)
+        page.get_by_text("growing", exact=True).wait_for()
+        page.keyboard.press("End")
+        last = page.locator("input.scrub").get_attribute("max")
+        assert last is not None
+        assert int(last) < 40
+        wait_for_turn(page, int(last))
+        with path.open("ab") as journal:
+            journal.write(b"".join(lines[40:]))
+        wait_for_turn(page, 119)
+        check_values(page, recorded, 119)
+        page.locator("canvas.picture[data-turn='119']").wait_for()  # it is made by execution, and comes later
+        check_picture(page, recorded.before[119])
+        page.get_by_text("growing", exact=True).wait_for(state="detached")
+
+
+THINK = (0x4D, 0x86, 0xB3)
+"""Colour of bars of think time in the light theme."""
+
+
+def test_a_long_match_is_drawn_from_the_summaries_of_its_parts(open_page: OpenPage, tmp_path: Path) -> None:
+    recorded = record(tmp_path / "long.jsonl", "micro1", Ponderer(), steps=12_000, pictures=False)
+    with serving(recorded.path) as url:
+        page = open_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(url)
+        wait_for_turn(page, 0)
+        page.locator(".lanes").get_by_text("12,000 turns").wait_for()
+        bars = (picture_of(page.locator("canvas.lane")) == THINK).all(axis=2)
+        assert bars.any(axis=0).all(), "there is a bar over the whole width"
+        assert len([url for url in asked if "/chunk/" in url]) <= 3
+        page.keyboard.press("End")
+        wait_for_turn(page, 11_999)
+        check_values(page, recorded, 11_999)
+        by_number(page, 6_000)
+        wait_for_turn(page, 6_000)
+        check_values(page, recorded, 6_000)
+
+
+@contextmanager
+def serving(journal: Path) -> Iterator[str]:
+    """Run `flagfall replay` on a journal, and yield the address that it prints."""
+    command = [sys.executable, "-m", "flagfall", "replay", str(journal), "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            found = re.search(r"http://\S+", program.stdout.readline())
+            assert found is not None
+            yield found[0]
+        finally:
+            program.terminate()
+
+
+def test_a_part_that_cannot_be_read_is_reported_in_a_line(
+    replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage, tmp_path: Path
+) -> None:
+    _, whole = replays("bytes")
+    text = whole.read_text()
+    path = tmp_path / "damaged.html"
+    path.write_text(re.sub(r'(id="chunk-0">)[^<]*', r"\1AAAA", text))
+    page = open_page(path)
+    page.get_by_role("alert").get_by_text("Part of the replay cannot be read").wait_for()
+    assert page.locator("h1").inner_text() == "memorizing on micro1"
 
 
 def test_the_sheet_of_keys_is_the_table_in_the_documents(
@@ -310,6 +407,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         MatchEnded(at_ns=7, reason="void", turns=2, detail=HOSTILE),
     ]
     journal.write_bytes(b"".join(encode(event) + b"\n" for event in events))
+    os.utime(journal, (0, 0))  # nothing writes to it any more
     path = journal.with_name("hostile.html")
     path.write_bytes(replay_page(journal))
     return path
@@ -329,6 +427,9 @@ def test_a_hostile_journal_shows_as_text(hostile_page: Path, open_page: OpenPage
     page.keyboard.press("i")
     wait_for_turn(page, 1)
     assert shown(page, "refused") == SHOWN
+    page.keyboard.press("Home")
+    page.keyboard.press("d")
+    wait_for_turn(page, 1)
     assert page.locator("img, iframe, object, embed").count() == 0
     assert page.locator("main script").count() == 0
     assert page.evaluate("document.body.innerText.length") < 40_000
@@ -336,16 +437,23 @@ def test_a_hostile_journal_shows_as_text(hostile_page: Path, open_page: OpenPage
     check_width(page)
 
 
-@pytest.mark.parametrize("family", ["vgdl", "bytes", "two-seats", "hostile"])
+LOOKS: list[tuple[str, int, Scheme]] = [
+    *[("vgdl", width, scheme) for width in (NARROW, WIDE) for scheme in get_args(Scheme)],
+    *[(family, NARROW, "dark") for family in ("bytes", "two-seats", "hostile")],
+    *[(family, WIDE, "light") for family in ("bytes", "two-seats", "hostile")],
+]
+
+
+@pytest.mark.parametrize(("family", "width", "scheme"), LOOKS)
 def test_replays_look_right(
     family: str,
-    look: tuple[int, Scheme],
+    width: int,
+    scheme: Scheme,
     replays: Callable[[str], tuple[Recorded, Path]],
     hostile_page: Path,
     open_page: OpenPage,
     screenshot: Screenshots,
 ) -> None:
-    width, scheme = look
     path = hostile_page if family == "hostile" else replays(family)[1]
     turn = 0 if family == "hostile" else 16
     page = open_page(f"{path.as_uri()}#turn={turn}", width=width, scheme=scheme)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,7 @@ def played_again(path: Path) -> dict[tuple[int, str], Shown]:
         ("vgdl:causeway#1:observation=image:pixels=7", 1, (91, 49)),
         ("langroom:echo:length=12", 1, (960, 240)),
         ("gym:CartPole-v1", 1, (600, 400)),
+        ("duel:lamps", 2, (216, 216)),
         ("gym:FrozenLake-v1?is_slippery=false", 1, (256, 256)),
         ("pettingzoo:classic/tictactoe_v3", 2, (1000, 1000)),
         ("pettingzoo:classic/rps_v2?max_cycles=4", 2, (285, 800)),
@@ -86,8 +88,10 @@ def test_pictures_are_what_the_task_renders_before_each_action_and_at_the_end(tm
 
 def test_text_is_shown_where_there_is_no_picture(tmp_path):
     path = tmp_path / "a.jsonl"
-    run("gym:Taxi-v4", "random", clock="virtual", steps=4, seed=3, journal=path)
-    assert drawn(path)[0]["kind"] == "pictures"  # it draws both
+    run("duel:heaps", ["random", "random"], clock="virtual", steps=4, seed=3, journal=path)
+    head, found = drawn(path)
+    assert (head["kind"], head["why"]) == ("text", "")
+    assert str(found[0, "b"]).startswith("0  o")
     write(path, [header(), TaskStarted(1, "micro1", 0, 5)])
     assert drawn(path)[0]["kind"] == "none"
 
@@ -185,6 +189,20 @@ def test_nothing_that_a_journal_names_is_imported_without_trust(tmp_path):
         assert (tmp_path / "ran").exists()
     finally:
         os.chdir(before)
+
+
+def test_no_module_beside_a_journal_is_imported(tmp_path, game, monkeypatch):
+    """The working directory is a folder from elsewhere, and holds files named like libraries."""
+    for name in ("flagfall", "msgspec", "numpy", "attrs", "sitecustomize", "json", "pickle"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in {"", str(tmp_path)}])
+    pictures = Pictures(Path(game.name), SAFE)
+    try:
+        assert decoded(pictures.part(0, 5))[0]["kind"] == "pictures"
+    finally:
+        pictures.close()
+    assert not (tmp_path / "ran").exists()
 
 
 def test_tasks_of_a_function_need_the_function(tmp_path):

@@ -76,7 +76,8 @@ def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, N
                 _abandon(agent)
                 raise AgentFault("crashed", "it ignored its cancellation")
     finally:
-        yield from _end_tasks_left(task, below)
+        if task.child_nurseries:
+            yield from _end_tasks_left(task, below)
         task._parent_nursery = parent  # noqa: SLF001 - as above
         _leave_behind(task, status)
 

@@ -100,7 +100,7 @@ class LoopHost:
                 pass
             finally:
                 closing = agent.close()
-                if inspect.isawaitable(closing):
+                if closing is not None and inspect.isawaitable(closing):
                     with trio.move_on_after(CLOSE_SECONDS, shield=True):
                         await closing
 

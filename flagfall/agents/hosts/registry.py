@@ -69,6 +69,12 @@ class HostEntry:
     default_for: frozenset[AgentForm] = attrs.field(default=frozenset(), converter=_frozen)
     on_request: frozenset[AgentForm] = attrs.field(default=frozenset(), converter=_frozen)
 
+    def can_run(self, form: AgentForm) -> bool:
+        """Return whether the host can run agents of a form, by default or on request."""
+        return form in self.default_for or form in self.on_request
+
+
+_ANY_CLIENT_HERE: Final = JoinPolicy()
 
 HOSTS: Final[tuple[HostEntry, ...]] = (
     HostEntry(
@@ -150,13 +156,11 @@ def host_agent(
         if form == "sample":
             isolation = _prepared(load_agent(agent), isolation)  # mistakes are reported before any start
     name = name or (agent.name if isinstance(agent, AgentSpec) else _object_name(agent))
-    options = HostOptions(name, isolation, join_policy or JoinPolicy(), learner_command)
+    options = HostOptions(name, isolation, join_policy or _ANY_CLIENT_HERE, learner_command)
     if kind == "process" and form in REMOTE:
         kind = "remote"
     for entry in HOSTS:
-        if form in (entry.default_for if kind is None else entry.default_for | entry.on_request) and (
-            kind in {None, entry.kind}
-        ):
+        if form in entry.default_for if kind is None else entry.kind == kind and entry.can_run(form):
             return entry.make(agent, options)
     raise UsageError(_no_host(agent, form, kind))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["MemorizingAgent", "RandomAgent", "RepeatingAgent", "SilentAgent"]
 
 from collections import deque
+from functools import cached_property
 from random import Random
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.hosting import Briefing
 
 _PRINTABLE: Final = range(0x20, 0x7F)
+_PRINTABLE_COUNT: Final = len(_PRINTABLE)
 
 
 class RandomAgent:
@@ -25,8 +27,12 @@ class RandomAgent:
     """
 
     def __init__(self) -> None:
-        self._random = Random(0)
         self._takes: dict[str, Any] = {}
+
+    @cached_property
+    def _random(self) -> Random:
+        """The generator of an agent that was not started; to make one takes 4 us."""
+        return Random(0)
 
     def start(self, briefing: Briefing) -> None:
         """Take the seed and the action space of the match.
@@ -40,6 +46,8 @@ class RandomAgent:
 
     def reply(self, byte: Any, reward: float) -> Any:  # noqa: ARG002 - it does not listen
         """Return a random printable character, or a random action where the observation is not a byte."""
+        if type(byte) is int and not self._takes:
+            return _PRINTABLE[int(self._random.random() * _PRINTABLE_COUNT)]
         if type(byte) is dict and "action_mask" in byte:
             mask = byte["action_mask"]
             allowed = [action for action, may in enumerate(mask) if may] or range(len(mask))
@@ -51,7 +59,7 @@ class RandomAgent:
             return langroom_action(self._random.randrange(5), self._random.choice(LANGROOM_WORDS))
         if not isinstance(byte, int):
             return self._random.randrange(GAME_ACTIONS)
-        return _PRINTABLE[int(self._random.random() * len(_PRINTABLE))]
+        return _PRINTABLE[int(self._random.random() * _PRINTABLE_COUNT)]
 
 
 class SilentAgent:

@@ -85,7 +85,7 @@ def _why_not_played(folder: Path, why: str) -> str:
         stored = store.plan()
         if stored is None:
             return why
-        stands = stored_standings(store, stored.parse(), resamples=0)
+        stands = stored_standings(store, stored.for_display(), resamples=0)
     shown = shlex.quote(str(folder))
     if stands.over:
         return f"the tournament in {folder} is over; for its standings: flagfall results {shown}"

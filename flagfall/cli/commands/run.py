@@ -149,6 +149,7 @@ def run(
         isolation=Isolation.from_options(isolation, limits, pass_env, show),
         journal=journal,
         results=results,
+        log=logs.log_file,
         repeats=matches,
         tick=tick,
         timed=not no_timeout,

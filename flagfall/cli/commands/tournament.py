@@ -76,13 +76,11 @@ def tournament(
 
         print_schedule(loaded, folder, jobs)
         return 0
-    again = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]
-    again += [] if jobs is None else ["--jobs", str(jobs)]
-    again += [] if engine == "local" else ["--engine", engine]
-    again += [] if seed is None else ["--seed", str(seed)]
+    again = _command_to_resume(plan, folder, jobs, engine, seed)
     for form in loaded.output.tables:
         check_format(form)
-    _check_agents(loaded, folder, *(() if plan in PLANS else (Path(plan),)))
+    private = [*([] if plan in PLANS else [Path(plan)]), *([logs.log_file] if logs.log_file else [])]
+    _check_agents(loaded, folder, *private)
 
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.cli.tournaments.live_screen import TournamentScreen
@@ -114,7 +112,7 @@ def tournament(
     except HostFault as error:
         fault = error
     try:
-        has_disqualified = _print_results(loaded, folder, shlex.join(again), wide=wide)
+        has_disqualified = _print_results(loaded, folder, again, wide=wide)
     except FlagfallError as error:
         fault = fault or error
     if fault is not None:
@@ -122,6 +120,15 @@ def tournament(
     if code == 0 and (loaded.output.report if report is None else report):
         _write_report(folder)
     return code or int(fail_on_disqualified and has_disqualified)
+
+
+def _command_to_resume(plan: str, folder: Path, jobs: int | None, engine: str, seed: int | None) -> str:
+    """Return the command that continues a tournament."""
+    words = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]
+    words += [] if jobs is None else ["--jobs", str(jobs)]
+    words += [] if engine == "local" else ["--engine", engine]
+    words += [] if seed is None else ["--seed", str(seed)]
+    return shlex.join(words)
 
 
 def _write_report(folder: Path) -> None:

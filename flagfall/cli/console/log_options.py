@@ -43,7 +43,12 @@ class LogOptions:
     @property
     def is_logging(self) -> bool:
         """Return whether there is a log."""
-        return not (self.log_level is self.log_format is self.log_file is None)
+        return self.log_level is not None or self._has_own_form
+
+    @property
+    def _has_own_form(self) -> bool:
+        """Return whether style or destination of the log are given."""
+        return self.log_format is not None or self.log_file is not None
 
     @property
     def uses_stderr(self) -> bool:
@@ -81,7 +86,7 @@ class LogOptions:
                 lock_fd,
                 terminal,
                 names,
-                not (self.log_format is self.log_file is None),
+                self._has_own_form,
             )
             with settings.opened() as logs:
                 yield logs

@@ -8,7 +8,7 @@ that of `--seed` in the first repeat, so each of its matches can be played alone
 
 from __future__ import annotations
 
-__all__ = ["PlannedMatch", "RunPlan", "make_plan"]
+__all__ = ["PlannedMatch", "RunPlan", "check_tick", "make_plan"]
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal
@@ -35,7 +35,7 @@ from flagfall.timing.control import UNTIMED
 from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from flagfall.agents.wire.admission import JoinPolicy
@@ -124,6 +124,7 @@ def make_plan(
     isolation: Isolation = DEFAULT_ISOLATION,
     journal: Path | None = None,
     results: Path | None = None,
+    log: Path | None = None,
     repeats: int = 1,
     tick: str | None = None,
     timed: bool = True,
@@ -146,6 +147,7 @@ def make_plan(
         isolation: isolation of agents in processes.
         journal: the file to record in; numbered in a series.
         results: the file for the statistics; numbered in a series.
+        log: the file of the log, which no agent in a sandbox may see.
         repeats: number of times that all matches are played.
         tick: the text of a duration, for real-time pace.
         timed: `False` removes all time limits.
@@ -163,7 +165,7 @@ def make_plan(
     if not 0 <= seed <= MAX_SEED:
         raise UsageError(f"--seed {seed}: a seed is a whole number from 0 to {MAX_SEED}")
     control = TimeControl.parse((time_control or DEFAULT_TIME_CONTROL) if timed else UNTIMED)
-    tick_ns = None if tick is None else _tick(tick)
+    tick_ns = None if tick is None else check_tick(tick)
     setup = choose_tasks(ids, scheduler, config, options, steps=steps)
     if setup is None and not ids:
         raise UsageError("--task: name at least one task, or a --config; `flagfall tasks` lists the tasks")
@@ -200,7 +202,8 @@ def make_plan(
             check_results(match.results)
     if results is not None and results == journal:
         raise UsageError(f"--results {results}: the journal has this name already")
-    _refuse_showing_records(agents, isolation, matches)
+    records = [file for match in matches for file in (match.journal, match.results, log) if file is not None]
+    _refuse_showing_records(agents, isolation, records)
     played = ids if setup is None else setup
     policy = None if setup else scheduler
     virtual = clock == "virtual"
@@ -212,7 +215,15 @@ def _at_least_one(option: str, value: int | None) -> None:
         raise UsageError(f"{option} {value}: write a whole number, at least 1")
 
 
-def _tick(text: str) -> int:
+def check_tick(text: str) -> int:
+    """Return the length of a tick in nanoseconds.
+
+    Args:
+        text: the text of `--tick`.
+
+    Raises:
+        UsageError: it is no duration above 0.
+    """
     try:
         tick_ns = parse_duration(text)
     except UsageError as error:
@@ -231,17 +242,13 @@ def _seatings(agents: int, players: int) -> list[tuple[int, ...]]:
     raise UsageError(f"the tasks seat {players} agents, but {agents} are given: name one --agent per seat")
 
 
-def _refuse_showing_records(
-    agents: Sequence[str], isolation: Isolation, matches: Sequence[PlannedMatch]
-) -> None:
-    """Refuse sandboxes in which a journal or a results file is visible, as those hold the seed."""
+def _refuse_showing_records(agents: Sequence[str], isolation: Isolation, records: Iterable[Path]) -> None:
+    """Refuse sandboxes in which a journal, a results file or the log is visible, as those hold the seed."""
     if isolation.kind != "sandbox":
         return
     shown = [*isolation.readable, *(path for spec in agents for path in code_of(spec))]
-    for match in matches:
-        for file in (match.journal, match.results):
-            if file is not None:
-                refuse_private(shown, file)
+    for file in records:
+        refuse_private(shown, file)
 
 
 def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> None:

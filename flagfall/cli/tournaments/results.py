@@ -53,7 +53,7 @@ def show_tournament(
         if matches:
             _show_rows(match_rows(store.records()), output, form)
             return
-        stands = stored_standings(store, stored.parse())
+        stands = stored_standings(store, stored.for_display())
         remarks = store.remarks()
     if form == "table":
         print_standings(stands, wide=wide)

@@ -47,6 +47,22 @@ class ReplyHandler(Protocol):
         """Take a reply to no envelope that was taken; `number` is the one that the agent gave, or `None`."""
 
 
+class _NoHandler:
+    """Takes the replies that come when the match is over, and does nothing with them."""
+
+    def answered(self, envelope: Envelope, value: Any) -> None:
+        pass
+
+    def answered_stale(self, envelope: Envelope, value: Any) -> None:
+        pass
+
+    def answered_nothing(self, number: object) -> None:
+        pass
+
+
+_NO_HANDLER: Final = _NoHandler()
+
+
 class TurnChannel:
     """A conflated, numbered channel with one sender and one receiver.
 
@@ -74,7 +90,7 @@ class TurnChannel:
     )
 
     def __init__(self, handler: ReplyHandler) -> None:
-        self._handler = handler
+        self._handler: ReplyHandler = handler
         self.waiting: Envelope | None = None
         self.taken: Envelope | None = None
         self.open: Envelope | None = None
@@ -109,6 +125,10 @@ class TurnChannel:
         self.retract()
         if self._receiver is not None:
             self._wake_receiver()
+
+    def release(self) -> None:
+        """Hand over no more replies; so the channel and its handler do not keep each other in memory."""
+        self._handler = _NO_HANDLER
 
     async def aclose(self) -> None:
         """Close as `close` does, with a checkpoint; closes also when it is cancelled."""

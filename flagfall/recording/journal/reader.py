@@ -9,6 +9,7 @@ __all__ = [
     "SealState",
     "batches",
     "check_schema",
+    "read_batches",
     "read_journal",
     "state_of_seal",
 ]
@@ -191,19 +192,38 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
         JournalTruncated: the journal has no end.
         JournalError: it cannot be read, was written by a newer flagfall, or was changed after it was written.
     """
+    for _batch, events in read_batches(path):
+        yield from events
+
+
+def read_batches(path: str | os.PathLike[str]) -> Iterator[tuple[Batch, Iterator[Event]]]:
+    """Yield the batches of a journal with their events; otherwise as `read_journal`.
+
+    Args:
+        path: the file; compressed if its name ends in `.zst`.
+
+    Raises:
+        JournalTruncated: as for `read_journal`.
+        JournalError: the same; iterators over events raise it, too.
+    """
     path = Path(path)
     turn: int | None = None
     schema = SCHEMA
+
+    def events_of(batch: Batch) -> Iterator[Event]:
+        nonlocal turn
+        for event in _events(path, batch, turn, schema):
+            if type(event) is TurnPlayed:
+                turn = event.turn
+            yield event
+
     with closing(batches(path)) as parts:
         for batch in parts:
             if batch.line == 1 and (batch.lines or batch.state != "damaged"):
                 schema = check_schema(path, batch.lines[0] if batch.lines else b"")
             if batch.state == "damaged":
                 raise JournalError(path, batch.line, turn, f"{batch.what} (a batch begins here)")
-            for event in _events(path, batch, turn, schema):
-                if type(event) is TurnPlayed:
-                    turn = event.turn
-                yield event
+            yield batch, events_of(batch)
             if batch.state == "torn":
                 raise JournalTruncated(path, batch.line + len(batch.lines), turn, batch.what)
 

@@ -41,6 +41,12 @@ def is_whole(action: Any) -> bool:
     return type(action) is int or (isinstance(action, Integral) and not isinstance(action, bool))
 
 
+def _ended() -> Script:
+    """Return a script that asks for nothing."""
+    yield from ()
+    return None
+
+
 @cache
 def _byte_space() -> Space[Any]:
     from gymnasium.spaces import Discrete  # noqa: PLC0415 - takes 0.2 s, and few users need it
@@ -93,6 +99,8 @@ class ByteTask(Task):
         Args:
             action: any object; see `is_whole`.
         """
+        if type(action) is int:
+            return 0 <= action <= 255  # noqa: PLR2004
         return is_whole(action) and 0 <= action <= 255  # noqa: PLR2004
 
     def pay(self, reward: float) -> None:
@@ -139,6 +147,10 @@ class ByteTask(Task):
 
     def _step(self, action: Any) -> StepResult:
         return self.step(action)
+
+    def close(self) -> None:
+        """Drop the instance that was left in the middle: it holds the task, which holds it."""
+        self._script = _ended()
 
     def reached_terminal_state(self) -> bool:
         """Return whether the script has ended."""

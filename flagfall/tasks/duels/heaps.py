@@ -49,6 +49,11 @@ class Heaps(Task):
         self.heaps = [1] * N_HEAPS
         self.to_move = 0
 
+    @classmethod
+    def class_action_names(cls) -> tuple[str, ...]:
+        """Return the names of the actions, by number."""
+        return tuple(f"{count} of heap {heap}" for heap in range(N_HEAPS) for count in range(1, LARGEST + 1))
+
     @property
     def action_space(self) -> spaces.Discrete[Any]:
         """Space of the numbers of actions; the mask has those that are legal."""

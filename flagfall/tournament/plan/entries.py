@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["agent_names", "read_agents", "read_tasks"]
+__all__ = ["MAX_NAME", "agent_names", "read_agents", "read_tasks"]
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +40,7 @@ _PLAIN: Final = TaskTable()
 
 
 def read_agents(
-    tables: Any, defaults: PlanTable, folder: Path, problems: Problems, *, display: bool
+    tables: Any, defaults: PlanTable, folder: Path, problems: Problems
 ) -> tuple[PlannedAgent, ...]:
     """Return all valid agents.
 
@@ -49,7 +49,6 @@ def read_agents(
         defaults: settings of the plan that apply to all agents.
         folder: folder in which relative paths start.
         problems: collects the problems of the others.
-        display: they are not played, so that only their names matter.
     """
     made: dict[str, PlannedAgent] = {}
     for number, table in enumerate(_check_tables(tables, "agents", problems)):
@@ -62,9 +61,7 @@ def read_agents(
             continue
         try:
             _check_name(name)
-            made[name] = (
-                PlannedAgent(name=name, spec=agent.spec) if display else _agent(agent, name, defaults, folder)
-            )
+            made[name] = _agent(agent, name, defaults, folder)
         except UsageError as error:
             problems.add(("agents", number), str(error))
     return tuple(made.values())
@@ -122,7 +119,9 @@ def _checked(spec: AgentSpec, folder: Path) -> str:
     elif spec.scheme == "sample":
         load_agent(spec)
     elif spec.scheme == "human":
-        raise UsageError(f"{spec.text!r}: a human can play only single matches, with `flagfall run`")
+        raise UsageError(
+            f"{spec.text!r}: a human can play only single matches, with `flagfall play` or `flagfall run`"
+        )
     elif spec.scheme in REMOTE:
         raise UsageError(
             f"{spec.text!r} is a single agent at one address, but matches are played in parallel: let"
@@ -143,7 +142,6 @@ def read_tasks(
     agents: Sequence[str],
     folder: Path,
     problems: Problems,
-    seats: Mapping[str, int] | None = None,
 ) -> tuple[PlannedTask, ...]:
     """Return all valid tasks.
 
@@ -153,7 +151,6 @@ def read_tasks(
         agents: names of all agents.
         folder: folder in which relative paths start.
         problems: collects the problems of the others.
-        seats: see `flagfall.tournament.plan.parser.parse_plan`.
     """
     made: dict[str, PlannedTask] = {}
     for number, table in enumerate(_check_tables(tables, "tasks", problems)):
@@ -167,7 +164,7 @@ def read_tasks(
         _check_players(who, agents, (*place, "agents"), problems)
         for one in _split(task):
             try:
-                entry = _task(one, defaults, tuple(who), folder, seats)
+                entry = _task(one, defaults, tuple(who), folder)
             except UsageError as error:
                 problems.add(place, str(error))
                 continue
@@ -217,7 +214,6 @@ def _task(
     defaults: PlanTable,
     agents: tuple[str, ...],
     folder: Path,
-    stored_seats: Mapping[str, int] | None,
 ) -> PlannedTask:
     sources = [name for name in _SOURCES if getattr(table, name) is not None]
     if len(sources) != 1:
@@ -227,17 +223,12 @@ def _task(
     if table.episodes is not None and (table.scheduler is not None or table.config is not None):
         raise UsageError("episodes sets the scheduler: leave out either episodes or scheduler (or config)")
     control = table.time_control or defaults.time_control
-    name, tasks, scheduler, last = _name_and_tasks(table, folder, display=stored_seats is not None)
+    name, tasks, scheduler, last = _name_and_tasks(table, folder)
     _check_name(name)
     ids = tasks if isinstance(tasks, tuple) else None
-    if stored_seats is not None:
-        if name not in stored_seats:
-            raise UsageError(f"{name}: the stored tournament has no such task")
-        seats = stored_seats[name]
-    else:
-        if table.track is None and is_endless(tasks, scheduler, table.steps):
-            raise UsageError(f"{name}: its scheduler has no end: set steps")
-        seats = seats_of(ids) if ids is not None else 1
+    if table.track is None and is_endless(tasks, scheduler, table.steps):
+        raise UsageError(f"{name}: its scheduler has no end: set steps")
+    seats = seats_of(ids) if ids is not None else 1
     entry = PlannedTask(
         name=name,
         tasks=tasks,
@@ -271,14 +262,11 @@ def _refuse(table: TaskTable, kind: str, source: str) -> None:
 
 
 def _name_and_tasks(
-    table: TaskTable, folder: Path, *, display: bool
+    table: TaskTable, folder: Path
 ) -> tuple[str, tuple[str, ...] | TaskSetup, str | None, int | None]:
-    """Return the name, the tasks, their scheduler, and how many instances count.
-
-    For display no file is read: a task with a configuration or with options has only the ids that it lists.
-    """
+    """Return the name, the tasks, their scheduler, and how many instances count."""
     if table.track is not None:
-        return _track(table, table.track[0], folder, display=display)
+        return _track(table, table.track[0], folder)
     options = {
         name: value for name in _BYTE_OPTIONS if (value := getattr(table, name)) != getattr(_PLAIN, name)
     }
@@ -288,14 +276,12 @@ def _name_and_tasks(
         if options:
             raise UsageError(f"config sets {', '.join(options)} itself: leave it out here")
         path = folder / table.config
-        if display:
-            return table.name or path.stem, (), None, None
         config = load_config(path if path.suffix in {".json", ".toml"} else table.config)
         return table.name or path.stem, config, None, None
     ids = tuple(_placed(task, folder) for task in table.task or ())
     name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
-    if not display and (options or any(task in COMMAI_CATALOG for task in ids)):
+    if options or any(task in COMMAI_CATALOG for task in ids):
         return (
             name,
             config_of(ids, policy or default_scheduler_text(table.steps), options, name=name),
@@ -318,13 +304,12 @@ def _placed(task: str, folder: Path) -> str:
     return str(attrs.evolve(level, game=str((folder / level.game).resolve())))
 
 
-def _track(table: TaskTable, game: str, folder: Path, *, display: bool) -> tuple[str, TaskSetup, None, int]:
+def _track(table: TaskTable, game: str, folder: Path) -> tuple[str, TaskSetup, None, int]:
     training: int | None = table.training
     if training is None and table.time_control is not None:
         training = table.time_control.total
     rules = TrackRules.named(table.rules, training_ns=training, games=table.games, rounds=table.rounds)
     path = str((folder / game).resolve()) if game.endswith(".txt") else game
     setup = TrackSetup(path, rules)
-    if not display:
-        setup.build().close()
+    setup.build().close()
     return table.name or f"track {game}", setup, None, len(rules.validation) * rules.rounds

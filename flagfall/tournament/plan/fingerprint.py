@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["changes", "plan_facts", "seats_in"]
+__all__ = ["changes", "plan_facts"]
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -32,19 +31,6 @@ def plan_facts(plan: TournamentPlan) -> dict[str, str]:
     """
     fields = [field for field in attrs.fields(TournamentPlan) if field.name not in _FREE]
     return dict(fact for field in fields for fact in _field_facts(field.name, field, plan))
-
-
-def seats_in(facts: Mapping[str, str]) -> dict[str, int]:
-    """Return the number of seats of each task, by its name.
-
-    Args:
-        facts: facts of a plan. Invalid numbers of seats are left out: the facts may come from a damaged file.
-    """
-    seats = {}
-    for place, fact in facts.items():
-        if place.startswith(_TASKS) and place.endswith(_SEATS) and re.fullmatch("[1-9][0-9]{0,3}", fact):
-            seats[place[len(_TASKS) : -len(_SEATS)]] = int(fact)
-    return seats
 
 
 def _field_facts(place: str, field: attrs.Attribute[Any], owner: Any) -> Iterator[tuple[str, str]]:

@@ -72,7 +72,6 @@ def parse_plan(
     folder: Path = Path(),
     title: str = "tournament",
     seed: int | None = None,
-    seats: Mapping[str, int] | None = None,
 ) -> TournamentPlan:
     """Return the plan in a text.
 
@@ -82,8 +81,6 @@ def parse_plan(
         folder: folder in which relative paths start.
         title: name of the tournament, if the text has none.
         seed: replaces the seed in the text.
-        seats: number of seats by task name, for a plan that is shown and not played: then no task is built
-            and no agent checked, so nothing that the text names is read or imported.
 
     Raises:
         UsageError: the text is invalid; the message names every problem.
@@ -93,11 +90,10 @@ def parse_plan(
     tables = {key: data.pop(key) for key in _TABLES if key in data}
     top = structure(data, PlanTable, (), problems, also=_TABLES)
     defaults = top or PlanTable()
-    agents = read_agents(tables.get("agents", []), defaults, folder, problems, display=seats is not None)
+    agents = read_agents(tables.get("agents", []), defaults, folder, problems)
     names = agent_names(tables.get("agents", []))
-    tasks = read_tasks(tables.get("tasks", []), defaults, names, folder, problems, seats)
-    if seats is None:
-        _check_track_clients(agents, tasks, problems)
+    tasks = read_tasks(tables.get("tasks", []), defaults, names, folder, problems)
+    _check_track_clients(agents, tasks, problems)
     stop = _read_stop(tables.get("stop", {}), names, tasks, problems)
     form = _read_format(tables.get("format", "benchmark"), names, tasks, stop, problems)
     if form is not None:

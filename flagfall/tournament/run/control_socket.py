@@ -52,6 +52,9 @@ MAX_LINE_BYTES: Final = 4096
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 """Longest answer: 4096 matches with all of their agents."""
 
+PROTOCOL: Final = 2
+"""Version of the answers; see `RunState`."""
+
 MAX_JOBS: Final = 4096
 MAX_NAME_CHARS: Final = 200
 """Characters sent of the name of an agent, a task or a match."""
@@ -125,7 +128,11 @@ class RunningState(msgspec.Struct):
 
 
 class RunState(msgspec.Struct):
-    """The state of a run, see `flagfall.tournament.run.runner.Run`."""
+    """The state of a run, see `flagfall.tournament.run.runner.Run`.
+
+    Fields with a default are missing in answers of earlier versions. `protocol` is 2 since the answer has
+    `run_seconds`, the time since the run began, and `run_played`, the matches that it has played.
+    """
 
     name: str
     played: int
@@ -135,6 +142,9 @@ class RunState(msgspec.Struct):
     stopping: bool
     jobs: int
     running: list[RunningState]
+    protocol: int = 1
+    run_seconds: float | None = None
+    run_played: int | None = None
 
 
 class Refusal(msgspec.Struct):
@@ -162,6 +172,9 @@ def _run_status(run: Run) -> RunState:
             )
             for running in run.running.values()
         ],
+        protocol=PROTOCOL,
+        run_seconds=round(time.monotonic() - run.since, 3),
+        run_played=len(run.records) - run.played_before,
     )
 
 

@@ -6,6 +6,7 @@ __all__ = ["MatchObserver"]
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Final, Literal
 
 import attrs
@@ -26,10 +27,12 @@ take a few time slices."""
 KEPT: Final = 64
 """Most late turns and stalls that are kept to find those that coincide, which follow each other closely."""
 
-_COUNTERS: Final = frozenset(field.name for field in attrs.fields(SeatStats)).intersection(
-    field.name for field in attrs.fields(SeatRecord)
+_COUNTERS: Final = tuple(
+    field.name for field in attrs.fields(SeatStats) if hasattr(attrs.fields(SeatRecord), field.name)
 )
 """Counters of the kernel's statistics of a seat, which a `SeatRecord` has under the same names."""
+
+_counted: Final = attrgetter(*_COUNTERS)
 
 _LATE: Final = frozenset({"late", "overrun", "disqualified"})
 
@@ -198,7 +201,7 @@ class MatchObserver:
                 think_p99_ns=think.quantile_ns(0.99),
                 over_ns=over_ns,
                 thinking=think.pairs(),
-                **{name: getattr(report.stats, name) for name in _COUNTERS},
+                **dict(zip(_COUNTERS, _counted(report.stats), strict=True)),
             )
             for agent, score, report, think, over_ns in zip(
                 agents, scores, result.seats, self._think, self._over_ns, strict=True

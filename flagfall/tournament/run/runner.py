@@ -122,6 +122,8 @@ class Run:
         plan: the plan.
         records: the records of matches that count, by id; grows.
         running: the matches that are being played, by id.
+        since: time when the run was made, on `time.monotonic`.
+        played_before: number of matches that earlier runs have played.
         voids: number of void attempts in this run.
         total: largest number of matches; `None` if it is not known.
         paused: no match begins until `resume`.
@@ -157,6 +159,7 @@ class Run:
             else:
                 self._attempts[record.id] = max(self._attempts[record.id], record.attempt)
         store.check(plan, self.records)
+        self.since, self.played_before = time.monotonic(), len(self.records)
         self._schedule = schedule(plan)
         self.total = self._schedule.total
         self._due = self._schedule.live(self.records)

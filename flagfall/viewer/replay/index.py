@@ -1,7 +1,7 @@
 """Index of a journal, made in one pass that can be continued when the file has grown.
 
 It is kept in memory alone: a pass over 1,000,000 turns of bytes takes less than a second, and an index file
-beside a journal that somebody sent would be one more input to distrust.
+beside a journal from elsewhere would be one more input to distrust.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ __all__ = ["Index", "JournalState"]
 import time
 from hashlib import sha256
 from stat import S_ISREG
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -281,7 +282,8 @@ class Index:
         if self.tally.numbers is None:
             (first, *_) = decode_events(line, self.schema)
             if isinstance(first, TurnPlayed):
-                self.tally.numbers = type(first.observation) is type(first.action) is int
+                numbers = type(first.observation) is int and type(first.action) in {int, NoneType}
+                self.tally.numbers = numbers
 
     def _break(self, problem: str) -> None:
         """Read no further than the line before this one."""

@@ -40,6 +40,11 @@ SILENT_SECONDS: Final = 30.0
 MAX_SECONDS: Final = 300.0
 """Longest time for one part of a match: a page waits for it."""
 
+_PROGRAM: Final = (
+    "import sys; sys.path[:] = sys.argv[1:]; from flagfall.viewer.replay import worker; worker.main()"
+)
+"""The process can import what its parent can, and nothing else that lies in the working directory."""
+
 END_SECONDS: Final = 5.0
 """Longest time for a killed process to be gone."""
 
@@ -148,8 +153,8 @@ class _Worker:
     """
 
     def __init__(self, job: Job) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "flagfall.viewer.replay.worker"],
+        self._process = subprocess.Popen(  # noqa: S603 - this very interpreter
+            [sys.executable, "-P", "-c", _PROGRAM, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

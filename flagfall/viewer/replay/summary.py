@@ -30,7 +30,8 @@ MAX_NAMED_TASKS: Final = 200
 MAX_STDERR_CHARS: Final = 16_000
 """Longest standard error of a seat; results keep its end alone."""
 
-_WITH_PICTURES: Final = ("vgdl:", "langroom:", GYM_PREFIX, PETTINGZOO_PREFIX)
+_WITH_PICTURES: Final = ("vgdl:", "langroom:", "duel:", GYM_PREFIX, PETTINGZOO_PREFIX)
+"""Beginnings of the ids of tasks that most likely draw; the execution decides."""
 
 
 @attrs.frozen

@@ -135,7 +135,7 @@ class Tally:
         seats: the first `MAX_SEATS` seats.
         turns: the number of turns with a record.
         over: the end of the match.
-        numbers: the first turn showed a whole number and was answered with one; `None` before it.
+        numbers: the first turn showed a whole number, and one or none was played; `None` before it.
     """
 
     def __init__(self, header: MatchStarted) -> None:

@@ -191,7 +191,3 @@ def _read_commands(commands: BinaryIO, due: SimpleQueue[tuple[int, int]]) -> Non
         first, last = _COMMAND.unpack(data)
         due.put((first, last))
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -16,7 +16,6 @@ from flagfall.errors import UsageError
 from flagfall.tournament.excerpts import MatchCounts, count_matches
 from flagfall.tournament.lock import is_held
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.from_facts import plan_of_facts
 from flagfall.tournament.standings import Standings
 from flagfall.tournament.stats.duels import Duels, duels_of
 from flagfall.tournament.store import Store, StoredPlan
@@ -76,7 +75,7 @@ def open_source(folder: Path) -> Iterator[ReportSource]:
         if stored is None:
             raise UsageError(f"{folder}: the tournament has not begun")
         try:
-            plan = plan_of_facts(stored.name, stored.seed, stored.facts)
+            plan = stored.for_display()
         except UsageError as error:
             raise UsageError(f"{folder}: {error}") from error
         running = is_held(folder)

@@ -139,6 +139,7 @@ class Access:
         target = f"{path}?{urlencode(fields)}" if fields else path
         response = HTMLResponse(
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>flagfall</title>'
+            '<link rel="icon" href="data:,">'
             f'<meta http-equiv="refresh" content="0; url={html.escape(target)}">'
             f'<p><a href="{html.escape(target)}">Continue</a></p></html>\n'
         )

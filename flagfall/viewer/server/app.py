@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 
 from flagfall.errors import FlagfallError, UsageError
@@ -106,6 +107,8 @@ class _Failures:
 
         try:
             await self._app(scope, receive, send_noting)
+        except ClientDisconnect:  # in the middle of a body
+            pass
         except Exception as error:  # noqa: BLE001 - one page must not end the server
             line = _describe(error)
             self._say(f"the page {one_line(str(scope['path']), 200)} failed: {line}")

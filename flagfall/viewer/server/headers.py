@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import MutableHeaders
 
+from flagfall.viewer.pages import content_security_policy
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self';"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 
 _ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -24,7 +21,7 @@ _ALWAYS: Final = {
 }
 
 _UNLESS_SET: Final = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Content-Security-Policy": content_security_policy(),
     "Cache-Control": "no-store",
 }
 

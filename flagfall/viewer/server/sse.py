@@ -54,21 +54,29 @@ class Hub:
         self._max_viewers = max_viewers
         self._queues: set[trio.MemorySendChannel[bytes]] = set()
         self._kept: dict[str, bytes] = {}
+        self._joined = trio.Event()
 
     @property
     def viewers(self) -> int:
         """The number of viewers."""
         return len(self._queues)
 
+    async def wait_for_viewer(self) -> None:
+        """Wait until there is a viewer."""
+        while not self._queues:
+            await self._joined.wait()
+
     def publish(self, kind: str, data: object, *, keep: object = None) -> None:
-        """Send an event to all viewers, and keep it for those that come later.
+        """Send an event to all viewers, unless they have it, and keep it for those that come later.
 
         Args:
             kind: name of the event.
             data: a value that msgspec encodes as JSON.
             keep: what later viewers get instead of `data`: for events that only add to earlier ones.
         """
-        event = encode_event(kind, data) if self._queues or keep is None else b""
+        event = encode_event(kind, data)
+        if keep is None and event == self._kept.get(kind):
+            return
         self._kept[kind] = event if keep is None else encode_event(kind, keep)
         for queue in list(self._queues):
             try:
@@ -92,6 +100,8 @@ class Hub:
         for event in self._kept.values():
             sending.send_nowait(event)
         self._queues.add(sending)
+        self._joined.set()
+        self._joined = trio.Event()
         try:
             async with receiving:
                 yield receiving

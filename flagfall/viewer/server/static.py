@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["STATIC", "static_route"]
+__all__ = ["static_route"]
 
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
+from flagfall.viewer.pages import STATIC
 
-STATIC: Final = Path(__file__).parent.parent / "static"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.requests import Request
 
 _TYPES: Final = {
     ".css": "text/css; charset=utf-8",

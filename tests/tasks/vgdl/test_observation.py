@@ -18,6 +18,7 @@ from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
+from flagfall.tasks.vgdl.views.cell_positions import cells_at
 from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.state_observation import Observation, StateObservation
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, played, public_play, zoo
@@ -263,3 +264,20 @@ def test_a_state_goes_over_the_wire_and_comes_back(encoder, decoder) -> None:
     assert isinstance(arrived, dict)
     assert StateObservation.from_plain(arrived) == state
     assert encoder().encode(decoder()(wire)) == wire
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+@pytest.mark.parametrize("block", [1, 3])
+def test_cells_of_all_positions_on_and_around_a_screen(block: int, by_rows: bool) -> None:
+    play = zoo(0, block)
+    width, height = play.width, play.height
+    found = cells_at(width, height, block, by_rows=by_rows)
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for x in range(-2 * block, (width + 2) * block):
+        for y in range(-2 * block, (height + 2) * block):
+            cells = found[x][y]
+            assert sorted(cells) == sorted(
+                row * width + column if by_rows else column * height + row
+                for column, row in slow_cells(play, x, y)
+            )
+            assert cells is known.setdefault(cells, cells)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from flagfall.tasks.vgdl.actions import ACTIONS
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
+from flagfall.tasks.vgdl.engine.cycle import advance, remove_dead
 from flagfall.tasks.vgdl.engine.lifecycle import fork, start
 from flagfall.tasks.vgdl.engine.serialization import dump, load
 from flagfall.tasks.vgdl.engine.state.game import Game
@@ -249,3 +249,22 @@ def test_sprites_that_turn_in_place_are_painted_anew() -> None:
         seen |= {(sprite.type, sprite.ox, sprite.oy) for group in play.groups for sprite in group}
     views.check()
     assert len(seen) > 6
+
+
+def test_a_sprite_that_turns_while_others_of_its_type_are_born_and_die_is_painted_anew() -> None:
+    play = begin(SPRITES, "f w > turnAround\nf EOS > reverseDirection", "w.f.f.f..A")
+    views = Views(play)
+    views.check()
+    advance(play, "NIL")
+    first, second, third = play.groups[play.game.definition.type_named("f").id]
+    second.ox, third.ox = 1, -1
+    views.check()
+    # The directions of all, in the order of birth, are the same before and after this tick.
+    advance(play, "NIL")
+    play.kill(first)
+    second.ox, third.ox = -1, 1
+    remove_dead(play)
+    born = play.add(second.type, 70, 0)
+    assert born is not None
+    born.ox = -1
+    views.check()

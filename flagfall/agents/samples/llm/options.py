@@ -127,14 +127,14 @@ class ModelOptions:
         """Return the names of invalid options, and what they may be."""
         rules = {
             "url": (_is_plain_url(self.url), "an address such as http://127.0.0.1:8000/v1, no password"),
-            "model": (self.model is None or isinstance(self.model, str), "the name of a model"),
+            "model": (self.model is None or _is_text(self.model), "the name of a model"),
             "temperature": (
                 self.temperature == "default" or _is_number(self.temperature, 0, MAX_TEMPERATURE),
                 f"a number from 0 to {MAX_TEMPERATURE:g}, or default",
             ),
             "max_tokens": (_is_whole(self.max_tokens, 1, MAX_TOKENS), f"a number from 1 to {MAX_TOKENS}"),
             "system": (
-                isinstance(self.system, str) and len(self.system) <= MAX_SYSTEM_CHARS,
+                _is_text(self.system) and len(self.system) <= MAX_SYSTEM_CHARS,
                 f"a text of at most {MAX_SYSTEM_CHARS} characters",
             ),
             "memory": (_is_whole(self.memory, 0, MAX_MEMORY), f"a number from 0 to {MAX_MEMORY}"),
@@ -148,7 +148,7 @@ class ModelOptions:
         return [(name, wanted) for name, (fits, wanted) in rules.items() if not fits]
 
 
-def _is_plain_url(url: Any) -> bool:
+def _is_plain_url(url: object) -> bool:
     if url is None:
         return True
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
@@ -158,6 +158,10 @@ def _is_plain_url(url: Any) -> bool:
     except ValueError:
         return False
     return "@" not in parts.netloc
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _is_whole(value: Any, least: int, most: int) -> bool:

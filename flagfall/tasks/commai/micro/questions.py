@@ -160,8 +160,14 @@ def uniformly(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
         rng: the source of the draws.
         keys: the keys.
     """
+    # The draws of `rng.choice`, without its two calls a draw.
+    count, random_bits = len(keys), rng.getrandbits
+    bits = count.bit_length()
     while True:
-        yield rng.choice(keys)
+        number = random_bits(bits)
+        while number >= count > 0:  # without keys the next line raises
+            number = random_bits(bits)
+        yield keys[number]
 
 
 def in_blocks(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:

@@ -60,7 +60,8 @@ class CellPictures:
         lines: pictures as lines of pixels, `[picture, row]` of raw bytes; replaced when it grows. NumPy
             copies a line at once, but pixels one by one.
         looks: by cell of the level, the number of its picture by the codes of its sprites in drawing order.
-        columns, rows: by cell of the level, its column and its row.
+        pictures: the same pictures one by one, which NumPy takes faster from a list.
+        places: by cell of the level, the numbers of its lines of pixels in a whole picture.
         generation: changes when codes become invalid.
         full: so much is kept that it should be cleared before the next picture.
     """
@@ -89,7 +90,8 @@ class CellPictures:
             for column in range(width)
             for row in range(height)
         ]
-        self.columns, self.rows = np.divmod(np.arange(width * height), height)
+        columns, rows = np.divmod(np.arange(width * height), height)
+        self.places = (rows[:, None] * block + np.arange(block)) * width + columns[:, None]
         self._most = MAX_BYTES // (block * block * 3)
         self.generation = 0
         self.clear()
@@ -122,7 +124,11 @@ class CellPictures:
         self._found = 0
         for table in self._tables:
             table.clear()
-        self.lines = np.empty((_FIRST_PICTURES, self._block), f"V{self._block * 3}")
+        self._keep(np.empty((_FIRST_PICTURES, self._block), f"V{self._block * 3}"))
+
+    def _keep(self, lines: NDArray[Any]) -> None:
+        self.lines = lines
+        self.pictures = list(lines)
 
     def place(self, appearance: _Key, x: int, y: int) -> Place:
         """Return a sprite at a position.
@@ -169,7 +175,7 @@ class CellPictures:
         if number is None:
             number = self._numbers[key] = len(self._numbers)
             if number == len(self.lines):
-                self.lines = np.concatenate((self.lines, np.empty_like(self.lines)))
+                self._keep(np.concatenate((self.lines, np.empty_like(self.lines))))
             self.lines[number] = as_lines(self._draw(key))
         self.full = self.full or number > self._most or self._found > MAX_LOOKS
         return number

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 __all__ = ["Painter"]
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -49,11 +48,10 @@ _NEVER: Final = -3
 
 _NOWHERE: Final = (-1, ())
 _RIGHT: Final = (1, 0)
-_DIRECTION: Final = attrgetter("ox", "oy")
 
 _Parts: TypeAlias = tuple[Any, ...]
 
-_FEW: Final = 8
+_FEW: Final = 12
 """Maximum number of cells that are painted one by one: to paint all at once has a cost of its own."""
 
 
@@ -97,7 +95,7 @@ class Painter:
             self._codes: dict[int, int] = {}
             self._order: dict[int, tuple[int, int]] = {}
             self._members = CellMembers(play.width * play.height, self._order)
-            self._directions: dict[int, list[tuple[float, float]]] = {}
+            self._directions: list[tuple[int, float, float]] = []
         else:
             canvas, appearances, places, codes, order, members, directions = parts
             self._canvas = canvas.copy()
@@ -106,12 +104,11 @@ class Painter:
             self._codes = codes.copy()
             self._order = order.copy()
             self._members = members.copy(self._order)
-            self._directions = directions.copy()
+            self._directions = directions
         self._disabled: list[Sprite] = []
         self._stale: list[tuple[int, ...]] = []
-        block = self._block
-        lines = as_lines(self._canvas, block)
-        self._by_cell = lines.reshape(play.height, block, play.width).swapaxes(1, 2)
+        # All lines of pixels of the canvas, one cell wide; and those of a cell.
+        self._lines = as_lines(self._canvas, self._block).reshape(-1)
         self._views: dict[int, NDArray[Any]] = {}
 
     def _copy_parts(self) -> _Parts:
@@ -123,7 +120,7 @@ class Painter:
             self._codes.copy(),
             order,
             self._members.copy(order),
-            self._directions.copy(),
+            self._directions,
         )
 
     def paint(self) -> NDArray[np.uint8]:
@@ -153,15 +150,17 @@ class Painter:
                 self._examine(group)
             if self._stale:
                 self._paint_cells()
-            self._directions = {
-                type_id: list(map(_DIRECTION, play.groups[type_id])) for type_id in self._turning
-            }
+            self._directions = [
+                (sprite.id, sprite.ox, sprite.oy)
+                for type_id in self._turning
+                for sprite in play.groups[type_id]
+            ]
             if moment is not None and self._canvas.nbytes <= MAX_KEPT_BYTES:
                 moment.keep(name, self._copy_parts())
 
     def _follow(self, play: Play) -> None:
         """Apply the changes of one tick; a sprite may be born and die in the same one."""
-        known, places, codes, stale = self._appearances.get, self._places, self._codes, self._stale
+        known, places, codes, stale = self._appearances.get, self._places, self._codes, self._stale.append
         for sprite in play.moved:
             number = sprite.id
             appearance = known(number)
@@ -169,33 +168,35 @@ class Painter:
                 place = appearance[sprite.x, sprite.y]
                 before = places[number]
                 if place is not before:
-                    cells = place[1]
-                    if cells is not before[1]:
-                        self._members.move(number, before[1], cells)
-                        stale.append(before[1])
-                    stale.append(cells)
                     places[number] = place
-                    codes[number] = place[0]
+                    codes[number], cells = place
+                    left = before[1]
+                    stale(cells)
+                    if cells is not left:
+                        self._members.move(number, left, cells)
+                        stale(left)
         if play.born:
             self._examine(play.born)
         for sprite in play.died:
             self._remove(sprite.id)
-        self._follow_directions(play)
+        if self._turning:
+            self._follow_directions(play)
         if play.disabled != self._disabled:
             for sprite in play.disabled:
                 self._remove(sprite.id)
             self._disabled = play.disabled.copy()
 
     def _follow_directions(self, play: Play) -> None:
-        """Examine the types of which a sprite has turned, or was born or has died."""
-        directions = self._directions
-        for type_id in self._turning:
-            group = play.groups[type_id]
-            if group:
-                now = list(map(_DIRECTION, group))
-                if directions[type_id] != now:
-                    directions[type_id] = now
-                    self._examine(group)
+        """Examine the sprites that have turned."""
+        turning, groups, before = self._turning, play.groups, self._directions
+        now = self._directions = [
+            (sprite.id, sprite.ox, sprite.oy) for type_id in turning for sprite in groups[type_id]
+        ]
+        if now != before:
+            turned = {number for number, *_ in set(now).difference(before)}
+            self._examine(
+                [sprite for type_id in turning for sprite in groups[type_id] if sprite.id in turned]
+            )
 
     def _examine(self, sprites: Iterable[Sprite]) -> None:
         """Record the current appearance of sprites."""
@@ -231,23 +232,28 @@ class Painter:
 
     def _paint_cells(self) -> None:
         """Paint the cells in which something has changed."""
-        cells = list(set().union(*self._stale))
+        cells = set().union(*self._stale)
         self._stale.clear()
         self._members.finish()
         fetch, codes, looks = self._members.fetch, self._codes, self._pictures.looks
-        numbers = [looks[cell][fetch[cell](codes)] for cell in cells]
-        lines, canvas = self._pictures.lines, self._by_cell
         if len(cells) <= _FEW:
             views = self._views
-            for cell, number in zip(cells, numbers, strict=True):
+            for cell in cells:
+                number = looks[cell][fetch[cell](codes)]
                 view = views.get(cell)
                 if view is None:
-                    column, row = divmod(cell, self._play.height)
-                    view = views[cell] = canvas[row, column]
-                view[...] = lines[number]
+                    view = views[cell] = self._view(cell)
+                view[...] = self._pictures.pictures[number]  # the look-up may have replaced the list
         else:
-            places = np.array(cells)
-            canvas[self._pictures.rows[places], self._pictures.columns[places]] = lines.take(numbers, axis=0)
+            stale = list(cells)
+            numbers = [looks[cell][fetch[cell](codes)] for cell in stale]
+            places = self._pictures.places.take(stale, axis=0)
+            self._lines[places] = self._pictures.lines.take(numbers, axis=0)
+
+    def _view(self, cell: int) -> NDArray[Any]:
+        """Return the lines of pixels of a cell in the canvas."""
+        column, row = divmod(cell, self._play.height)
+        return as_lines(self._canvas, self._block)[row * self._block : (row + 1) * self._block, column]
 
 
 @per_game

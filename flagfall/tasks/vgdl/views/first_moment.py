@@ -52,7 +52,10 @@ class FirstMoment:
         Args:
             play: a play of the same game, before its first cycle.
         """
-        return self._size == (play.width, play.height, play.block_size) and self._groups == _groups(play)
+        return self._size == (play.width, play.height, play.block_size) and all(
+            (group if kind.fixed else list(map(_ATTRIBUTES, group))) == known
+            for kind, group, known in zip(play.game.kinds, play.groups, self._groups, strict=True)
+        )
 
     def keep(self, name: Hashable, part: Any) -> None:
         """Keep a result; the oldest one is dropped if there are too many.

@@ -19,15 +19,16 @@ from __future__ import annotations
 
 __all__ = ["Observer"]
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-from flagfall.tasks.vgdl.views.anchors import OFF_SCREEN, anchors_of
 from flagfall.tasks.vgdl.views.cell_members import CellMembers
+from flagfall.tasks.vgdl.views.cell_positions import cells_at
 from flagfall.tasks.vgdl.views.first_moment import first_moment
 from flagfall.tasks.vgdl.views.per_game import per_game
 from flagfall.tasks.vgdl.views.state_observation import (
@@ -81,15 +82,18 @@ class Observer:
         self._dimension = (float(play.screen[0]), float(play.screen[1]))
         self._category, self._listed = _categories(play.game)
         self._tick = _NEVER
-        anchors = anchors_of(self._width, self._height, self._block)
-        self._across, self._down, self._cells_of = anchors.across, anchors.down, anchors.cells
-        self._clear()
+        self._cells_at = cells_at(self._width, self._height, self._block)
+        self._slices = _slices(self._width, self._height)
+        # Changes of the current call: cells of changed sprites, and their types.
+        self._stale_cells: list[tuple[int, ...]] = []
+        self._stale_types: set[int] = set()
 
     def _clear(self) -> None:
+        """Begin without sprites."""
         types = len(self._category)
-        # By sprite: its record, and its anchor, see `Anchors`.
+        # By sprite: its record, and its cells.
         self._records: dict[int, Observation] = {}
-        self._at: dict[int, int] = {}
+        self._at: dict[int, tuple[int, ...]] = {}
         # By type: its records, how many of them the avatar fired, and its row.
         self._of_type: list[dict[int, Observation]] = [{} for _ in range(types)]
         self._shots = [0] * types
@@ -99,9 +103,6 @@ class Observer:
         self._cells: list[Cell] = [()] * (self._width * self._height)
         self._columns: list[Column] = [((),) * self._height] * self._width
         self._grid: Grid = tuple(self._columns)
-        # Changes of the current call: cells of changed sprites, and their types.
-        self._stale_cells: list[tuple[int, ...]] = []
-        self._stale_types: set[int] = set()
 
     def observe(self) -> StateObservation:
         """Return the complete state of the current tick."""
@@ -173,11 +174,21 @@ class Observer:
 
     def _follow(self, play: Play) -> None:
         """Apply the changes of one tick."""
-        records, of_type, at = self._records, self._of_type, self._at
-        known, move = records.get, self._members.move
-        across, down, cells_of = self._across, self._down, self._cells_of
-        stale_cells, stale_types = self._stale_cells, self._stale_types
-        for sprite in play.moved:
+        if play.moved:
+            self._follow_moved(play.moved)
+        for sprite in play.born:
+            self._add(sprite)
+        for sprite in play.died:
+            self._remove(sprite)
+        if self._stale_types:
+            self._rebuild()
+
+    def _follow_moved(self, moved: Iterable[Sprite]) -> None:
+        """Make new records of sprites that have moved."""
+        records, of_type, at, cells_at = self._records, self._of_type, self._at, self._cells_at
+        known, move, stale = records.get, self._members.move, self._stale_cells.append
+        stale_types = self._stale_types
+        for sprite in moved:
             number = sprite.id
             old = known(number)
             if old is None:
@@ -188,20 +199,13 @@ class Observer:
             type_id = old.itype
             records[number] = of_type[type_id][number] = Observation(type_id, number, old.category, x, y)
             stale_types.add(type_id)
-            anchor = across[x] + down[y]
+            cells = cells_at[x][y]
             before = at[number]
-            cells = cells_of[anchor]
-            stale_cells.append(cells)
-            if anchor != before:
-                at[number] = anchor
-                left = cells_of[before]
-                move(number, left, cells)
-                stale_cells.append(left)
-        for sprite in play.born:
-            self._add(sprite)
-        for sprite in play.died:
-            self._remove(sprite)
-        self._rebuild()
+            stale(cells)
+            if cells is not before:
+                at[number] = cells
+                move(number, before, cells)
+                stale(before)
 
     def _add(self, sprite: Sprite) -> None:
         type_id = sprite.type
@@ -211,8 +215,8 @@ class Observer:
             self._records[number] = self._of_type[type_id][number] = record
             self._shots[type_id] += sprite.category == FROM_AVATAR
             self._stale_types.add(type_id)
-            self._at[number] = OFF_SCREEN
-            self._change_cells(number, self._across[x] + self._down[y])
+            self._at[number] = ()
+            self._change_cells(number, self._cells_at[x][y])
 
     def _remove(self, sprite: Sprite) -> None:
         number = sprite.id
@@ -221,14 +225,14 @@ class Observer:
             type_id = sprite.type
             self._shots[type_id] -= record.category == FROM_AVATAR
             self._stale_types.add(type_id)
-            self._change_cells(number, OFF_SCREEN)
+            self._change_cells(number, ())
             del self._records[number], self._of_type[type_id][number]
             del self._at[number]
 
-    def _change_cells(self, number: int, anchor: int) -> None:
-        """Move a sprite from the cells in which it is to those of an anchor."""
-        old, new = self._cells_of[self._at[number]], self._cells_of[anchor]
-        self._at[number] = anchor
+    def _change_cells(self, number: int, new: tuple[int, ...]) -> None:
+        """Move a sprite from the cells in which it is to others."""
+        old = self._at[number]
+        self._at[number] = new
         self._members.move(number, old, new)
         self._stale_cells += (old, new)
 
@@ -254,7 +258,7 @@ class Observer:
             self._columns = [old if old == new else new for old, new in zip(columns, made, strict=True)]
         else:
             for column in {cell // height for cell in stale}:
-                columns[column] = tuple(cells[column * height : (column + 1) * height])
+                columns[column] = tuple(cells[self._slices[column]])
         self._grid = tuple(self._columns)
 
     def _rebuild_lists(self) -> None:
@@ -306,6 +310,12 @@ class Observer:
         self._cells = cells.copy()
         self._columns = columns.copy()
         self._grid = grid
+
+
+@lru_cache(maxsize=32)
+def _slices(width: int, height: int) -> Sequence[slice]:
+    """Return the cells of each column."""
+    return [slice(column * height, (column + 1) * height) for column in range(width)]
 
 
 @per_game

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.views.anchors import OFF_SCREEN, anchors_of
+from flagfall.tasks.vgdl.views.cell_positions import cells_at
 from flagfall.tasks.vgdl.views.first_moment import first_moment
 from flagfall.tasks.vgdl.views.state_observation import Column
 from flagfall.tasks.vgdl.views.visible_types import visible_types
@@ -140,8 +140,7 @@ class PlanesObserver:
         self._resources = view.resources
         self._tick: int | None = None
         _, height, width = view.shape
-        anchors = anchors_of(width, height, play.block_size, by_rows=True)
-        self._across, self._down, self._cells_of = anchors.across, anchors.down, anchors.cells
+        self._cells_at = cells_at(width, height, play.block_size, by_rows=True)
         # By type: the place of its plane among the values; `None` if it is hidden.
         starts: list[int | None] = [None] * len(play.game.kinds)
         for plane, type_id in enumerate(view.types):
@@ -165,8 +164,8 @@ class PlanesObserver:
         parts = None if moment is None else moment.parts.get("planes")
         if parts is None:
             size = self._shape[0] * self._shape[1] * self._shape[2]
-            # By sprite, its anchor, see `Anchors`. By value, how many sprites of the type are in the cell.
-            self._at: dict[int, int] = {}
+            # By sprite, its cells. By value, how many sprites of the type are in the cell.
+            self._at: dict[int, tuple[int, ...]] = {}
             self._counts = [0] * size
             self._values = bytearray(size)
             for group in play.groups:
@@ -183,38 +182,38 @@ class PlanesObserver:
 
     def _follow(self, play: Play) -> None:
         """Apply the changes of one tick."""
-        at, across, down = self._at, self._across, self._down
+        at, cells_at = self._at, self._cells_at
         known = at.get
         for sprite in play.moved:
             number = sprite.id
             before = known(number)
             if before is not None:
-                anchor = across[sprite.x] + down[sprite.y]
-                if anchor != before:
-                    at[number] = anchor
-                    self._move(sprite.type, before, anchor)
+                cells = cells_at[sprite.x][sprite.y]
+                if cells is not before:
+                    at[number] = cells
+                    self._move(sprite.type, before, cells)
         for sprite in play.born:
             self._add(sprite)
         for sprite in play.died:
             before = at.pop(sprite.id, None)
             if before is not None:
-                self._move(sprite.type, before, OFF_SCREEN)
+                self._move(sprite.type, before, ())
 
     def _add(self, sprite: Sprite) -> None:
         if self._starts[sprite.type] is not None:
-            anchor = self._at[sprite.id] = self._across[sprite.x] + self._down[sprite.y]
-            self._move(sprite.type, OFF_SCREEN, anchor)
+            cells = self._at[sprite.id] = self._cells_at[sprite.x][sprite.y]
+            self._move(sprite.type, (), cells)
 
-    def _move(self, type_id: int, before: int, after: int) -> None:
-        """Move a sprite from the cells of an anchor to those of another one."""
+    def _move(self, type_id: int, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        """Move a sprite from some cells to others."""
         counts, values = self._counts, self._values
         start = self._starts[type_id]
-        assert start is not None  # hidden sprites have no anchor
-        for cell in self._cells_of[after]:
+        assert start is not None  # hidden sprites have no cells
+        for cell in after:
             place = start + cell
             counts[place] += 1
             values[place] = 1
-        for cell in self._cells_of[before]:
+        for cell in before:
             place = start + cell
             counts[place] -= 1
             if not counts[place]:

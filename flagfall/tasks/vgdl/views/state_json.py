@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = ["StateWriter", "java_double"]
 
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from itertools import compress
@@ -30,6 +31,9 @@ _PLAIN_BELOW: Final = 10_000_000
 _PLAIN_FROM: Final = 0.001
 
 _TRUTH: Final = ("false", "true")
+
+_LISTS: Final = ("NPC", "immovable", "movable", "resources", "portals", "fromAvatarSprites")
+_LIST_NUMBERS: Final = range(len(_LISTS))
 
 
 def java_double(value: float) -> str:
@@ -68,9 +72,12 @@ class StateWriter:
 
     def __init__(self) -> None:
         self._sprites = _Sprites()
+        self._facts = _Facts()
         self._set_size(0, 0)
         self._rows: dict[int, tuple[TypeRow, str]] = {}
-        self._lists: dict[str, tuple[Rows, str]] = {}
+        # By list: its rows, and its text.
+        self._lists: list[Rows] = [()] * len(_LISTS)
+        self._list_texts = [_list_text(name, (), []) for name in _LISTS]
 
     def write(
         self,
@@ -90,21 +97,28 @@ class StateWriter:
             is_validation: value of `isValidation`.
             image: text of `imageArray`, brackets included; empty for none.
         """
-        write_list = self._list
+        self._follow_grid(state.observation_grid)
+        lists = (
+            state.npc_positions,
+            state.immovable_positions,
+            state.movable_positions,
+            state.resources_positions,
+            state.portals_positions,
+            state.from_avatar_sprites_positions,
+        )
+        kept = self._lists
+        for at in compress(_LIST_NUMBERS, map(is_not, lists, kept)):
+            rows = kept[at] = lists[at]
+            self._list_texts[at] = _list_text(_LISTS[at], rows, map(self._row, rows))
         return "".join(
             [
                 f'{{"imageArray":{image},' if image else "{",
                 '"isValidation":true,' if is_validation else '"isValidation":false,',
-                _facts(state, phase, state.game_tick if tick is None else tick),
+                self._facts.write(state, phase, state.game_tick if tick is None else tick),
                 ',"observationGrid":[',
-                self._grid(state.observation_grid),
+                *self._texts,
                 self._sizes(),
-                write_list("NPC", state.npc_positions),
-                write_list("immovable", state.immovable_positions),
-                write_list("movable", state.movable_positions),
-                write_list("resources", state.resources_positions),
-                write_list("portals", state.portals_positions),
-                write_list("fromAvatarSprites", state.from_avatar_sprites_positions),
+                *self._list_texts,
                 "}",
             ]
         )
@@ -112,56 +126,52 @@ class StateWriter:
     def _set_size(self, width: int, height: int) -> None:
         """Begin with a grid of empty cells."""
         self._height = height
-        # By column: the column, the texts of its cells without their brackets, its text.
+        # By column: the column, the texts of its cells without their brackets, its text with a comma before.
         self._columns: list[Column] = [((),) * height] * width
         self._cells = [[""] * height for _ in range(width)]
-        self._texts = [f"[[{'],['.join(cells)}]]" if cells else "[]" for cells in self._cells]
+        self._opening = ["[[", *[",[["] * (width - 1)][:width]
+        self._texts = [
+            f"{opening}{'],['.join(cells)}]]" if height else f"{opening[:-1]}]"
+            for opening, cells in zip(self._opening, self._cells, strict=True)
+        ]
         # The number of cells, by the number of sprites in each.
         self._cells_with = [width * height]
 
-    def _grid(self, grid: Grid) -> str:
-        """Return the text of a grid; only cells that have changed are written."""
+    def _follow_grid(self, grid: Grid) -> None:
+        """Write the cells that have changed."""
         columns = self._columns
         if len(columns) != len(grid) or (grid and len(grid[0]) != self._height):
             self._set_size(len(grid), len(grid[0]) if grid else 0)
             columns = self._columns
-        cells_with, text_of = self._cells_with, self._sprites.__getitem__
+        sprites, cells_with = self._sprites, self._cells_with
+        text_of = sprites.__getitem__
         rows = range(self._height)
         for at in compress(range(len(grid)), map(is_not, grid, columns)):
             column, before, texts = grid[at], columns[at], self._cells[at]
             columns[at] = column
             for row in compress(rows, map(is_not, column, before)):
                 cell = column[row]
-                texts[row] = ",".join(map(text_of, cell))
-                count = len(cell)
-                if count != len(before[row]):
-                    cells_with[len(before[row])] -= 1
-                    while count >= len(cells_with):
-                        cells_with.append(0)
+                count, last = len(cell), len(before[row])
+                if count == 1:
+                    texts[row] = sprites[cell[0]]
+                elif count == 2:  # noqa: PLR2004 - written out, since most cells have at most two sprites
+                    texts[row] = f"{sprites[cell[0]]},{sprites[cell[1]]}"
+                else:
+                    texts[row] = ",".join(map(text_of, cell))
+                if count != last:
+                    cells_with[last] -= 1
+                    if count >= len(cells_with):
+                        cells_with += [0] * (count + 1 - len(cells_with))
                     cells_with[count] += 1
-            self._texts[at] = f"[[{'],['.join(texts)}]]" if texts else "[]"
-        return ",".join(self._texts)
+            self._texts[at] = f"{self._opening[at]}{'],['.join(texts)}]]"
 
     def _sizes(self) -> str:
-        cells_with = self._cells_with
-        while len(cells_with) > 1 and not cells_with[-1]:
-            del cells_with[-1]
+        while len(self._cells_with) > 1 and not self._cells_with[-1]:
+            del self._cells_with[-1]
         return (
             f'],"observationGridNum":{len(self._columns)},"observationGridMaxRow":{self._height},'
-            f'"observationGridMaxCol":{len(cells_with) - 1}'
+            f'"observationGridMaxCol":{len(self._cells_with) - 1}'
         )
-
-    def _list(self, name: str, rows: Rows) -> str:
-        kept = self._lists.get(name)
-        if kept is not None and kept[0] is rows:
-            return kept[1]
-        positions = f',"{name}Positions":[{",".join([self._row(row) for row in rows])}]' if rows else ""
-        text = (
-            f'{positions},"{name}PositionsNum":{len(rows)},'
-            f'"{name}PositionsMaxRow":{max(map(len, rows), default=0)}'
-        )
-        self._lists[name] = (rows, text)
-        return text
 
     def _row(self, row: TypeRow) -> str:
         kept = self._rows.get(row[0].itype)
@@ -170,6 +180,21 @@ class StateWriter:
         text = f"[{','.join(map(self._sprites.__getitem__, row))}]"
         self._rows[row[0].itype] = (row, text)
         return text
+
+
+def _list_text(name: str, rows: Rows, texts: Iterable[str]) -> str:
+    """Return the text of a list, with its size.
+
+    Args:
+        name: of the list.
+        rows: of the list.
+        texts: of the rows.
+    """
+    positions = f',"{name}Positions":[{",".join(texts)}]' if rows else ""
+    return (
+        f'{positions},"{name}PositionsNum":{len(rows)},'
+        f'"{name}PositionsMaxRow":{max(map(len, rows), default=0)}'
+    )
 
 
 class _Sprites(dict[Observation, str]):
@@ -201,22 +226,73 @@ class _Sprites(dict[Observation, str]):
         return text
 
 
-def _facts(state: StateObservation, phase: str, tick: int) -> str:
-    amounts = state.avatar_resources
-    resources = ",".join([f'"{type_id}":{amount}' for type_id, amount in amounts.items()]) if amounts else ""
+class _Facts:
+    """Writer of all but the sprites; texts of facts that seldom change are kept."""
+
+    def __init__(self) -> None:
+        self._world: tuple[object, ...] = ()
+        self._world_text = ""
+        self._avatar: tuple[object, ...] = ()
+        self._avatar_text = ""
+
+    def write(self, state: StateObservation, phase: str, tick: int) -> str:
+        """Return the fields from `gameScore` to `avatarResources`.
+
+        Args:
+            state: to be written.
+            phase: value of `phase`.
+            tick: value of `gameTick`.
+        """
+        world = (
+            state.game_winner,
+            state.is_game_over,
+            state.world_dimension,
+            state.block_size,
+            state.no_of_players,
+        )
+        if world != self._world:
+            self._world = world
+            self._world_text = _world(state)
+        avatar = (
+            state.avatar_type,
+            state.avatar_health_points,
+            state.avatar_max_health_points,
+            state.avatar_limit_health_points,
+            state.is_avatar_alive,
+            state.available_actions,
+            phase,
+        )
+        if avatar != self._avatar:
+            self._avatar = avatar
+            self._avatar_text = _avatar(state, phase)
+        amounts = state.avatar_resources
+        resources = (
+            ",".join([f'"{type_id}":{amount}' for type_id, amount in amounts.items()]) if amounts else ""
+        )
+        return (
+            f'"gameScore":{java_double(state.game_score)},"gameTick":{tick},{self._world_text}'
+            f'"avatarSpeed":{java_double(state.avatar_speed)},'
+            f'"avatarOrientation":{_pair(state.avatar_orientation)},'
+            f'"avatarPosition":{_pair(state.avatar_position)},'
+            f'"avatarLastAction":"ACTION_{state.avatar_last_action}",{self._avatar_text}{resources}}}'
+        )
+
+
+def _world(state: StateObservation) -> str:
     return (
-        f'"gameScore":{java_double(state.game_score)},"gameTick":{tick},"gameWinner":"{state.game_winner}",'
-        f'"isGameOver":{_TRUTH[state.is_game_over]},"worldDimension":{_pair(state.world_dimension)},'
+        f'"gameWinner":"{state.game_winner}","isGameOver":{_TRUTH[state.is_game_over]},'
+        f'"worldDimension":{_pair(state.world_dimension)},'
         f'"blockSize":{state.block_size},"noOfPlayers":{state.no_of_players},'
-        f'"avatarSpeed":{java_double(state.avatar_speed)},'
-        f'"avatarOrientation":{_pair(state.avatar_orientation)},'
-        f'"avatarPosition":{_pair(state.avatar_position)},'
-        f'"avatarLastAction":"ACTION_{state.avatar_last_action}","avatarType":{state.avatar_type},'
-        f'"avatarHealthPoints":{state.avatar_health_points},'
+    )
+
+
+def _avatar(state: StateObservation, phase: str) -> str:
+    return (
+        f'"avatarType":{state.avatar_type},"avatarHealthPoints":{state.avatar_health_points},'
         f'"avatarMaxHealthPoints":{state.avatar_max_health_points},'
         f'"avatarLimitHealthPoints":{state.avatar_limit_health_points},'
         f'"isAvatarAlive":{_TRUTH[state.is_avatar_alive]},"phase":"{phase}",'
-        f'"availableActions":[{_actions(state.available_actions)}],"avatarResources":{{{resources}}}'
+        f'"availableActions":[{_actions(state.available_actions)}],"avatarResources":{{'
     )
 
 

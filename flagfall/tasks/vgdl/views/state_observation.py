@@ -48,7 +48,7 @@ WINNERS: Final[Mapping[int, str]] = {
 """Names of the values of `Play.winner`."""
 
 
-class Observation(Struct, frozen=True, order=True, gc=False):
+class Observation(Struct, frozen=True, order=True, gc=False, cache_hash=True):
     """One sprite at one moment. Observations sort in the order of a cell.
 
     Attributes:

@@ -1,4 +1,4 @@
-// Elements of a page, and text that nobody has checked, shown so that it cannot do anything.
+// Elements of a page, and untrusted text, shown so that it cannot do anything.
 
 /** Longest text that is shown at first, in UTF-16 units: about a screen. */
 export const MAX_VISIBLE = 2000;
@@ -100,7 +100,7 @@ function pieces(text, lines) {
 }
 
 /**
- * Show text that nobody has checked: bounded, isolated from the direction of its neighbours, with every control
+ * Show untrusted text: bounded, isolated from the direction of its neighbours, with every control
  * and bidirectional character as a marked escape such as `\u202e`.
  * @param {string} text any text, of any length
  * @param {number} [max] length up to which it is shown at once; a button shows more
@@ -127,7 +127,7 @@ export function visible(text, max = MAX_VISIBLE, { lines = false } = {}) {
 }
 
 /**
- * Name that nobody has checked, in one short line; pointing at it shows more.
+ * Untrusted name in one short line; pointing at it shows more.
  * @param {string} name any text
  * @param {number} [max] longest text
  * @returns {HTMLElement}
@@ -137,7 +137,7 @@ export function shortName(name, max = 40) {
 }
 
 /**
- * Tell people who do not see the page what has changed; the newest text wins.
+ * Announce a change to screen readers; the newest text wins.
  * @param {string} text one sentence
  */
 export function announce(text) {

@@ -1,4 +1,4 @@
-// What surrounds the turns: the title and result, the tasks, the seats' standard error, and the settings.
+// Panels around the turns: the title and result, the tasks, the seats' standard error, and the settings.
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
@@ -13,9 +13,10 @@ const NAMES_IN_TITLE = 4;
 const REASONS = { steps: "limit of turns", seats: "every seat disqualified", stopped: "stopped on request" };
 
 /** A few names, and how many more there are. */
-function fewNames(names, joint) {
+function fewNames(names, leftOut, joint) {
   const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint : null, visible(name, 80)]);
-  return names.length > NAMES_IN_TITLE ? [...shown, ` and ${count(names.length - NAMES_IN_TITLE)} more`] : shown;
+  const rest = Math.max(0, names.length - NAMES_IN_TITLE) + (leftOut ?? 0);
+  return rest ? [...shown, ` and ${count(rest)} more`] : shown;
 }
 
 /** Wall time of a journal in whole seconds. */
@@ -33,12 +34,15 @@ export class Heading {
   constructor(summary, help) {
     this.tags = el("p", { class: "tags" });
     this.notice = el("p", { class: "notice", hidden: true });
-    const { agents, tasks } = summary.match;
+    const { agents, agents_left_out: moreAgents, tasks, tasks_left_out: moreTasks } = summary.match;
     const quiet = (word) => el("span", { class: "muted" }, ` ${word} `);
-    const title = el("h1", {}, fewNames(agents, quiet("vs")), quiet("on"), fewNames(tasks, ", "));
-    const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), summary.match.begun && ` · ${begunText(summary.match.begun)}`);
+    const on = [quiet("on"), fewNames(tasks, moreTasks, ", ")];
+    const title = el("h1", {}, fewNames(agents, moreAgents, quiet("vs")), on);
+    const begun = summary.match.begun && ` · ${begunText(summary.match.begun)}`;
+    const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), begun);
     const button = el("button", { type: "button", onclick: help, title: "Keyboard (?)" }, "Keyboard ", el("kbd", {}, "?"));
-    this.element = el("header", { class: "heading" }, el("div", { class: "titles" }, title, file), this.tags, button, this.notice);
+    const titles = el("div", { class: "titles" }, title, file);
+    this.element = el("header", { class: "heading" }, titles, this.tags, button, this.notice);
     this.grow(summary);
   }
 
@@ -90,9 +94,10 @@ export class TasksPanel {
   row(task) {
     const result = task.result === true ? el("span", { class: "tag good" }, "solved")
       : task.result === false ? el("span", { class: "tag bad" }, "failed") : el("span", { class: "muted" }, "–");
-    const metrics = Object.entries(task.metrics ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("\n");
+    const metrics = Object.entries(task.metrics ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("; ");
+    const go = () => this.go(task.first_turn);
     return el("tr", { dataset: { first: task.first_turn }, title: metrics ? plain(metrics, 400) : null },
-      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: () => this.go(task.first_turn) }, visible(task.task, 80))),
+      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: go }, visible(task.task, 80))),
       el("td", { class: "number" }, count(task.first_turn)), el("td", { class: "number" }, count(task.turns)),
       el("td", {}, result), el("td", { class: "number" }, number(task.reward, 6)),
       el("td", {}, plain(task.ended || "–", 40)));
@@ -123,13 +128,19 @@ export class TasksPanel {
 export function stderrPanel(summary) {
   const found = summary.seats.map((seat, index) => [seat, index]).filter(([seat]) => seat.stderr || seat.disqualified);
   if (!found.length) return null;
-  return el("section", { class: "panel stderr", "aria-label": "Standard error" }, el("header", {}, el("h2", {}, "Standard error and reasons")),
+  return el("section", { class: "panel stderr", "aria-label": "Standard error" },
+    el("header", {}, el("h2", {}, "Standard error and reasons")),
     found.map(([seat, index]) => el("article", {},
       el("h3", {}, `Seat ${index} · `, shortName(seat.name)),
       seat.disqualified && el("p", { class: "notice bad" }, `Disqualified after ${duration(seat.disqualified.at_ns)}: `,
         visible(seat.disqualified.reason, 80)),
       seat.disqualified?.detail && el("pre", { tabindex: "0" }, visible(seat.disqualified.detail, 4000, { lines: true })),
       seat.stderr && el("pre", { tabindex: "0" }, visible(seat.stderr, 4000, { lines: true })))));
+}
+
+/** Name, host and start of a seat. */
+function seatText({ name, host, ready_ns: ready }) {
+  return `${name}; host ${host ?? "none"}${ready === null ? "" : `; ready after ${duration(ready)}`}`;
 }
 
 /**
@@ -140,12 +151,15 @@ export function stderrPanel(summary) {
 export function settingsPanel(summary) {
   const { match, seats } = summary;
   const rows = [
-    ["File", summary.file], ["Task scheduler", match.scheduler], ["Seed", match.seed], ["Time control", match.time_control],
+    ["File", summary.file], ["Task scheduler", match.scheduler], ["Seed", match.seed],
+    ["Time control", match.time_control],
     ["Clock", match.clock], ["Pace", match.tick_ns ? `a tick every ${duration(match.tick_ns)}` : "lock-step"],
-    ["Limit of turns", match.steps === null ? "none" : count(match.steps)], ["Begun", match.begun ? begunText(match.begun) : "not recorded"],
+    ["Limit of turns", match.steps === null ? "none" : count(match.steps)],
+    ["Begun", match.begun ? begunText(match.begun) : "not recorded"],
     ["Recorded by", `flagfall ${match.flagfall}, schema ${match.schema}`],
-    ...seats.map((seat, index) => [`Seat ${index}`, `${seat.name}; host ${seat.host ?? "none"}${seat.ready_ns === null ? "" : `; ready after ${duration(seat.ready_ns)}`}`]),
+    ...seats.map((seat, index) => [`Seat ${index}`, seatText(seat)]),
   ];
+  const row = ([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, visible(String(value), 200)));
   return el("section", { class: "panel settings", "aria-label": "Settings" }, el("header", {}, el("h2", {}, "Match")),
-    el("dl", { class: "facts" }, rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, visible(String(value), 200))))));
+    el("dl", { class: "facts" }, rows.map(row)));
 }

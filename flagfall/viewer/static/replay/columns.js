@@ -6,6 +6,12 @@ const NEAR_CHUNKS = 24;
 /** Pictures that stay decoded: of the chunk shown and its neighbours. */
 const NEAR_FRAMES = 3;
 
+/** Time until something that could not be read is tried again, if it is still needed. */
+const RETRY_MS = 5000;
+
+/** Seats that are shown side by side; a page of more would draw slowly. */
+export const MAX_SHOWN_SEATS = 12;
+
 /** Rows of one chunk by turn and seat. */
 class Columns {
   /**
@@ -17,10 +23,16 @@ class Columns {
     this.seats = seats;
     this.turns = [];
     this.rows = new Map();
+    this.isStale = false; // the match has grown since, and the chunk is read again
     raw.turn.forEach((turn, row) => {
       if (this.turns[this.turns.length - 1] !== turn) this.turns.push(turn);
       this.rows.set(turn * seats + raw.seat[row], row);
     });
+  }
+
+  /** True if the turn is later than what was read, and is being read. */
+  misses(turn) {
+    return this.isStale && turn > (this.turns[this.turns.length - 1] ?? -1);
   }
 
   /**
@@ -56,7 +68,7 @@ class Recent {
   }
 }
 
-/** What a replay reads: the summary, and chunks and pictures as they arrive. */
+/** Data of a replay: the summary, and chunks and pictures as they arrive. */
 export class Store {
   /**
    * @param {Object} source source of the replay
@@ -65,7 +77,7 @@ export class Store {
   constructor(source, summary) {
     this.source = source;
     this.summary = summary;
-    this.failure = null;
+    this.failures = new Map();
     this.chunks = new Recent(NEAR_CHUNKS);
     this.pictures = new Recent(NEAR_FRAMES);
     this.waiting = new Map();
@@ -100,7 +112,7 @@ export class Store {
    */
   peek(k) {
     const found = this.chunks.get(k);
-    if (found === undefined) this.load(k).catch(() => undefined);
+    if (found === undefined || found.isStale) this.load(k).catch(() => undefined);
     return found;
   }
 
@@ -120,7 +132,7 @@ export class Store {
    */
   load(k) {
     const found = this.chunks.get(k);
-    if (found) return Promise.resolve(found);
+    if (found && !found.isStale) return Promise.resolve(found);
     const read = async () => new Columns(await this.source.chunk(k), this.summary.seats.length);
     return this.once(`chunk ${k}`, read, (columns) => this.chunks.set(k, columns));
   }
@@ -133,13 +145,14 @@ export class Store {
   frames(k) {
     if (!this.summary.pictures?.available) return undefined;
     const found = this.pictures.get(k);
-    if (found === undefined) {
-      this.once(`frames ${k}`, () => this.source.frames(k), (frames) => this.pictures.set(k, frames)).catch(() => undefined);
+    if (found === undefined || found === this.oldPictures) {
+      const keep = (frames) => this.pictures.set(k, frames);
+      this.once(`frames ${k}`, () => this.source.frames(k), keep).catch(() => undefined);
     }
     return found;
   }
 
-  /** Do one read at a time for each name, and tell the listeners. */
+  /** Read once at a time for each name, and call the listeners. */
   once(name, read, keep) {
     const running = this.waiting.get(name);
     if (running) return running;
@@ -147,14 +160,18 @@ export class Store {
       try {
         const value = await read();
         keep(value);
-        this.changed();
+        this.failures.delete(name);
+        this.waiting.delete(name);
         return value;
       } catch (error) {
-        this.failure = `Part of the replay cannot be read: ${error.message}`;
-        this.changed();
+        this.failures.set(name, `Part of the replay cannot be read: ${error.message}`);
+        setTimeout(() => {
+          this.waiting.delete(name);
+          this.changed();
+        }, RETRY_MS);
         throw error;
       } finally {
-        if (this.failure === null) this.waiting.delete(name);
+        this.changed();
       }
     };
     const promise = work();
@@ -162,12 +179,18 @@ export class Store {
     return promise;
   }
 
-  /** Take a summary that has grown; what was read of its last chunk is read again. */
+  /** Why something cannot be read, or null. */
+  get failure() {
+    return this.failures.values().next().value ?? null;
+  }
+
+  /** Take a summary that has grown; what was read of its last chunk stays until it is read again. */
   grow(summary) {
     const last = this.summary.chunks.length - 1;
     this.summary = summary;
-    this.chunks.map.delete(last);
-    this.pictures.map.delete(last);
+    const columns = this.chunks.map.get(last);
+    if (columns) columns.isStale = true;
+    this.oldPictures = this.pictures.map.get(last);
     this.changed();
   }
 

@@ -18,16 +18,19 @@ export class Controls {
     this.player = player;
     this.slider = el("input", { type: "range", class: "scrub", step: "1", "aria-label": "Turn" });
     this.slider.addEventListener("input", () => player.go(Number(this.slider.value)));
-    this.turn = el("input", { type: "text", inputmode: "numeric", class: "turn-number number", "aria-label": "Go to turn" });
+    const field = { type: "text", inputmode: "numeric", class: "turn-number number", "aria-label": "Go to turn" };
+    this.turn = el("input", field);
     this.of = el("span", { class: "muted number" });
     this.speed = this.makeSpeed();
     this.play = this.button("play", "Play", () => player.toggle(), "primary");
     this.jumps = JUMPS.map((one) => this.makeJump(one, jump));
     const transport = el("div", { class: "transport", role: "group", "aria-label": "Playing" },
-      this.button("first", "First turn", () => player.go(store.span[0])), this.button("back", "One turn back", () => player.step(-1)),
+      this.button("first", "First turn", () => player.go(store.span[0])),
+      this.button("back", "One turn back", () => player.step(-1)),
       this.play, this.button("next", "Next turn", () => player.step(1)),
       this.button("last", "Last turn", () => player.go(store.span[1])));
-    const form = el("form", { class: "go-to", onsubmit: (event) => this.submit(event) }, el("span", { class: "muted" }, "Turn"), this.turn, this.of);
+    const form = el("form", { class: "go-to", onsubmit: (event) => this.submit(event) },
+      el("span", { class: "muted" }, "Turn"), this.turn, this.of);
     this.element = el("section", { class: "panel controls", "aria-label": "Controls" }, this.slider,
       el("div", { class: "control-row" }, transport, form, this.speed,
         el("div", { class: "jumps", role: "group", "aria-label": "Jumps" }, this.jumps.map((one) => one.element))));
@@ -40,17 +43,20 @@ export class Controls {
 
   makeSpeed() {
     const options = SPEEDS.map((speed) => el("option", { value: speed }, `${speed}×`));
-    const select = el("select", { "aria-label": "Speed", class: "speed" }, options, el("option", { value: "real" }, "real pace"));
+    const select = el("select", { "aria-label": "Speed", class: "speed" },
+      options, el("option", { value: "real" }, "real pace"));
     select.value = "1";
-    select.addEventListener("change", () => this.player.setSpeed(select.value === "real" ? "real" : Number(select.value)));
+    const choose = () => this.player.setSpeed(select.value === "real" ? "real" : Number(select.value));
+    select.addEventListener("change", choose);
     return select;
   }
 
   makeJump(row, jump) {
     const total = el("span", { class: "number" });
-    const button = (direction, sign, word) => el("button", {
-      type: "button", "aria-label": `${word} ${row.label}`, title: `${word} ${row.label}`, onclick: () => jump(row, direction),
-    }, sign);
+    const button = (direction, sign, word) => {
+      const label = `${word} ${row.label}`;
+      return el("button", { type: "button", "aria-label": label, title: label, onclick: () => jump(row, direction) }, sign);
+    };
     const element = el("span", { class: "jump" }, button(-1, "‹", "Previous"),
       el("span", { class: "jump-name small" }, row.short, " ", total), button(1, "›", "Next"));
     return { row, total, element };

@@ -44,7 +44,10 @@ function rowsOf(columns, seats) {
       const refused = raw.refused[row] === null ? "" : `: ${raw.refused[row]}`;
       rows.push({ ...place, kind: verdict, text: `${who(raw.seat[row])}${VERDICTS[verdict].means}${refused}` });
     }
-    if (isRewarded(raw.reward[row])) rows.push({ ...place, kind: "reward", tone: raw.reward[row] < 0 ? "bad" : "good", text: `${who(raw.seat[row])}reward ${rewardText(raw.reward[row])}` });
+    const reward = raw.reward[row];
+    if (!isRewarded(reward)) return;
+    const text = `${who(raw.seat[row])}reward ${rewardText(reward)}`;
+    rows.push({ ...place, kind: "reward", tone: reward < 0 ? "bad" : "good", text });
   });
   columns.listed = rows.sort((a, b) => a.at_ns - b.at_ns || a.turn - b.turn);
   return columns.listed;
@@ -70,7 +73,8 @@ export class EventsPanel {
     this.follow = el("button", { type: "button", class: "small", onclick: () => this.reveal() }, "Show this turn");
     this.element = el("section", { class: "panel events", "aria-label": "List of events" },
       el("header", {}, el("h2", {}, "Events"), this.total),
-      el("div", { class: "event-filters" }, this.makeKinds(), el("div", { class: "filter-line" }, this.search, this.follow)),
+      el("div", { class: "event-filters" }, this.makeKinds(),
+        el("div", { class: "filter-line" }, this.search, this.follow)),
       this.scroller);
   }
 
@@ -155,8 +159,9 @@ export class EventsPanel {
     this.total.textContent = count(total);
     const visibleRows = Math.ceil(clientHeight / ROW_HEIGHT);
     const room = Math.max(1, height - clientHeight);
-    const top = height < MAX_LIST_HEIGHT ? Math.floor(scrollTop / ROW_HEIGHT) : Math.round((scrollTop / room) * (total - visibleRows));
-    const offset = height < MAX_LIST_HEIGHT ? 0 : scrollTop - top * ROW_HEIGHT;
+    const isWhole = height < MAX_LIST_HEIGHT;
+    const top = isWhole ? Math.floor(scrollTop / ROW_HEIGHT) : Math.round((scrollTop / room) * (total - visibleRows));
+    const offset = isWhole ? 0 : scrollTop - top * ROW_HEIGHT;
     const from = Math.max(0, top - SPARE_ROWS);
     const nodes = [];
     let start = 0;
@@ -190,7 +195,7 @@ export class EventsPanel {
   /** Scroll to the first row at or after the turn that is shown. */
   async reveal() {
     const k = this.store.chunkOf(this.turn);
-    await this.store.load(k);
+    if (!(await this.store.load(k).catch(() => undefined))) return; // a notice says why
     const lengths = this.lengths();
     const inside = this.rows(k).findIndex((row) => row.turn >= this.turn);
     const index = lengths.slice(0, k).reduce((sum, one) => sum + one, 0) + (inside < 0 ? lengths[k] : inside);

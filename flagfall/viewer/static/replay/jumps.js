@@ -9,9 +9,14 @@ export function isRewarded(reward) {
   return typeof reward === "object" && reward !== null ? Object.values(reward).some(Boolean) : Boolean(reward);
 }
 
-/** Turns of rows of which a column fulfils a condition. */
-function turnsWhere(columns, column, condition) {
-  return columns.raw.turn.filter((_, row) => condition(columns.raw[column][row]));
+/** Turns with one of some verdicts. */
+function turnsJudged({ raw }, verdicts) {
+  return raw.turn.filter((_, row) => verdicts.has(raw.verdict[row]));
+}
+
+/** Turns with a reward. */
+function rewardedTurns({ raw }) {
+  return raw.turn.filter((_, row) => isRewarded(raw.reward[row]));
 }
 
 /** Turns before which events of a kind stand. */
@@ -20,16 +25,20 @@ function turnsOf(columns, kind) {
 }
 
 const LATE = new Set(["late", "overrun"]);
+const ILLEGAL = new Set(["illegal"]);
 
 /**
  * Kinds of turns to jump to: key of the chunk's count, key on the keyboard, label, and the turns of a chunk.
  * @type {Array<{kind: string, key: string, label: string, turns: function(Object): number[]}>}
  */
 export const JUMPS = [
-  { kind: "late", key: "l", label: "late turn", short: "Late", turns: (c) => turnsWhere(c, "verdict", (v) => LATE.has(v)) },
-  { kind: "illegal", key: "i", label: "illegal action", short: "Illegal", turns: (c) => turnsWhere(c, "verdict", (v) => v === "illegal") },
-  { kind: "disqualified", key: "d", label: "disqualification", short: "Disqualified", turns: (c) => turnsOf(c, "disqualified") },
-  { kind: "rewarded", key: "r", label: "reward", short: "Reward", turns: (c) => turnsWhere(c, "reward", isRewarded) },
+  { kind: "late", key: "l", label: "late turn", short: "Late", turns: (c) => turnsJudged(c, LATE) },
+  { kind: "illegal", key: "i", label: "illegal action", short: "Illegal", turns: (c) => turnsJudged(c, ILLEGAL) },
+  {
+    kind: "disqualified", key: "d", label: "disqualification", short: "Disqualified",
+    turns: (c) => turnsOf(c, "disqualified"),
+  },
+  { kind: "rewarded", key: "r", label: "reward", short: "Reward", turns: rewardedTurns },
   { kind: "tasks", key: "t", label: "task", short: "Task", turns: (c) => turnsOf(c, "start") },
   { kind: "stalls", key: "s", label: "stall of the host", short: "Stall", turns: (c) => turnsOf(c, "stall") },
 ];

@@ -2,8 +2,8 @@
 
 import { duration } from "../common/format.js";
 import { logarithmic } from "../common/svg.js";
+import { sizedContext } from "./canvas.js";
 import { themeColours } from "./colours.js";
-import { sized } from "./tape.js";
 import { VERDICTS, WORST_FIRST } from "./verdicts.js";
 
 /** Heights in pixels: marks at the top, bars below them, and the bank at the bottom. */
@@ -53,7 +53,7 @@ export function drawLane(canvas, lane) {
   const { store, first, last, width, scale } = lane;
   const hasBank = bankOf(store) > 0;
   const height = MARKS + BARS + (hasBank ? BANK + 4 : 0) + 1;
-  const context = sized(canvas, width, height);
+  const context = sizedContext(canvas, width, height);
   const colours = themeColours(canvas);
   const pen = { context, colours, width, perTurn: width / (last - first + 1), scale, bank: hasBank ? bankOf(store) : 0 };
   drawFloor(pen);
@@ -163,7 +163,8 @@ function drawLimits({ context, colours, scale }, raw, bars, wide) {
     let before = null;
     for (const { row, x } of bars) {
       const limit = raw[column][row];
-      if (limit === null || limit > scale.domain[1]) continue;
+      const isSame = column === "hard_ns" && limit === raw.soft_ns[row];
+      if (limit === null || limit > scale.domain[1] || isSame) continue;
       const y = Math.round(scale(limit)) + 0.5;
       if (before !== y) context.moveTo(x, y);
       context.lineTo(x + wide, y);
@@ -179,7 +180,8 @@ function nameLimits({ context, colours, scale }, { soft, hard }) {
   context.font = `10px ${colours.sans}`;
   context.textAlign = "left";
   let [x, above] = [2, -Infinity];
-  for (const [limit, name, colour] of [[soft, "limit", colours.late], [hard === soft ? null : hard, "hard limit", colours.bad]]) {
+  const limits = [[soft, "limit", colours.late], [hard === soft ? null : hard, "hard limit", colours.bad]];
+  for (const [limit, name, colour] of limits) {
     if (limit === null || limit > scale.domain[1]) continue;
     const text = `${name} ${duration(limit)}`;
     const y = scale(limit);

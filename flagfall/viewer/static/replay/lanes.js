@@ -4,6 +4,7 @@ import { el, fill, plain, shortName } from "../common/dom.js";
 import { count, countOf, duration } from "../common/format.js";
 import { svg } from "../common/svg.js";
 import { onThemeChange, themeName } from "./colours.js";
+import { MAX_SHOWN_SEATS } from "./columns.js";
 import { drawLane, laneScale } from "./lanedrawing.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
@@ -24,7 +25,7 @@ export class LanesPanel {
     this.go = go;
     this.range = null;
     this.drawn = "";
-    this.lanes = store.summary.seats.map((seat, index) => this.makeLane(seat, index));
+    this.lanes = store.summary.seats.slice(0, MAX_SHOWN_SEATS).map((seat, index) => this.makeLane(seat, index));
     this.reading = el("span", { class: "muted small number reading" });
     this.title = el("span", { class: "muted small number" });
     this.element = el("section", { class: "panel lanes", "aria-label": "Think time" },
@@ -48,15 +49,18 @@ export class LanesPanel {
     });
     room.addEventListener("pointermove", press);
     room.addEventListener("pointerleave", () => fill(this.reading));
-    const name = el("p", { class: "lane-name small" }, shortName(seat.name), el("span", { class: "muted" }, ` ${laneNote(seat)}`));
+    const note = el("span", { class: "muted" }, ` ${laneNote(seat)}`);
+    const name = el("p", { class: "lane-name small" }, shortName(seat.name), note);
     return { canvas, head, room, element: el("div", { class: "lane-row" }, name, room) };
   }
 
   zoomButtons() {
-    const button = (text, label, run) => el("button", { type: "button", "aria-label": label, title: label, onclick: run }, text);
+    const button = (text, label, run) =>
+      el("button", { type: "button", "aria-label": label, title: label, onclick: run }, text);
     this.whole = button("Whole match", "Show the whole match", () => this.zoom(Infinity));
     return el("span", { class: "zoom" },
-      button("−", "Show more turns", () => this.zoom(ZOOM)), button("+", "Show fewer turns", () => this.zoom(1 / ZOOM)), this.whole);
+      button("−", "Show more turns", () => this.zoom(ZOOM)),
+      button("+", "Show fewer turns", () => this.zoom(1 / ZOOM)), this.whole);
   }
 
   /** First and last turn in view. */
@@ -159,19 +163,24 @@ function laneLabel(seat) {
   return `Think time of ${plain(seat.name, 60)} in ${countOf(seat.turns, "turn")}. ${laneNote(seat)}`;
 }
 
-/** What the marks mean: those that occur in the match, by word and shape. */
+/** Meaning of the marks that occur in the match, by word and shape. */
 function legend(summary) {
   const occurs = {
     late: summary.seats.some((seat) => seat.late),
-    overrun: summary.seats.some((seat) => seat.late) && summary.match.time_control.includes("abort"),
+    overrun: summary.seats.some((seat) => seat.late) && summary.match.limits?.act_abort,
     illegal: summary.seats.some((seat) => seat.illegal),
     disqualified: summary.seats.some((seat) => seat.disqualified),
     absent: summary.seats.some((seat) => seat.disqualified),
   };
-  const swatch = (colour, dashed = false) => svg("svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true" },
-    svg("line", { x1: 0, x2: 16, y1: 5, y2: 5, stroke: `var(${colour})`, "stroke-width": dashed ? 1.5 : 7, "stroke-dasharray": dashed ? "4 3" : null }));
+  const swatch = (colour, dashed = false) => {
+    const look = dashed ? { "stroke-width": 1.5, "stroke-dasharray": "4 3" } : { "stroke-width": 7 };
+    const line = svg("line", { x1: 0, x2: 16, y1: 5, y2: 5, stroke: `var(${colour})`, ...look });
+    return svg("svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true" }, line);
+  };
   const items = [el("li", {}, swatch("--think"), "think time (logarithmic)"), el("li", {}, swatch("--late", true), "limit")];
-  if (summary.seats.some((seat) => seat.credit_ns)) items.push(el("li", {}, swatch("--credit"), "credited for stalls of the host"));
+  if (summary.match.limits?.bank) items.push(el("li", {}, swatch("--think-soft"), "left on the clock"));
+  const isCredited = summary.seats.some((seat) => seat.credit_ns);
+  if (isCredited) items.push(el("li", {}, swatch("--credit"), "credited for stalls of the host"));
   for (const [verdict, seen] of Object.entries(occurs)) {
     if (seen) items.push(el("li", { title: VERDICTS[verdict].means }, verdictShape(verdict), verdict));
   }

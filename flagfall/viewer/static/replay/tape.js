@@ -1,6 +1,7 @@
 // Byte tasks as a tape: lines of turns, each with lanes for teacher, learner and reward.
 
 import { el } from "../common/dom.js";
+import { sizedContext } from "./canvas.js";
 import { themeColours } from "./colours.js";
 
 const CELL = 13;
@@ -26,7 +27,7 @@ export class TapeView {
     this.canvas = el("canvas", {
       class: "tape",
       role: "img",
-      "aria-label": "Tape of the bytes of teacher and learner, and of the rewards; the panel of the turn shows them as text",
+      "aria-label": "Tape of the bytes of teacher and learner, and of rewards; the panel of the turn has them as text",
     });
     this.element = el("div", { class: "tape-room" }, this.canvas);
     this.place = { first: 0, cells: 1 };
@@ -50,7 +51,7 @@ export class TapeView {
     const key = `${width} ${height} ${top} ${turn} ${version}`;
     if (key === this.drawn || width === 0) return;
     this.drawn = key;
-    const context = sized(this.canvas, width, height);
+    const context = sizedContext(this.canvas, width, height);
     const colours = themeColours(this.canvas);
     this.place = { first: store.span[0] + top * cells, cells };
     for (let row = 0; row < lines; row++) this.drawLine(context, colours, store, turn, row);
@@ -107,28 +108,6 @@ export class TapeView {
     if (cell < 0 || cell >= this.place.cells) return null;
     return this.place.first + Math.floor((y - 4) / this.pitch) * this.place.cells + cell;
   }
-}
-
-/**
- * Context of a canvas that has as many pixels as the screen shows of it, cleared.
- * @param {HTMLCanvasElement} canvas the canvas
- * @param {number} width width in pixels of the page
- * @param {number} height height in pixels of the page
- * @returns {CanvasRenderingContext2D}
- */
-export function sized(canvas, width, height) {
-  const density = window.devicePixelRatio || 1;
-  const [w, h] = [Math.round(width * density), Math.round(height * density)];
-  if (canvas.width !== w || canvas.height !== h) {
-    canvas.width = w;
-    canvas.height = h;
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-  }
-  const context = canvas.getContext("2d");
-  context.setTransform(density, 0, 0, density, 0, 0);
-  context.clearRect(0, 0, width, height);
-  return context;
 }
 
 function startsTask(columns, turn) {

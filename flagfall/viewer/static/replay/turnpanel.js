@@ -1,12 +1,16 @@
 // The panel of a turn: what each seat saw, did and used, side by side.
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
-import { duration, number } from "../common/format.js";
+import { countOf, duration, number } from "../common/format.js";
+import { MAX_SHOWN_SEATS } from "./columns.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
 /** Longest observation that is shown at once, about what its box holds, and longest action. */
 const MAX_OBSERVATION_CHARS = 700;
 const MAX_ACTION_CHARS = 200;
+
+/** Beginning of an observation that is shown while turns pass: laying out text is the largest part of a frame. */
+const PASSING_CHARS = 160;
 
 /** Card of one seat. */
 class SeatCard {
@@ -17,7 +21,8 @@ class SeatCard {
       this.values[name] = el("dd", { class: kind });
       return el("div", { class: `row-${name}` }, el("dt", {}, label), this.values[name]);
     };
-    this.meter = el("div", { class: "meter", "aria-hidden": "true" }, el("span", { class: "used" }), el("span", { class: "soft" }));
+    this.meter = el("div", { class: "meter", "aria-hidden": "true" },
+      el("span", { class: "used" }), el("span", { class: "soft" }));
     this.element = el("article", { class: "seat-card" },
       el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", shortName(seat.name)), this.verdict),
       this.meter,
@@ -46,7 +51,7 @@ class SeatCard {
   }
 
   /** Show a row of a chunk; `made`: its observation as the execution made it again, or null. */
-  show(raw, row, made) {
+  show(raw, row, made, isPassing) {
     if (row < 0) return this.showNothing();
     this.showVerdict(raw.verdict[row]);
     const time = timeText(raw, row);
@@ -54,13 +59,20 @@ class SeatCard {
     this.showMeter(raw.spent_ns[row], raw.soft_ns[row], raw.hard_ns[row]);
     const reward = rewardText(raw.reward[row]);
     this.set("reward", reward, () => plain(reward, 400));
-    for (const name of ["action", "refused", "observation"]) {
-      const text = name === "observation" && made !== null ? made : valueText(raw, name, row);
-      this.set(name, text, () => visible(text, name === "observation" ? MAX_OBSERVATION_CHARS : MAX_ACTION_CHARS, { lines: true }));
+    for (const name of ["action", "refused"]) {
+      const text = valueText(raw, name, row);
+      this.set(name, text, () => visible(text, MAX_ACTION_CHARS, { lines: true }));
     }
+    this.showObservation(made ?? valueText(raw, "observation", row), isPassing);
     const older = raw.answers?.[row] ?? null;
     this.set("answers", older === null ? null : `turn ${older}`, () => `turn ${older}`);
     return undefined;
+  }
+
+  showObservation(text, isPassing) {
+    const isShort = isPassing && text.length > PASSING_CHARS;
+    const make = () => (isShort ? plain(text, PASSING_CHARS) : visible(text, MAX_OBSERVATION_CHARS, { lines: true }));
+    this.set("observation", isShort ? `passing ${text.slice(0, PASSING_CHARS)}` : text, make);
   }
 
   showNothing() {
@@ -98,7 +110,8 @@ function valueText(raw, name, row) {
 /** Time used, limits, credit and bank in a line. */
 function timeText(raw, row) {
   const [soft, hard] = [raw.soft_ns[row], raw.hard_ns[row]];
-  const limits = soft === null ? "no limit" : `of ${duration(soft)}${hard === null || hard === soft ? "" : `, hard ${duration(hard)}`}`;
+  const hardText = hard === null || hard === soft ? "" : `, hard ${duration(hard)}`;
+  const limits = soft === null ? "no limit" : `of ${duration(soft)}${hardText}`;
   const credit = raw.credit_ns[row] ? `; credited ${duration(raw.credit_ns[row])}` : "";
   const bank = raw.bank_ns[row] === null ? "" : `; ${duration(raw.bank_ns[row])} left on the clock`;
   return `${duration(raw.spent_ns[row])} ${limits}${credit}${bank}`;
@@ -120,29 +133,35 @@ export class TurnPanel {
   constructor(store) {
     this.store = store;
     const { seats } = store.summary;
+    const shown = seats.slice(0, MAX_SHOWN_SEATS);
     this.title = el("h2", {}, "Turn");
     this.when = el("span", { class: "muted small number" });
-    this.cards = seats.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
+    this.cards = shown.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
+    const hidden = seats.length - shown.length;
     this.element = el("section", { class: "panel turn", "aria-label": "Turn" },
-      el("header", {}, this.title, this.when), el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)));
+      el("header", {}, this.title, this.when),
+      el("div", { class: "seat-cards" }, this.cards.map((card) => card.element)),
+      hidden > 0 && el("p", { class: "small muted" }, `${countOf(hidden, "more seat")} in this match`));
   }
 
   /**
    * Show a turn.
    * @param {number} turn its number
+   * @param {boolean} isPassing other turns follow at once: long texts are shown in part
    * @returns {boolean} false while its chunk is not there
    */
-  draw(turn) {
+  draw(turn, isPassing) {
     const columns = this.store.at(turn);
-    this.element.classList.toggle("waiting", !columns);
-    if (!columns) return false;
+    const isWaiting = !columns || columns.misses(turn);
+    this.element.classList.toggle("waiting", isWaiting);
+    if (isWaiting) return false;
     this.title.textContent = `Turn ${turn.toLocaleString("en")}`;
     const frames = this.store.frames(this.store.chunkOf(turn));
     let at = null;
     this.cards.forEach((card, seat) => {
       const row = columns.row(turn, seat);
       if (row >= 0) at = columns.raw.at_ns[row];
-      card.show(columns.raw, row, frames?.observation(turn, seat) ?? null);
+      card.show(columns.raw, row, frames?.observation(turn, seat) ?? null, isPassing);
     });
     this.when.textContent = at === null ? "" : `at ${duration(at)}`;
     return true;

@@ -19,6 +19,10 @@ const LONG_STEP = 10;
 /** Rest of the position before the address follows; browsers refuse more than a few changes a second. */
 const ADDRESS_DELAY_MS = 300;
 
+/** Turns that follow each other faster than this pass by; what is shown of them in part is completed after a rest. */
+const PASSING_MS = 50;
+const REST_MS = 120;
+
 /**
  * Show a replay.
  * @param {HTMLElement} root element to fill
@@ -60,7 +64,8 @@ class ReplayView {
     this.events = new EventsPanel(this.store, go);
     this.tasks = new TasksPanel(this.store, go);
     this.failure = el("p", { class: "notice bad", role: "alert", hidden: true });
-    fill(this.root, el("div", { class: `replay view-${summary.view} ${summary.seats.length > 1 ? "many-seats" : ""}` }, this.heading.element, this.failure,
+    const seats = summary.seats.length > 1 ? "many-seats" : "one-seat";
+    fill(this.root, el("div", { class: `replay view-${summary.view} ${seats}` }, this.heading.element, this.failure,
       el("div", { class: "replay-top" }, this.world.element, this.controls.element, this.turnPanel.element),
       this.lanes.element,
       el("div", { class: "replay-bottom" }, this.events.element, this.tasks.element),
@@ -116,7 +121,10 @@ class ReplayView {
       { keys: [" ", "k"], does: "Play or pause", group: "Play", run: () => player.toggle() },
       { keys: ["]"], does: "Faster", group: "Play", run: speed(1) },
       { keys: ["["], does: "Slower", group: "Play", run: speed(-1) },
-      { keys: ["p"], does: "Real pace, by the recorded times, or a fixed speed", group: "Play", run: () => player.setSpeed(player.realPace ? player.speed : "real") },
+      {
+        keys: ["p"], does: "Real pace, by the recorded times, or a fixed speed", group: "Play",
+        run: () => player.setSpeed(player.realPace ? player.speed : "real"),
+      },
       ...JUMPS.map((row) => ({
         keys: [row.key, row.key.toUpperCase()], does: `Next or previous ${row.label}`, group: "Jump",
         run: (event) => this.jump(row, event.key === row.key ? 1 : -1),
@@ -131,7 +139,8 @@ class ReplayView {
 
   async jump(row, direction) {
     this.player.stop();
-    const turn = await findTurn(this.store, row, this.player.turn, direction);
+    const turn = await findTurn(this.store, row, this.player.turn, direction).catch(() => undefined);
+    if (turn === undefined) return; // a notice says what cannot be read
     if (turn === null) announce(`no ${direction > 0 ? "later" : "earlier"} ${row.label}`);
     else this.player.go(turn);
   }
@@ -171,14 +180,25 @@ class ReplayView {
     if (this.player.playing) this.player.advance(now);
     const { turn, atEnd } = this.player;
     const version = `${this.version} ${themeName()}`;
-    const isComplete = [this.turnPanel.draw(turn), this.world.draw(turn, atEnd, version)].every(Boolean);
+    const isRead = this.turnPanel.draw(turn, this.isPassing(turn, now));
+    const isDrawn = this.world.draw(turn, atEnd, version);
     this.controls.draw();
     this.lanes.draw(turn, version);
     this.events.draw(turn, version);
     this.tasks.draw(turn);
     this.showFailure();
-    if (isComplete) this.markShown(turn, atEnd);
+    if (isRead && isDrawn) this.markShown(turn, atEnd);
     if (this.player.playing) this.later();
+  }
+
+  /** True if turns follow each other too fast to read them. */
+  isPassing(turn, now) {
+    const isPassing = turn !== this.lastTurn && now - this.lastMove < PASSING_MS;
+    if (turn !== this.lastTurn) this.lastMove = now;
+    this.lastTurn = turn;
+    clearTimeout(this.restTimer);
+    if (isPassing) this.restTimer = setTimeout(() => this.later(), REST_MS);
+    return isPassing;
   }
 
   showFailure() {
@@ -202,6 +222,9 @@ class ReplayView {
     for (const end of this.closing) end();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.addressTimer);
+    clearTimeout(this.restTimer);
+    delete document.body.dataset.turn;
+    delete document.body.dataset.end;
     fill(this.root);
   }
 }

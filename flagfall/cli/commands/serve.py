@@ -1,0 +1,83 @@
+"""`flagfall serve`."""
+
+from __future__ import annotations
+
+__all__ = ["serve"]
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from flagfall.cli.pages.serving import ServerOptions, serve_pages
+from flagfall.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import trio
+    from starlette.routing import BaseRoute
+
+    from flagfall.viewer.server.bind import Bind
+
+_DEFAULTS: Final = ServerOptions()
+
+NICENESS: Final = 10
+"""Steps by which pages give way to everything else on the machine, above all to the matches."""
+
+
+def serve(
+    folder: Path,
+    /,
+    *,
+    server: ServerOptions = _DEFAULTS,
+    allow_control: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+) -> int:
+    """Show a tournament while it runs, in a browser: standings, matches in progress, results.
+
+    The page follows the folder: the tournament may run, have ended, or begin later. It leads to replays of
+    the matches that have ended, and to the report so far. Ctrl-C ends the server; the tournament is not
+    affected.
+
+    Args:
+        folder: Folder of the tournament.
+        server: Address of the pages, and who may see them.
+        allow_control: Let viewers pause and resume the run, and cancel matches. Without `--token-file` a
+            token is made, and is part of the address that is printed.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"no such folder: {folder}")
+    bind = server.bind(need_token=allow_control)
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS)
+
+    async def start(nursery: trio.Nursery) -> Sequence[BaseRoute]:
+        from flagfall.viewer.live.result_pages import LINKS, ReportPage, replays_of
+        from flagfall.viewer.live.routes import live_routes
+        from flagfall.viewer.live.watcher import Watcher
+        from flagfall.viewer.replay.routes import replay_routes
+
+        watcher = Watcher(folder)
+        nursery.start_soon(watcher.run)
+        replays = closing.enter_context(contextlib.closing(replays_of(folder)))
+        return [
+            *live_routes(folder, watcher, allow_control=allow_control, links=LINKS),
+            ReportPage(folder).route(),
+            *replay_routes(replays, "/replay"),
+        ]
+
+    def ready(url: str) -> None:
+        print(f"the tournament in {folder} is shown at {_address(url, bind, server)}", flush=True)
+        if server.token_file is not None:
+            print(f"add ?token=... with the token in {server.token_file}", file=sys.stderr, flush=True)
+
+    with contextlib.ExitStack() as closing:
+        return serve_pages(bind, start, on_ready=ready)
+
+
+def _address(url: str, bind: Bind, server: ServerOptions) -> str:
+    """Return the address to open; it has the token if that was made here, and nobody else knows it."""
+    return f"{url}?token={bind.token}" if bind.token is not None and server.token_file is None else url

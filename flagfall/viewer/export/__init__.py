@@ -1,0 +1,1 @@
+"""Exports of journals for other programs: timelines for Perfetto, tables in Parquet."""

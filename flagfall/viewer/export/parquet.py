@@ -1,0 +1,193 @@
+"""Tables of turns in Parquet: one row for each turn of each seat, in row groups of bounded memory."""
+
+from __future__ import annotations
+
+__all__ = ["check_parquet", "write_parquet"]
+
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from msgspec.structs import asdict
+
+from flagfall.errors import UsageError
+from flagfall.events import Event, SeatReady, TaskStarted, TurnPlayed
+from flagfall.recording.turn_limits import LimitsOfTurns
+from flagfall.viewer.export.sources import MAX_NAME_CHARS, json_text, shorten, take_events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flagfall.viewer.export.sources import Source
+
+GROUP_ROWS: Final = 65_536
+"""Rows of a row group: enough for columns to compress well."""
+
+GROUP_CHARS: Final = 16 * 1024 * 1024
+"""Text of a row group beyond which it is written: observations may have 64 MiB each."""
+
+MAX_METADATA_BYTES: Final = 4 * 1024 * 1024
+"""Headers kept in the metadata of the schema, which readers load whole."""
+
+_MAX_WHOLE: Final = 2**63 - 1
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise UsageError("Parquet needs the extra parquet: pip install 'flagfall[parquet]'") from None
+    return pa, parquet
+
+
+def _schema(pa: Any) -> Any:
+    name = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema(
+        {
+            "match": name,
+            "task_index": pa.int64(),
+            "task": name,
+            "turn": pa.int64(),
+            "seat": pa.int64(),
+            "agent": name,
+            "at_ns": pa.int64(),
+            "spent_ns": pa.int64(),
+            "credit_ns": pa.int64(),
+            "verdict": name,
+            "soft_limit_ns": pa.int64(),
+            "hard_limit_ns": pa.int64(),
+            "bank_ns": pa.int64(),
+            "reward": pa.float64(),
+            "observation": pa.string(),
+            "action": pa.string(),
+            "observation_number": pa.int64(),
+            "action_number": pa.int64(),
+            "refused": pa.string(),
+            "answers": pa.int64(),
+        }
+    )
+
+
+class _Rows:
+    """Columns of the row group that is being filled.
+
+    Args:
+        write: writes a row group, given the columns in the order of the schema.
+    """
+
+    def __init__(self, columns: int, write: Callable[[list[list[Any]]], None]) -> None:
+        self._columns: list[list[Any]] = [[] for _ in range(columns)]
+        self._write = write
+        self._chars = 0
+
+    def add(self, row: tuple[Any, ...], chars: int) -> None:
+        """Add a row with texts of this length."""
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+        self._chars += chars
+        if len(self._columns[0]) >= GROUP_ROWS or self._chars >= GROUP_CHARS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows so far, if there are any."""
+        if self._columns[0]:
+            self._write(self._columns)
+            self._columns = [[] for _ in self._columns]
+            self._chars = 0
+
+
+class _MatchRows:
+    """Takes the events of one match, and adds its turns as rows."""
+
+    def __init__(self, source: Source, rows: _Rows) -> None:
+        self._match = source.match
+        self._agents = [shorten(name, MAX_NAME_CHARS) for name in source.header.agents]
+        self._limits = LimitsOfTurns(source.header)
+        self._rows = rows
+        self._task: tuple[int | None, str | None] = (None, None)
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        if isinstance(event, TurnPlayed):
+            self._turn(event)
+        elif isinstance(event, TaskStarted):
+            self._task = (event.index, shorten(event.task, MAX_NAME_CHARS))
+        elif isinstance(event, SeatReady):
+            self._limits.take_start(event)
+
+    def _turn(self, event: TurnPlayed) -> None:
+        limits = self._limits.take_turn(event)
+        seat = event.seat
+        observation, action = json_text(event.observation), json_text(event.action)
+        row = (
+            self._match,
+            *self._task,
+            event.turn,
+            seat,
+            self._agents[seat] if 0 <= seat < len(self._agents) else None,
+            event.at_ns,
+            event.spent_ns,
+            event.credit_ns,
+            event.verdict,
+            *limits,
+            None if isinstance(event.reward, dict) else float(event.reward),
+            observation,
+            action,
+            _whole(event.observation),
+            _whole(event.action),
+            event.refused,
+            event.answers,
+        )
+        self._rows.add(row, len(observation) + len(action) + len(event.refused or ""))
+
+
+def _whole(value: Any) -> int | None:
+    """Return a value if it is a whole number of 64 bits."""
+    return value if type(value) is int and -_MAX_WHOLE <= value <= _MAX_WHOLE else None
+
+
+def write_parquet(sources: Sequence[Source], file: BinaryIO, report: Callable[[str], None]) -> None:
+    """Write the turns of some matches as one table.
+
+    Args:
+        sources: the matches.
+        file: receives the table.
+        report: takes a line about each journal that is damaged or has no end.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+    """
+    pa, parquet = _pyarrow()
+    schema = _schema(pa).with_metadata(_metadata(sources))
+
+    def write_group(columns: list[list[Any]]) -> None:
+        arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+        writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=GROUP_ROWS)
+
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        rows = _Rows(len(schema), write_group)
+        for source in sources:
+            if problem := take_events(source, _MatchRows(source, rows).take):
+                report(problem)
+        rows.flush()
+
+
+def check_parquet() -> None:
+    """Check that tables can be written.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+    """
+    _pyarrow()
+
+
+def _metadata(sources: Sequence[Source]) -> dict[str, str]:
+    """Return the headers of the matches by name as JSON, as many as have room."""
+    entries, left_out, room = [], 0, MAX_METADATA_BYTES
+    for source in sources:
+        entry = f"{json_text(source.match)}:{json_text(asdict(source.header))}"
+        room -= len(entry)
+        if room > 0:
+            entries.append(entry)
+        else:
+            left_out += 1
+    return {"flagfall_matches": "{" + ",".join(entries) + "}", "flagfall_matches_left_out": str(left_out)}

@@ -1,0 +1,317 @@
+"""Reader of a tournament's folder for the live page; all its methods block, for at most some seconds.
+
+It only reads, in short transactions, and holds no lock: a run is not delayed by it. Every problem of the
+folder becomes a state with a line of text, and the next reading starts anew.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FolderReader", "News"]
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import msgspec
+
+from flagfall.errors import UsageError
+from flagfall.terminal_text import one_line
+from flagfall.tournament.database import DamagedStore
+from flagfall.tournament.excerpts import count_matches
+from flagfall.tournament.folder import DATABASE, RUNNING
+from flagfall.tournament.formats.schedule import most_matches, schedule
+from flagfall.tournament.lock import is_held
+from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.plan.from_facts import plan_of_facts
+from flagfall.tournament.run.control_client import send_command
+from flagfall.tournament.run.control_socket import RunningState, RunState
+from flagfall.tournament.store import Store, holds_tournament
+from flagfall.tournament.stored_standings import stored_standings
+from flagfall.viewer.live.clocks import ClockReader, FollowedJournal
+from flagfall.viewer.live.views import (
+    MAX_LINE_CHARS,
+    MAX_RUNNING,
+    NewsItem,
+    RunningView,
+    RunView,
+    State,
+    cut,
+    news_item,
+    standings_view,
+)
+
+FIRST_NEWS: Final = 100
+"""Matches that had ended before and are shown at the beginning."""
+
+MAX_NEWS: Final = 50
+"""Matches that are read and shown at a time; of more that ended since, the newest ones."""
+
+MAX_KNOWN_TASKS: Final = 20_000
+"""Matches whose tasks are known from the schedule, if it has no more; else from the matches in progress."""
+
+RATE_SECONDS: Final = 60.0
+"""Time over which the rate of matches is measured."""
+
+LEAST_RATE_SECONDS: Final = 10.0
+"""Shortest time over which it is measured; the average since the run began is taken until then."""
+
+
+@attrs.frozen
+class News:
+    """Matches that have ended since the last reading.
+
+    Attributes:
+        items: the newest of them, in order.
+        left_out: number of those before them that have ended at the same time and are not in `items`.
+    """
+
+    items: list[NewsItem]
+    left_out: int
+
+
+@attrs.define
+class _Counts:
+    last: int = 0
+    played: int = 0
+    void: int = 0
+
+
+class FolderReader:
+    """Reads the state of the tournament in a folder.
+
+    Args:
+        folder: the folder; it may be empty, or come later.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._name = one_line(folder.absolute().name)
+        self._store: Store | None = None
+        self._identity: tuple[int, int, int] | None = None
+        self._plan: TournamentPlan | None = None
+        self._has_no_plan = False
+        self._total: int | None = None
+        self._counts: _Counts | None = None
+        self._tasks: dict[str, str] = {}
+        self._clocks = ClockReader(folder / RUNNING)
+        self._rates: deque[tuple[float, int]] = deque()
+        self._over = False
+
+    def close(self) -> None:
+        """Close all files."""
+        self._clocks.close()
+        self._forget()
+
+    def read(self) -> tuple[RunView, News]:
+        """Return the state of the tournament, and the matches that have ended since the last call."""
+        try:
+            if not self.folder.is_dir():
+                self._forget()
+                return RunView("missing", f"there is no folder {self._name} any more"), News([], 0)
+            if not holds_tournament(self.folder):
+                self._forget()
+                return RunView("waiting", "no tournament has begun in this folder"), News([], 0)
+            self._open()
+            news = self._read_news()
+            return self._view(), news
+        except DamagedStore as error:
+            state: State = "damaged"
+            detail = str(error)
+        except (UsageError, OSError) as error:
+            state, detail = "missing", str(error)
+        except Exception as error:  # noqa: BLE001 - a damaged folder must not end the server
+            state, detail = "damaged", f"the folder cannot be read: {error!r}"
+        self._forget()
+        return RunView(state, _line(detail)), News([], 0)
+
+    # The database.
+
+    def _open(self) -> None:
+        found = (self.folder / DATABASE).stat()
+        identity = found.st_dev, found.st_ino, found.st_mtime_ns
+        if self._store is not None and self._identity is not None:
+            same = 3 if self._store.is_copy else 2
+            if identity[:same] == self._identity[:same]:
+                return
+        self._forget()
+        self._store = Store(self.folder)
+        self._identity = identity
+
+    def _forget(self) -> None:
+        if self._store is not None:
+            with suppress(Exception):  # the files may be gone
+                self._store.close()
+        self._store = self._identity = self._plan = self._counts = self._total = None
+        self._has_no_plan = False
+        self._tasks.clear()
+        self._rates.clear()
+        self._over = False
+
+    def _read_plan(self) -> TournamentPlan | None:
+        assert self._store is not None
+        if self._plan is None and not self._has_no_plan:
+            stored = self._store.plan()
+            if stored is None:
+                return None
+            try:
+                self._plan = plan_of_facts(stored.name, stored.seed, stored.facts)
+            except UsageError:  # the standings say why
+                self._has_no_plan = True
+            else:
+                self._total = schedule(self._plan).total
+                if most_matches(self._plan) <= MAX_KNOWN_TASKS and self._total is not None:
+                    self._tasks = {spec.id: spec.task for spec in schedule(self._plan).walk({})}
+        return self._plan
+
+    def _read_news(self) -> News:
+        assert self._store is not None
+        self._read_plan()
+        if self._counts is None:
+            self._counts = self._count()
+            after = max(0, self._counts.last - FIRST_NEWS)
+            records = self._store.records_after(after, FIRST_NEWS)
+            return News(self._items([one for one in records if one[0] <= self._counts.last]), 0)
+        records = self._store.records_after(self._counts.last, MAX_NEWS)
+        left_out = 0
+        if len(records) == MAX_NEWS:
+            before = self._counts.played + self._counts.void
+            self._counts = self._count()
+            records = self._store.records_after(max(0, self._counts.last - MAX_NEWS), MAX_NEWS)
+            left_out = max(0, self._counts.played + self._counts.void - before - MAX_NEWS)
+            return News(self._items(records), left_out)
+        for number, record in records:
+            self._counts.last = number
+            self._counts.played += record.status == "played"
+            self._counts.void += record.status == "void"
+        return News(self._items(records), left_out)
+
+    def _count(self) -> _Counts:
+        assert self._store is not None
+        counts = count_matches(self._store)
+        return _Counts(counts.largest, counts.played, counts.void)
+
+    def _items(self, records: Sequence[tuple[int, Any]]) -> list[NewsItem]:
+        return [news_item(number, record, self._tasks.get(record.id)) for number, record in records]
+
+    # The run.
+
+    def _view(self) -> RunView:
+        assert self._store is not None
+        assert self._counts is not None
+        played, total = self._counts.played, self._total
+        view = RunView("running", played=played, total=total, void=self._counts.void)
+        view.name = cut(self._plan.name if self._plan is not None else self._name)
+        try:
+            state = msgspec.convert(send_command(self.folder, {"do": "status"}), RunState)
+        except (UsageError, msgspec.ValidationError) as error:
+            self._without_run(view, str(error))
+            return view
+        view.state = "stopping" if state.stopping else "paused" if state.paused else "running"
+        view.controllable = True
+        view.total = state.total if total is None else total
+        view.jobs = state.jobs
+        view.running_count = len(state.running)
+        view.running = self._running(state.running)
+        average = state.run_played / state.run_seconds if state.run_seconds and state.run_played else None
+        self._estimate(view, average)
+        return view
+
+    def _without_run(self, view: RunView, problem: str) -> None:
+        """Complete the state of a tournament whose run does not answer."""
+        self._clocks.read([])
+        if is_held(self.folder):
+            view.detail = _line(f"the run cannot be asked for its matches: {problem}")
+            self._estimate(view, None)
+        elif self._over or (view.total is not None and view.played >= view.total):
+            view.state = "ended"
+        else:
+            view.state = "interrupted"
+            view.detail = "no run is going on; flagfall tournament with --resume continues it"
+
+    def _estimate(self, view: RunView, average: float | None) -> None:
+        """Set the rate of matches, and the time that is left at this rate.
+
+        Args:
+            view: the state of the tournament.
+            average: matches per second since the run began, used until the rate has been measured.
+        """
+        if view.state != "running":
+            self._rates.clear()
+            return
+        now = time.monotonic()
+        self._rates.append((now, view.played))
+        while now - self._rates[0][0] > RATE_SECONDS:
+            self._rates.popleft()
+        then, before = self._rates[0]
+        measured = (view.played - before) / (now - then) if now - then >= LEAST_RATE_SECONDS else None
+        view.rate = average if measured is None else measured
+        if view.rate and view.total is not None:
+            view.left_seconds = max(0, view.total - view.played) / view.rate
+
+    def _running(self, states: Sequence[RunningState]) -> list[RunningView]:
+        shown: list[tuple[RunningView, str]] = []
+        wanted = []
+        for state in states[:MAX_RUNNING]:
+            self._tasks[state.match] = state.task
+            running = RunningView(
+                cut(state.match),
+                cut(state.task),
+                [cut(name) for name in state.agents],
+                state.attempt,
+                state.seconds,
+            )
+            name = f"{state.match}-{state.attempt}"
+            shown.append((running, name))
+            if "/" not in name:
+                wanted.append((name, len(state.agents), self._control(state.task)))
+        journals = self._clocks.read(wanted)
+        for running, name in shown:
+            if (journal := journals.get(name)) is not None:
+                _add_clocks(running, journal)
+        while len(self._tasks) > 2 * MAX_KNOWN_TASKS:
+            del self._tasks[next(iter(self._tasks))]
+        return [running for running, _ in shown]
+
+    def _control(self, task: str) -> Any:
+        if self._plan is None:
+            return None
+        return next((one.control for one in self._plan.tasks if one.name == task), None)
+
+    # Standings.
+
+    def read_standings(self) -> dict[str, Any]:
+        """Return the standings, or `{"why": ...}` where there are none; this takes 40 µs a match at most.
+
+        It uses a connection of its own, so it may run at the same time as `read`.
+        """
+        try:
+            if not holds_tournament(self.folder):
+                return {"why": "no tournament has begun in this folder"}
+            store = Store(self.folder)
+            try:
+                stored = store.plan()
+                if stored is None:
+                    return {"why": "no match has ended yet"}
+                stands = stored_standings(store, plan_of_facts(stored.name, stored.seed, stored.facts))
+                self._over = stands.over
+                return standings_view(stands, count_matches(store).played)
+            finally:
+                store.close()
+        except (UsageError, OSError) as error:
+            return {"why": _line(str(error))}
+        except Exception as error:  # noqa: BLE001 - as above
+            return {"why": _line(f"the standings cannot be computed: {error!r}")}
+
+
+def _line(text: str) -> str:
+    return one_line(text, MAX_LINE_CHARS - 10)  # and the mark of what is left out
+
+
+def _add_clocks(running: RunningView, journal: FollowedJournal) -> None:
+    running.turn = journal.turn
+    running.turn_seconds = round(time.monotonic() - journal.since, 3)
+    running.seats = journal.seats
