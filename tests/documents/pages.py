@@ -93,8 +93,10 @@ class Block:
     @property
     def executed(self) -> bool:
         """True for a block that is executed or written to a file here."""
-        elsewhere = self.skipped or self.missing or self.tested_by or MARKED.fullmatch(self.comment)
-        return not elsewhere and not self.language.startswith("{")  # such as Sphinx's directives
+        elsewhere = self.skipped or self.tested_by or MARKED.fullmatch(self.comment)
+        return (
+            not elsewhere and not self.missing and not self.language.startswith("{")
+        )  # such as Sphinx's directives
 
     @property
     def file(self) -> str:

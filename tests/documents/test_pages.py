@@ -7,11 +7,11 @@ Each page is executed in an empty folder, its blocks in order:
 - A block without a language directly below one that was executed is its output; times are not compared, and
   a line `...` stands for any lines.
 - `<!-- not executed: REASON -->` before a block skips it, and so does `<!-- tested by PATH -->`, which names
-  the test that executes its commands; `<!-- needs: PACKAGE -->` executes it only where that is installed.
+  the test that executes its commands. `<!-- needs: PACKAGE -->` asks for an installed package.
 
-Sybil makes a test of each block, but the blocks of a page depend on each other, and pytest-xdist spreads tests
-over processes; pytest-examples executes Python only. So a parser of Markdown, markdown-it-py, finds the blocks,
-and they are executed here.
+Sybil makes a test of each block, but the blocks of a page depend on each other, and pytest-xdist spreads
+tests over processes; pytest-examples executes Python only. So a parser of Markdown, markdown-it-py, finds
+the blocks, and they are executed here.
 """
 
 from __future__ import annotations
