@@ -125,7 +125,7 @@ def plain(text: str) -> list[str]:
 
 
 def differs(shown: str, printed: str) -> str:
-    """Return how the output of a block differs from what the page shows; a line `...` stands for any lines."""
+    """Return how an output differs from what the page shows, where a line `...` stands for any lines."""
     pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in plain(shown))
     if re.fullmatch(pattern, "\n".join(plain(printed)), flags=re.DOTALL):
         return ""
@@ -224,7 +224,7 @@ class Page:
         asked, answers = _pipes(self._python)
         asked.write(f"{source}\t{self.path}\t{block.line - 1}\t{done}\n")
         asked.flush()
-        printed = []
+        printed: list[str] = []
         guard = threading.Timer(BLOCK_SECONDS, self._python.kill)
         guard.start()
         try:

@@ -60,8 +60,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (shared / "documentation-site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not built.exists():
-            words = ["-q", "-W", "--keep-going", "-b", "html", "-d", shared / "documentation-trees"]
-            command = [sys.executable, "-m", "sphinx", *words, ROOT / "docs", shared / "unfinished-site"]
+            words = ["-q", "-W", "--keep-going", "-b", "html", "-d", str(shared / "documentation-trees")]
+            folders = [str(ROOT / "docs"), str(shared / "unfinished-site")]
+            command = [sys.executable, "-m", "sphinx", *words, *folders]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)
             assert ended.returncode == 0, ended.stderr
             (shared / "unfinished-site").rename(built)
