@@ -42,7 +42,7 @@ THINKING: Final = tuple(
 )
 
 READER: Final = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 from flagfall.tournament.store import Store
 from flagfall.tournament.stored_standings import stored_standings
@@ -52,8 +52,12 @@ store = Store(Path(sys.argv[1]))
 found = stored_standings(store, store.plan().for_display())
 spent = time.process_time() - began
 matches = sum(row.matches for row in found.tasks) // 2
-print(json.dumps([matches, spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+status = Path("/proc/self/status").read_text()
+peak_kb = int(status.partition("VmHWM:")[2].split()[0])
+print(json.dumps([matches, spent, peak_kb / 1024]))
 """
+"""Program that reads a store. Its peak memory is that of `/proc`, as `ru_maxrss` begins with that of the
+parent process."""
 
 
 def plan_of(results: int) -> TournamentPlan:
