@@ -15,6 +15,7 @@ exclude_patterns = ["images"]
 
 html_theme = "furo"
 html_title = "flagfall"
+html_favicon = "images/flag.svg"
 html_copy_source = False
 html_show_sphinx = False
 
@@ -41,6 +42,14 @@ def _tables_as_text(*arguments: Any) -> None:
     lines[:] = shown
 
 
+def _accessible(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Complete what axe-core misses in Sphinx's pages: levels of headings, and code that keys can scroll."""
+    for part in ("body", "furo_navigation_tree"):
+        if text := context.get(part):
+            with_level = text.replace('role="heading">', 'role="heading" aria-level="2">')
+            context[part] = with_level.replace("<pre>", '<pre tabindex="0">')
+
+
 def setup(app: Sphinx) -> None:
     """Connect the hooks of this file; Sphinx calls it.
 
@@ -48,3 +57,4 @@ def setup(app: Sphinx) -> None:
         app: the running Sphinx.
     """
     app.connect("autodoc-process-docstring", _tables_as_text)
+    app.connect("html-page-context", _accessible, priority=900)  # after the theme's own

@@ -4,7 +4,6 @@ import json
 import random
 import string
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -202,30 +201,6 @@ def test_one_of_two_answers_by_how_the_words_relate():
 def test_relations_tell_apart_what_stands_after_different_particles():
     assert relate(parsed(b"d: AB and not C; v: ABC")) != relate(parsed(b"d: AB and not C; v: AB"))
     assert relate(parsed(b"d: AB and not C; v: ABC")) == relate(parsed(b"d: XY and not Z; v: XYZ"))
-
-
-# --- the tutorial ------------------------------------------------------------------------------------------
-
-TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
-
-
-def printed_by(command: str) -> str:
-    """What the tutorial shows below a command."""
-    return TUTORIAL.partition(f"```sh\n{command}\n```\n\n```\n")[2].partition("```")[0]
-
-
-CURRICULA = [line for line in TUTORIAL.splitlines() if line.startswith("flagfall curriculum ")]
-
-
-@pytest.mark.parametrize("command", CURRICULA)
-def test_the_tables_of_the_tutorial_are_what_the_command_prints(capsys, tmp_path, monkeypatch, command):
-    for block in TUTORIAL.split("```python\n")[1:]:
-        code = block.partition("```")[0]
-        (tmp_path / code.split()[1]).write_text(code)
-    monkeypatch.chdir(tmp_path)
-    assert main(command.split()[1:]) == 0
-    printed = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
-    assert printed == [line.split() for line in printed_by(command).splitlines() if line.strip()]
 
 
 # --- the command -------------------------------------------------------------------------------------------

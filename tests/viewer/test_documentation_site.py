@@ -1,0 +1,122 @@
+"""The documentation site builds without warnings, its links lead somewhere, and it is accessible."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar, Final
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tests.viewer.browser import OpenPage, Scheme, check_accessibility
+
+ROOT: Final = Path(__file__).parents[2]
+
+MAX_LINES: Final = 500
+"""A page longer than this is two pages."""
+
+
+class Links(HTMLParser):
+    """Collects the targets of the links of a page, and the anchors that it has."""
+
+    NAMES: ClassVar = ("href", "src")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in self.NAMES and value:
+                self.targets.add(value)
+            elif name == "id" and value:
+                self.anchors.add(value)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder without a log."""
+
+    def log_message(self, *_arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site, built once for all processes of a test run."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    built = shared / "documentation-site"
+    with (shared / "documentation-site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists():
+            words = ["-q", "-W", "--keep-going", "-b", "html", "-d", str(shared / "documentation-trees")]
+            folders = [str(ROOT / "docs"), str(shared / "unfinished-site")]
+            command = [sys.executable, "-m", "sphinx", *words, *folders]
+            ended = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert ended.returncode == 0, ended.stderr
+            (shared / "unfinished-site").rename(built)
+    return built
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def broken_links(site: Path) -> list[str]:
+    """Return the internal links of a site whose file or anchor does not exist."""
+    pages = {page: Links(page.read_text(encoding="utf-8")) for page in site.rglob("*.html")}
+    broken = []
+    for page, links in pages.items():
+        for link in links.targets:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            anchors = pages[target].anchors if target in pages else {parts.fragment}
+            if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in anchors):
+                broken.append(f"{page.name}: {link}")
+    return broken
+
+
+def test_every_page_is_in_the_site_and_every_link_leads_somewhere(site: Path) -> None:
+    sources = sorted((ROOT / "docs").glob("*.md"))
+    assert [page.stem for page in sources if not (site / f"{page.stem}.html").is_file()] == []
+    assert broken_links(site) == []
+
+
+def test_a_broken_link_would_be_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="b.html#x">1</a><a href="#y">2</a><p id="y"></p>')
+    (tmp_path / "b.html").write_text('<a href="a.html#y">3</a><a href="c.html">4</a>')
+    assert sorted(broken_links(tmp_path)) == ["a.html: b.html#x", "b.html: c.html"]
+
+
+def test_no_page_is_too_long() -> None:
+    long = {
+        page.name: lines
+        for page in (ROOT / "docs").glob("*.md")
+        if (lines := page.read_text(encoding="utf-8").count("\n")) > MAX_LINES
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index", "time", "own-tasks"])
+def test_pages_are_accessible(open_page: OpenPage, address: str, name: str, scheme: Scheme) -> None:
+    page = open_page(f"{address}/{name}.html", scheme=scheme)
+    check_accessibility(page)
