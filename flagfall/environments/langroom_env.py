@@ -75,7 +75,7 @@ class LangRoomEnv(Env[Observation, Any]):
         flat_actions: bool = False,
         **options: Any,
     ) -> None:
-        self.rules = LangRoomRules.choose(task, **options)
+        self.rules: LangRoomRules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
         self._images = image_cache(self.rules)
         self._flat = flat_actions
@@ -172,7 +172,7 @@ class LangRoomVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
         check_count("num_envs", num_envs)
         self.num_envs = num_envs
         self._flat = flat_actions
-        self.rules = LangRoomRules.choose(task, **options)
+        self.rules: LangRoomRules = LangRoomRules.choose(task, **options)
         self.render_mode = _checked_mode(render_mode, ["rgb_array"])
         self._autoreset = checked_autoreset(autoreset_mode)
         self.metadata = {

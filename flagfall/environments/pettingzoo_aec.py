@@ -40,7 +40,7 @@ class TaskAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is 
         self.metadata = {**self.metadata, **self._together.metadata}
         self.task = task
         self.render_mode = render_mode
-        self.possible_agents = list(self._together.possible_agents)
+        self.possible_agents: list[str] = list(self._together.possible_agents)
         self.agents: list[str] = []
         self.agent_selection: str = self.possible_agents[0]
         self._shown: dict[str, Any] = {}

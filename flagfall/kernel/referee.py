@@ -75,7 +75,7 @@ class Referee:
     def __init__(
         self, dispatcher: EventDispatcher, now: NowNs, *, origin_ns: int, steps: int | None = None
     ) -> None:
-        self.turns = 0
+        self.turns: int = 0
         self.stopped: Stop | None = None
         self.play_until_ns, self.result_until_ns = NEVER_NS, 0
         self.pace: PacePort | None = None

@@ -46,8 +46,8 @@ class Heaps(Task):
                 "action_mask": spaces.Box(0, 1, (N_ACTIONS,), np.int8),
             }
         )
-        self.heaps = [1] * N_HEAPS
-        self.to_move = 0
+        self.heaps: list[int] = [1] * N_HEAPS
+        self.to_move: int = 0
 
     @classmethod
     def class_action_names(cls) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class RoomBatch:
     """
 
     def __init__(self, rules: LangRoomRules, rngs: Iterable[Generator]) -> None:
-        self.rngs = list(rngs)
+        self.rngs: list[Generator] = list(rngs)
         self._rules = rules
         self._images = image_cache(rules)
         self._rewards = np.array(rules.rewards()).ravel()

@@ -60,11 +60,11 @@ class Room:
     )
 
     def __init__(self, rules: LangRoomRules, rng: Generator) -> None:
-        self.rng = rng
+        self.rng: Generator = rng
         self._length = rules.length
         self._vocab_size = rules.vocab_size
         self._rewards = rules.rewards()
-        self.steps = rules.length
+        self.steps: int = rules.length
 
     @property
     def player(self) -> tuple[int, int]:

@@ -61,7 +61,7 @@ class LocalEngine:
     batch_seconds = BATCH_SECONDS
 
     def __init__(self, plan: TournamentPlan, folder: Path) -> None:
-        self.default_jobs = jobs_on(plan)
+        self.default_jobs: int = jobs_on(plan)
         self._start = pickle.dumps((plan, str(folder.absolute())))
         self._idle: list[_Worker] = []
 

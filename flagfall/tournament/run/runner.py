@@ -77,7 +77,7 @@ class Cancellation:
     """
 
     def __init__(self, scope: trio.CancelScope) -> None:
-        self.cancel_called = False
+        self.cancel_called: bool = False
         self._scope = scope
 
     def cancel(self) -> None:
@@ -144,7 +144,7 @@ class Run:
         self.plan = plan
         self.records: dict[str, MatchRecord] = {}
         self.running: dict[str, RunningMatch] = {}
-        self.voids = 0
+        self.voids: int = 0
         self.paused = self.stopping = False
         self._store = store
         self._engine = engine if isinstance(engine, BatchEngine) else _OneByOne(engine)
@@ -161,7 +161,7 @@ class Run:
         store.check(plan, self.records)
         self.since, self.played_before = time.monotonic(), len(self.records)
         self._schedule = schedule(plan)
-        self.total = self._schedule.total
+        self.total: int | None = self._schedule.total
         self._due = self._schedule.live(self.records)
         self._again: deque[MatchSpec] = deque()
         self._postponed: deque[MatchSpec] = deque()

@@ -67,8 +67,8 @@ class Page:
         self._send = send
         self._lock = trio.Lock()
         self._queue, self.messages = trio.open_memory_channel[bytes](QUEUED_MESSAGES)
-        self.close_code = OVER
-        self.scope = trio.CancelScope()
+        self.close_code: int = OVER
+        self.scope: trio.CancelScope = trio.CancelScope()
 
     async def send(self, *messages: str | bytes) -> None:
         """Send messages, one after the other; they are lost if the page is gone, which its messages show."""

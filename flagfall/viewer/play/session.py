@@ -46,7 +46,7 @@ class PlaySession:
     """
 
     def __init__(self, plan: TournamentPlan, hosts: Sequence[AgentHost | None], folder: Path) -> None:
-        self.desk = Desk()
+        self.desk: Desk = Desk()
         self.result: MatchResult | None = None
         self.journal: Path | None = None
         self._plan = plan

@@ -76,7 +76,7 @@ class CellPictures:
         largest: int,
     ) -> None:
         self._tile = tile
-        self.turning = frozenset(turning)
+        self.turning: frozenset[int] = frozenset(turning)
         self._size = size
         self._play_block = play_block
         self._block = block
@@ -93,7 +93,7 @@ class CellPictures:
         columns, rows = np.divmod(np.arange(width * height), height)
         self.places = (rows[:, None] * block + np.arange(block)) * width + columns[:, None]
         self._most = MAX_BYTES // (block * block * 3)
-        self.generation = 0
+        self.generation: int = 0
         self.clear()
 
     def appearance(self, type_id: int, width: int, height: int, facing: Facing) -> Appearance:
