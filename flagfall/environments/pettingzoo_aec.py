@@ -72,10 +72,10 @@ class TaskAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is 
         """
         self._shown, infos = self._together.reset(seed, options)
         self.agents = list(self.possible_agents)
-        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self.rewards: dict[str, float] = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-        self.terminations = dict.fromkeys(self.agents, False)
-        self.truncations = dict.fromkeys(self.agents, False)
+        self.terminations: dict[str, bool] = dict.fromkeys(self.agents, False)
+        self.truncations: dict[str, bool] = dict.fromkeys(self.agents, False)
         self._ask(infos)
 
     def observe(self, agent: str) -> Any:
@@ -111,7 +111,7 @@ class TaskAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is 
         self._ask(infos)
 
     def _ask(self, infos: dict[str, dict[str, Any]]) -> None:
-        self.infos = deepcopy(infos)
+        self.infos: dict[str, dict[str, Any]] = deepcopy(infos)
         asked = [player for player in self.agents if infos[player]["asked"]] or self.agents
         self._chosen = {}
         self.agent_selection, *self._waiting = asked

@@ -77,7 +77,8 @@ class Referee:
     ) -> None:
         self.turns: int = 0
         self.stopped: Stop | None = None
-        self.play_until_ns, self.result_until_ns = NEVER_NS, 0
+        self.play_until_ns: int = NEVER_NS
+        self.result_until_ns: int = 0
         self.pace: PacePort | None = None
         self.on_disqualified: Callable[[int], None] = lambda _seat: None
         self.on_result: Callable[[], None] = lambda: None

@@ -163,7 +163,8 @@ class TurnClock(Deadline):
         self.grace: Grace = Grace()
         self.cpu_clock: NowNs | None = None
         self.agent_times: Callable[[int], tuple[int | None, int | None]] | None = None
-        self.not_lost_ns = self.load_seen_ns = 0
+        self.not_lost_ns: int = 0
+        self.load_seen_ns: int = 0
         self.feels_loop: bool = True
         self._when_due = when_due
         self._keeper = keeper
@@ -171,7 +172,9 @@ class TurnClock(Deadline):
         self._deadlines = keeper.deadlines
         self._ledger = keeper.ledger
         self.phase: Phase | None = None
-        self.limit_ns = self.abort_ns = self._hard_ns = self._first_ns = NEVER_NS
+        self.limit_ns: int = NEVER_NS
+        self.abort_ns: int = NEVER_NS
+        self._hard_ns = self._first_ns = NEVER_NS
         # The turn: its start, the ledger's sum and the CPU time then, and what was used of it before.
         self.started_ns: int | None = None
         self._mark_ns = self._cpu_ns = self._used_ns = 0
@@ -233,7 +236,7 @@ class TurnClock(Deadline):
             due_ns = now_ns + self._first_ns
         else:
             due_ns = min(now_ns + self.limit_ns, self.busy_since_ns + self._busy_hard_ns)
-        self.due_ns = due_ns
+        self.due_ns: int = due_ns
         self.fast_path_until_ns = due_ns if self.is_flat and self.cpu_clock is None else 0
         if due_ns < self.armed_ns:
             self._deadlines.arm(self)

@@ -146,8 +146,8 @@ class EnvShare:
         first = self._envs[0]
         self.metadata: dict[str, Any] = {**first.metadata, "autoreset_mode": autoreset_mode}
         self.render_mode: str | None = first.render_mode
-        self.single_observation_space = first.observation_space
-        self.single_action_space = first.action_space
+        self.single_observation_space: gymnasium.Space[Any] = first.observation_space
+        self.single_action_space: gymnasium.Space[Any] = first.action_space
         self._action_space = batch_space(self.single_action_space, len(makers))
         self._seen: list[Any] = [None] * len(makers)
         self._infos: Infos = []
@@ -278,8 +278,8 @@ class BatchShare:
         self._env = env
         self.metadata: dict[str, Any] = dict(env.metadata)
         self.render_mode: str | None = env.render_mode
-        self.single_observation_space = env.single_observation_space
-        self.single_action_space = env.single_action_space
+        self.single_observation_space: gymnasium.Space[Any] = env.single_observation_space
+        self.single_action_space: gymnasium.Space[Any] = env.single_action_space
         self._seen: Any = None
         self._columns: dict[str, Any] = {}
 

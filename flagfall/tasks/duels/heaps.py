@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Heaps", "best_move"]
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import xor
 from random import Random
@@ -33,8 +34,8 @@ class Heaps(Task):
     """
 
     id = "duel:heaps"
-    players = ("player_0", "player_1")
-    render_modes: ClassVar = ("ansi",)
+    players: Sequence[str] = ("player_0", "player_1")
+    render_modes: ClassVar[Sequence[str]] = ("ansi",)
     nil_action = None
 
     def __init__(self) -> None:

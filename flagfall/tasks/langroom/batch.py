@@ -66,8 +66,8 @@ class RoomBatch:
         self._ends = np.zeros(count, np.intp)
         self._cursors = np.zeros(count, np.intp)
         self._steps = np.full(count, rules.length, np.intp)
-        self.colors = np.zeros((count, len(OBJECTS)), np.intp)
-        self.words = np.zeros(count, np.intp)
+        self.colors: Numbers = np.zeros((count, len(OBJECTS)), np.intp)
+        self.words: Numbers = np.zeros(count, np.intp)
 
     def __len__(self) -> int:
         return len(self.rngs)

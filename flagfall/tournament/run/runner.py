@@ -145,7 +145,8 @@ class Run:
         self.records: dict[str, MatchRecord] = {}
         self.running: dict[str, RunningMatch] = {}
         self.voids: int = 0
-        self.paused = self.stopping = False
+        self.paused: bool = False
+        self.stopping: bool = False
         self._store = store
         self._engine = engine if isinstance(engine, BatchEngine) else _OneByOne(engine)
         self._jobs = jobs
@@ -159,7 +160,8 @@ class Run:
             else:
                 self._attempts[record.id] = max(self._attempts[record.id], record.attempt)
         store.check(plan, self.records)
-        self.since, self.played_before = time.monotonic(), len(self.records)
+        self.since: float = time.monotonic()
+        self.played_before: int = len(self.records)
         self._schedule = schedule(plan)
         self.total: int | None = self._schedule.total
         self._due = self._schedule.live(self.records)

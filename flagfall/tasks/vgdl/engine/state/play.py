@@ -188,9 +188,9 @@ class Play:
         self.kills: list[Sprite] = []
         self.killed: set[Sprite] = set()
         self.scores_left: dict[Sprite, float] = {}
-        self.updating = UPDATES_OVER
+        self.updating: int = UPDATES_OVER
         self.shields: set[tuple[int, int, str]] = set()
-        self.due = 0
+        self.due: int = 0
         self.agenda: list[dict[Sprite, set[Sprite]]] = [defaultdict(set) for _ in self.game.pairs]
         self.work.used = 0
 
