@@ -159,6 +159,7 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
         answers: at real-time pace, the turn that the action answered, if it is an older one.
         refused: the illegal action, shortened (`flagfall.kernel.safe_values`).
         legal: with the first illegal action of a seat: the actions that would have been legal, as text.
+        note: what the agent noted on the turn (`flagfall.kernel.notes`), in plain values.
     """
 
     turn: Whole
@@ -172,6 +173,7 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
     answers: Whole | None = None
     refused: str | None = None
     legal: str | None = None
+    note: Any = None
 
 
 class TurnsPlayed(Struct, frozen=True, tag_field="event", tag="turns"):

@@ -51,6 +51,9 @@ class AgentSeat(Protocol):
     def reply(self, action: Any = None, number: int | None = None) -> Any:
         """Answer a turn; by default the newest."""
 
+    def note(self, value: Any) -> None:
+        """Attach a note to the turn that is answered next."""
+
 
 class Agent:
     """A base class with all methods of an agent; agents need not derive from it.

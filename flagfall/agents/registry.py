@@ -16,6 +16,7 @@ from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.code_loader import find_member, load_module
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
+from flagfall.option_text import parse_text
 from flagfall.timing import ElapsedTimer
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def load_agent(spec: AgentSpec | str) -> Any:
     """
     spec = AgentSpec.parse(spec) if isinstance(spec, str) else spec
     if spec.scheme == "sample":
-        return _sample(spec.target)
+        return _sample(spec)
     if spec.scheme == "python":
         return _load_code(spec)
     if spec.scheme == "human":
@@ -70,13 +71,19 @@ def make_human(name: str) -> Human:
     return HUMANS[name]()
 
 
-def _sample(name: str) -> Any:
+def _sample(spec: AgentSpec) -> Any:
+    name = spec.target
     if name.endswith(".py"):
         raise UsageError(f"agent {name!r} names a file, not an agent in it: {which_agent(name)}")
     if name not in SAMPLES:
         hint = suggest(name, [*SAMPLES, *_OTHER_NAMES])
         raise UsageError(f"unknown agent {name!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
-    return SAMPLES[name]
+    found, (_, options) = SAMPLES[name], parse_text(spec.text)
+    if hasattr(found, "with_options"):
+        return found.with_options(options)
+    if options:
+        raise UsageError(f"agent {spec.text}: {name} has no options")
+    return found
 
 
 def _load_code(spec: AgentSpec) -> Any:

@@ -88,6 +88,9 @@ class AgentSpec:
         Raises:
             UsageError: the text has none of the forms above.
         """
+        name, options, _ = text.partition("?")
+        if options and name.replace("-", "").isalnum() and not name.startswith("human"):
+            return cls(text, "sample", name)
         head, colon, rest = text.partition(":")
         if head in _PREFIXES and (colon or text == "zmq"):
             return _PREFIXES[head](text, rest)

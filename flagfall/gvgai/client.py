@@ -12,7 +12,7 @@ __all__ = ["ClientReport", "play_remote"]
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -36,13 +36,17 @@ from flagfall.gvgai.protocol.state_decoder import StateMessage, read_state
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.lines import LineError
 from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.recording.plain_events import PlainEvents
 from flagfall.tasks.vgdl.learning_track import END_OF_ROUND
 from flagfall.timing import NEVER_NS, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
 from flagfall.timing.phases import Phase
 
 if TYPE_CHECKING:
+    from flagfall.events import Verdict
+    from flagfall.kernel.sinks import Sink
     from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
 CONNECT_RETRY_SECONDS: Final = 0.1
@@ -87,6 +91,7 @@ async def play_remote(
     wait_seconds: float = 10.0,
     now: Callable[[], int] = time.perf_counter_ns,
     report: ClientReport | None = None,
+    sinks: Sequence[Sink] = (),
 ) -> ClientReport:
     """Play a session at a server of the original.
 
@@ -99,6 +104,7 @@ async def play_remote(
         wait_seconds: timeout of connecting.
         now: clock that times the agent, in nanoseconds.
         report: is updated during the session and returned; a new one by default.
+        sinks: take events as those of a match; a task is a level.
 
     Raises:
         UsageError: no server listens there, or the agent has no supported interface.
@@ -106,7 +112,18 @@ async def play_remote(
     """
     stream = await _connect(host, port, wait_seconds)
     async with stream:
-        return await _RemoteGame(agent, control, seed, now, report or ClientReport()).play(stream)
+        name = f"{host}:{port}"
+        events = PlainEvents(
+            sinks, [name], _name(agent), seed, scheduler="server", time_control=str(control), now=now
+        )
+        game = _RemoteGame(agent, control, seed, now, report or ClientReport(), name, events)
+        played = await game.play(stream)
+        events.end("finished" if played.finished else "seats" if played.fault else "stopped", played.fault)
+        return played
+
+
+def _name(agent: Any) -> str:
+    return getattr(agent, "__name__", None) or type(agent).__name__
 
 
 async def _connect(host: str, port: int, wait_seconds: float) -> trio.SocketStream:
@@ -123,8 +140,19 @@ class _RemoteGame:
     """One session; see `play_remote` for the arguments."""
 
     def __init__(
-        self, agent: Any, control: TimeControl, seed: int, now: Callable[[], int], report: ClientReport
+        self,
+        agent: Any,
+        control: TimeControl,
+        seed: int,
+        now: Callable[[], int],
+        report: ClientReport,
+        name: str,
+        events: PlainEvents,
     ) -> None:
+        self._name = name
+        self._events = events
+        self._level_reward = 0.0
+        self._level_ticks = 0
         self._agent = agent
         self._control = control
         self._seed = seed
@@ -186,7 +214,9 @@ class _RemoteGame:
 
     async def _init(self, played: AdaptedAgent, message: StateMessage) -> str:
         self._validates = message.is_validation
-        self._score = 0.0
+        self._score = self._level_reward = 0.0
+        self._level_ticks = 0
+        self._events.begin_task(self._name, len(self._report.games), self._seed)
         if "init" not in played.phases:
             return _INIT_DONE
         self._set_timer(self._limit(self._control.init))
@@ -196,19 +226,32 @@ class _RemoteGame:
     async def _act(self, played: AdaptedAgent, message: StateMessage) -> str:
         self._report.ticks += 1
         self._set_timer(self._limit(self._control.act))
+        reward = message.state.game_score - self._score
         action = await self._ask(played.answer, "act", message.state)
+        word, verdict = self._judge(action)
+        self._level_reward += reward
+        self._level_ticks += 1
+        self._events.turn(message.state, reward, word, self._timer.elapsed_ns, verdict)
+        return word
+
+    def _judge(self, action: Any) -> tuple[str, Verdict]:
+        """Return the word to send for an action, and the verdict of the clock."""
         control = self._control
         aborts_ns = control.act_hard if control.act_abort is None else control.act_abort
         if is_late(self._timer.elapsed_ns, self._limit(aborts_ns)):
             self._report.overspent += 1
-            return END_OVERSPENT
+            return END_OVERSPENT, "overrun"
         if self._is_late():
             self._report.late += 1
-            return action_word("NIL")
-        return action_word(action)
+            return action_word("NIL"), "late"
+        return action_word(action), "on time"
 
     async def _end(self, played: AdaptedAgent, message: StateMessage) -> str:
         state = message.state
+        self._level_reward += state.game_score - self._score
+        won = {"PLAYER_WINS": True, "PLAYER_LOSES": False}.get(state.game_winner)
+        index = len(self._report.games)
+        self._events.end_task(Outcome(self._name, index, won, self._level_reward, self._level_ticks))
         self._report.games.append((self._validates, state.game_winner, state.game_score, state.game_tick))
         answer = None
         if "result" in played.phases:

@@ -51,6 +51,7 @@ class EventDispatcher:
             observation, reward, action, time spent. The code that adds one calls `flush_held` when it is
             `HELD_VALUES` long. `None` where no turn is held back.
         first_held: the number of the first of them; set by the code that adds it.
+        add_note: returns the record of a turn with the note of its agent; `None` while there is no note.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class EventDispatcher:
         "_takers",
         "_turn",
         "_watchers",
+        "add_note",
         "first_held",
         "has_event_sinks",
         "has_sinks",
@@ -80,6 +82,7 @@ class EventDispatcher:
         self.has_event_sinks: bool = bool(self._watchers)
         self.held: list[Any] | None = [] if takers else None
         self.first_held: int = 0
+        self.add_note: Callable[[TurnPlayed], TurnPlayed] | None = None
         for taker in takers:
             taker.set_flush(self.flush_held)
         self._turn: dict[int, TurnPlayed] = {}
@@ -129,6 +132,8 @@ class EventDispatcher:
             record: the event.
             held: it is among those that are held back.
         """
+        if self.add_note is not None:
+            record = self.add_note(record)
         if not self._solo:
             self._turn[record.seat] = record
             if self._incidents:

@@ -23,6 +23,7 @@ from flagfall.kernel.actor_turns import ActorTurns, run_actor
 from flagfall.kernel.async_referee import AsyncReferee
 from flagfall.kernel.dispatcher import EventDispatcher
 from flagfall.kernel.hosting import AgentHost, is_sharing
+from flagfall.kernel.notes import TurnNotes
 from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats
 from flagfall.kernel.pace import Pace
 from flagfall.kernel.referee import Referee
@@ -74,6 +75,7 @@ class Environment:
         "_dispatcher",
         "_fault",
         "_keeper",
+        "_notes",
         "_origin_ns",
         "_referee",
         "_scheduling",
@@ -114,6 +116,9 @@ class Environment:
             self._referee,
             self._void_for,
         )
+        self._notes = TurnNotes(self._dispatcher, self._referee)
+        for seat in self._seating.seats:
+            seat.keep_note = self._notes.take
         self._scheduling = Scheduling(setup.scheduler, self._scheduler_failed)
         # The number of turns before the last task, -1 before the first.
         self._turns_before = -1
@@ -357,7 +362,10 @@ class Environment:
         self._scheduling.cancel()
 
     def _sink_failed(self, error: Exception) -> None:
-        self._void(f"a sink failed: {error!r}", error)
+        if isinstance(error, HostFault):
+            self._void_for(error)
+        else:
+            self._void(f"a sink failed: {error!r}", error)
 
     def _scheduler_failed(self, error: Exception | SystemExit) -> None:
         self._void(f"task scheduler: {type(error).__name__}: {error}", error)

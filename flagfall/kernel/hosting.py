@@ -51,6 +51,20 @@ class Briefing:
     time_control: str
     _look_up_spaces: Callable[[], Spaces | None] = attrs.field(default=lambda: None, repr=False, eq=False)
 
+    _note: Callable[[Any], None] = attrs.field(default=lambda _value: None, repr=False, eq=False)
+
+    def note(self, value: Any) -> None:
+        """Attach a note to the turn that is answered next, for readers of the journal.
+
+        A note changes nothing in the match. Numbers in a mapping are also added up by their names, and
+        `flagfall run` prints the sums. A note made before the first turn belongs to that turn.
+
+        Args:
+            value: plain values, such as a mapping; at most 16 KiB as JSON, and 16 MiB in a match. A larger
+                note is left out, and counted.
+        """
+        self._note(value)
+
     @property
     def spaces(self) -> Spaces | None:
         """Spaces of the first task; `None` if the match does not know its tasks beforehand."""

@@ -79,6 +79,7 @@ class SeatStats:
         credit_ns: time that the host lost while the seat had a turn; not charged.
         start_ns: time from the beginning to its answer to `start`.
         illegal_note: the first illegal action and what would have been legal, as text; empty without one.
+        noted: sums of the numbers in the agent's notes, by name (`flagfall.kernel.notes`).
     """
 
     reward: float = 0
@@ -93,6 +94,7 @@ class SeatStats:
     credit_ns: int = 0
     start_ns: int = 0
     illegal_note: str = ""
+    noted: dict[str, float] = attrs.Factory(dict)
 
 
 @attrs.define

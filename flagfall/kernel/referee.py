@@ -11,8 +11,7 @@ Rule 1: every turn is settled exactly once for each seat that is asked.
 Rule 2: the action played for a turn answers it; at real-time pace, it is the seat's newest in this task.
 Rule 3: a seat that is disqualified stays so. NIL is played for it, and it is not asked again.
 Rule 4: an error of the task is raised in the environment, never for the agent that completed the turn.
-Rule 5: with several seats, records of one turn come in seat order (`flagfall.kernel.dispatcher`). So the
-    journal does not depend on the order in which the loop runs its tasks.
+Rule 5: with several seats, records of one turn come in seat order (`flagfall.kernel.dispatcher`).
 Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is not one to the next turn.
 """
 
@@ -58,17 +57,18 @@ class Referee:
         pace: the ticks, at real-time pace; `None` at lock-step pace.
         on_disqualified: called with the number of a seat that was disqualified, to stop its agent.
         on_result: called when a request is complete.
+        held: see `EventDispatcher.held`; `None` while the next turn has to be recorded as an event.
         find_blocker: returns the seat whose agent held up the event loop last, `None` for none.
     """
 
     # More attributes than Python keeps fast without slots.
     # fmt: off
     __slots__ = (
-        "_answers", "_asked", "_dispatcher", "_first_turn", "_held", "_in_play", "_is_first_turn",
+        "_answers", "_asked", "_dispatcher", "_first_turn", "_in_play", "_is_first_turn",
         "_is_paused", "_is_recorded", "_is_solo", "_is_watched", "_is_withdrawn", "_missing", "_notices",
         "_now", "_observation", "_origin_ns", "_pending", "_phase", "_phases", "_result", "_reward",
-        "_rules", "_script", "_seats", "_steps", "find_blocker", "on_disqualified", "on_result", "pace",
-        "play_until_ns", "result_until_ns", "stopped", "turns",
+        "_rules", "_script", "_seats", "_steps", "find_blocker", "held", "on_disqualified", "on_result",
+        "pace", "play_until_ns", "result_until_ns", "stopped", "turns",
     )
     # fmt: on
 
@@ -83,7 +83,7 @@ class Referee:
         self.on_disqualified: Callable[[int], None] = lambda _seat: None
         self.on_result: Callable[[], None] = lambda: None
         self.find_blocker: Callable[[], int | None] = lambda: None
-        self._dispatcher, self._held = dispatcher, dispatcher.held
+        self._dispatcher, self.held = dispatcher, dispatcher.held
         self._is_recorded, self._is_watched = dispatcher.has_sinks, dispatcher.has_event_sinks
         self._now, self._origin_ns = now, origin_ns
         self._steps = NEVER_NS if steps is None else steps
@@ -444,7 +444,7 @@ class Referee:
         if credit_ns:
             stats.credit_ns += credit_ns
             self._dispatcher.note(StallSeen(now_ns - self._origin_ns, credit_ns, self.find_blocker()))
-        held = self._held
+        held = self.held
         if held is not None:
             numbers = type(action) is type(self._observation) is int
             if numbers and verdict == ON_TIME and not credit_ns:

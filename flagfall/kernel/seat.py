@@ -100,6 +100,10 @@ class Reply(Protocol):
 _ACTS: Final = frozenset({"act"})
 
 
+def _drop_note(_seat: object, _value: Any) -> None:
+    """Keep no note: the default of a seat without an environment."""
+
+
 class Seat:
     """The agent's end of a match.
 
@@ -130,6 +134,7 @@ class Seat:
         budget: what is left of the time control.
         timer: the clock of the turn, for the agent.
         is_metered: its turns must be charged to the budget.
+        keep_note: takes the notes of the agent; set by the environment.
     """
 
     __slots__ = (
@@ -142,6 +147,7 @@ class Seat:
         "clock",
         "disqualified",
         "is_metered",
+        "keep_note",
         "now",
         "number",
         "reason_detail",
@@ -162,6 +168,7 @@ class Seat:
         self.task: TaskRole | None = None
         self.absence: Callable[[], AgentFault | None] | None = None
         self.now: NowNs = keeper.now
+        self.keep_note: Callable[[Seat, Any], None] = _drop_note
         self._referee = referee
         self._channel = TurnChannel(self)
         self.reply: Reply = self._channel.reply
@@ -252,6 +259,15 @@ class Seat:
         timer.started_ns = started_ns  # type: ignore[assignment]  # it runs
         timer.late = envelope.late
         return envelope
+
+    def note(self, value: Any) -> None:
+        """Attach a note to the turn that is answered next; the journal keeps it.
+
+        Args:
+            value: see `flagfall.kernel.hosting.Briefing.note`.
+        """
+        if not self.closed:
+            self.keep_note(self, value)
 
     def close(self) -> None:
         """Leave the match: the seat is disqualified as `gone`, unless the match is over."""

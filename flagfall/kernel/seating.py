@@ -163,6 +163,7 @@ class Seating:
             derive_seed(self._seed, "seat", seat.number),
             self._control_text,
             seat.look_up_spaces,
+            seat.note,
         )
 
     def _stop_agent(self, number: int) -> None:

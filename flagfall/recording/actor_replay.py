@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import attrs
 import trio
-from trio.testing import wait_all_tasks_blocked
 
 from flagfall.kernel.actor_turns import ActorTurns, run_actor
 from flagfall.kernel.requests import Actions, ActorResult, EndOfMatch, Stop
@@ -179,6 +178,8 @@ class ActorReplay:
         self._reports.put(self._error)
 
     async def _main(self) -> None:
+        from trio.testing import wait_all_tasks_blocked  # noqa: PLC0415 - imports pytest where that is installed
+
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._run_task, nursery)
             while True:

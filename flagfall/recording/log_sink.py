@@ -1,21 +1,20 @@
-"""Logs of a match with structlog, written while it is played, as text or as JSON.
+"""Sink that logs a match with structlog while it is played.
 
-Importing this module sets up nothing. A log is a summary; the complete record is the journal.
+Importing this module sets up nothing; `flagfall.recording.log_setup` does when it is called. A log is a
+summary; the complete record is the journal.
 """
 
 from __future__ import annotations
 
-__all__ = ["MAX_WARNINGS", "LogSink", "configure_logging"]
+__all__ = ["MAX_WARNINGS", "LogSink"]
 
 import logging
-import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import structlog
 
-from flagfall.errors import UsageError, suggest
 from flagfall.events import (
     Event,
     MatchEnded,
@@ -27,8 +26,11 @@ from flagfall.events import (
     TaskEnded,
     TaskStarted,
     TurnPlayed,
+    TurnsPlayed,
 )
-from flagfall.recording.journal.format import writable
+from flagfall.kernel.safe_values import safe_repr
+from flagfall.recording.journal.digests import MAX_KEPT_BYTES, digest_of
+from flagfall.recording.journal.format import encode, writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,67 +39,15 @@ MAX_WARNINGS: Final = 20
 """At most this many warnings of one kind are logged for a seat in a match; further ones are counted, and the
 count is logged at the end. Otherwise an agent that is late in every turn would fill the log."""
 
-_LEVELS: Final = ("debug", "info", "warning", "error")
-
-
-def configure_logging(
-    style: Literal["console", "json"] | None = None,
-    level: str = "info",
-    stream: TextIO | None = None,
-) -> None:
-    """Set up structlog for this process.
-
-    Args:
-        style: `console` for text, `json` for one JSON object a line. With `None`, `console` if the stream is
-            a terminal, `json` otherwise.
-        level: the lowest level that is logged: `debug`, `info`, `warning` or `error`.
-        stream: the stream to write to; standard error by default.
-
-    Raises:
-        UsageError: the style or the level is unknown.
-    """
-    if level not in _LEVELS:
-        raise UsageError(f"log level {level!r} is unknown{suggest(level, _LEVELS)}")
-    if style not in {"console", "json", None}:
-        raise UsageError(f"log style {style!r} is unknown{suggest(str(style), ('console', 'json'))}")
-    stream = sys.stderr if stream is None else stream
-    terminal = stream.isatty()
-    for_people = terminal if style is None else style == "console"
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *(_for_people(colors=terminal) if for_people else _for_collectors()),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(stream),
-        cache_logger_on_first_use=False,
-    )
-
-
-def _for_people(*, colors: bool) -> list[Any]:
-    return [structlog.dev.ConsoleRenderer(colors=colors)]
-
-
-def _for_collectors() -> list[Any]:
-    return [
-        structlog.processors.dict_tracebacks,
-        structlog.processors.JSONRenderer(serializer=_as_json),
-    ]
-
-
-def _as_json(event: Any, **_: Any) -> str:
-    # A value that msgspec cannot encode is logged as its `repr`: logging must not fail on any value.
-    return msgspec.json.encode(event, enc_hook=repr).decode()
-
 
 class LogSink:
     """A sink (`flagfall.kernel.sinks.Sink`) that logs a match with structlog.
 
     Starts and ends of matches and tasks have the level `info`; late, illegal and dropped replies,
-    disqualified seats and stalls `warning`; turns `debug`. An event below the level in force costs one
-    comparison.
+    disqualified seats and stalls `warning`; turns `debug`, with observation and action: whole if their JSON
+    has at most `MAX_KEPT_BYTES`, otherwise the digest and the length, as in a journal. Every entry has the
+    name of the match, and between the start and the end of a task its id and index; those of a seat have its
+    number. Above the level `debug`, plain turns cost what they cost beside a journal alone.
 
     A log entry is written at once, within the turn. If standard error is a pipe that is not read, writing
     blocks the event loop, as printing would. No seat is charged for that time.
@@ -112,9 +62,12 @@ class LogSink:
             **({"match": match} if match else {})
         )
         self._match_log = self._log
-        self._debug = self._log.is_enabled_for(logging.DEBUG)
+        self._debug = _is_debugging(self._log)
         self._warned: Counter[tuple[str, int]] = Counter()
         self._broken = False
+        if not self._debug:  # makes it a `BatchSink`: no event is made for a plain turn
+            self.write_batch: Callable[[TurnsPlayed], None] = _ignore
+            self.set_flush: Callable[[Callable[[], None]], None] = _ignore
 
     def __call__(self, event: Event) -> None:
         """Log one event; after a failure to write, the match goes on without a log.
@@ -131,17 +84,21 @@ class LogSink:
                 self._broken = True
 
     def _log_turn(self, event: TurnPlayed) -> None:
-        fields: dict[str, Any] = {
-            "seat": event.seat,
-            "turn": event.turn,
-            "spent_ms": event.spent_ns / 1e6,
-        }
+        spent_ms = event.spent_ns / 1e6
         if event.verdict in {"late", "overrun", "illegal"}:
-            fields |= _non_empty(refused=event.refused, legal=event.legal)
-            self._warn(f"reply {event.verdict}", **fields)
-        elif self._debug:
+            reasons = _non_empty(refused=event.refused, legal=event.legal)
+            self._warn(f"reply {event.verdict}", event.seat, turn=event.turn, spent_ms=spent_ms, **reasons)
+        if self._debug:
             self._log.debug(
-                "turn", **fields, verdict=event.verdict, reward=event.reward, at_ms=event.at_ns / 1e6
+                "turn",
+                seat=event.seat,
+                turn=event.turn,
+                observation=_shown(event.observation),
+                reward=event.reward,
+                action=_shown(event.action),
+                verdict=event.verdict,
+                spent_ms=spent_ms,
+                at_ms=event.at_ns / 1e6,
             )
 
     def _warn(self, what: str, seat: int, **fields: Any) -> None:
@@ -193,6 +150,35 @@ class LogSink:
         log(
             "match ended", reason=event.reason, turns=event.turns, **_non_empty(detail=writable(event.detail))
         )
+
+
+def _ignore(_what: object) -> None:
+    """Do nothing."""
+
+
+def _is_debugging(log: Any) -> bool:
+    """Return whether entries of level `debug` are logged; true for a logger that cannot tell.
+
+    A bound logger of structlog has the first method, one for the standard library the second, and one of the
+    user's own may have neither, and drop entries in a processor.
+    """
+    for name in ("is_enabled_for", "isEnabledFor"):
+        if hasattr(type(log), name):
+            return bool(getattr(log, name)(logging.DEBUG))
+    return True
+
+
+def _shown(value: Any) -> Any:
+    """Return an observation or action as plain values, or as a digest if that would be long."""
+    if type(value) is int:
+        return value
+    try:
+        text = encode(value)
+        if len(text) <= MAX_KEPT_BYTES:
+            return msgspec.json.decode(text)
+        return msgspec.to_builtins(digest_of(text))
+    except (ValueError, TypeError, RecursionError):
+        return safe_repr(value)
 
 
 def _non_empty(**fields: Any) -> dict[str, Any]:

@@ -6,9 +6,10 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,16 @@ from gymnasium import spaces
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import Isolation
-from flagfall.agents.samples.language_model import KEY, MODEL, URL, Endpoint, LanguageModel
+from flagfall.agents.registry import load_agent
+from flagfall.agents.samples.language_model import LanguageModel
+from flagfall.agents.samples.llm.dialogue import MAX_CHARS, Dialogue, Listener
+from flagfall.agents.samples.llm.options import KEY, MODEL, URL, Endpoint, ModelOptions
 from flagfall.errors import UsageError
+from flagfall.events import TurnPlayed
+from flagfall.kernel.notes import LEFT_OUT
+from flagfall.kernel.outcomes import MatchResult
 from flagfall.playing import play
+from flagfall.recording import Journal, read_journal
 from tests.fakes import CountTask, Played, play_here
 
 SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test
@@ -156,6 +164,11 @@ def agent(server: Any, key: str = SECRET) -> LoopHost:
     return LoopHost(LanguageModel(server.url, "small", key), "model")
 
 
+def model(server: Any, **options: Any) -> LoopHost:
+    chosen = ModelOptions.parse(options)
+    return LoopHost(LanguageModel(server.url, "small", SECRET, chosen), "model")
+
+
 async def choose(server: Any, steps: int = 2, control: str = PATIENT) -> Played:
     return await play_here(Choice(steps), agent(server), control=control)
 
@@ -171,7 +184,10 @@ async def test_a_game_with_numbered_actions(server: Any):
     (first, second) = running.asked
     assert first["path"] == "/v1/chat/completions"
     assert first["model"] == "small"
-    prompt = second["messages"][1]["content"]
+    assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
+    assert second["messages"][1:2] == first["messages"][1:]
+    assert second["messages"][2]["content"] == '{"action": 3}'
+    prompt = second["messages"][3]["content"]
     assert '{"text":"room 1"}' in prompt
     assert "[1, 3]" in prompt
     assert "Reward for your last action: 3" in prompt
@@ -183,7 +199,7 @@ async def test_a_byte_task(server: Any):
     assert result.seats[0].disqualified is None
     assert (result.seats[0].stats.illegal, result.seats[0].stats.late) == (0, 0)
     assert len(running.asked) > 1
-    assert "> hello." in running.asked[1]["messages"][1]["content"]
+    assert running.asked[1]["messages"][2]["content"] == '{"say": "hello."}'
 
 
 async def test_the_environment_tells_it(server: Any, monkeypatch: pytest.MonkeyPatch):
@@ -331,3 +347,281 @@ async def test_a_game_that_it_cannot_play(server: Any):
     )
     assert played.disqualified[0].reason == "crashed"
     assert "actions have numbers" in played.disqualified[0].detail
+
+
+# It converses.
+
+
+async def test_the_conversation_is_bounded(server: Any):
+    running = server(completes({"action": 3}))
+    await play_here(Choice(6), model(running, memory=2), control=PATIENT)
+    assert [len(asked["messages"]) for asked in running.asked] == [2, 4, 6, 6, 6, 6]
+    assert '{"text":"room 3"}' in running.asked[5]["messages"][1]["content"]
+    dialogue = Dialogue(1_000)
+    for number in range(100):
+        dialogue.add(f"{number} {'q' * 999}", "a")
+    sent = dialogue.messages("system", "now")
+    assert MAX_CHARS - 2_000 < sum(len(message["content"]) for message in sent[1:-1]) <= MAX_CHARS
+    assert sent[-3]["content"].startswith("99 ")
+
+
+async def test_options_are_in_the_request(server: Any):
+    running = server(completes({"action": 3}))
+    options = {"temperature": 0.5, "max_tokens": 50, "system": "You are a pirate.", "model": "huge"}
+    await play_here(Choice(1), model(running, **options), control=PATIENT)
+    (asked,) = running.asked
+    assert (asked["temperature"], asked["max_tokens"], asked["model"]) == (0.5, 50, "small")
+    assert asked["messages"][0] == {"role": "system", "content": "You are a pirate."}
+    await play_here(Choice(1), model(running, temperature="default"), control=PATIENT)
+    assert "temperature" not in running.asked[1]
+
+
+def calls(arguments: str) -> Answer:
+    message = {"content": None, "tool_calls": [{"function": {"name": "answer", "arguments": arguments}}]}
+    body = json.dumps({"choices": [{"message": message}]}).encode()
+    return lambda server, _asked: server.give(200, body)
+
+
+async def test_forms_of_answers_that_an_endpoint_may_know(server: Any):
+    wanted = {
+        "type": "object",
+        "properties": {"action": {"type": "integer", "enum": [1, 3]}},
+        "required": ["action"],
+        "additionalProperties": False,
+    }
+    running = server(completes({"action": 3}))
+    for form in ("auto", "schema", "json", "text"):
+        played = await play_here(Choice(1), model(running, format=form), control=PATIENT)
+        assert played.actions() == [3]
+    formats = [asked.get("response_format") for asked in running.asked]
+    schema = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": wanted}}
+    assert formats == [schema, schema, {"type": "json_object"}, None]
+    running = server(calls('{"action": 3}'))
+    played = await play_here(Choice(1), model(running, format="tools"), control=PATIENT)
+    assert played.actions() == [3]
+    (asked,) = running.asked
+    assert asked["tools"][0]["function"]["parameters"] == wanted
+    assert asked["tool_choice"]["function"]["name"] == asked["tools"][0]["function"]["name"]
+
+
+async def test_an_endpoint_without_schemas_is_asked_without_one(server: Any):
+    running = server(status(400), completes({"action": 3}))
+    played = await choose(running, 3)
+    assert (played.actions(), played.disqualified) == ([3, 3, 3], [])
+    assert ["response_format" in asked for asked in running.asked] == [True, False, False, False]
+    played = await choose(server(status(400)), 1)
+    assert "HTTP status 400" in played.disqualified[0].detail
+
+
+# It listens.
+
+
+def listened(text: str, most: int = 80, rewards: Mapping[int, float] | None = None) -> list[str]:
+    """Return what a model is asked about while a teacher says a text."""
+    listener, questions = Listener(0x20, most), []
+    for place, char in enumerate(text):
+        listener.hear(ord(char), (rewards or {}).get(place, 0))
+        if listener.is_due():
+            questions.append(listener.take())
+    return questions
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("say a word. ", ["say a word. "]),
+        ("say a word.", []),
+        ("say a word  ", ["say a word  "]),
+        ("one two three", []),
+        ("          ", []),
+        ("hi.  and more; ", ["hi. ", " and more; "]),
+    ],
+)
+def test_it_is_asked_when_the_teacher_pauses(text: str, questions: list[str]):
+    assert listened(text) == questions
+
+
+def test_a_teacher_who_never_pauses_or_waits_forever_is_answered():
+    assert listened("x" * 170) == ["x" * 80] * 2
+    assert listened("word " * 32) == ["word " * 16] * 2
+    assert listened(" " * 170) == [" " * 80] * 2
+    assert listened("abcd", 2, {1: -1}) == ["a\n[reward -1]\nb", "cd"]
+    assert listened("abcdef", rewards={1: -1, 2: 1, 4: 1}) == ["a\n[reward -1]\nb\n[reward 1]\nc"]
+
+
+async def test_a_teacher_who_never_pauses_hears_the_model(server: Any):
+    running = server(completes({"say": "cab"}))
+    said: list[int] = []
+
+    class Talking(CountTask):
+        id = "talking"
+        nil_action = 32
+        action_space = observation_space = spaces.Discrete(256)
+
+        def reset(self, seed: int) -> Any:
+            super().reset(seed)
+            return ord("x")
+
+        def step(self, action: Any) -> Any:
+            said.append(action)
+            return super().step(action)._replace(observation=ord("x"), reward=0)
+
+    await play_here(Talking(90), model(running, listen=20), control=PATIENT)
+    assert bytes(said).decode().split() == ["cab"] * 4
+    assert len(running.asked) == 4
+
+
+# It notes what happened.
+
+
+async def recorded(
+    host: LoopHost, journal: Path | None, steps: int = 1, control: str = PATIENT
+) -> MatchResult:
+    sinks = [] if journal is None else [Journal(journal)]
+    result = (await play_here(Choice(steps), host, control=control, sinks=sinks)).result
+    assert result is not None
+    return result
+
+
+def rate_limited(server: Server, _asked: Any) -> None:
+    server.give(429, b"", Retry_After="1")
+
+
+async def test_a_turn_has_a_note_and_a_seat_the_sums(server: Any, tmp_path: Path):
+    usage = {"prompt_tokens": 70, "completion_tokens": 5, "total_tokens": 75}
+    text = f'{{"action": 3}} {SECRET}'
+    body = {"choices": [{"message": {"content": text}}], "usage": usage}
+    echo = status(200, json.dumps(body).encode())
+    journal = tmp_path / "run.jsonl"
+    running = server(status(503), echo, completes({"action": 3}))
+    result = await recorded(agent(running), journal, 2)
+    notes = [event.note for event in read_journal(journal) if isinstance(event, TurnPlayed)]
+    assert "room 0" in notes[0]["prompt"]
+    assert notes[0]["answer"] == '{"action": 3}'
+    assert notes[0]["problem"] == 'it is not a JSON object with the field "action" alone'
+    counted = {"requests": 3, "server_errors": 1, "invalid_answers": 1, "answers": 1}
+    counted |= {"prompt_tokens": 70, "answer_tokens": 5}
+    assert {name: notes[0][name] for name in counted} == counted
+    assert 0 < notes[0]["seconds"] < 20
+    noted = result.seats[0].stats.noted
+    assert noted["requests"] == len(running.asked) == 4
+    assert noted["answers"] == 2
+    assert noted["seconds"] == pytest.approx(sum(note["seconds"] for note in notes))
+    assert SECRET not in journal.read_text()
+
+
+async def test_an_answer_that_repeats_the_key_is_noted_without_it(server: Any, tmp_path: Path):
+    journal = tmp_path / "run.jsonl"
+    running = server(completes(SECRET))
+    await recorded(agent(running), journal, control=CONTROL)
+    (turn,) = [event for event in read_journal(journal) if isinstance(event, TurnPlayed)]
+    assert turn.note["answer"] == "***"
+    assert SECRET not in journal.read_text()
+
+
+async def test_a_note_has_room_for_any_text(server: Any, tmp_path: Path):
+    journal = tmp_path / "run.jsonl"
+    running = server(completes('"' * 30_000), completes({"action": 3}))
+    system = "\x01" * 8_000
+    result = await recorded(model(running, system=system), journal)
+    assert result.seats[0].stats.noted["answers"] == 1
+    assert LEFT_OUT not in result.seats[0].stats.noted
+
+
+async def noted(endpoint: Any, control: str = CONTROL, **options: Any) -> Any:
+    return (await recorded(model(endpoint, **options), None, control=control)).seats[0]
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object ByteStream")
+@pytest.mark.parametrize(
+    ("trouble", "kind"),
+    [
+        (slow, "timed_out"),
+        (drips, "timed_out"),
+        (tired, "rate_limited"),
+        (status(500), "server_errors"),
+        (hangs_up, "broken_answers"),
+        (no_http, "broken_answers"),
+        (status(200, b"no json"), "broken_answers"),
+    ],
+)
+async def test_a_failing_endpoint_is_visible_and_by_option_the_end(server: Any, trouble: Answer, kind: str):
+    seat = await noted(server(trouble))
+    assert seat.disqualified is None
+    assert seat.stats.noted[kind] > 0
+    assert seat.stats.noted["turns_without_answer"] == 1
+    assert "answers" not in seat.stats.noted
+    seat = await noted(server(trouble), on_failure="end")
+    assert seat.disqualified == "crashed"
+    assert f"the endpoint of the language model fails ({kind.replace('_', ' ')})" in seat.detail
+
+
+async def test_a_model_that_answers_badly_is_no_failure_of_the_endpoint(server: Any):
+    seat = await noted(server(completes("no")), on_failure="end")
+    assert seat.disqualified is None
+    assert seat.stats.noted["invalid_answers"] > 0
+
+
+async def test_an_endpoint_that_is_gone(port: int):
+    gone = SimpleNamespace(url=f"http://127.0.0.1:{port}/v1")
+    assert (await noted(gone)).stats.noted["unreachable"] > 1
+    assert "cannot be reached" in (await noted(gone, on_failure="end")).detail
+
+
+async def test_the_pause_that_an_endpoint_asks_for_is_kept(server: Any):
+    running = server(rate_limited, completes({"action": 3}))
+    began = time.monotonic()
+    played = await choose(running, 1)
+    assert played.actions() == [3]
+    assert time.monotonic() - began >= 1
+
+
+# Its text.
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("llm?temperatur=1", "unknown option 'temperatur'; nearest: temperature"),
+        ("llm?temperature=3", "temperature=3: write a number from 0 to 2, or default"),
+        ("llm?temperature=warm", "temperature='warm': write a number"),
+        ("llm?max_tokens=0", "max_tokens=0: write a number from 1"),
+        ("llm?memory=true", "memory=True: write a number from 0"),
+        ("llm?format=xml", "write auto, schema, tools, json or text"),
+        ("llm?on_failure=stop", "write nil or end"),
+        ("llm?listen=0.5", "listen=0.5: write a number from 1"),
+        ("llm?system=3", "system=3: write a text of at most"),
+        ("llm?model=3", "model=3: write the name"),
+        ("llm?url=http://user:pass@host/v1", "no password"),
+        ("llm?url=localhost", "write an address such as"),
+        (f"llm?key={SECRET}", f"a key is given by {KEY} only"),
+        ("llm?temperature", "expected `name=value`"),
+        ("random?x=1", "random has no options"),
+        ("lmm?x=1", "unknown agent 'lmm'; nearest: llm"),
+    ],
+)
+def test_options_that_cannot_be(text: str, message: str):
+    with pytest.raises(UsageError) as caught:
+        load_agent(text)
+    assert message in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+async def test_the_text_of_the_agent_has_the_address(server: Any, monkeypatch: pytest.MonkeyPatch):
+    running = server(completes({"action": 3}))
+    monkeypatch.delenv(URL, raising=False)
+    spec = f"llm?url={running.url}&model=tiny&system=Say%20a%26b:%20now?"
+    for host in ("task", "process"):
+        played = await play_here(Choice(2), host_agent(spec, host), control=PATIENT)
+        assert (played.actions(), played.disqualified) == ([3, 3], [])
+    assert {asked["model"] for asked in running.asked} == {"tiny"}
+    assert {asked["messages"][0]["content"] for asked in running.asked} == {"Say a&b: now?"}
+
+
+async def test_the_sample_gets_its_variables_in_a_process(server: Any, monkeypatch: pytest.MonkeyPatch):
+    running = server(completes({"action": 3}))
+    for name, value in ((URL, running.url), (KEY, SECRET)):
+        monkeypatch.setenv(name, value)
+    played = await play_here(Choice(1), host_agent("llm", "process"), control=PATIENT)
+    assert (played.actions(), played.disqualified) == ([3], [])
+    assert running.keys == [f"Bearer {SECRET}"]

@@ -137,39 +137,33 @@ PLAN = """
 name = "cup"
 clock = "virtual"
 format = {format}
-repeats = {repeats}
 [[agents]]
 spec = "random"
 [[agents]]
 spec = "silent"
 [[tasks]]
-task = "micro1"
-steps = 5
+{task}
 """
 
 
 @pytest.mark.parametrize(
-    ("form", "repeats", "words"),
+    ("form", "fact", "words"),
     [
-        ('"knockout"', 1_000_000_000, "repeats: expected a whole number from 1 to 100000, got 1000000000"),
-        (
-            '{kind="swiss", rounds=1000000000}',
-            1,
-            "rounds: expected a whole number from 1 to 100000, got 1000000000",
-        ),
-        (
-            '{kind="knockout", replays=1000000000}',
-            1,
-            "replays: expected a whole number from 0 to 100000, got 1000000000",
-        ),
+        ("benchmark", "repeats", "repeats: expected a whole number from 1 to 100000, got 1000000000"),
+        ("swiss", "format.rounds", "rounds: expected a whole number from 1 to 100000, got 1000000000"),
+        ("knockout", "format.replays", "replays: expected a whole number from 0 to 100000, got 1000000000"),
     ],
 )
-def test_a_plan_in_a_results_folder_is_bounded(call, form, repeats, words):
-    Path("cup.toml").write_text(PLAN.format(format='"benchmark"', repeats=1))
+def test_a_plan_in_a_results_folder_is_bounded(call, form, fact, words):
+    seats = 'task = "duel:heaps"' if form != "benchmark" else 'task = "micro1"\nsteps = 5'
+    Path("cup.toml").write_text(PLAN.format(format=f'"{form}"', task=seats))
     assert call("tournament cup.toml -q").code == 0
     database = sqlite3.connect("cup-results/tournament.db")
-    text = PLAN.format(format=form, repeats=repeats)
-    database.execute("UPDATE about SET value = ? WHERE name = 'text'", (text,))
+    ((text,),) = database.execute("SELECT value FROM about WHERE name = 'facts'").fetchall()
+    facts = json.loads(text)
+    assert fact in facts
+    facts[fact] = "1000000000"
+    database.execute("UPDATE about SET value = ? WHERE name = 'facts'", (json.dumps(facts),))
     database.commit()
     database.close()
     ended = call("results cup-results")

@@ -16,7 +16,8 @@ import msgspec
 import numpy as np
 import trio
 
-from flagfall.agents.samples.language_model import _content, _Later, _move, _speech, _Wrong
+from flagfall.agents.samples.llm.answers import InvalidAnswer, read_move, read_speech
+from flagfall.agents.samples.llm.endpoint import Failure, read_completion
 from flagfall.agents.wire.messages import (
     Answer,
     Ask,
@@ -263,12 +264,12 @@ DECODERS: Mapping[str, Decoder] = {
     ),
     "learning track, client": Decoder(_learning_client, (LineError,), (b"0#" + _STATE + b"\n",)),
     "zmtp": Decoder(_zmtp, (ZmtpError,), (_ZMTP + b"\0\x05hello", _ZMTP_2 + b"\1\1a\0\1b")),
-    "language model": Decoder(_content, (_Later,), (b'{"choices":[{"message":{"content":"x"}}]}',)),
+    "language model": Decoder(read_completion, (Failure,), (b'{"choices":[{"message":{"content":"x"}}]}',)),
     "move of a language model": Decoder(
-        lambda data: _move(bytes_to_text(data), [1, 3]), (_Wrong,), (b'{"action": 3}',)
+        lambda data: read_move(bytes_to_text(data), [1, 3]), (InvalidAnswer,), (b'{"action": 3}',)
     ),
     "speech of a language model": Decoder(
-        lambda data: _speech(bytes_to_text(data)), (_Wrong,), (b'{"say": "hello"}',)
+        lambda data: read_speech(bytes_to_text(data)), (InvalidAnswer,), (b'{"say": "hello"}',)
     ),
     "event of a journal": Decoder(decode_events, (CodecError,), tuple(_PLAIN_JOURNAL.splitlines())),
     "schema of a journal": Decoder(schema_of, (CodecError,), (_PLAIN_JOURNAL.splitlines()[0],)),

@@ -437,7 +437,10 @@ play(act=act, end=lambda n, s: say(n, "END_TRAINING"))
     served = serve(tmp_path, client, control=control, rules=attrs.evolve(FEW, rounds=0, games=1))
     verdicts = [turn.verdict for turn in served.turns]
     late = [number for number, verdict in enumerate(verdicts) if verdict == "late"]
-    assert late == [2, 5, 8, 11]
+    # A busy machine may lose the 50 ms by which they are late, and credits that.
+    credited = [n for n in (2, 5, 8, 11) if verdicts[n] != "late" and served.turns[n].credit_ns > 40 * MS]
+    assert sorted(late + credited) == [2, 5, 8, 11]
+    assert late
     assert len(verdicts) == 13
     acts = [state for _, state in client.states if state["phase"] == "ACT"]
     told = [number - 1 for number, state in enumerate(acts) if state["avatarLastAction"] == "ACTION_NIL"]

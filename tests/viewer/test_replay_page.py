@@ -303,6 +303,7 @@ def test_a_page_follows_a_journal_that_grows(
             journal.write(b"".join(lines[40:]))
         wait_for_turn(page, 119)
         check_values(page, recorded, 119)
+        page.locator("canvas.picture[data-turn='119']").wait_for()  # it is made by execution, and comes later
         check_picture(page, recorded.before[119])
         page.get_by_text("growing", exact=True).wait_for(state="detached")
 

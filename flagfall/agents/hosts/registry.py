@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = ["HOSTS", "AgentForm", "HostEntry", "HostOptions", "host_agent"]
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal, TypeAlias
 
@@ -153,7 +154,7 @@ def host_agent(
         agent = AgentSpec.parse(agent)
         form = agent.scheme
         if form == "sample":
-            load_agent(agent)  # an unknown name is reported before a process is started for it
+            isolation = _prepared(load_agent(agent), isolation)  # mistakes are reported before any start
     name = name or (agent.name if isinstance(agent, AgentSpec) else _object_name(agent))
     options = HostOptions(name, isolation, join_policy or _ANY_CLIENT_HERE, learner_command)
     if kind == "process" and form in REMOTE:
@@ -162,6 +163,19 @@ def host_agent(
         if form in entry.default_for if kind is None else entry.kind == kind and entry.can_run(form):
             return entry.make(agent, options)
     raise UsageError(_no_host(agent, form, kind))
+
+
+def _prepared(sample: Any, isolation: Isolation) -> Isolation:
+    """Check that a sample can play on this machine; return the isolation with its environment variables.
+
+    Raises:
+        UsageError: it needs something that is missing here.
+    """
+    if hasattr(sample, "check"):
+        sample.check()
+    wanted = [name for name in getattr(sample, "environment", ()) if name in os.environ]
+    passed = tuple(name for name in wanted if name not in isolation.env)
+    return attrs.evolve(isolation, env=(*isolation.env, *passed)) if passed else isolation
 
 
 def _loaded(agent: Any) -> Any:

@@ -2,39 +2,36 @@
 
     FLAGFALL_LLM_URL=http://127.0.0.1:8000/v1 FLAGFALL_LLM_MODEL=small flagfall run -t micro4 -a llm
 
-Rule 1: the time of a turn is the budget. Without a valid answer within it, the agent answers NIL in time.
+Rule 1: the time of a turn is the budget. Without a valid answer within it, the agent answers NIL in time; or
+    the match ends for it, if the endpoint failed and the option `on_failure` is `end`.
 Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an invalid one the model is
-asked
-    again, with the reason, while there is time.
-Rule 3: the key is sent to the endpoint only: it is in no text, log, traceback or journal. Nor is the text of
-an
-    endpoint's refusal, which might repeat the key.
+    asked again, with the reason, while there is time.
+Rule 3: the key is sent to the endpoint only (`flagfall.agents.samples.llm.endpoint`).
+Rule 4: each turn for which the model was asked has a note with question, answer, tokens, latency and failures
+    (`flagfall.kernel.notes`).
 """
 
 from __future__ import annotations
 
-__all__ = ["Endpoint", "EndpointError", "LanguageModel"]
+__all__ = ["LanguageModel"]
 
-import os
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter, deque
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 import attrs
 import msgspec
 import trio
 
-from flagfall.errors import FlagfallError, UsageError
+from flagfall.agents.samples.llm.answers import AnswerForm, InvalidAnswer, action_form, speech_form
+from flagfall.agents.samples.llm.dialogue import Dialogue, Listener
+from flagfall.agents.samples.llm.endpoint import EndpointError, Failure, ModelClient, load_httpx
+from flagfall.agents.samples.llm.options import VARIABLES, Endpoint, ModelOptions
+from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.notes import MAX_NOTE_BYTES
 from flagfall.timing import MS, NEVER_NS, ElapsedTimer, S
-
-if TYPE_CHECKING:
-    import httpx
-
-URL: Final = "FLAGFALL_LLM_URL"
-KEY: Final = "FLAGFALL_LLM_KEY"
-MODEL: Final = "FLAGFALL_LLM_MODEL"
 
 MAX_WAIT_NS: Final = 60 * S
 """The budget of a turn without a limit."""
@@ -46,91 +43,10 @@ MAX_MARGIN_NS: Final = 200 * MS
 FIRST_PAUSE_SECONDS: Final = 0.1
 MAX_PAUSE_SECONDS: Final = 10.0
 
-MAX_ANSWER_BYTES: Final = 256 * 1024
-"""Maximum size of a response that is read."""
-
-MAX_ANSWER_TOKENS: Final = 200
 MAX_PROMPT_CHARS: Final = 8_000
-MAX_SAID_CHARS: Final = 200
-MAX_HEARD: Final = 2_000
-"""Characters of a conversation in the prompt, the newest."""
+"""Longest observation in a question."""
 
-_AGAIN: Final = frozenset({408, 409, 425, 429, *range(500, 600)})
-"""HTTP statuses after which a request is repeated."""
-
-_OK: Final = 200
 _BYTES: Final = 256
-
-
-class EndpointError(FlagfallError):
-    """Permanent refusal of the endpoint: a wrong key, an unknown model."""
-
-
-class _Wrong(FlagfallError):
-    """An answer that is not an action; the message goes into the next prompt."""
-
-
-@attrs.frozen
-class Endpoint:
-    """Address of a model.
-
-    Attributes:
-        url: up to and with the version, such as `http://127.0.0.1:8000/v1`.
-        model: its name.
-        key: the bearer token, empty for none. Sent to this endpoint only.
-
-    Raises:
-        UsageError: there is no address, or the key has invalid characters.
-    """
-
-    url: str = attrs.field(repr=False)  # it may have a password in it
-    model: str = ""
-    key: str = attrs.field(default="", repr=False)
-
-    def __attrs_post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
-            raise UsageError(
-                f"a language model needs an address: set {URL}, such as http://127.0.0.1:8000/v1"
-            )
-        if not (self.key.isascii() and self.key.isprintable()) or " " in self.key:
-            raise UsageError(f"{KEY} has characters that no key has")
-
-    @classmethod
-    def from_env(cls, url: str | None, model: str | None, key: str | None) -> Endpoint:
-        """Return the endpoint of the arguments, or for `None` of the environment variables.
-
-        Args:
-            url: see `Endpoint`.
-            model: see `Endpoint`.
-            key: see `Endpoint`.
-        """
-        env = os.environ
-        return cls(
-            (env.get(URL, "") if url is None else url).strip().rstrip("/"),
-            (env.get(MODEL, "") if model is None else model).strip(),
-            (env.get(KEY, "") if key is None else key).strip(),
-        )
-
-
-class _Message(msgspec.Struct):
-    content: str
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-
-
-class _Completion(msgspec.Struct):
-    choices: list[_Choice]
-
-
-class _Said(msgspec.Struct, forbid_unknown_fields=True):
-    say: str
-
-
-class _Move(msgspec.Struct, forbid_unknown_fields=True):
-    action: int
-
 
 _SYSTEM: Final = "You play a game, one turn at a time. Answer with one JSON object and nothing else."
 
@@ -138,26 +54,59 @@ _SYSTEM: Final = "You play a game, one turn at a time. Answer with one JSON obje
 class LanguageModel:
     """A language model behind an HTTP endpoint (FLAGFALL_LLM_URL); plays byte tasks and numbered actions.
 
-    It needs the wall clock, and a time control of seconds. In a byte task it listens until the teacher is
-    silent, and then sends the text of the model.
+    It needs the wall clock, and a time control of seconds. In a byte task it listens until the teacher
+    pauses, or for `ModelOptions.listen` bytes, and then sends the text of the model.
 
     Args:
-        url: see `Endpoint`; by default from the environment.
-        model: see `Endpoint`; by default from the environment.
+        url: see `Endpoint`; by default from the options, then from the environment.
+        model: see `Endpoint`; by default from the options, then from the environment.
         key: see `Endpoint`; by default from the environment.
+        options: see `ModelOptions`.
 
     Raises:
         UsageError: there is no address, or httpx is not installed.
     """
 
-    def __init__(self, url: str | None = None, model: str | None = None, key: str | None = None) -> None:
-        try:
-            import httpx  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise UsageError("a language model needs httpx: pip install 'flagfall[llm]'") from error
-        self._endpoint = Endpoint.from_env(url, model, key)
-        self._http = httpx
-        self._client: httpx.AsyncClient | None = None
+    environment: ClassVar[tuple[str, ...]] = VARIABLES
+    """Environment variables that it gets in a process too."""
+
+    preset: ClassVar[ModelOptions] = ModelOptions()
+    """Options of instances that are made without any."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        model: str | None = None,
+        key: str | None = None,
+        options: ModelOptions | None = None,
+    ) -> None:
+        load_httpx()
+        self._options = chosen = self.preset if options is None else options
+        self._endpoint = Endpoint.from_env(
+            chosen.url if url is None else url, chosen.model if model is None else model, key
+        )
+        self._client: ModelClient | None = None
+
+    @classmethod
+    def with_options(cls, options: Mapping[str, Any]) -> type[LanguageModel]:
+        """Return this class with other options for its instances.
+
+        Args:
+            options: see `ModelOptions.parse`.
+
+        Raises:
+            UsageError: an option is invalid.
+        """
+        return type(cls.__name__, (cls,), {"preset": ModelOptions.parse(options), "__doc__": cls.__doc__})
+
+    @classmethod
+    def check(cls) -> None:
+        """Check that an instance can be made here.
+
+        Raises:
+            UsageError: there is no address, or httpx is not installed.
+        """
+        cls()
 
     async def start(self, briefing: Briefing) -> None:
         """Take the action space of the match, and open the HTTP client.
@@ -168,13 +117,12 @@ class LanguageModel:
         spaces = briefing.spaces
         self._space = {} if spaces is None else spaces.action
         self._nil = None if spaces is None else spaces.nil
-        self._heard: deque[str] = deque(maxlen=MAX_HEARD)
+        self._silence = SILENCE if self._nil is None or type(self._nil) is not int else self._nil
+        self._note = briefing.note
+        self._dialogue = Dialogue(self._options.memory)
+        self._listener = Listener(self._silence, self._options.listen)
         self._to_say: deque[int] = deque()
-        self._asked_at = ""
-        headers = {"Accept-Encoding": "identity"}
-        if self._endpoint.key:
-            headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        self._client = self._http.AsyncClient(headers=headers, timeout=None)
+        self._client = ModelClient(self._endpoint, self._options)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -192,144 +140,145 @@ class LanguageModel:
         if type(observation) is int and self._space.get("n", _BYTES) == _BYTES:
             return await self._converse(observation, reward, timer)
         legal = _legal(observation, self._space)
+        form = action_form(legal)
         question = (
             f"You see: {_shown(observation)}\nReward for your last action: {reward:g}\n{_lateness(timer)}"
-            f'Choose one of these actions: {legal}\nAnswer such as {{"action": {legal[0]}}}.'
+            f"Choose one of these actions: {legal}\n{form.example}"
         )
-        move = await self._ask(question, lambda text: _move(text, legal), timer)
+        move = await self._ask(question, form, timer)
         if move is not None:
             return move
         return self._nil if self._nil is not None else legal[0]
 
-    # Byte tasks.
-
     async def _converse(self, byte: int, reward: float, timer: ElapsedTimer) -> int:
-        silence = SILENCE if self._nil is None else int(self._nil)
+        """Return the next byte of what the model says, or silence."""
         if reward:
-            self._heard.append(f"\n[reward {reward:g}]\n")
             self._to_say.clear()
-        self._heard.append(chr(byte))
-        heard = "".join(self._heard)
-        if byte == silence and not self._to_say and heard.rstrip() != self._asked_at:
-            self._asked_at = heard.rstrip()
+        self._listener.hear(byte, reward)
+        if not self._to_say and self._listener.is_due():
+            form = speech_form()
             question = (
-                "A teacher talks to you, character by character. What you say is marked with >.\n"
-                f"{heard[-MAX_HEARD:]}\n{_lateness(timer)}"
-                'Answer such as {"say": "hello."}; with {"say": ""} you go on listening.'
+                f"A teacher talks to you, character by character:\n{self._listener.take()}\n"
+                f"{_lateness(timer)}{form.example}"
             )
-            said = await self._ask(question, _speech, timer)
-            if said:
-                self._to_say.extend(said.encode("latin-1"))
-                self._heard.append(f"\n> {said}\n")
-                self._asked_at = "".join(self._heard).rstrip()
-        return self._to_say.popleft() if self._to_say else silence
+            self._to_say.extend((await self._ask(question, form, timer) or "").encode("latin-1"))
+        return self._to_say.popleft() if self._to_say else self._silence
 
-    # Asking.
+    async def _ask(self, question: str, form: AnswerForm, timer: ElapsedTimer) -> Any:
+        """Return the action in the model's answer; `None` where no valid one comes in time.
 
-    async def _ask(self, question: str, read: Callable[[str], Any], timer: ElapsedTimer) -> Any:
-        """Return the parsed answer of the model; `None` where no valid one comes in time."""
+        Raises:
+            EndpointError: the endpoint refuses, or it failed and the match is to end then.
+        """
+        assert self._client is not None
         left_ns = timer.remaining_ns
         left_ns = MAX_WAIT_NS if left_ns >= NEVER_NS else left_ns
         budget_ns = left_ns - min(left_ns // MARGIN_SHARE, MAX_MARGIN_NS)
+        asked = _Asked(question)
+        self._client.begin_turn()
+        with trio.move_on_after(max(0, budget_ns) / S):
+            await self._ask_until_answered(asked, form)
+        if self._client.in_flight:
+            asked.fail(Failure("timed_out", "no answer within the time of the turn"))
+        self._note(asked.note(self._client.requests, self._client.seconds))
+        if asked.is_answered:
+            self._dialogue.add(question, asked.answer)
+        elif asked.failure is not None and (asked.failure.permanent or self._options.on_failure == "end"):
+            kind = asked.failure.kind.replace("_", " ")
+            raise EndpointError(f"the endpoint of the language model fails ({kind}): {asked.failure.what}")
+        return asked.action
+
+    async def _ask_until_answered(self, asked: _Asked, form: AnswerForm) -> None:
+        assert self._client is not None
+        system = self._options.system or _SYSTEM
         pause = FIRST_PAUSE_SECONDS
         hint = ""
-        with trio.move_on_after(max(0, budget_ns) / S):
-            while True:
-                try:
-                    return read(await self._complete(question + hint))
-                except _Wrong as wrong:
-                    hint = f"\nYour last answer could not be played: {wrong}"
-                    wait = pause
-                except _Later as later:
-                    wait = max(pause, later.seconds)
-                await trio.sleep(wait)
-                pause = min(2 * pause, MAX_PAUSE_SECONDS)
-        return None
-
-    async def _complete(self, question: str) -> str:
-        """Send one request, and return the text of the answer.
-
-        Raises:
-            EndpointError: the endpoint refuses permanently.
-            _Later: the request may be repeated.
-        """
-        assert self._client is not None
-        asked = {
-            "model": self._endpoint.model,
-            "messages": [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question}],
-            "temperature": 0,
-            "max_tokens": MAX_ANSWER_TOKENS,
-        }
-        body = bytearray()
-        failed = False
-        try:
-            url = f"{self._endpoint.url}/chat/completions"
-            with trio.CancelScope() as reading:  # leaving the loop would leave httpx's generators open
-                async with self._client.stream("POST", url, json=asked) as response:
-                    _judge(response.status_code, response.headers.get("retry-after", ""))
-                    async for chunk in response.aiter_raw():
-                        body += chunk
-                        if len(body) > MAX_ANSWER_BYTES:
-                            reading.cancel()
-        except (self._http.HTTPError, self._http.InvalidURL):
-            failed = True  # its message may contain the address, and that a password
-        if failed or len(body) > MAX_ANSWER_BYTES:
-            raise _Later(0)
-        return _content(bytes(body))
+        while True:
+            wait = pause
+            try:
+                found = await self._client.ask(self._dialogue.messages(system, asked.question + hint), form)
+                asked.take(found.text, found.prompt_tokens, found.answer_tokens)
+                asked.succeed(form.read(found.text))
+            except InvalidAnswer as wrong:
+                hint = f"\nYour last answer could not be played: {wrong}"
+                asked.reject(str(wrong))
+            except Failure as failure:
+                asked.fail(failure)
+                if failure.permanent:
+                    return
+                wait = max(pause, failure.seconds)
+            else:
+                return
+            await trio.sleep(wait)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
 
-class _Later(FlagfallError):
-    """Failure after which the request may be repeated.
+@attrs.define(eq=False)
+class _Asked:
+    """The question of one turn, and what came of it.
 
     Attributes:
-        seconds: pause that the endpoint asks for.
+        question: the question.
+        answer: the last answer of the model.
+        action: the action in it; `None` if it is not valid.
+        failure: the last failure of the endpoint; `None` once the model has answered, in whatever form.
+        problem: describes the last failure or the last invalid answer.
+        counts: what happened how often.
     """
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self.seconds = seconds
+    question: str
+    answer: str = ""
+    action: Any = None
+    is_answered: bool = False
+    failure: Failure | None = None
+    problem: str = ""
+    counts: Counter[str] = attrs.Factory(Counter)
 
+    def take(self, answer: str, prompt_tokens: int, answer_tokens: int) -> None:
+        """Take an answer of the model."""
+        self.answer = answer
+        self.failure = None
+        self.counts["prompt_tokens"] += prompt_tokens
+        self.counts["answer_tokens"] += answer_tokens
 
-def _judge(status: int, retry_after: str) -> None:
-    if status in _AGAIN:
-        whole = retry_after.isdecimal() and retry_after.isascii() and len(retry_after) < 6  # noqa: PLR2004 - a day or so at most
-        raise _Later(float(retry_after) if whole else 0)
-    if status != _OK:
-        raise EndpointError(f"the endpoint of the language model refuses: HTTP status {status}")
+    def succeed(self, action: Any) -> None:
+        """Take the action of the last answer."""
+        self.action = action
+        self.is_answered = True
+        self.counts["answers"] += 1
 
+    def reject(self, problem: str) -> None:
+        """Count the last answer as invalid."""
+        self.problem = problem
+        self.counts["invalid_answers"] += 1
 
-def _content(body: bytes) -> str:
-    try:
-        choices = msgspec.json.decode(body, type=_Completion).choices
-    except (ValueError, RecursionError):
-        raise _Later(0) from None
-    if not choices:
-        raise _Later(0)
-    return choices[0].message.content
+    def fail(self, failure: Failure) -> None:
+        """Count a failure of the endpoint."""
+        self.failure = failure
+        self.problem = failure.what
+        self.counts[failure.kind] += 1
 
-
-def _move(text: str, legal: Sequence[int]) -> int:
-    action: int = _read(text, _Move).action
-    if action not in legal:
-        raise _Wrong(f"{action} is not one of the actions")
-    return action
-
-
-def _speech(text: str) -> str:
-    said: str = _read(text, _Said).say
-    if len(said) > MAX_SAID_CHARS:
-        raise _Wrong(f"more than {MAX_SAID_CHARS} characters")
-    if any(ord(char) >= _BYTES for char in said):
-        raise _Wrong("a character that is not a byte")
-    return said
-
-
-def _read(text: str, kind: type[Any]) -> Any:
-    try:
-        return msgspec.json.decode(text.strip().encode("utf-8", "replace"), type=kind)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        wanted = msgspec.structs.fields(kind)[0].name
-        raise _Wrong(f'it is not a JSON object with the field "{wanted}" alone') from None
+    def note(self, requests: int, seconds: float) -> dict[str, Any]:
+        """Return the note of the turn, with texts as long as there is room."""
+        if not self.is_answered:
+            self.counts["turns_without_answer"] += 1
+        counts = {name: count for name, count in self.counts.items() if count}
+        numbers = {"requests": requests, **counts, "seconds": round(seconds, 6)}
+        room = MAX_NOTE_BYTES // 2
+        while True:
+            texts = {
+                name: text.encode("utf-8", "replace").decode()[:room]
+                for name, text in (
+                    ("prompt", self.question),
+                    ("answer", self.answer),
+                    ("problem", self.problem),
+                )
+                if text
+            }
+            note = {**texts, **numbers}
+            if len(msgspec.json.encode(note)) <= MAX_NOTE_BYTES:
+                return note
+            room //= 2
 
 
 def _legal(observation: Any, space: dict[str, Any]) -> list[int]:

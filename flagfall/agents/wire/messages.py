@@ -179,10 +179,17 @@ class Failed(_Message, frozen=True):
 
 
 class Answer(_Message, frozen=True):
-    """The answer to the turn of that number."""
+    """The answer to the turn of that number.
+
+    Attributes:
+        number: the number of the turn.
+        action: the action.
+        note: a note for the journal (`flagfall.kernel.hosting.Briefing.note`).
+    """
 
     number: int
     action: Any = None
+    note: Any = UNSET
 
 
 class Skip(_Message, frozen=True):
@@ -239,7 +246,7 @@ def decode_from_agent(data: bytes, encoding: Encoding) -> FromAgent:
     try:
         message: FromAgent = _FROM_AGENT[encoding](data)
         if encoding == "json" and isinstance(message, Answer) and isinstance(message.action, dict | list):
-            return Answer(message.number, restore_arrays(message.action))
+            return Answer(message.number, restore_arrays(message.action), message.note)
     except CodecError as error:
         raise AgentFault("garbage", f"not a message: {error}; it begins {data[:40]!r}") from error
     if isinstance(message, Failed) and len(message.detail) > MAX_DETAIL_CHARS:

@@ -314,6 +314,8 @@ class WireSession:
             # saves a wait, of which this loop makes one at least every `MAX_UNWAITED_NS`.
             answer = channel.receive_nowait() if now_ns - since_ns < MAX_UNWAITED_NS else None
             if type(answer) is Answer and answer.number == number:
+                if answer.note is not UNSET:
+                    seat.note(answer.note)
                 seat.reply(answer.action, number)
             else:
                 await self._receive_answer(channel, number, answer)
@@ -344,6 +346,8 @@ class WireSession:
             message = await channel.receive() if first is None else first
             first = None
             if isinstance(message, Answer):
+                if message.note is not UNSET:
+                    self._seat.note(message.note)
                 self._seat.reply(message.action, message.number)
             elif not isinstance(message, Skip):
                 raise AgentFault("garbage", f"expected answer, got {_name(message)}")

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
+from msgspec import UNSET
 
 from flagfall.agents.agent import adapt
 from flagfall.agents.loop import play_seat, resolve
@@ -36,12 +37,13 @@ from flagfall.agents.wire.messages import (
     decode_to_agent,
     encode,
 )
-from flagfall.errors import UsageError
+from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
 from flagfall.kernel.channels.lines import LineReader
 from flagfall.kernel.channels.pipes import READ_BYTES
 from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.safe_values import to_recordable
 from flagfall.kernel.spaces import has_arrays
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs
@@ -139,7 +141,9 @@ def serve(
 async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
     seat = _WireSeat(link)
     played = adapt(agent, seat.timer)
-    briefing = Briefing(hello.seat, hello.seats, hello.seed, hello.time_control, lambda: hello.spaces)
+    briefing = Briefing(
+        hello.seat, hello.seats, hello.seed, hello.time_control, lambda: hello.spaces, seat.note
+    )
     await resolve(played.start(briefing))
     link.send_ready(played.wants)
     try:
@@ -234,6 +238,7 @@ class _WireSeat:
         self._link = link
         self._taken: Envelope | None = None
         self._answered = -NEVER_NS
+        self._note: Any = UNSET
 
     def __aiter__(self) -> _WireSeat:
         return self
@@ -267,7 +272,11 @@ class _WireSeat:
         if self._taken is not None and number == self._taken.number:
             self._taken = None
             self._answered = number
-        self._link.send(Answer(number, action))
+        note, self._note = self._note, UNSET
+        self._link.send(Answer(number, action, note))
+
+    def note(self, value: Any) -> None:
+        self._note = to_recordable(value)
 
 
 def _asyncio_link(link: _Link) -> _Link:
@@ -312,6 +321,8 @@ def _now(coroutine: Any) -> Any:
 def _report(error: BaseException) -> str:
     if isinstance(error, UsageError):
         return str(error)
+    if isinstance(error, AgentFault):
+        return error.detail
     return agent_traceback(error)
 
 

@@ -21,6 +21,7 @@ Your own agents run in one process each, the samples in the event loop (see --ho
 Human players: --agent human (full screen); human-line, human-dot or human-immediate (line by line);
 human-keys in games with pictures and human-room in LangRoom (key by key). The full screen and the keys need
 pip install 'flagfall[human]', and the language model pip install 'flagfall[llm]'.
+A language model with options: --agent "llm?temperature=0.2&max_tokens=50" (docs/language-models.md).
 A program in any language: --agent "cmd:./bot --fast". An agent on another host: --agent tcp://127.0.0.1:7777
 here, and flagfall agent serve bot.py:Bot --connect tcp://HOST:7777 there (docs/protocol.md).
 A learner of round 1 over ZeroMQ: --agent zmq:5556, and --learner-cmd to start it.

@@ -10,14 +10,18 @@ from __future__ import annotations
 __all__ = ["Lesson", "curriculum", "teach"]
 
 import traceback
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from flagfall.kernel.sinks import Sink
     from flagfall.tasks.task import Task
 
 _List = Parameter(consume_multiple=True, negative="")
@@ -33,6 +37,7 @@ def curriculum(
     seed: Annotated[int, Parameter(name=["--seed", "-s"])] = 0,
     go_on: Annotated[bool, Parameter(name="--continue"), _Flag] = False,
     json: Annotated[bool, _Flag] = False,
+    logs: LogOptions = NO_LOG,
 ) -> None:
     """Let a byte agent learn one task after another, and print which it learned and in how many steps.
 
@@ -47,6 +52,7 @@ def curriculum(
         seed: Root seed of all random numbers.
         go_on: Keep one learner for all tasks, instead of a fresh one for each.
         json: Print one JSON object instead of a table.
+        logs: Settings of the log.
     """
     from flagfall.agents.registry import load_agent
 
@@ -55,14 +61,17 @@ def curriculum(
     _at_least_one(threshold=threshold, limit=limit)
     make = _maker(agent, given, seed)
     lessons: list[Lesson] = []
-    try:
-        reply = make()
-        for number, lesson in enumerate(tasks):
-            if number and not go_on:
-                reply = make()
-            lessons.append(teach(lesson, reply, threshold=threshold, limit=limit, seed=seed))
-    finally:  # after Ctrl-C too: print the results so far
-        _report(lessons, json=json)
+    with logs.opened() as opened:
+        try:
+            reply = make()
+            for number, lesson in enumerate(tasks):
+                if number and not go_on:
+                    reply = make()
+                rules = {"threshold": threshold, "limit": limit, "seed": seed}
+                sinks = opened.sinks(lesson.id)
+                lessons.append(teach(lesson, reply, **rules, agent=agent, sinks=sinks))
+        finally:  # after Ctrl-C too: print the results so far
+            _report(lessons, json=json)
 
 
 @attrs.frozen
@@ -93,7 +102,14 @@ class _Fault(Exception):
 
 
 def teach(
-    task: Task, reply: Callable[[int, float], int], *, threshold: int, limit: int, seed: int = 0
+    task: Task,
+    reply: Callable[[int, float], int],
+    *,
+    threshold: int,
+    limit: int,
+    seed: int = 0,
+    agent: str = "",
+    sinks: Sequence[Sink] = (),
 ) -> Lesson:
     """Play one task until it is solved `threshold` times in a row, or for `limit` steps.
 
@@ -103,8 +119,12 @@ def teach(
         threshold: at least 1.
         limit: at least 1.
         seed: the root seed of the match.
+        agent: name of the agent, for the sinks.
+        sinks: take events as those of a match.
     """
     from flagfall.kernel.script import run_plain
+    from flagfall.kernel.seeding import derive_seed
+    from flagfall.recording.plain_events import PlainEvents
     from flagfall.tasks.schedulers import ConsecutiveTaskScheduler
 
     scheduler = ConsecutiveTaskScheduler([task], threshold)
@@ -129,12 +149,27 @@ def teach(
         instances += 1
         solved += outcome.result is True
         reward += outcome.reward
+        events.end_task(outcome)
+        new_task.append(True)
 
+    def act_and_report(byte: int, reward: float) -> int:
+        if new_task:
+            events.begin_task(task.id, instances, derive_seed(seed, "task", instances))
+            new_task.clear()
+        began_ns = perf_counter_ns()
+        action = act(byte, reward)
+        events.turn(byte, reward, action, perf_counter_ns() - began_ns)
+        return action
+
+    events = PlainEvents(sinks, [task.id], agent, seed, scheduler=f"consecutive:{threshold}")
+    new_task = [True]
     fault = ""
     try:
-        run_plain(scheduler, act, seed=seed, steps=limit, report=report)
+        played = act_and_report if sinks else act
+        run_plain(scheduler, played, seed=seed, steps=limit, report=report)
     except _Fault as failed:
         fault = str(failed)
+    events.end("seats" if fault else "finished", fault)
     return Lesson(task.id, scheduler.length == 0, steps, instances, solved, reward, fault)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.pages.serving import ServerOptions
 from flagfall.errors import UsageError
 
@@ -50,6 +51,7 @@ def play(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     open_page: Annotated[bool, Parameter(name="--open", show_default=False)] = True,
     server: ServerOptions = _DEFAULTS,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Play a match yourself, in the browser: games by keys, LangRoom, byte tasks, against other agents.
 
@@ -76,6 +78,7 @@ def play(
         output: Folder of the results; by default a new one in the working directory, `play-` and the time.
         open_page: Open the page in the browser of this desktop, if there is one.
         server: Address of the page, and who may open it. The token is made here if there is no token file.
+        logs: Settings of the log.
     """
     from flagfall.viewer.play.record import check_folder
     from flagfall.viewer.play.session import PlaySession
@@ -91,11 +94,12 @@ def play(
     }
     plan, hosts = _make_plan(task, agent or [], seat, name, options, seed)
     bind = server.bind(need_token=True)
-    session = PlaySession(plan, hosts, folder)
-    try:
-        return _serve(session, bind, server, open_page=open_page)
-    finally:
-        _print_results(session, seed)
+    with logs.opened() as opened:
+        session = PlaySession(plan, hosts, folder, opened.sinks(folder.name))
+        try:
+            return _serve(session, bind, server, open_page=open_page)
+        finally:
+            _print_results(session, seed)
 
 
 def _new_folder() -> Path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.console.output import Wide
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
@@ -61,7 +62,7 @@ def run(
     wide: Wide = False,
     json: Annotated[bool, _Flag] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
-    log_level: Literal["debug", "info", "warning", "error"] | None = None,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Play agents on tasks under a time control, and print the results.
 
@@ -122,7 +123,7 @@ def run(
         wide: Print whole tables, however narrow the terminal is.
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print only errors (and the object of `--json`).
-        log_level: Log events of this level and above to the standard error.
+        logs: Settings of the log.
     """
     import trio
 
@@ -148,6 +149,7 @@ def run(
         isolation=Isolation.from_options(isolation, limits, pass_env, show),
         journal=journal,
         results=results,
+        log=logs.log_file,
         repeats=matches,
         tick=tick,
         timed=not no_timeout,
@@ -159,18 +161,13 @@ def run(
     if not quiet:
         _print_advisory(plan.isolation)
         _print_endless(plan)
-    if log_level is not None:
-        from flagfall.recording.log_sink import configure_logging
-
-        configure_logging(level=log_level)
-    progress = not quiet and log_level is None
-    session = RunSession(
-        plan, logs=log_level is not None, progress=progress, quiet=quiet, whole=whole_observations
-    )
-    try:
-        trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
-    finally:
-        _report(session, json=json, quiet=quiet, wide=wide)
+    progress = not quiet and not logs.uses_stderr
+    with logs.opened(journal, results) as opened:
+        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet, whole=whole_observations)
+        try:
+            trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
+        finally:
+            _report(session, json=json, quiet=quiet, wide=wide)
     if session.fault is not None:
         raise session.fault
     if session.signal:
@@ -227,6 +224,7 @@ def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None
         print_disqualifications,
         print_illegal_actions,
         print_journals,
+        print_notes,
         print_results,
     )
 
@@ -236,6 +234,7 @@ def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None
     elif session.played and not quiet:
         several = len(session.plan.matches) > 1
         print_results(session.played, several=several, wide=wide)
+        print_notes(session.played, several=several, wide=wide)
         print_illegal_actions(session.played, several=several)
         print_disqualifications(session.played, several=several)
         print_journals(session.played)

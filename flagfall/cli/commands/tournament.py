@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.console.output import Wide
 from flagfall.errors import FlagfallError, HostFault, UsageError
 
@@ -36,6 +37,7 @@ def tournament(
     fail_on_disqualified: Annotated[bool, _Flag] = False,
     wide: Wide = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Play a tournament, and print the standings.
 
@@ -57,6 +59,7 @@ def tournament(
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
         wide: Print whole tables, however narrow the terminal is.
         quiet: Show no progress.
+        logs: Settings of the log.
     """
     from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tournament.exports import check_format
@@ -73,19 +76,17 @@ def tournament(
 
         print_schedule(loaded, folder, jobs)
         return 0
-    again = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]
-    again += [] if jobs is None else ["--jobs", str(jobs)]
-    again += [] if engine == "local" else ["--engine", engine]
-    again += [] if seed is None else ["--seed", str(seed)]
+    again = _command_to_resume(plan, folder, jobs, engine, seed)
     for form in loaded.output.tables:
         check_format(form)
-    _check_agents(loaded, folder, *(() if plan in PLANS else (Path(plan),)))
+    private = [*([] if plan in PLANS else [Path(plan)]), *([logs.log_file] if logs.log_file else [])]
+    _check_agents(loaded, folder, *private)
 
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.cli.tournaments.live_screen import TournamentScreen
     from flagfall.tournament.run.api import run_tournament
 
-    screen = TournamentScreen(quiet=quiet)
+    screen = TournamentScreen(quiet=quiet or logs.uses_stderr)
 
     async def play(stop: trio.Event) -> None:
         await run_tournament(
@@ -99,18 +100,19 @@ def tournament(
             on_begin=screen.begin,
             on_record=screen.show_record,
             warn=screen.say,
+            logs=opened.settings,
         )
 
     fault: FlagfallError | None = None
     code = 0
     has_disqualified = False
     try:
-        with screen.shown():
+        with logs.opened() as opened, screen.shown():
             code = run_until_interrupted(play, say=screen.say, stopping="ending after the running matches")
     except HostFault as error:
         fault = error
     try:
-        has_disqualified = _print_results(loaded, folder, shlex.join(again), wide=wide)
+        has_disqualified = _print_results(loaded, folder, again, wide=wide)
     except FlagfallError as error:
         fault = fault or error
     if fault is not None:
@@ -118,6 +120,15 @@ def tournament(
     if code == 0 and (loaded.output.report if report is None else report):
         _write_report(folder)
     return code or int(fail_on_disqualified and has_disqualified)
+
+
+def _command_to_resume(plan: str, folder: Path, jobs: int | None, engine: str, seed: int | None) -> str:
+    """Return the command that continues a tournament."""
+    words = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]
+    words += [] if jobs is None else ["--jobs", str(jobs)]
+    words += [] if engine == "local" else ["--engine", engine]
+    words += [] if seed is None else ["--seed", str(seed)]
+    return shlex.join(words)
 
 
 def _write_report(folder: Path) -> None:
@@ -146,6 +157,7 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     Raises:
         UsageError: an agent cannot be imported, or would see one of these files.
     """
+    from flagfall.agents.hosts.registry import host_agent
     from flagfall.agents.spec import AgentSpec
     from flagfall.cli.runs.preflight import check_now
     from flagfall.tournament.run.api import refuse_showing
@@ -154,7 +166,10 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     by_isolation: dict[str, list[str]] = {}
     kinds = {}
     for agent in plan.agents:
-        if AgentSpec.parse(agent.spec).scheme == "python":
+        scheme = AgentSpec.parse(agent.spec).scheme
+        if scheme == "sample":
+            host_agent(agent.spec)  # reports what it lacks here, before any match
+        if scheme == "python":
             kinds[repr(agent.isolation)] = agent.isolation
             by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
     for kind, specs in by_isolation.items():

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.gvgai.options import Agents, Flag, Journal, PlayOptions, Seed
 
 if TYPE_CHECKING:
     from flagfall.gvgai.track_statistics import TrackStatistics
+    from flagfall.kernel.sinks import Sink
     from flagfall.tournament.records import MatchRecord, MatchSpec
     from flagfall.tournament.run.contest import TrackEngine
     from flagfall.tournament.scoring import PointsRow, TaskRanking
@@ -31,6 +33,7 @@ def contest(
     original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), Flag] = False,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Play every agent on every game; rank them by wins, then score, then ticks, with points across games.
 
@@ -46,6 +49,7 @@ def contest(
         original_output: Print the lines of the original's server for each match, instead of tables.
         json: Print them as one JSON object instead of tables.
         quiet: Do not report progress.
+        logs: Settings of the log.
     """
     import trio
 
@@ -75,12 +79,13 @@ def contest(
     )
     check_players(agent, isolation)
 
-    def printed(spec: MatchSpec) -> list[OriginalOutput]:
+    def sinks(spec: MatchSpec) -> list[Sink]:
+        logged = opened.sinks(f"{spec.task}, {spec.entrants[0]}")
         if not original_output:
-            return []
-        return [OriginalOutput(spec.task, rules, print_now, games.index(spec.task))]
+            return logged
+        return [OriginalOutput(spec.task, rules, print_now, games.index(spec.task)), *logged]
 
-    engine = TrackEngine(plan, times, isolation=isolation, journal=journal, sinks=printed)
+    engine = TrackEngine(plan, times, isolation=isolation, journal=journal, sinks=sinks)
     order = schedule(plan)
     report = _Report({spec.id: spec for spec in order.walk({})}, engine, quiet=quiet)
     run = Run(plan, MemoryStore(), engine, 1, report, fault_attempts=1, skip_failed=True)
@@ -92,7 +97,8 @@ def contest(
             await run.play()
             nursery.cancel_scope.cancel()
 
-    code = run_until_interrupted(play, virtual=options.clock == "virtual")
+    with logs.opened(journal, results) as opened:
+        code = run_until_interrupted(play, virtual=options.clock == "virtual")
     rankings = rank_tasks(plan, list(order.played(run.records)))
     totals = total_points([entrant.name for entrant in plan.agents], rankings)
     data = {**_data(rankings, totals), "matches": report.matches}

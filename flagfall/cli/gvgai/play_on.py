@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.gvgai.options import Flag, Seed
 
 
@@ -20,6 +21,7 @@ def play_on(
     wait: float = 10.0,
     seed: Seed = 0,
     json: Annotated[bool, Flag] = False,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Let an agent play at a server of the original, as a client of it.
 
@@ -32,6 +34,7 @@ def play_on(
         wait: Timeout of connecting, in seconds.
         seed: Seed of the agent.
         json: Print one JSON object instead of lines.
+        logs: Settings of the log.
     """
     import attrs
     import trio
@@ -62,10 +65,20 @@ def play_on(
             nursery.start_soon(leave)
             report = ClientReport()
             reports.append(report)
-            await play_remote(player, host, int(port), control, seed=seed, wait_seconds=wait, report=report)
+            await play_remote(
+                player,
+                host,
+                int(port),
+                control,
+                seed=seed,
+                wait_seconds=wait,
+                report=report,
+                sinks=opened.sinks(server),
+            )
             nursery.cancel_scope.cancel()
 
-    code = run_until_interrupted(play)
+    with logs.opened() as opened:
+        code = run_until_interrupted(play)
     for report in reports:
         if json:
             print_json(attrs.asdict(report))

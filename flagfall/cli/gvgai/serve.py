@@ -7,10 +7,12 @@ __all__ = ["serve"]
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.gvgai.options import Flag, Journal, Seed, TrackOptions
 
 if TYPE_CHECKING:
     from flagfall.gvgai.server import TrackSession
+    from flagfall.kernel.sinks import Sink
 
 _DEFAULTS = TrackOptions()
 
@@ -29,6 +31,7 @@ def serve(
     results: Path | None = None,
     original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Let clients of the original, in Java, Python or anything else, connect and play a game.
 
@@ -48,6 +51,7 @@ def serve(
         results: Write all statistics to this file, as JSON.
         original_output: Print the lines of the original's server instead of tables, client by client.
         json: Print the statistics as one JSON object instead of tables.
+        logs: Settings of the log.
     """
     from functools import partial
 
@@ -68,8 +72,9 @@ def serve(
     check_output(original=original_output, json=json)
     check_files(journal, results)
 
-    def printed(_session: int) -> list[OriginalOutput]:
-        return [OriginalOutput(path, rules, print_now, at_once=agents == 1)] if original_output else []
+    def sinks(session: int) -> list[Sink]:
+        printed = [OriginalOutput(path, rules, print_now, at_once=agents == 1)] if original_output else []
+        return [*printed, *opened.sinks(str(session))]
 
     server = TrackServer(
         TrackSetup(path, rules, options.sprites),
@@ -79,7 +84,7 @@ def serve(
         sessions=agents or None,
         seed=seed,
         journal=journal,
-        sinks=printed,
+        sinks=sinks,
         on_change=_report,
     )
 
@@ -88,7 +93,8 @@ def serve(
             bound = await nursery.start(partial(server.run, stop=stop))
             _say(f"waiting for clients at {address}:{bound}")
 
-    code = run_until_interrupted(play)
+    with logs.opened(journal, results) as opened:
+        code = run_until_interrupted(play)
     data = {"sessions": [_data(session) for session in server.sessions]}
     if results is not None:
         write_json(results, data)

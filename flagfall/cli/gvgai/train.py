@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.gvgai.options import Flag, Journal, PlayOptions, Seed
 
 _DEFAULTS = PlayOptions()
@@ -25,6 +26,7 @@ def train(
     results: Path | None = None,
     original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Train an agent on levels 0, 1, 2 of a game, validate it on 3 and 4, and print its statistics.
 
@@ -40,6 +42,7 @@ def train(
         results: Write all statistics to this file, as JSON.
         original_output: Print the lines of the original's server instead of tables.
         json: Print the statistics as one JSON object instead of tables.
+        logs: Settings of the log.
     """
     import trio
 
@@ -69,12 +72,13 @@ def train(
                 isolation=isolation,
                 seed=seed,
                 journal=journal,
-                sinks=sinks,
+                sinks=[*sinks, *opened.sinks(game)],
                 stop=stop,
             )
         )
 
-    code = run_until_interrupted(play, virtual=options.clock == "virtual")
+    with logs.opened(journal, results) as opened:
+        code = run_until_interrupted(play, virtual=options.clock == "virtual")
     for track in played:
         statistics = track.statistics
         if results is not None:

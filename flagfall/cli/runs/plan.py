@@ -35,7 +35,7 @@ from flagfall.timing.control import UNTIMED
 from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from flagfall.agents.wire.admission import JoinPolicy
@@ -124,6 +124,7 @@ def make_plan(
     isolation: Isolation = DEFAULT_ISOLATION,
     journal: Path | None = None,
     results: Path | None = None,
+    log: Path | None = None,
     repeats: int = 1,
     tick: str | None = None,
     timed: bool = True,
@@ -146,6 +147,7 @@ def make_plan(
         isolation: isolation of agents in processes.
         journal: the file to record in; numbered in a series.
         results: the file for the statistics; numbered in a series.
+        log: the file of the log, which no agent in a sandbox may see.
         repeats: number of times that all matches are played.
         tick: the text of a duration, for real-time pace.
         timed: `False` removes all time limits.
@@ -200,7 +202,8 @@ def make_plan(
             check_results(match.results)
     if results is not None and results == journal:
         raise UsageError(f"--results {results}: the journal has this name already")
-    _refuse_showing_records(agents, isolation, matches)
+    records = [file for match in matches for file in (match.journal, match.results, log) if file is not None]
+    _refuse_showing_records(agents, isolation, records)
     played = ids if setup is None else setup
     policy = None if setup else scheduler
     virtual = clock == "virtual"
@@ -239,17 +242,13 @@ def _seatings(agents: int, players: int) -> list[tuple[int, ...]]:
     raise UsageError(f"the tasks seat {players} agents, but {agents} are given: name one --agent per seat")
 
 
-def _refuse_showing_records(
-    agents: Sequence[str], isolation: Isolation, matches: Sequence[PlannedMatch]
-) -> None:
-    """Refuse sandboxes in which a journal or a results file is visible, as those hold the seed."""
+def _refuse_showing_records(agents: Sequence[str], isolation: Isolation, records: Iterable[Path]) -> None:
+    """Refuse sandboxes in which a journal, a results file or the log is visible, as those hold the seed."""
     if isolation.kind != "sandbox":
         return
     shown = [*isolation.readable, *(path for spec in agents for path in code_of(spec))]
-    for match in matches:
-        for file in (match.journal, match.results):
-            if file is not None:
-                refuse_private(shown, file)
+    for file in records:
+        refuse_private(shown, file)
 
 
 def _refuse_crowd(agents: Sequence[str], seatings: Sequence[Sequence[int]]) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from flagfall.cli.runs.plan import PlannedMatch, RunPlan
     from flagfall.kernel.sinks import Sink
+    from flagfall.recording.match_logs import MatchLogs
 
 
 class RunSession:
@@ -34,7 +35,7 @@ class RunSession:
 
     Args:
         plan: the matches to play.
-        logs: log the events of every match; logging must be configured.
+        logs: makes the log and the user's own sinks of each match.
         progress: show a progress line if the standard error is a terminal.
         quiet: print no notices.
         whole: journals keep observations of any length.
@@ -50,7 +51,7 @@ class RunSession:
         self,
         plan: RunPlan,
         *,
-        logs: bool = False,
+        logs: MatchLogs,
         progress: bool = False,
         quiet: bool = False,
         whole: bool = False,
@@ -131,11 +132,7 @@ class RunSession:
             if human is not None:
                 human.stop = interrupts.stop.set
                 sinks.append(human.notice)
-        if self._logs:
-            from flagfall.recording.log_sink import LogSink
-
-            sinks.append(LogSink(str(match.number)))
-        return sinks
+        return [*sinks, *self._logs.sinks(str(match.number))]
 
     def _say(self, text: str) -> None:
         with suppress(OSError):  # the terminal was closed

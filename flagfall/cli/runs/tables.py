@@ -8,6 +8,7 @@ __all__ = [
     "print_disqualifications",
     "print_illegal_actions",
     "print_journals",
+    "print_notes",
     "print_results",
 ]
 
@@ -119,6 +120,25 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
             f"{total.reward / max(1, total.steps):.4f}",
         )
     return rows
+
+
+def print_notes(played: Sequence[PlayedMatch], *, several: bool, wide: bool = False) -> None:
+    """Print the sums of the numbers that agents noted on their turns, if there are any.
+
+    Args:
+        played: the matches that have a result.
+        several: whether the run consists of more than one match; then rows name the match.
+        wide: print the whole table, however narrow the terminal is.
+    """
+    rows = table(*(("match",) if several else ()), "agent", "noted", numbers=("sum",))
+    for match in played:
+        for seat in match.result.seats:
+            for name, total in seat.stats.noted.items():
+                label = sanitize_terminal(name).replace("_", " ").replace("\n", " ")
+                where = [str(match.planned.number)] if several else []
+                rows.add_row(*where, sanitize_terminal(seat.agent), label, number(total))
+    if rows.row_count:
+        print_table(rows, wide=wide)
 
 
 def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> None:

@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 from flagfall.code_loader import find_member, load_module
 from flagfall.errors import UsageError
 from flagfall.kernel.roles import TaskRole
+from flagfall.option_text import parse_text
 from flagfall.tasks.adapters.code_spec import CodeSpec
-from flagfall.tasks.adapters.env_spec import parse_text
 from flagfall.tasks.task import Task
 
 _OWN: Final[tuple[str, ...]] = ("nil", "action_mask")

@@ -12,6 +12,7 @@ import gymnasium
 from flagfall.errors import UsageError, suggest
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.outcomes import StepResult
+from flagfall.option_text import parse_text
 from flagfall.tasks.adapters.action_masks import (
     MASK_KEY,
     has_mask,
@@ -21,7 +22,6 @@ from flagfall.tasks.adapters.action_masks import (
     with_mask_space,
 )
 from flagfall.tasks.adapters.checks import checked_flag, close_environment, finite_reward
-from flagfall.tasks.adapters.env_spec import parse_text
 from flagfall.tasks.adapters.imports import import_named
 from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
 from flagfall.tasks.adapters.space_values import (

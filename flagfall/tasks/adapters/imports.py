@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Final
 
 from flagfall.errors import UsageError
+from flagfall.option_text import parse_text
 from flagfall.tasks.adapters.code_spec import CodeSpec
-from flagfall.tasks.adapters.env_spec import parse_text
 
 GYM_PREFIX: Final = "gym:"
 PETTINGZOO_PREFIX: Final = "pettingzoo:"

@@ -18,9 +18,9 @@ from gymnasium import spaces
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.outcomes import StepResult
+from flagfall.option_text import parse_text
 from flagfall.tasks.adapters.action_masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
 from flagfall.tasks.adapters.checks import checked_flag, close_environment, finite_reward
-from flagfall.tasks.adapters.env_spec import parse_text
 from flagfall.tasks.adapters.pettingzoo_registry import make_environment
 from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
 from flagfall.tasks.adapters.space_values import (

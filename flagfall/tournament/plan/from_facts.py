@@ -114,7 +114,7 @@ def _plan(name: str, seed: int, facts: _Facts) -> TournamentPlan:
         tasks=tasks,
         format=_format(facts, names, tasks, stop),
         seed=seed,
-        repeats=_bounded(facts.value("repeats", int), 1, MAX_REPEATS),
+        repeats=_bounded(facts, "repeats", 1, MAX_REPEATS),
         seeds=tuple(facts.value("seeds", list, [])),
         clock=_one_of(facts, "clock", "wall", "virtual"),
         stop=stop,
@@ -139,7 +139,7 @@ def _agent(facts: _Facts, name: str) -> PlannedAgent:
 def _task(facts: _Facts, name: str, names: list[str]) -> PlannedTask:
     place = f"tasks.{name}"
     agents = facts.texts_at(f"{place}.agents")
-    seats = _bounded(facts.value(f"{place}.seats", int), 1, _MAX_SEATS)
+    seats = _bounded(facts, f"{place}.seats", 1, _MAX_SEATS)
     if not set(agents) <= set(names) or len(set(agents)) < max(seats, len(agents)):
         raise ValueError(f"{place}.agents does not fit the agents")
     listed = json.loads(facts.texts[f"{place}.tasks"])
@@ -193,9 +193,10 @@ def _count(facts: _Facts, place: str) -> int | None:
     return found
 
 
-def _bounded(number: int, low: int, high: int) -> int:
+def _bounded(facts: _Facts, place: str, low: int, high: int) -> int:
+    number: int = facts.value(place, int)
     if not low <= number <= high:
-        raise ValueError(f"{number} is not between {low} and {high}")
+        raise ValueError(f"{place}: expected a whole number from {low} to {high}, got {number}")
     return number
 
 

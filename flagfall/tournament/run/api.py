@@ -13,6 +13,7 @@ import trio
 from flagfall.agents.process.enforcement import advisory_line
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
+from flagfall.recording.match_logs import NO_LOGS, LogSettings
 from flagfall.tournament.lock import Lock
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
@@ -40,6 +41,7 @@ async def run_tournament(
     on_begin: Callable[[Run], None] = _ignore,
     on_record: Callable[[MatchRecord], None] = _ignore,
     warn: Callable[[str], None] = _ignore,
+    logs: LogSettings = NO_LOGS,
 ) -> dict[str, MatchRecord]:
     """Play a tournament.
 
@@ -55,6 +57,7 @@ async def run_tournament(
         on_begin: called with the run when it begins, to observe and control it.
         on_record: called with each record when it is stored, including void attempts.
         warn: called with each warning, a line of text.
+        logs: logs and sinks of the matches; not with the engine `ray`.
 
     Returns:
         The records of matches that count, by id.
@@ -68,9 +71,14 @@ async def run_tournament(
     """
     folder = plan.output.folder if out is None else out
     refuse_showing(plan, folder)
+    if engine == "ray" and logs != NO_LOGS:
+        raise UsageError(
+            "logs and sinks need the engine local: workers of Ray may run on other machines, and return the"
+            " journals of their matches alone"
+        )
     with open_tournament(plan, folder, resume=resume, base=base) as store:
         plan = store.as_begun(plan)
-        players = _engine(engine, plan, folder)
+        players = _engine(engine, plan, folder, logs)
         try:
             chosen = jobs or plan.jobs or players.default_jobs
             if plan.clock == "wall":
@@ -153,12 +161,12 @@ def _warnings(plan: TournamentPlan, latency: TimerLatency, jobs: int, engine: En
         )
 
 
-def _engine(name: Engines, plan: TournamentPlan, folder: Path) -> Engine:
+def _engine(name: Engines, plan: TournamentPlan, folder: Path, logs: LogSettings) -> Engine:
     if name == "ray":
         from flagfall.tournament.run.ray_engine import RayEngine  # noqa: PLC0415 - an extra
 
         return RayEngine(plan, folder)
-    return LocalEngine(plan, folder)
+    return LocalEngine(plan, folder, logs)
 
 
 async def _play(run: Run, folder: Path, stop: trio.Event | None, warn: Callable[[str], None]) -> None:

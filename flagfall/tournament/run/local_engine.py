@@ -21,6 +21,7 @@ from flagfall.agents.process.supervisor import descendants
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
 from flagfall.kernel.channels.pipes import PipeStream
+from flagfall.recording.match_logs import NO_LOGS, LogSettings
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, jobs_on
@@ -56,13 +57,15 @@ class LocalEngine:
     Args:
         plan: the plan of the tournament.
         folder: the folder of the tournament.
+        logs: logs and sinks of the matches; the workers inherit their descriptors.
     """
 
     batch_seconds = BATCH_SECONDS
 
-    def __init__(self, plan: TournamentPlan, folder: Path) -> None:
+    def __init__(self, plan: TournamentPlan, folder: Path, logs: LogSettings = NO_LOGS) -> None:
         self.default_jobs: int = jobs_on(plan)
-        self._start = pickle.dumps((plan, str(folder.absolute())))
+        self._start = pickle.dumps((plan, str(folder.absolute()), logs))
+        self._inherited = logs.descriptors
         self._idle: list[_Worker] = []
 
     async def play(self, attempt: Attempt) -> MatchRecord:
@@ -75,7 +78,7 @@ class LocalEngine:
 
     async def play_batch(self, batch: Batch) -> None:
         """Play several matches on one worker; see `BatchEngine`."""
-        worker = self._idle.pop() if self._idle else _Worker()
+        worker = self._idle.pop() if self._idle else _Worker(self._inherited)
         try:
             if worker.fresh:
                 await worker.send(self._start)
@@ -96,11 +99,14 @@ class LocalEngine:
 class _Worker:
     """A worker process.
 
+    Args:
+        inherited: descriptors that it inherits.
+
     Attributes:
         fresh: no message has been sent to it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, inherited: tuple[int, ...] = ()) -> None:
         self.fresh = True
         self._stderr = tempfile.TemporaryFile(mode="a+b", buffering=0)  # noqa: SIM115 - closed with the worker
         try:
@@ -110,6 +116,7 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
+                pass_fds=inherited,
                 process_group=0,  # Ctrl-C at the terminal is for the runner alone
             )
         except OSError as error:

@@ -10,7 +10,7 @@ __all__ = ["play_attempt", "play_attempts"]
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +26,7 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
+from flagfall.kernel.sinks import Sink
 from flagfall.playing import play
 from flagfall.tasks.building import TaskSetup
 from flagfall.timing import VirtualClock
@@ -61,7 +62,13 @@ def play_attempt(plan: TournamentPlan, attempt: Attempt, folder: Path) -> MatchR
     return answer
 
 
-def play_attempts(plan: TournamentPlan, attempts: Iterable[Attempt], folder: Path, report: Report) -> None:
+def play_attempts(
+    plan: TournamentPlan,
+    attempts: Iterable[Attempt],
+    folder: Path,
+    report: Report,
+    sinks: Callable[[str], Sequence[Sink]] = lambda _match: (),
+) -> None:
     """Play matches one after another; block until they are over.
 
     Args:
@@ -69,8 +76,9 @@ def play_attempts(plan: TournamentPlan, attempts: Iterable[Attempt], folder: Pat
         attempts: the attempts to play; the next one is taken when the one before has been reported.
         folder: see `play_attempt`.
         report: called with each answer.
+        sinks: returns additional sinks of a match, given its id.
     """
-    player = _Player(plan, folder, iter(attempts), report)
+    player = _Player(plan, folder, iter(attempts), report, sinks)
     while not player.finished:
         trio.run(player.play, clock=VirtualClock() if player.virtual else None)
 
@@ -83,6 +91,7 @@ class _Player:
         folder: the folder of the tournament.
         attempts: the attempts to play.
         report: called with each answer.
+        sinks: returns additional sinks of a match, given its id.
 
     Attributes:
         virtual: matches are played on the virtual clock.
@@ -90,7 +99,12 @@ class _Player:
     """
 
     def __init__(
-        self, plan: TournamentPlan, folder: Path, attempts: Iterator[Attempt], report: Report
+        self,
+        plan: TournamentPlan,
+        folder: Path,
+        attempts: Iterator[Attempt],
+        report: Report,
+        sinks: Callable[[str], Sequence[Sink]],
     ) -> None:
         self.virtual = plan.clock == "virtual"
         self.finished = False
@@ -98,6 +112,7 @@ class _Player:
         self._folder = folder
         self._attempts = attempts
         self._report = report
+        self._sinks = sinks
 
     async def play(self) -> None:
         """Play attempts as long as the running event loop can be used for another match."""
@@ -131,7 +146,7 @@ class _Player:
                 steps=entry.steps,
                 tick_ns=entry.tick_ns,
                 journal=file,
-                sinks=[observer],
+                sinks=[observer, *self._sinks(spec.id)],
             )
             record = observer.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
             if observer.stalled:

@@ -67,11 +67,11 @@ def main(runner: int) -> int:
     set_subreaper(on=True)
     read_fd, write_fd = take_standard_streams()
     inbox = _Inbox(read_fd)
-    plan, folder = pickle.loads(inbox.receive())  # noqa: S301 - the other end is our own runner
+    plan, folder, settings = pickle.loads(inbox.receive())  # noqa: S301 - the other end is our own runner
     gc.freeze()
     queue = _Queue(inbox, write_fd)
-    with FORK_SERVERS.keep(), suppress(EOFError):
-        play_attempts(plan, queue.attempts(), Path(folder), queue.answer)
+    with FORK_SERVERS.keep(), settings.opened() as logs, suppress(EOFError):
+        play_attempts(plan, queue.attempts(), Path(folder), queue.answer, logs.sinks)
     return 0
 
 

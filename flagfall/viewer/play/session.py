@@ -13,6 +13,7 @@ import trio
 from flagfall.errors import FlagfallError
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
+from flagfall.kernel.sinks import Sink
 from flagfall.playing import play
 from flagfall.recording.journal.format import encode
 from flagfall.tasks.building import build_scheduler
@@ -38,6 +39,7 @@ class PlaySession:
         plan: the plan of the match, see `flagfall.viewer.play.record.play_plan`.
         hosts: the hosts of the other agents; `None` in the place of the person.
         folder: the results folder, which the match makes.
+        sinks: further sinks of the match.
 
     Attributes:
         desk: the place that pages take.
@@ -45,7 +47,14 @@ class PlaySession:
         journal: the journal of the match, after its end.
     """
 
-    def __init__(self, plan: TournamentPlan, hosts: Sequence[AgentHost | None], folder: Path) -> None:
+    def __init__(
+        self,
+        plan: TournamentPlan,
+        hosts: Sequence[AgentHost | None],
+        folder: Path,
+        sinks: Sequence[Sink] = (),
+    ) -> None:
+        self._sinks = sinks
         self.desk: Desk = Desk()
         self.result: MatchResult | None = None
         self.journal: Path | None = None
@@ -124,7 +133,7 @@ class PlaySession:
             steps=task.steps,
             tick_ns=task.tick_ns,
             journal=folder.journal,
-            sinks=[folder.observer, self._score],
+            sinks=[folder.observer, self._score, *self._sinks],
             stop=stop,
         )
 

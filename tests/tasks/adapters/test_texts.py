@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.env_spec import parse_text, split_texts
+from flagfall.option_text import parse_text
+from flagfall.tasks.adapters.env_spec import split_texts
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,282 @@
+"""Requests to an endpoint with OpenAI's chat completions: one request, and every way in which it may fail.
+
+The key is sent to the endpoint only: it is in no text, log, traceback or journal. Nor is the text of an
+endpoint's refusal, which might repeat the key; in an answer the key is replaced.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Completion", "EndpointError", "Failure", "ModelClient", "read_completion"]
+
+import time
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import attrs
+import msgspec
+import trio
+
+from flagfall.agents.samples.llm.answers import AnswerForm
+from flagfall.agents.samples.llm.options import Endpoint, ModelOptions
+from flagfall.errors import AgentFault, FlagfallError, UsageError
+
+if TYPE_CHECKING:
+    import httpx
+
+MAX_ANSWER_BYTES: Final = 256 * 1024
+"""Maximum size of a response that is read."""
+
+MAX_TOKENS: Final = 10**9
+"""Larger counts of tokens are not believed."""
+
+MAX_RETRY_DIGITS: Final = 5
+"""Digits of a believable `Retry-After`: a day or so at most."""
+
+FailureKind: TypeAlias = Literal[
+    "unreachable", "rate_limited", "server_errors", "refused", "broken_answers", "timed_out"
+]
+"""Kinds of failures of an endpoint, as they are counted."""
+
+_AGAIN: Final = frozenset({408, 409, 425, *range(500, 600)})
+"""HTTP statuses besides 429 after which a request is repeated."""
+
+_FORM_REFUSED: Final = frozenset({400, 422, 501})
+"""HTTP statuses of endpoints that do not know the requested form of answers."""
+
+_OK: Final = 200
+_TOO_MANY: Final = 429
+_FUNCTION: Final = "answer"
+
+
+class EndpointError(AgentFault):
+    """The endpoint fails for good, or has failed and the match is to end then; the agent has crashed.
+
+    Args:
+        what: one line about the failure.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__("crashed", what)
+
+
+class Failure(FlagfallError):
+    """A request without an answer.
+
+    Attributes:
+        kind: see `FailureKind`.
+        what: describes it in one line, without texts of the endpoint.
+        seconds: pause that the endpoint asks for.
+        permanent: the request would fail again.
+        may_be_form: it may fail because the endpoint does not know the requested form of answers.
+    """
+
+    def __init__(
+        self, kind: FailureKind, what: str, *, seconds: float = 0, may_be_form: bool = False
+    ) -> None:
+        super().__init__(what)
+        self.kind: FailureKind = kind
+        self.what = what
+        self.seconds = seconds
+        self.permanent = kind == "refused"
+        self.may_be_form = may_be_form
+
+
+@attrs.frozen
+class Completion:
+    """An answer of the model.
+
+    Attributes:
+        text: the content of the message, or the arguments of its call.
+        prompt_tokens: tokens of the request, as the endpoint counts; 0 if it does not.
+        answer_tokens: tokens of the answer.
+    """
+
+    text: str
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+
+class _Function(msgspec.Struct):
+    arguments: str = ""
+
+
+class _Call(msgspec.Struct):
+    function: _Function
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+
+
+class _Response(msgspec.Struct):
+    choices: list[_Choice]
+    usage: Any = None
+
+
+def read_completion(body: bytes) -> Completion:
+    """Return the answer in the body of a response.
+
+    Args:
+        body: JSON.
+
+    Raises:
+        Failure: there is none.
+    """
+    try:
+        found = msgspec.json.decode(body, type=_Response)
+    except (ValueError, RecursionError):
+        raise Failure("broken_answers", "the response is not a chat completion") from None
+    if not found.choices:
+        raise Failure("broken_answers", "the response has no choices")
+    message = found.choices[0].message
+    text = message.tool_calls[0].function.arguments if message.tool_calls else message.content
+    if text is None:
+        raise Failure("broken_answers", "the message of the response has no content")
+    return Completion(text, _tokens(found.usage, "prompt_tokens"), _tokens(found.usage, "completion_tokens"))
+
+
+def _tokens(usage: Any, name: str) -> int:
+    count = usage.get(name) if isinstance(usage, dict) else 0
+    return count if type(count) is int and 0 <= count <= MAX_TOKENS else 0
+
+
+class ModelClient:
+    """Connection to one endpoint.
+
+    Args:
+        endpoint: its address.
+        options: what is requested.
+
+    Attributes:
+        in_flight: a request was sent, and its response is not complete.
+        seconds: duration of all requests since `begin_turn`.
+        requests: their number.
+    """
+
+    def __init__(self, endpoint: Endpoint, options: ModelOptions) -> None:
+        self._http = load_httpx()
+        self.in_flight = False
+        self.seconds = 0.0
+        self.requests = 0
+        self._endpoint = endpoint
+        self._options = options
+        self._form: str = "schema" if options.format == "auto" else options.format
+        headers = {"Accept-Encoding": "identity"}
+        if endpoint.key:
+            headers["Authorization"] = f"Bearer {endpoint.key}"
+        self._client: httpx.AsyncClient = self._http.AsyncClient(headers=headers, timeout=None)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    def begin_turn(self) -> None:
+        """Count from zero."""
+        self.seconds = 0.0
+        self.requests = 0
+        self.in_flight = False
+
+    async def ask(self, messages: list[dict[str, str]], form: AnswerForm) -> Completion:
+        """Send one request, or a second one if the endpoint does not know the form of answers.
+
+        Args:
+            messages: the conversation.
+            form: the form of the answer.
+
+        Raises:
+            Failure: there is no answer.
+        """
+        try:
+            return await self._ask(messages, form)
+        except Failure as failure:
+            if not failure.may_be_form or self._options.format != "auto" or self._form == "text":
+                raise
+            self._form = "text"
+            return await self._ask(messages, form)
+
+    async def _ask(self, messages: list[dict[str, str]], form: AnswerForm) -> Completion:
+        options = self._options
+        request = {"model": self._endpoint.model, "messages": messages, "max_tokens": options.max_tokens}
+        if options.temperature != "default":
+            request["temperature"] = options.temperature
+        began = time.perf_counter()
+        self.requests += 1
+        self.in_flight = True
+        try:
+            body = await self._post(request | self._requested(form))
+            self.in_flight = False
+        except Failure:
+            self.in_flight = False
+            raise
+        finally:
+            self.seconds += time.perf_counter() - began
+        answer = read_completion(body)
+        key = self._endpoint.key
+        return attrs.evolve(answer, text=answer.text.replace(key, "***")) if key else answer
+
+    def _requested(self, form: AnswerForm) -> dict[str, Any]:
+        """Return the fields of a request that ask for a form of answers."""
+        if self._form == "json":
+            return {"response_format": {"type": "json_object"}}
+        if self._form == "schema":
+            schema = {"name": _FUNCTION, "strict": True, "schema": form.schema}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        if self._form == "tools":
+            function = {"name": _FUNCTION, "description": form.example, "parameters": form.schema}
+            choice = {"type": "function", "function": {"name": _FUNCTION}}
+            return {"tools": [{"type": "function", "function": function}], "tool_choice": choice}
+        return {}
+
+    async def _post(self, request: dict[str, Any]) -> bytes:
+        http = self._http
+        body = bytearray()
+        failure: Failure | None = None
+        try:
+            url = f"{self._endpoint.url}/chat/completions"
+            with trio.CancelScope() as reading:  # leaving the loop would leave httpx's generators open
+                async with self._client.stream("POST", url, json=request) as response:
+                    _judge(response.status_code, response.headers.get("retry-after", ""))
+                    async for chunk in response.aiter_raw():
+                        body += chunk
+                        if len(body) > MAX_ANSWER_BYTES:
+                            reading.cancel()
+        except (http.ConnectError, http.ConnectTimeout, http.InvalidURL, http.UnsupportedProtocol):
+            failure = Failure(
+                "unreachable", "the endpoint cannot be reached"
+            )  # its own text may hold the URL
+        except http.HTTPError:
+            failure = Failure("broken_answers", "the connection broke, or spoke no HTTP")
+        if failure is not None:
+            raise failure
+        if len(body) > MAX_ANSWER_BYTES:
+            raise Failure("broken_answers", f"the response is longer than {MAX_ANSWER_BYTES} bytes")
+        return bytes(body)
+
+
+def _judge(status: int, retry_after: str) -> None:
+    """Raise the failure that a status means, if it means one."""
+    if status == _OK:
+        return
+    what = f"HTTP status {status}"
+    if status == _TOO_MANY or status in _AGAIN:
+        whole = retry_after.isdecimal() and retry_after.isascii() and len(retry_after) <= MAX_RETRY_DIGITS
+        kind: FailureKind = "rate_limited" if status == _TOO_MANY else "server_errors"
+        raise Failure(kind, what, seconds=float(retry_after) if whole else 0)
+    raise Failure("refused", what, may_be_form=status in _FORM_REFUSED)
+
+
+def load_httpx() -> Any:
+    """Return the library for HTTP.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import httpx  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError("a language model needs httpx: pip install 'flagfall[llm]'") from None
+    return httpx

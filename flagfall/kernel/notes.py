@@ -1,0 +1,100 @@
+"""Notes of agents on their turns: bounded, in plain values, and kept in the record of the turn.
+
+A note is for whoever reads the journal: how an agent found its answer, what that cost. It changes nothing in
+the match, and `verify` ignores it. A note costs only the turn that has one; other turns are recorded as if
+there were none.
+
+Rule 1: a note belongs to the next turn of its seat that is settled; a newer one for that turn replaces it.
+Rule 2: an agent cannot flood a journal: a note and all notes of a seat have a limit (`MAX_NOTE_BYTES`,
+    `MAX_NOTES_BYTES`), and what is beyond is counted only.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LEFT_OUT", "MAX_NOTES_BYTES", "MAX_NOTE_BYTES", "MAX_SUMS", "TurnNotes"]
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from flagfall.kernel.channels.arrays import json_encoder
+from flagfall.kernel.safe_values import safe_repr
+
+if TYPE_CHECKING:
+    from flagfall.events import TurnPlayed
+    from flagfall.kernel.dispatcher import EventDispatcher
+    from flagfall.kernel.referee import Referee
+    from flagfall.kernel.seat import Seat
+
+MAX_NOTE_BYTES: Final = 16 * 1024
+"""Maximum size of a note as JSON: a prompt of four pages and its answer."""
+
+MAX_NOTES_BYTES: Final = 16 * 1024 * 1024
+"""Maximum size of all notes of a seat in a match: a thousand of the largest."""
+
+MAX_SUMS: Final = 32
+"""Maximum number of names under which numbers of a seat's notes are added up."""
+
+MAX_NAME_CHARS: Final = 40
+"""Numbers with longer names are not added up: names are headings of tables."""
+
+LEFT_OUT: Final = "notes left out"
+"""The name under which notes beyond the limits are counted."""
+
+_encode: Final = json_encoder().encode
+
+
+class TurnNotes:
+    """Takes the notes of all seats of a match.
+
+    Args:
+        dispatcher: adds them to the records of turns.
+        referee: is asked to record the turn with a note as an event.
+    """
+
+    def __init__(self, dispatcher: EventDispatcher, referee: Referee) -> None:
+        self._dispatcher = dispatcher
+        self._referee = referee
+        self._waiting: dict[int, Any] = {}
+        self._bytes: dict[int, int] = {}
+
+    def take(self, seat: Seat, value: Any) -> None:
+        """Take a note for the turn of a seat that is settled next.
+
+        Args:
+            seat: the seat.
+            value: the note; the numbers in a mapping are added up in the statistics of the seat.
+        """
+        sums = seat.stats.noted
+        try:
+            text = _encode(value)
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            text = _encode(safe_repr(value))
+        used = self._bytes.get(seat.number, 0) + len(text)
+        if len(text) > MAX_NOTE_BYTES or used > MAX_NOTES_BYTES:
+            sums[LEFT_OUT] = sums.get(LEFT_OUT, 0) + 1
+            return
+        self._bytes[seat.number] = used
+        note = msgspec.json.decode(text)
+        if isinstance(note, dict):
+            _add_up(note, sums)
+        if self._dispatcher.has_sinks:
+            self._waiting[seat.number] = note
+            self._dispatcher.add_note = self._add_to
+            self._referee.held = None
+
+    def _add_to(self, record: TurnPlayed) -> TurnPlayed:
+        """Return the record of a turn with the note of its seat."""
+        note = self._waiting.pop(record.seat, None)
+        if not self._waiting:
+            self._dispatcher.add_note = None
+            self._referee.held = self._dispatcher.held
+        return record if note is None else msgspec.structs.replace(record, note=note)
+
+
+def _add_up(note: dict[str, Any], sums: dict[str, float]) -> None:
+    for name, number in note.items():
+        is_number = type(number) in (int, float) and isfinite(number)
+        if is_number and len(name) <= MAX_NAME_CHARS and (name in sums or len(sums) < MAX_SUMS):
+            sums[name] = sums.get(name, 0) + number

@@ -1,0 +1,194 @@
+"""A language model behind a real HTTP server, on the command line: what the tables and `--json` show."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagfall.agents.samples.llm.options import KEY, MODEL, URL
+from flagfall.recording import read_turns
+
+SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test
+
+
+class Server(BaseHTTPRequestHandler):
+    """Answers every request with one status and text, after a pause."""
+
+    protocol_version = "HTTP/1.1"
+    status = 200
+    text = json.dumps(
+        {
+            "choices": [{"message": {"content": '{"say": "ok"}'}}],
+            "usage": {"prompt_tokens": 40, "completion_tokens": 6},
+        }
+    )
+    retry_after = ""
+    over = threading.Event()
+    waits = False
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.waits:
+            self.over.wait(20)
+        body = self.text.encode()
+        try:
+            self.send_response(self.status)
+            if self.retry_after:
+                self.send_header("Retry-After", self.retry_after)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except OSError:  # the client has gone
+            self.close_connection = True
+
+    def log_message(self, *_arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Start a server, and set the variables of the agent."""
+    running: list[ThreadingHTTPServer] = []
+    over = threading.Event()
+
+    def start(**attributes: Any) -> None:
+        handler = type("Handler", (Server,), {"over": over, **attributes})
+        running.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+        threading.Thread(
+            target=running[-1].serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
+        monkeypatch.setenv(URL, f"http://127.0.0.1:{running[-1].server_port}/v1")
+
+    monkeypatch.setenv(MODEL, "small")
+    monkeypatch.setenv(KEY, SECRET)
+    monkeypatch.setattr(ThreadingHTTPServer, "daemon_threads", True)
+    yield start
+    over.set()
+    for one in running:
+        one.shutdown()
+        one.server_close()
+
+
+RUN = "run -t micro12 --steps 24 --time-control"
+CONTROL = "start=20s act=500ms/20s"
+
+
+def sums(out: str) -> dict[str, str]:
+    """Return the rows of the table of notes."""
+    rows = [line.split() for line in out[out.index("noted") :].splitlines()[2:]]
+    return {" ".join(row[1:-1]): row[-1] for row in rows if len(row) > 2}
+
+
+FAILURES = [
+    ({"waits": True}, "timed out"),
+    ({"status": 429, "text": f"slow down {SECRET}", "retry_after": "1"}, "rate limited"),
+    ({"status": 503, "text": SECRET}, "server errors"),
+    ({"text": "<html>"}, "broken answers"),
+]
+
+
+def test_a_model_that_answers(call: Any, serve: Any, tmp_path: Path) -> None:
+    serve()
+    journal = tmp_path / "run.jsonl"
+    ended = call(RUN, CONTROL, "-a", "llm?listen=8", "-o", journal)
+    assert ended.code == 0
+    found = sums(ended.out)
+    assert found["requests"] == found["answers"] == "3"
+    assert (found["prompt tokens"], found["answer tokens"]) == ("120", "18")
+    assert "turns without answer" not in found
+    notes = [note for note in read_turns(journal)["note"] if note is not None]
+    assert [note["answer"] for note in notes] == ['{"say": "ok"}'] * 3
+    data = call(RUN, CONTROL, "-a", "llm?listen=8", "--json").data()
+    assert data["matches"][0]["seats"][0]["noted"]["answer_tokens"] == 18
+
+
+@pytest.mark.parametrize(("attributes", "kind"), FAILURES)
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object ByteStream")
+def test_a_model_that_fails_is_in_the_table(
+    call: Any, serve: Any, tmp_path: Path, attributes: Any, kind: str
+) -> None:
+    serve(**attributes)
+    journal = tmp_path / "run.jsonl"
+    ended = call(RUN, CONTROL, "-a", "llm?listen=12", "-o", journal)
+    found = sums(ended.out)
+    assert (ended.code, found["turns without answer"]) == (0, "2")
+    assert int(found[kind]) > 0
+    assert SECRET not in journal.read_text() + ended.out + ended.err
+    ended = call(RUN, CONTROL, "-a", "llm?listen=12&on_failure=end")
+    assert ended.code == 0
+    assert "disqualified: crashed" in ended.out
+    assert f"    the endpoint of the language model fails ({kind}):" in ended.out
+    assert "Traceback" not in ended.out
+
+
+def test_an_endpoint_that_is_gone(call: Any, monkeypatch: pytest.MonkeyPatch, port: int) -> None:
+    monkeypatch.setenv(URL, f"http://127.0.0.1:{port}/v1")
+    ended = call(RUN, CONTROL, "-a", "llm?listen=12")
+    assert int(sums(ended.out)["unreachable"]) > 1
+    ended = call(RUN, CONTROL, "-a", "llm?listen=12&on_failure=end", "--host", "process")
+    assert "fails (unreachable): the endpoint cannot be reached" in ended.out
+
+
+def test_a_wrong_key_ends_the_match(call: Any, serve: Any) -> None:
+    serve(status=401, text=SECRET)
+    ended = call(RUN, CONTROL, "-a", "llm?listen=12")
+    assert "fails (refused): HTTP status 401" in ended.out
+    assert SECRET not in ended.out + ended.err
+
+
+def test_without_an_address_nothing_starts(
+    call: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(URL, raising=False)
+    journal = tmp_path / "run.jsonl"
+    ended = call(RUN, CONTROL, "-a", "llm", "-o", journal)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        f"flagfall: a language model needs an address: set {URL}, such as http://127.0.0.1:8000/v1\n"
+    )
+    assert not journal.exists()
+
+
+def test_without_httpx_nothing_starts(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(URL, "http://127.0.0.1:9/v1")
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    ended = call(RUN, CONTROL, "-a", "llm")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "flagfall: a language model needs httpx: pip install 'flagfall[llm]'\n"
+
+
+def test_a_tournament_checks_before_its_start(
+    call: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(URL, raising=False)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'format = "benchmark"\n[[agents]]\nspec = "llm?listen=12"\n[[agents]]\nspec = "random"\n'
+        '[[tasks]]\ntask = "micro12"\nsteps = 24\n'
+    )
+    ended = call("tournament plan.toml -o out -q")
+    assert (ended.code, ended.out) == (2, "")
+    assert "a language model needs an address" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_tournament_gives_its_processes_the_variables(serve: Any, tmp_path: Path, call: Any) -> None:
+    serve()
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'format = "benchmark"\ntime_control = "start=20s act=5s/20s"\n'
+        '[[agents]]\nname = "model"\nspec = "llm?listen=12"\n'
+        '[[tasks]]\ntask = "micro12"\nsteps = 24\n'
+    )
+    ended = call("tournament plan.toml -o out -q --jobs 1")
+    assert ended.code == 0, ended.err
+    (journal,) = (tmp_path / "out" / "journals").iterdir()
+    notes = [note for note in read_turns(journal)["note"] if note is not None]
+    assert [note["answers"] for note in notes] == [1, 1]
