@@ -83,9 +83,9 @@ class Referee:
         self.on_disqualified: Callable[[int], None] = lambda _seat: None
         self.on_result: Callable[[], None] = lambda: None
         self.find_blocker: Callable[[], int | None] = lambda: None
-        self._dispatcher, self.held = dispatcher, dispatcher.held
+        self.held: list[Any] | None = dispatcher.held
         self._is_recorded, self._is_watched = dispatcher.has_sinks, dispatcher.has_event_sinks
-        self._now, self._origin_ns = now, origin_ns
+        self._dispatcher, self._now, self._origin_ns = dispatcher, now, origin_ns
         self._steps = NEVER_NS if steps is None else steps
         self._rules = TaskRules()
         self._seats: Sequence[SeatPort] = ()
