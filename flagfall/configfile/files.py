@@ -47,7 +47,7 @@ class Document:
         self, data: dict[str, Any], source: str, text: str, positions: Callable[[str], Positions]
     ) -> None:
         self.data = data
-        self.problems = Problems(source, self._line)
+        self.problems: Problems = Problems(source, self._line)
         self._text = text
         self._make_positions = positions
 

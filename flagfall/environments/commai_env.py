@@ -9,9 +9,9 @@ from __future__ import annotations
 __all__ = ["CommAIEnv"]
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from flagfall.environments.gymnasium_env import TaskEnv
 from flagfall.errors import UsageError
@@ -71,7 +71,7 @@ class CommAIEnv(TaskEnv):
 class Dialogue(CurriculumTask):
     """A curriculum of byte or bit tasks that keeps the latest steps for rendering."""
 
-    render_modes = ("ansi",)
+    render_modes: ClassVar[Sequence[str]] = ("ansi",)
 
     def __init__(self, id: str, build: Callable[[], SchedulerRole]) -> None:  # noqa: A002 - as everywhere
         self._steps_shown: deque[tuple[int, int, float]] = deque(maxlen=SHOWN_STEPS)

@@ -81,7 +81,7 @@ class EmbodiedLangRoom:
         log_image: bool = False,
         **options: Any,
     ) -> None:
-        self.rules = LangRoomRules.choose(task, **options)
+        self.rules: LangRoomRules = LangRoomRules.choose(task, **options)
         self._images = image_cache(self.rules)
         self._room = Room(self.rules, np.random.default_rng(seed))
         self._history = LogHistory() if log_image else None

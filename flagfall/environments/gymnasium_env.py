@@ -67,8 +67,8 @@ class TaskEnv(gymnasium.Env[Any, Any]):
         self.task = task
         self.render_mode = render_mode
         # Copies, because seeding the spaces of one environment must not affect another one.
-        self.action_space = deepcopy(task.action_space)
-        self.observation_space = deepcopy(task.observation_space)
+        self.action_space: gymnasium.Space[Any] = deepcopy(task.action_space)
+        self.observation_space: gymnasium.Space[Any] = deepcopy(task.observation_space)
         self._picture = None if render_mode is None else pictures[render_mode]
         self._shown: Any = None
 

@@ -75,12 +75,12 @@ class LangRoomEnv(Env[Observation, Any]):
         flat_actions: bool = False,
         **options: Any,
     ) -> None:
-        self.rules = LangRoomRules.choose(task, **options)
-        self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
+        self.rules: LangRoomRules = LangRoomRules.choose(task, **options)
+        self.render_mode: str | None = _checked_mode(render_mode, self.metadata["render_modes"])
         self._images = image_cache(self.rules)
         self._flat = flat_actions
-        self.action_space = _action_space(self.rules, flat=flat_actions)
-        self.observation_space = observation_space(self.rules)
+        self.action_space: Space[Any] = _action_space(self.rules, flat=flat_actions)
+        self.observation_space: Space[Any] = observation_space(self.rules)
         self._room = Room(self.rules, np.random.default_rng(0))
         self._history = LogHistory()
         self._begun = False
@@ -172,8 +172,8 @@ class LangRoomVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
         check_count("num_envs", num_envs)
         self.num_envs = num_envs
         self._flat = flat_actions
-        self.rules = LangRoomRules.choose(task, **options)
-        self.render_mode = _checked_mode(render_mode, ["rgb_array"])
+        self.rules: LangRoomRules = LangRoomRules.choose(task, **options)
+        self.render_mode: str | None = _checked_mode(render_mode, ["rgb_array"])
         self._autoreset = checked_autoreset(autoreset_mode)
         self.metadata = {
             "render_modes": ["rgb_array"],
@@ -181,10 +181,10 @@ class LangRoomVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
             "autoreset_mode": self._autoreset,
         }
         self._rooms = RoomBatch(self.rules, [np.random.default_rng(0) for _ in range(num_envs)])
-        self.single_action_space = _action_space(self.rules, flat=flat_actions)
-        self.single_observation_space = observation_space(self.rules)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.single_action_space: Space[Any] = _action_space(self.rules, flat=flat_actions)
+        self.single_observation_space: Space[Any] = observation_space(self.rules)
+        self.action_space: Space[Any] = batch_space(self.single_action_space, num_envs)
+        self.observation_space: Space[Any] = batch_space(self.single_observation_space, num_envs)
         self._begun = np.zeros(num_envs, np.bool_)
         self._everywhere = np.ones(num_envs, np.bool_)
         self._everywhere.flags.writeable = False

@@ -40,7 +40,7 @@ class TaskAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is 
         self.metadata = {**self.metadata, **self._together.metadata}
         self.task = task
         self.render_mode = render_mode
-        self.possible_agents = list(self._together.possible_agents)
+        self.possible_agents: list[str] = list(self._together.possible_agents)
         self.agents: list[str] = []
         self.agent_selection: str = self.possible_agents[0]
         self._shown: dict[str, Any] = {}
@@ -72,10 +72,10 @@ class TaskAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is 
         """
         self._shown, infos = self._together.reset(seed, options)
         self.agents = list(self.possible_agents)
-        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self.rewards: dict[str, float] = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-        self.terminations = dict.fromkeys(self.agents, False)
-        self.truncations = dict.fromkeys(self.agents, False)
+        self.terminations: dict[str, bool] = dict.fromkeys(self.agents, False)
+        self.truncations: dict[str, bool] = dict.fromkeys(self.agents, False)
         self._ask(infos)
 
     def observe(self, agent: str) -> Any:
@@ -111,7 +111,7 @@ class TaskAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is 
         self._ask(infos)
 
     def _ask(self, infos: dict[str, dict[str, Any]]) -> None:
-        self.infos = deepcopy(infos)
+        self.infos: dict[str, dict[str, Any]] = deepcopy(infos)
         asked = [player for player in self.agents if infos[player]["asked"]] or self.agents
         self._chosen = {}
         self.agent_selection, *self._waiting = asked

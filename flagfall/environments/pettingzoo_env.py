@@ -48,11 +48,13 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
         self.metadata = {**self.metadata, "name": task.id, "render_modes": list(pictures)}
         self.task = task
         self.render_mode = render_mode
-        self.possible_agents = list(task.players)
+        self.possible_agents: list[str] = list(task.players)
         self.agents: list[str] = []
         # Copies, because seeding the spaces of one environment must not affect another one.
-        self.action_spaces = {player: deepcopy(task.action_space_of(player)) for player in task.players}
-        self.observation_spaces = {
+        self.action_spaces: dict[str, Space[Any]] = {
+            player: deepcopy(task.action_space_of(player)) for player in task.players
+        }
+        self.observation_spaces: dict[str, Space[Any]] = {
             player: deepcopy(task.observation_space_of(player)) for player in task.players
         }
         self._random = np.random.default_rng()

@@ -81,7 +81,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     ) -> None:
         makers = env_fns if callable(env_fns) else list(env_fns)
-        self.num_envs = _checked_number(makers, num_envs)
+        self.num_envs: int = _checked_number(makers, num_envs)
         count = _checked_processes(processes, self.num_envs)
         mode = checked_autoreset(autoreset_mode)
         plans = []
@@ -107,6 +107,8 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         except Exception as error:
             raise UsageError(f"env_fns: they cannot be sent to another process: {error}") from error
         built = [unpack(answer) for answer in workers.exchange(Command.BUILD, payloads=payloads)]
+        self.metadata: dict[str, Any]
+        self.render_mode: str | None
         self.metadata, self.render_mode, observation_space, action_space = built[0]
         for plan, (*_, other_observations, other_actions) in zip(self._plans, built, strict=True):
             for name, other, own in (
@@ -118,10 +120,10 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                         f"environment {plan.first}: its {name} is {other}, and that of others is {own}:"
                         " give equal ones"
                     )
-        self.single_observation_space = observation_space
-        self.single_action_space = action_space
-        self.observation_space = batch_space(observation_space, self.num_envs)
-        self.action_space = batch_space(action_space, self.num_envs)
+        self.single_observation_space: gymnasium.Space[Any] = observation_space
+        self.single_action_space: gymnasium.Space[Any] = action_space
+        self.observation_space: gymnasium.Space[Any] = batch_space(observation_space, self.num_envs)
+        self.action_space: gymnasium.Space[Any] = batch_space(action_space, self.num_envs)
         self._mode = self.metadata.get("autoreset_mode")
         self._memory = SharedMemory(workers.memory, observation_space, action_space, self.num_envs, copy=copy)
         workers.exchange(Command.ATTACH)

@@ -10,7 +10,7 @@ from __future__ import annotations
 __all__ = ["commai", "langroom", "vgdl"]
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
@@ -49,8 +49,8 @@ def _vector_env(
     return SyncVectorEnv([maker] * num_envs, copy=copy, autoreset_mode=mode)
 
 
-commai = functools.partial(_vector_env, "flagfall/CommAI-v0")
-vgdl = functools.partial(_vector_env, "flagfall/VGDL-v0")
+commai: Final = functools.partial(_vector_env, "flagfall/CommAI-v0")
+vgdl: Final = functools.partial(_vector_env, "flagfall/VGDL-v0")
 
 
 def langroom(

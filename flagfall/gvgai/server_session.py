@@ -64,7 +64,7 @@ class ClientSession:
     """
 
     def __init__(self, pipe: PipeStream, track: Track) -> None:
-        self.protocol = ServerProtocol()
+        self.protocol: ServerProtocol = ServerProtocol()
         self._pipe = pipe
         self._track = track
         self._lines = StateLines(self._picture)

@@ -32,9 +32,9 @@ class ActorTurns(AskTurns):
     """
 
     def __init__(self, play_turn: Callable[[Any, Any], Awaitable[Actions]], owed: Any = 0) -> None:
-        self.steps = 0
-        self.earned = 0.0
-        self.owed = owed
+        self.steps: int = 0
+        self.earned: float = 0.0
+        self.owed: Any = owed
         self._play_turn = play_turn
         self._is_asking = False
 

@@ -72,16 +72,16 @@ class EventDispatcher:
 
     def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
         self.sink_failed: Callable[[Exception], None] = ignore
-        self.has_sinks = bool(sinks)
+        self.has_sinks: bool = bool(sinks)
         self._origin_ns = origin_ns
         self._solo = solo
         self._sinks = tuple(sinks)
         takers = [sink for sink in sinks if is_batch_sink(sink)] if solo and not paced else []
         self._takers = tuple(sink.write_batch for sink in takers)
         self._watchers = tuple(sink for sink in sinks if not any(sink is taker for taker in takers))
-        self.has_event_sinks = bool(self._watchers)
+        self.has_event_sinks: bool = bool(self._watchers)
         self.held: list[Any] | None = [] if takers else None
-        self.first_held = 0
+        self.first_held: int = 0
         self.add_note: Callable[[TurnPlayed], TurnPlayed] | None = None
         for taker in takers:
             taker.set_flush(self.flush_held)

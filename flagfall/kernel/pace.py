@@ -33,7 +33,7 @@ class Pace(Deadline):
     def start_turn(self, now_ns: int) -> None:
         """Set the tick that ends a turn: it keeps the rate; ticks that the host missed are left out."""
         planned_ns = self.due_ns + self._tick_ns if self.due_ns < NEVER_NS else now_ns + self._tick_ns
-        self.due_ns = planned_ns if planned_ns > now_ns else now_ns + self._tick_ns
+        self.due_ns: int = planned_ns if planned_ns > now_ns else now_ns + self._tick_ns
         self._deadlines.arm(self)
 
     def stop(self) -> None:

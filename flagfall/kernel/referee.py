@@ -75,16 +75,17 @@ class Referee:
     def __init__(
         self, dispatcher: EventDispatcher, now: NowNs, *, origin_ns: int, steps: int | None = None
     ) -> None:
-        self.turns = 0
+        self.turns: int = 0
         self.stopped: Stop | None = None
-        self.play_until_ns, self.result_until_ns = NEVER_NS, 0
+        self.play_until_ns: int = NEVER_NS
+        self.result_until_ns: int = 0
         self.pace: PacePort | None = None
         self.on_disqualified: Callable[[int], None] = lambda _seat: None
         self.on_result: Callable[[], None] = lambda: None
         self.find_blocker: Callable[[], int | None] = lambda: None
-        self._dispatcher, self.held = dispatcher, dispatcher.held
+        self.held: list[Any] | None = dispatcher.held
         self._is_recorded, self._is_watched = dispatcher.has_sinks, dispatcher.has_event_sinks
-        self._now, self._origin_ns = now, origin_ns
+        self._dispatcher, self._now, self._origin_ns = dispatcher, now, origin_ns
         self._steps = NEVER_NS if steps is None else steps
         self._rules = TaskRules()
         self._seats: Sequence[SeatPort] = ()

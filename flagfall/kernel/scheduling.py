@@ -36,7 +36,7 @@ class Scheduling:
     def __init__(self, scheduler: SchedulerRole, failed: Callable[[Exception | SystemExit], None]) -> None:
         self._scheduler = scheduler
         self._failed = failed
-        self.is_cut = False
+        self.is_cut: bool = False
         # The ends of the environment, once the scheduler is an actor.
         self._outcomes: trio.MemorySendChannel[Outcome] | None = None
         self._assignments: trio.MemoryReceiveChannel[TaskRole | None] | None = None

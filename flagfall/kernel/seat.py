@@ -159,12 +159,12 @@ class Seat:
     )
 
     def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: Referee) -> None:
-        self.number = number
-        self.stats = SeatStats()
+        self.number: int = number
+        self.stats: SeatStats = SeatStats()
         self._wants: frozenset[str] = _ACTS
         self.disqualified: str | None = None
-        self.reason_detail = ""
-        self.stderr_tail = ""
+        self.reason_detail: str = ""
+        self.stderr_tail: str = ""
         self.task: TaskRole | None = None
         self.absence: Callable[[], AgentFault | None] | None = None
         self.now: NowNs = keeper.now
@@ -172,10 +172,10 @@ class Seat:
         self._referee = referee
         self._channel = TurnChannel(self)
         self.reply: Reply = self._channel.reply
-        self.clock = TurnClock(number, control, keeper, self.fire)
+        self.clock: TurnClock = TurnClock(number, control, keeper, self.fire)
         self.budget: Budget = self.clock.budget
         self.timer: ElapsedTimer = self.clock.timer
-        self.is_metered = not self.clock.is_flat
+        self.is_metered: bool = not self.clock.is_flat
         # It is in `turn` and waits: a turn that is posted now starts no clock until it is taken.
         self._is_asking = False
 

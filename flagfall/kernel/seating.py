@@ -79,7 +79,7 @@ class Seating:
         self._forcing: dict[int, trio.CancelScope] = {}
         self._agents_left = len(hosts)
         self._agents_gone: trio.Event | None = None
-        self.seats = [Seat(number, control, keeper, referee) for number in range(len(hosts))]
+        self.seats: list[Seat] = [Seat(number, control, keeper, referee) for number in range(len(hosts))]
         referee.seat_all(self.seats)
         referee.on_disqualified = self._stop_agent
         referee.find_blocker = self._find_blocker

@@ -157,32 +157,35 @@ class TurnClock(Deadline):
         self, rank: int, control: TimeControl, keeper: Timekeeper, when_due: Callable[[int], None]
     ) -> None:
         super().__init__(rank)
-        self.budget = Budget(control)
-        self.is_flat = self.budget.flat
-        self.timer = ElapsedTimer(keeper.now)
-        self.grace = Grace()
+        self.budget: Budget = Budget(control)
+        self.is_flat: bool = self.budget.flat
+        self.timer: ElapsedTimer = ElapsedTimer(keeper.now)
+        self.grace: Grace = Grace()
         self.cpu_clock: NowNs | None = None
         self.agent_times: Callable[[int], tuple[int | None, int | None]] | None = None
-        self.not_lost_ns = self.load_seen_ns = 0
-        self.feels_loop = True
+        self.not_lost_ns: int = 0
+        self.load_seen_ns: int = 0
+        self.feels_loop: bool = True
         self._when_due = when_due
         self._keeper = keeper
         self._now = keeper.now
         self._deadlines = keeper.deadlines
         self._ledger = keeper.ledger
         self.phase: Phase | None = None
-        self.limit_ns = self.abort_ns = self._hard_ns = self._first_ns = NEVER_NS
+        self.limit_ns: int = NEVER_NS
+        self.abort_ns: int = NEVER_NS
+        self._hard_ns = self._first_ns = NEVER_NS
         # The turn: its start, the ledger's sum and the CPU time then, and what was used of it before.
         self.started_ns: int | None = None
         self._mark_ns = self._cpu_ns = self._used_ns = 0
-        self.fast_path_until_ns = 0
+        self.fast_path_until_ns: int = 0
         # The span for which the agent is busy: the same of its first turn, and that turn's hard limit.
         self.busy_since_ns: int | None = None
         self._busy_mark_ns = self._busy_cpu_ns = 0
         self._busy_hard_ns = NEVER_NS
         # The hard limit of a turn that was aborted, while the agent is busy with it.
         self._overrun_hard_ns: int | None = None
-        self.is_overrun = False
+        self.is_overrun: bool = False
 
     # The limits.
 
@@ -233,7 +236,7 @@ class TurnClock(Deadline):
             due_ns = now_ns + self._first_ns
         else:
             due_ns = min(now_ns + self.limit_ns, self.busy_since_ns + self._busy_hard_ns)
-        self.due_ns = due_ns
+        self.due_ns: int = due_ns
         self.fast_path_until_ns = due_ns if self.is_flat and self.cpu_clock is None else 0
         if due_ns < self.armed_ns:
             self._deadlines.arm(self)

@@ -74,8 +74,8 @@ class ActorReplay:
     """
 
     def __init__(self, task: Any, owed: Any, began_ns: int, *, solo: bool, is_withdrawn: bool) -> None:
-        self.unrecorded = 0
-        self.is_withdrawn = is_withdrawn
+        self.unrecorded: int = 0
+        self.is_withdrawn: bool = is_withdrawn
         self._task = task
         self._turns = ActorTurns(self._play_turn, owed)
         self._began_ns = began_ns

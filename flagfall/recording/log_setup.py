@@ -153,4 +153,12 @@ class LineLogger:
                 self.failure = self.failure or error
                 raise
 
-    debug = info = warning = warn = error = exception = critical = fatal = log = msg
+    debug = msg
+    info = msg
+    warning = msg
+    warn = msg
+    error = msg
+    exception = msg
+    critical = msg
+    fatal = msg
+    log = msg

@@ -88,9 +88,9 @@ class Rerun:
     """
 
     def __init__(self, header: MatchStarted, scheduler: SchedulerRole) -> None:
-        self.turn = 0
-        self.tasks = 0
-        self.over = False
+        self.turn: int = 0
+        self.tasks: int = 0
+        self.over: bool = False
         self.task: TaskRole | None = None
         self.observation: Any = None
         self._header = header

@@ -116,7 +116,7 @@ class ResultsSink:
     """
 
     def __init__(self) -> None:
-        self.begun = False
+        self.begun: bool = False
         self._tasks: dict[str, TaskFigures] = {}
         self._name: str | None = None
         self._open = TaskFigures("")  # sums over the turns of the task that has not ended yet

@@ -50,13 +50,13 @@ class LimitsOfTurns:
     """
 
     def __init__(self, header: MatchStarted) -> None:
-        self.problem = ""
+        self.problem: str = ""
         self.flat: TurnLimits | None = None
         self._seats = len(header.agents)
         self._tick_ns = header.tick_ns
         self._budgets: dict[int, Budget] = {}
         try:
-            self.control = TimeControl.parse(header.time_control)
+            self.control: TimeControl = TimeControl.parse(header.time_control)
         except UsageError as error:
             self.problem = str(error)
             self.control = TimeControl()

@@ -48,7 +48,7 @@ class CurriculumTask(Task):
         self._over = False
         self._task = self._first_task()
         self._action_space, self._observation_space = self._task.action_space, self._task.observation_space
-        self.nil_action = self._task.nil_action
+        self.nil_action: Any = self._task.nil_action
         self.outcomes: list[Outcome] = []
 
     def _first_task(self) -> Task:

@@ -136,7 +136,7 @@ class SequentialTaskScheduler(TaskScheduler):
     """
 
     def __init__(self, tasks: Iterable[Task], rounds: int | None = None) -> None:
-        self.rounds = None if rounds is None else _at_least_one("rounds", rounds)
+        self.rounds: int | None = None if rounds is None else _at_least_one("rounds", rounds)
         super().__init__(tasks)
 
     @property
@@ -166,7 +166,7 @@ class _ThresholdScheduler(TaskScheduler):
     """
 
     def __init__(self, tasks: Iterable[Task], success_threshold: int = SUCCESS_THRESHOLD) -> None:
-        self.success_threshold = _at_least_one("success_threshold", success_threshold)
+        self.success_threshold: int = _at_least_one("success_threshold", success_threshold)
         super().__init__(tasks)
 
     def reset(self) -> None:
@@ -241,7 +241,7 @@ class DependenciesTaskScheduler(TaskScheduler):
         tasks_dependencies: Iterable[Sequence[str]] = (),
         unlock_threshold: int = UNLOCK_THRESHOLD,
     ) -> None:
-        self.unlock_threshold = _at_least_one("unlock_threshold", unlock_threshold)
+        self.unlock_threshold: int = _at_least_one("unlock_threshold", unlock_threshold)
         listed = tuple(tasks)
         ids = dict.fromkeys(task.id for task in listed)
         self._before = _requirements(ids, tasks_dependencies)

@@ -40,8 +40,8 @@ class VirtualClock(trio.abc.Clock):
     """
 
     def __init__(self) -> None:
-        self.deadlines = DeadlineQueue()
-        self.now_ns = 0
+        self.deadlines: DeadlineQueue = DeadlineQueue()
+        self.now_ns: int = 0
         self._seconds = 0.0
         self._held = 0
 

@@ -37,9 +37,9 @@ class Deadline:
     __slots__ = ("armed_ns", "due_ns", "rank")
 
     def __init__(self, rank: int = 0) -> None:
-        self.rank = rank
-        self.due_ns = NEVER_NS
-        self.armed_ns = NEVER_NS
+        self.rank: int = rank
+        self.due_ns: int = NEVER_NS
+        self.armed_ns: int = NEVER_NS
 
     def fire(self, now_ns: int) -> None:
         """Act on the time that has come; the deadline is not in the queue any more.

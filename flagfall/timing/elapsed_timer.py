@@ -26,8 +26,8 @@ class ElapsedTimer:
 
     def __init__(self, now: NowNs, limit_ns: int = NEVER_NS) -> None:
         self._now = now
-        self.limit_ns = limit_ns
-        self.started_ns = now()
+        self.limit_ns: int = limit_ns
+        self.started_ns: int = now()
         self.late: object = None
 
     @property

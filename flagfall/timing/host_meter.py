@@ -36,7 +36,7 @@ class HostMeter:
             self._heartbeat = Heartbeat()
         except (OSError, RuntimeError):  # the load alone can be measured, or nothing
             pass
-        self.sampled_ns = now_ns
+        self.sampled_ns: int = now_ns
         self._counters = self._read()
 
     def sample(self, now_ns: int) -> None:

@@ -85,7 +85,10 @@ class StallLedger:
     """
 
     def __init__(self) -> None:
-        self.lost_ns = self.load_ns = self.load_ended_ns = self.load_floor_ns = 0
+        self.lost_ns: int = 0
+        self.load_ns: int = 0
+        self.load_ended_ns: int = 0
+        self.load_floor_ns: int = 0
         self.step_began_ns = NEVER_NS
         self.last: Blockable | None = None
         self._owners: dict[trio.lowlevel.Task, Blockable] = {}

@@ -56,8 +56,8 @@ class Timekeeper:
     def __init__(self) -> None:
         clock = current_clock()
         self.now: NowNs = time_source()
-        self.ledger = StallLedger()
-        self.virtual = isinstance(clock, VirtualClock)
+        self.ledger: StallLedger = StallLedger()
+        self.virtual: bool = isinstance(clock, VirtualClock)
         self._clock = clock
         self._users = 0
         self._keeping = False
@@ -65,7 +65,7 @@ class Timekeeper:
         self._linger = _Linger(self)
         self._scope = trio.CancelScope()
         self._wake_ns = NEVER_NS
-        self.deadlines = (
+        self.deadlines: DeadlineQueue = (
             clock.deadlines if isinstance(clock, VirtualClock) else DeadlineQueue(self._wake_earlier)
         )
 

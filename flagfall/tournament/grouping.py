@@ -23,8 +23,8 @@ class Groups:
     """
 
     def __init__(self, keys: Array, size: int) -> None:
-        self.counts = np.bincount(keys, minlength=size)
-        self.keys = np.flatnonzero(self.counts)
+        self.counts: Array = np.bincount(keys, minlength=size)
+        self.keys: Array = np.flatnonzero(self.counts)
         # numpy sorts numbers of 16 bits in linear time.
         small = keys.astype(np.uint16) if size <= _SMALL else keys
         self._order = np.argsort(small, kind="stable")

@@ -73,8 +73,8 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
 
     def __init__(self, where: str, seconds: float = HANDSHAKE_SECONDS) -> None:
         self.where = where
-        self.connected = 0
-        self.handshakes = Handshakes(seconds)
+        self.connected: int = 0
+        self.handshakes: Handshakes = Handshakes(seconds)
         self._waiting: deque[AdmittedT] = deque()
         self._news = trio.Event()
         self.occupant: PlaceT | None = None
@@ -239,7 +239,7 @@ class Place(Generic[AdmittedT]):
     """
 
     def __init__(self, admission: Admission[AdmittedT, Any]) -> None:
-        self.held = False
+        self.held: bool = False
         self._admission = admission
         self._counts = ConnectionCounts.since_now(admission)
 

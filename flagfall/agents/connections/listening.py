@@ -45,8 +45,8 @@ class ListeningHost(ABC, Generic[AdmissionT]):
 
     def __init__(self, address: str, port: int, name: str) -> None:
         self.name = name
-        self.port = checked_port(port)
-        self.address = checked_address(address)
+        self.port: int = checked_port(port)
+        self.address: str = checked_address(address)
         self._series: AdmissionT | None = None
 
     @abstractmethod

@@ -149,10 +149,10 @@ class Tape:
         self.heard: deque[str] = deque(maxlen=TAPE_STEPS)
         self.said: deque[str] = deque(maxlen=TAPE_STEPS)
         self.marks: deque[str] = deque(maxlen=TAPE_STEPS)
-        self.newest_turn = -1
+        self.newest_turn: int = -1
         self.reward: float = 0
         self.last: float = 0
-        self.missed = 0
+        self.missed: int = 0
         self._open = False
 
     @property

@@ -18,17 +18,17 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import trio
 
-from flagfall.agents.human.dialogue import AFTER_DOT_OR_SPACES, QUIT, SKIP, Tape
+from flagfall.agents.human.dialogue import AFTER_DOT_OR_SPACES, QUIT, SKIP, PromptPolicy, Tape
 from flagfall.agents.human.player import Console, Human
 from flagfall.agents.human.terminal import at_screen
 from flagfall.errors import UsageError
 
 try:
     import urwid
-except ModuleNotFoundError as error:
+except ModuleNotFoundError as _error:
     raise UsageError(
         "the full screen for human players needs urwid: pip install 'flagfall[human]', or play as human-line"
-    ) from error
+    ) from _error
 
 SPEEDS: Final = (1, 2, 5, 10, 20, 50, 100, math.inf)
 """Steps a second without a prompt."""
@@ -75,7 +75,7 @@ class FullScreenHuman(Human):
         UsageError: the standard input or output is not a terminal.
     """
 
-    policy: ClassVar = AFTER_DOT_OR_SPACES
+    policy: ClassVar[PromptPolicy] = AFTER_DOT_OR_SPACES
 
     def __init__(self, *, world: Callable[[], str | None] | None = None, **options: Any) -> None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):

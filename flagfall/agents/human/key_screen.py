@@ -20,8 +20,8 @@ from flagfall.errors import UsageError
 
 try:
     import urwid
-except ModuleNotFoundError as error:
-    raise UsageError("playing by keys needs urwid: pip install 'flagfall[human]'") from error
+except ModuleNotFoundError as _error:
+    raise UsageError("playing by keys needs urwid: pip install 'flagfall[human]'") from _error
 
 MAX_WAITING: Final = 16
 """Keys that are kept while the game waits for keys; older ones are dropped."""

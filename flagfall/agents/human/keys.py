@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, cast
 
 from flagfall.agents.agent import AgentSeat
-from flagfall.agents.human.dialogue import EVERY_STEP, QUIT, Tape
+from flagfall.agents.human.dialogue import EVERY_STEP, QUIT, PromptPolicy, Tape
 from flagfall.agents.human.key_console import DEFAULT_SPEED, Frame, KeyConsole
 from flagfall.agents.human.player import Human, no_virtual_time
 from flagfall.agents.samples.langroom_solver import is_langroom
@@ -55,7 +55,7 @@ class KeyHuman(Human):
         speed: initial steps a second, one of `flagfall.agents.human.key_console.SPEEDS`.
     """
 
-    policy: ClassVar = EVERY_STEP
+    policy: ClassVar[PromptPolicy] = EVERY_STEP
     nothing: ClassVar[Any] = 0
     speed: ClassVar[int] = DEFAULT_SPEED
 

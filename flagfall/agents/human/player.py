@@ -87,7 +87,7 @@ class Human:
         stop: as in the arguments; may be set until the match begins.
     """
 
-    wants: ClassVar = frozenset({"result"})
+    wants: ClassVar[frozenset[str]] = frozenset({"result"})
     policy: ClassVar[PromptPolicy]
 
     def __init__(self, *, stop: Callable[[], object] | None = None, skip_steps: int = SKIP_STEPS) -> None:

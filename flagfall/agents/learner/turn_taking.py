@@ -119,7 +119,7 @@ class Ear:
     """
 
     def __init__(self) -> None:
-        self.text = bytearray()
+        self.text: bytearray = bytearray()
         self.rule: TurnRule | None = None
         self._examples: deque[bytes] = deque(maxlen=_WINDOW)
         self._fresh = True  # the first text has no feedback, or its beginning was missed

@@ -70,7 +70,9 @@ class ForkedProcess:
         report: AgentReport,
     ) -> None:
         self.pid = pid
-        self.stdin, self.stdout, self.stderr = stdin, stdout, stderr
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
         self._descriptor = descriptor
         self._report = report
         self._returncode: int | None = None

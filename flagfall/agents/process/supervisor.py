@@ -185,21 +185,21 @@ class Settings:
 
     def __init__(self, words: list[str]) -> None:
         settings = dict(word.split("=", 1) for word in words)
-        self.host = int(settings["host"])
-        self.folder = settings.get("folder", "")
-        self.cgroup = settings.get("cgroup", "")
-        self.limits = [
+        self.host: int = int(settings["host"])
+        self.folder: str = settings.get("folder", "")
+        self.cgroup: str = settings.get("cgroup", "")
+        self.limits: list[tuple[int, int]] = [
             (int(what), int(most))
             for what, most in (pair.split(":") for pair in settings.get("limits", "").split(",") if pair)
         ]
-        self.cores = [int(core) for core in settings.get("cores", "").split(",") if core]
-        self.processes = int(settings.get("processes", "0"))
-        self.disk = int(settings.get("disk", "0"))
-        self.owner = int(settings.get("owner", "0"))
-        self.memory = int(settings.get("memory", "0"))
-        self.memory_files = [path for path in settings.get("memory_files", "").split(":") if path]
-        self.filter = bytes.fromhex(settings.get("filter", ""))
-        self.report = int(settings.get("report", "-1"))
+        self.cores: list[int] = [int(core) for core in settings.get("cores", "").split(",") if core]
+        self.processes: int = int(settings.get("processes", "0"))
+        self.disk: int = int(settings.get("disk", "0"))
+        self.owner: int = int(settings.get("owner", "0"))
+        self.memory: int = int(settings.get("memory", "0"))
+        self.memory_files: list[str] = [path for path in settings.get("memory_files", "").split(":") if path]
+        self.filter: bytes = bytes.fromhex(settings.get("filter", ""))
+        self.report: int = int(settings.get("report", "-1"))
 
 
 def _install_filter(program: bytes) -> None:

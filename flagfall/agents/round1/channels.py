@@ -44,8 +44,8 @@ class ByteInputChannel:
 
     def __init__(self, serializer: StandardSerializer) -> None:
         self.serializer = serializer
-        self.message_updated = Observable()
-        self.sequence_updated = Observable()
+        self.message_updated: Observable = Observable()
+        self.sequence_updated: Observable = Observable()
         self._text = ""
         self._sequence = ""
 
@@ -95,7 +95,7 @@ class ByteOutputChannel:
 
     def __init__(self, serializer: StandardSerializer) -> None:
         self.serializer = serializer
-        self.sequence_updated = Observable()
+        self.sequence_updated: Observable = Observable()
         self._queue = ""
 
     def set_message(self, message: str) -> None:

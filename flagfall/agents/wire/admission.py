@@ -215,7 +215,7 @@ class MatchPlace(Place[_JoinedAgent]):
 
     def __init__(self, admission: AgentAdmission) -> None:
         super().__init__(admission)
-        self.match = secrets.token_hex(MATCH_ID_BYTES)
+        self.match: str = secrets.token_hex(MATCH_ID_BYTES)
         self._scope: trio.CancelScope | None = None
 
     @contextmanager

@@ -232,7 +232,7 @@ class WireSession:
         self._agent = agent
         self._max_unsolicited = max_unsolicited
         self._match = match
-        self.is_up = False
+        self.is_up: bool = False
         self._taken: Envelope | None = None
         self._sent_spaces: Spaces | None = None
         self._spaces_task: TaskRole | None = None

@@ -160,7 +160,7 @@ class LearnerAdmission(Admission[LearnerConnection, "LearnerPlace"]):
 
     def __init__(self, token: str, where: str) -> None:
         super().__init__(where, HELLO_SECONDS)
-        self.wrong_start = ""
+        self.wrong_start: str = ""
         self._token = token.encode()
 
     async def authenticate(self, stream: trio.SocketStream) -> LearnerConnection:

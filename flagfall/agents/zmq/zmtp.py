@@ -73,7 +73,7 @@ class ZmtpPeer:
     """
 
     def __init__(self) -> None:
-        self.is_ready = False
+        self.is_ready: bool = False
         self._buffer = bytearray()
         self._output = bytearray(_SIGNATURE + bytes((_MAJOR,)))
         self._frames: list[bytes] = []

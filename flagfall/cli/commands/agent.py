@@ -6,13 +6,15 @@ __all__ = ["agent"]
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
 from flagfall.errors import HostFault, UsageError
 
-agent = App(name="agent", help="Run the agent's side of a match on another host.", help_format="markdown")
+agent: Final = App(
+    name="agent", help="Run the agent's side of a match on another host.", help_format="markdown"
+)
 
 _Flag = Parameter(negative="", show_default=False)
 

@@ -16,7 +16,7 @@ _COMMANDS: Final = {
     "results": ("results:results", "Print the statistics of a recorded track."),
 }
 
-gvgai = App(
+gvgai: Final = App(
     name="gvgai",
     help="GVGAI's single-player learning track: train on three levels of a game, validate on two.",
     help_format="markdown",

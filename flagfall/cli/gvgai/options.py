@@ -20,7 +20,7 @@ __all__ = [
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
@@ -130,7 +130,7 @@ def _duration(option: str, text: str | None) -> int | None:
 
 Seed = Annotated[int, Parameter(name=["--seed", "-s"])]
 Journal = Annotated[Path | None, Parameter(name=["--journal", "-o"])]
-Flag = Parameter(negative="", show_default=False)
+Flag: Final = Parameter(negative="", show_default=False)
 Agents = Annotated[list[str], Parameter(name=["--agent", "-a"], consume_multiple=True, negative="")]
 
 

@@ -59,7 +59,7 @@ class RunSession:
         self.plan = plan
         self.played: list[PlayedMatch] = []
         self.fault: FlagfallError | None = None
-        self.signal = 0
+        self.signal: int = 0
         self._logs = logs
         self._whole = whole
         self._quiet = quiet

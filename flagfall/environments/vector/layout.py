@@ -36,7 +36,7 @@ class Layout:
     def __init__(self, parts: Any, count: int) -> None:
         self._parts = parts
         self._places: list[_Place] = []
-        self.size = 0
+        self.size: int = 0
         for part in _leaves(parts):
             shape = (count, *part.shape[1:])
             last = self.size + math.prod(shape) * part.dtype.itemsize

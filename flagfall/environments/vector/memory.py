@@ -64,7 +64,7 @@ class SharedMemory:
         *,
         copy: bool,
     ) -> None:
-        self.action_layout = Layout.of(action_space, count)
+        self.action_layout: Layout | None = Layout.of(action_space, count)
         results = Layout(_RESULTS, count)
         self._layout = Layout.of(observation_space, count)
         self._buffer_bytes = 0 if self._layout is None else _pages(self._layout.size)
@@ -76,7 +76,7 @@ class SharedMemory:
             os.ftruncate(descriptor, size)
         self._memory = mmap.mmap(descriptor, size)
         self._block: Bytes = np.frombuffer(self._memory, np.uint8)
-        self.actions = self.actions_of(0, count)
+        self.actions: Any = self.actions_of(0, count)
         arrays = results.arrays(self._block[action_bytes:])
         self.rewards: NDArray[np.float64] = arrays["rewards"]
         self.terminations: Mask = arrays["terminations"]

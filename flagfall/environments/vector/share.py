@@ -144,10 +144,10 @@ class EnvShare:
             self.close()
             raise
         first = self._envs[0]
-        self.metadata = {**first.metadata, "autoreset_mode": autoreset_mode}
-        self.render_mode = first.render_mode
-        self.single_observation_space = first.observation_space
-        self.single_action_space = first.action_space
+        self.metadata: dict[str, Any] = {**first.metadata, "autoreset_mode": autoreset_mode}
+        self.render_mode: str | None = first.render_mode
+        self.single_observation_space: gymnasium.Space[Any] = first.observation_space
+        self.single_action_space: gymnasium.Space[Any] = first.action_space
         self._action_space = batch_space(self.single_action_space, len(makers))
         self._seen: list[Any] = [None] * len(makers)
         self._infos: Infos = []
@@ -276,10 +276,10 @@ class BatchShare:
             env.close()
             raise UsageError(f"env_fns({count}) made {env.num_envs} environments")
         self._env = env
-        self.metadata = dict(env.metadata)
-        self.render_mode = env.render_mode
-        self.single_observation_space = env.single_observation_space
-        self.single_action_space = env.single_action_space
+        self.metadata: dict[str, Any] = dict(env.metadata)
+        self.render_mode: str | None = env.render_mode
+        self.single_observation_space: gymnasium.Space[Any] = env.single_observation_space
+        self.single_action_space: gymnasium.Space[Any] = env.single_action_space
         self._seen: Any = None
         self._columns: dict[str, Any] = {}
 

@@ -55,7 +55,7 @@ class Workers:
         self._lifelines: list[int] = []
         self._handles: list[int] = []
         self._ended = ""
-        self.memory = memory_file()
+        self.memory: int = memory_file()
         try:
             for _ in plans:
                 self._start()

@@ -67,8 +67,8 @@ class ServerProtocol:
     """
 
     def __init__(self) -> None:
-        self.number = -1
-        self.wants = JSON
+        self.number: int = -1
+        self.wants: str = JSON
         self.dropped: Counter[Drop] = Counter()
         self._reader = LineReader(MAX_REPLY_BYTES)
         self._droppable = MAX_DROPPED

@@ -95,7 +95,7 @@ class TurnChannel:
         self.taken: Envelope | None = None
         self.open: Envelope | None = None
         self.last_answered: int | None = None
-        self.closed = False
+        self.closed: bool = False
         # A task is in `receive_next`; and it is parked there.
         self._is_receiving = False
         self._receiver: Task | None = None

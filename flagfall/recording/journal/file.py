@@ -89,9 +89,9 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.compressed = is_compressed(path)
+        self.compressed: bool = is_compressed(path)
         self._file = path.open("wb", buffering=0)
-        self.length = 0
+        self.length: int = 0
         made = os.fstat(self._file.fileno())
         self._identity = (made.st_dev, made.st_ino)
         self._regular = S_ISREG(made.st_mode)

@@ -100,7 +100,7 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, whole: bool = False) -> None:
-        self.path = self.check(path)
+        self.path: Path = self.check(path)
         self._whole = whole
         self._pause: Callable[[], None] = lambda: None
         self._hand_over: Callable[[], None] = lambda: None

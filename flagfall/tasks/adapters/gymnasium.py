@@ -78,7 +78,7 @@ class GymnasiumTask(Task):
         nil: Any = None,
         action_mask: bool = False,
     ) -> None:
-        self.id = id or PREFIX + (type(env).__name__ if env.spec is None else env.spec.id)
+        self.id: str = id or PREFIX + (type(env).__name__ if env.spec is None else env.spec.id)
         super().__init__(env)
         self.not_repeatable: str | None = None
         self._action_space = env.action_space
@@ -87,7 +87,7 @@ class GymnasiumTask(Task):
         self._observation_space = with_mask_space(self.id, space, env.action_space) if action_mask else space
         check_writable(self._observation_space, "observations")
         check_writable(self._action_space, "actions")
-        self.nil_action = self._choose_nil(nil)
+        self.nil_action: Any = self._choose_nil(nil)
         self._mask: Any = None
         self._over = self._probed = False
         self._result: bool | None = None

@@ -39,7 +39,7 @@ class UntrustedImportError(UsageError):
 
     def __init__(self, task: str, module: str) -> None:
         self.module = module
-        self.origin = _origin(module)
+        self.origin: str = _origin(module)
         what = "file" if module.endswith(".py") else "module"
         super().__init__(f"task {_shortened(task)} would import {what} {module!r} ({self.origin})")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 __all__ = ["AECTask", "ParallelTask", "PettingZooTask", "make_pettingzoo_task", "pettingzoo_task"]
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from gymnasium import spaces
@@ -73,9 +73,9 @@ class PettingZooTask(Task):
         nil: Any = None,
         action_mask: bool = False,
     ) -> None:
-        self.id = id or PREFIX + str(env.metadata.get("name", type(env.unwrapped).__name__))
+        self.id: str = id or PREFIX + str(env.metadata.get("name", type(env.unwrapped).__name__))
         super().__init__(env)
-        self.players = tuple(getattr(env, "possible_agents", ()))
+        self.players: Sequence[str] = tuple(getattr(env, "possible_agents", ()))
         if not self.players:
             raise UsageError(f"{self.id}: the environment must have possible_agents, which are the seats")
         self.not_repeatable: str | None = None

@@ -60,7 +60,7 @@ class BitTask(WrappedTask):
 
     def __init__(self, task: ByteTask, scrambler: Scrambler | None = None) -> None:
         super().__init__(task)
-        self.nil_action = None
+        self.nil_action: Any = None
         if isinstance(task, ConversationTask):
             task.channel = attrs.evolve(BIT_CHANNEL, scrambler=scrambler)
         elif scrambler is not None:

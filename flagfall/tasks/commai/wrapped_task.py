@@ -32,9 +32,9 @@ class WrappedTask(Task):
 
     def __init__(self, task: ByteTask | WrappedTask) -> None:
         self.task = task
-        self.id = task.id
-        self.nil_action = task.nil_action
-        self.max_steps = task.max_steps
+        self.id: str = task.id
+        self.nil_action: Any = task.nil_action
+        self.max_steps: float = task.max_steps
         self.world: object = getattr(task, "world", None)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Heaps", "best_move"]
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import xor
 from random import Random
@@ -33,8 +34,8 @@ class Heaps(Task):
     """
 
     id = "duel:heaps"
-    players = ("player_0", "player_1")
-    render_modes: ClassVar = ("ansi",)
+    players: Sequence[str] = ("player_0", "player_1")
+    render_modes: ClassVar[Sequence[str]] = ("ansi",)
     nil_action = None
 
     def __init__(self) -> None:
@@ -46,8 +47,8 @@ class Heaps(Task):
                 "action_mask": spaces.Box(0, 1, (N_ACTIONS,), np.int8),
             }
         )
-        self.heaps = [1] * N_HEAPS
-        self.to_move = 0
+        self.heaps: list[int] = [1] * N_HEAPS
+        self.to_move: int = 0
 
     @classmethod
     def class_action_names(cls) -> tuple[str, ...]:

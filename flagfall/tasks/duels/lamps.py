@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Lamps"]
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -48,8 +49,8 @@ class Lamps(Task):
     """
 
     id = "duel:lamps"
-    players = ("player_0", "player_1")
-    render_modes: ClassVar = ("rgb", "ansi")
+    players: Sequence[str] = ("player_0", "player_1")
+    render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
     nil_action = 0
 
     def __init__(self) -> None:
@@ -78,7 +79,7 @@ class Lamps(Task):
 
     def _reset(self, seed: int) -> Any:
         self._random = Random(seed)
-        self.cells = list(STARTS)
+        self.cells: list[Cell] = list(STARTS)
         self.lamps: list[Cell] = []
         while len(self.lamps) < N_LAMPS:
             self._place_lamp()

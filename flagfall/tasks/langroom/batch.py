@@ -54,7 +54,7 @@ class RoomBatch:
     """
 
     def __init__(self, rules: LangRoomRules, rngs: Iterable[Generator]) -> None:
-        self.rngs = list(rngs)
+        self.rngs: list[Generator] = list(rngs)
         self._rules = rules
         self._images = image_cache(rules)
         self._rewards = np.array(rules.rewards()).ravel()
@@ -66,8 +66,8 @@ class RoomBatch:
         self._ends = np.zeros(count, np.intp)
         self._cursors = np.zeros(count, np.intp)
         self._steps = np.full(count, rules.length, np.intp)
-        self.colors = np.zeros((count, len(OBJECTS)), np.intp)
-        self.words = np.zeros(count, np.intp)
+        self.colors: Numbers = np.zeros((count, len(OBJECTS)), np.intp)
+        self.words: Numbers = np.zeros(count, np.intp)
 
     def __len__(self) -> int:
         return len(self.rngs)

@@ -60,11 +60,11 @@ class Room:
     )
 
     def __init__(self, rules: LangRoomRules, rng: Generator) -> None:
-        self.rng = rng
+        self.rng: Generator = rng
         self._length = rules.length
         self._vocab_size = rules.vocab_size
         self._rewards = rules.rewards()
-        self.steps = rules.length
+        self.steps: int = rules.length
 
     @property
     def player(self) -> tuple[int, int]:
@@ -79,8 +79,10 @@ class Room:
 
     def begin(self) -> None:
         """Start an episode: the player in the middle, new colours, a new question."""
-        self.place = _START_PLACE
-        self.steps = self.questions = self.answered = 0
+        self.place: int = _START_PLACE
+        self.steps = 0
+        self.questions: int = 0
+        self.answered: int = 0
         self._draw()
         self._listen()
 
@@ -114,13 +116,13 @@ class Room:
         return self._rewards[word][min(talk, _UNKNOWN)]
 
     def _draw(self) -> None:
-        self.colors = draw_colors(self.rng)
+        self.colors: list[int] = draw_colors(self.rng)
         self._script = draw_script(self.rng, self.colors)
         self._cursor = 0
 
     def _listen(self) -> None:
         """Advance to the next word; after the last one of a script, draw new colours and a new script."""
-        self.word = self._script[self._cursor]
+        self.word: int = self._script[self._cursor]
         self._cursor += 1
         if self._cursor == len(self._script):
             self._draw()

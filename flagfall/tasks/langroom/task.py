@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["LangRoom", "action_space", "observation_space", "room_info"]
 
+from collections.abc import Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -70,13 +71,13 @@ class LangRoom(Task):
         rules: the rules.
     """
 
-    render_modes: ClassVar = ("rgb", "ansi")
+    render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
 
     def __init__(self, rules: LangRoomRules = _DEFAULT_RULES) -> None:
         self.rules = rules
-        self.id = str(rules)
-        self.max_steps = rules.length
-        self.nil_action = dict(_NIL)
+        self.id: str = str(rules)
+        self.max_steps: float = rules.length
+        self.nil_action: Any = dict(_NIL)
         self._images = image_cache(rules)
         self._room = Room(rules, np.random.default_rng(0))
         self._history = LogHistory() if are_pictures_wanted() else None

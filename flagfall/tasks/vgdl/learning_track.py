@@ -133,16 +133,16 @@ class TrackLevel:
     def __init__(
         self, task: TaskRole, level: int, phase: Literal["training", "validation"], rules: TrackRules
     ) -> None:
-        self.id = task.id
-        self.players = task.players
-        self.continuous = task.continuous
-        self.nil_action = task.nil_action
-        self.abort_action = getattr(task, "abort_action", None)
+        self.id: str = task.id
+        self.players: Sequence[str] = task.players
+        self.continuous: bool = task.continuous
+        self.nil_action: Any = task.nil_action
+        self.abort_action: Any | None = getattr(task, "abort_action", None)
         self.level = level
         self.phase = phase
         trains = phase == TRAINING
-        self.play_until_ns = rules.training_ns if trains and rules.cut else NEVER_NS
-        self.result_until_ns = rules.training_ns if trains else 0
+        self.play_until_ns: int = rules.training_ns if trains and rules.cut else NEVER_NS
+        self.result_until_ns: int = rules.training_ns if trains else 0
         self._task = task
 
     def is_legal(self, action: Any) -> bool:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from flagfall.kernel.outcomes import StepResult
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
+    from flagfall.tasks.vgdl.engine.state.game import Game
     from flagfall.tasks.vgdl.engine.state.play import Play
+    from flagfall.tasks.vgdl.engine.state.play_memory import PlayMemory
     from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
@@ -39,8 +41,8 @@ class SharedGame:
     """
 
     def __init__(self, definition: GameDefinition) -> None:
-        self.game = compile_game(definition)
-        self.memory = self.game.new_memory()
+        self.game: Game = compile_game(definition)
+        self.memory: PlayMemory = self.game.new_memory()
 
 
 class TrackTask(VgdlTask):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["ACTION_NAMES", "StateSpace", "VgdlTask"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
+    from flagfall.tasks.vgdl.engine.state.game import Game
     from flagfall.tasks.vgdl.engine.state.play import Play
 
 ACTION_NAMES: Final = (NIL, LEFT, RIGHT, UP, DOWN, USE)
@@ -77,7 +78,7 @@ class StateSpace(spaces.Space[StateObservation]):
             isinstance(other, StateSpace) and other._example.world_dimension == self._example.world_dimension
         )
 
-    __hash__ = None  # type: ignore[assignment]  # as all spaces that can be seeded
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # as all spaces that can be seeded
 
 
 class VgdlTask(Task):
@@ -99,8 +100,8 @@ class VgdlTask(Task):
         play: current play; a new one with each `reset`.
     """
 
-    render_modes: ClassVar = ("rgb", "ansi")
-    nil_action = ACTION_NAMES.index(NIL)
+    render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
+    nil_action: int = ACTION_NAMES.index(NIL)
 
     def __init__(
         self,
@@ -116,8 +117,8 @@ class VgdlTask(Task):
         super().__init__()
         if tiles is not None:
             self._tiles = tiles
-        self.id = task_id or str(TaskId(definition.name, level.name))
-        self.game = compile_game(definition)
+        self.id: str = task_id or str(TaskId(definition.name, level.name))
+        self.game: Game = compile_game(definition)
         self._definition = definition
         self._level = level
         self._block = block
@@ -147,7 +148,7 @@ class VgdlTask(Task):
         )
 
     def _begin(self, seed: int) -> None:
-        self.play = self._start(seed)
+        self.play: Play = self._start(seed)
         self._score = self.play.score
         self.__dict__.pop("_painter", None)  # a painter is for one play
         self._observe = _VIEWS[self._observation](self)

@@ -114,11 +114,11 @@ def _stop_itself() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-spins = _bad_from(_spin)
-sleeps_in_c = _bad_from(_sleep_in_c)
-blocks = _bad_from(_block)
-ignores_sigterm = _bad_from(_ignore_sigterm)
-stops_itself = _bad_from(_stop_itself)
+spins: Final = _bad_from(_spin)
+sleeps_in_c: Final = _bad_from(_sleep_in_c)
+blocks: Final = _bad_from(_block)
+ignores_sigterm: Final = _bad_from(_ignore_sigterm)
+stops_itself: Final = _bad_from(_stop_itself)
 
 
 # Messages.
@@ -175,11 +175,11 @@ def _flood(fd: int) -> None:
         os.write(fd, data)
 
 
-garbage = _bad_from(_garbage)
-half_a_message = _bad_from(_half_a_message)
-huge_message = _bad_from(_huge_message)
-floods_stdout = _bad_from(lambda: _flood(1))
-floods_stderr = _bad_from(lambda: _flood(2))
+garbage: Final = _bad_from(_garbage)
+half_a_message: Final = _bad_from(_half_a_message)
+huge_message: Final = _bad_from(_huge_message)
+floods_stdout: Final = _bad_from(lambda: _flood(1))
+floods_stderr: Final = _bad_from(lambda: _flood(2))
 
 
 async def floods_the_wire(seat: Any) -> None:
@@ -210,11 +210,11 @@ def _kill_its_parent() -> None:
     time.sleep(LONG_S)
 
 
-closes_its_pipes = _bad_from(_close_its_pipes)
-exits_with_0 = _bad_from(lambda: os._exit(0))
-raises_system_exit = _bad_from(lambda: sys.exit(0))
-segfaults = _bad_from(_segfault)
-kills_its_parent = _bad_from(_kill_its_parent)
+closes_its_pipes: Final = _bad_from(_close_its_pipes)
+exits_with_0: Final = _bad_from(lambda: os._exit(0))
+raises_system_exit: Final = _bad_from(lambda: sys.exit(0))
+segfaults: Final = _bad_from(_segfault)
+kills_its_parent: Final = _bad_from(_kill_its_parent)
 
 
 class _Raising:
@@ -353,12 +353,12 @@ def _open_many_files() -> None:
     del files
 
 
-leaves_children = _bad_from(_leave_children)
-fork_bomb = _bad_from(_fork_bomb)
-eats_memory = _bad_from(_eat_memory)
-fills_the_disk = _bad_from(_fill_the_disk)
-writes_a_huge_file = _bad_from(_write_a_huge_file)
-opens_many_files = _bad_from(_open_many_files)
+leaves_children: Final = _bad_from(_leave_children)
+fork_bomb: Final = _bad_from(_fork_bomb)
+eats_memory: Final = _bad_from(_eat_memory)
+fills_the_disk: Final = _bad_from(_fill_the_disk)
+writes_a_huge_file: Final = _bad_from(_write_a_huge_file)
+opens_many_files: Final = _bad_from(_open_many_files)
 
 
 def _read_the_opponents_file() -> int:
@@ -377,8 +377,8 @@ def _open_a_socket() -> int:
     return DONE
 
 
-reads_its_opponents_files = _bad_from(_read_the_opponents_file)
-opens_a_socket = _bad_from(_open_a_socket)
+reads_its_opponents_files: Final = _bad_from(_read_the_opponents_file)
+opens_a_socket: Final = _bad_from(_open_a_socket)
 
 
 # Escapes.
@@ -389,10 +389,10 @@ def _tries(attempt: Callable[[], bool]) -> Callable[[int], Any]:
     return _bad_from(lambda: DONE if attempt() else REFUSED)
 
 
-writes_kernel_files = _tries(escapes.open_kernel_files)
-uses_kernel_interfaces = _tries(escapes.use_kernel_interfaces)
-reaches_records = _tries(escapes.reach_records)
-leaves_its_cores = _tries(escapes.leave_cores)
-eats_shared_memory = _tries(escapes.eat_shared_memory)
-stops_its_parent = _bad_from(escapes.stop_parent)
-traces_its_parent = _bad_from(escapes.trace_parent)
+writes_kernel_files: Final = _tries(escapes.open_kernel_files)
+uses_kernel_interfaces: Final = _tries(escapes.use_kernel_interfaces)
+reaches_records: Final = _tries(escapes.reach_records)
+leaves_its_cores: Final = _tries(escapes.leave_cores)
+eats_shared_memory: Final = _tries(escapes.eat_shared_memory)
+stops_its_parent: Final = _bad_from(escapes.stop_parent)
+traces_its_parent: Final = _bad_from(escapes.trace_parent)

@@ -106,7 +106,7 @@ class Bracket:
         names = [agent.name for agent in plan.agents]
         self._seed = {name: place for place, name in enumerate(names)}
         self.matches: list[MatchSpec] = []
-        self.survived = dict.fromkeys(names, 0)
+        self.survived: dict[str, int] = dict.fromkeys(names, 0)
         size = 1 << (len(names) - 1).bit_length()
         agents = [names[seed] if seed < len(names) else EMPTY for seed in _places(size)]
         nodes = [_Node(agent) for agent in agents]

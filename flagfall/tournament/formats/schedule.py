@@ -38,7 +38,7 @@ class Schedule:
     def __init__(self, plan: TournamentPlan) -> None:
         self._plan = plan
         exact = plan.format.exact_total and plan.stop.falls is None
-        self.total = most_matches(plan) if exact else plan.stop.matches
+        self.total: int | None = most_matches(plan) if exact else plan.stop.matches
         self._sprt = None
         if plan.stop.sprt is not None:
             paired = any(task.seats > 1 for task in plan.tasks)

@@ -58,8 +58,8 @@ class Batch:
         attempts: Iterable[Attempt],
         take: Callable[[Batch, Sequence[tuple[MatchRecord, float]]], None],
     ) -> None:
-        self.left = deque(attempts)
-        self.recalled = False
+        self.left: deque[Attempt] = deque(attempts)
+        self.recalled: bool = False
         self._take = take
         self._on_recall: Callable[[], None] | None = None
 

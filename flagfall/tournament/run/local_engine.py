@@ -63,7 +63,7 @@ class LocalEngine:
     batch_seconds = BATCH_SECONDS
 
     def __init__(self, plan: TournamentPlan, folder: Path, logs: LogSettings = NO_LOGS) -> None:
-        self.default_jobs = jobs_on(plan)
+        self.default_jobs: int = jobs_on(plan)
         self._start = pickle.dumps((plan, str(folder.absolute()), logs))
         self._inherited = logs.descriptors
         self._idle: list[_Worker] = []

@@ -72,8 +72,8 @@ class MatchObserver:
     """
 
     def __init__(self, seats: int, control: TimeControl) -> None:
-        self.stalled = ""
-        self.stalls = 0
+        self.stalled: str = ""
+        self.stalls: int = 0
         self._think = [TimeHistogram() for _ in range(seats)]
         self._budgets = [Budget(control) for _ in range(seats)]
         self._over_ns = [0] * seats

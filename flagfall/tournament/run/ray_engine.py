@@ -66,7 +66,7 @@ class RayEngine:
                 ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise UsageError(f"no Ray cluster: {error}") from error
-        self.default_jobs = jobs_on(plan, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.default_jobs: int = jobs_on(plan, int(self._ray.cluster_resources().get("CPU", 1)))
         self._folder = folder
         self._lasting = plan.clock == "wall"  # other journals are written again with the same content
         self._seats = {task.name: 1 if plan.clock == "virtual" else task.seats for task in plan.tasks}

@@ -77,7 +77,7 @@ class Cancellation:
     """
 
     def __init__(self, scope: trio.CancelScope) -> None:
-        self.cancel_called = False
+        self.cancel_called: bool = False
         self._scope = scope
 
     def cancel(self) -> None:
@@ -144,8 +144,9 @@ class Run:
         self.plan = plan
         self.records: dict[str, MatchRecord] = {}
         self.running: dict[str, RunningMatch] = {}
-        self.voids = 0
-        self.paused = self.stopping = False
+        self.voids: int = 0
+        self.paused: bool = False
+        self.stopping: bool = False
         self._store = store
         self._engine = engine if isinstance(engine, BatchEngine) else _OneByOne(engine)
         self._jobs = jobs
@@ -159,9 +160,10 @@ class Run:
             else:
                 self._attempts[record.id] = max(self._attempts[record.id], record.attempt)
         store.check(plan, self.records)
-        self.since, self.played_before = time.monotonic(), len(self.records)
+        self.since: float = time.monotonic()
+        self.played_before: int = len(self.records)
         self._schedule = schedule(plan)
-        self.total = self._schedule.total
+        self.total: int | None = self._schedule.total
         self._due = self._schedule.live(self.records)
         self._again: deque[MatchSpec] = deque()
         self._postponed: deque[MatchSpec] = deque()

@@ -63,7 +63,7 @@ class TraceWriter:
     """
 
     def __init__(self, file: TextIO) -> None:
-        self.last_ns = 0
+        self.last_ns: int = 0
         self._file = file
         self._comma = ""
 

@@ -82,9 +82,9 @@ class FollowedJournal:
     """
 
     def __init__(self, path: Path, seats: int, control: TimeControl | None) -> None:
-        self.seats = [SeatClock() for _ in range(min(seats, MAX_SEATS))]
+        self.seats: list[SeatClock] = [SeatClock() for _ in range(min(seats, MAX_SEATS))]
         self.turn: int | None = None
-        self.since = time.monotonic()
+        self.since: float = time.monotonic()
         self._budgets = None if control is None else [Budget(control) for _ in self.seats]
         self._rest = b""
         self._skipping = False

@@ -42,7 +42,7 @@ class Watcher:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.hub = Hub()
+        self.hub: Hub = Hub()
         self._reader = FolderReader(folder)
         self._news: deque[NewsItem] = deque(maxlen=KEPT_NEWS)
         self._begun = False

@@ -66,9 +66,10 @@ class Page:
         self.task: object = None
         self._send = send
         self._lock = trio.Lock()
+        self.messages: trio.MemoryReceiveChannel[bytes]
         self._queue, self.messages = trio.open_memory_channel[bytes](QUEUED_MESSAGES)
-        self.close_code = OVER
-        self.scope = trio.CancelScope()
+        self.close_code: int = OVER
+        self.scope: trio.CancelScope = trio.CancelScope()
 
     async def send(self, *messages: str | bytes) -> None:
         """Send messages, one after the other; they are lost if the page is gone, which its messages show."""
@@ -111,7 +112,9 @@ class Desk:
     """
 
     def __init__(self) -> None:
-        self.started, self.stopped, self.seen = trio.Event(), trio.Event(), trio.Event()
+        self.started: trio.Event = trio.Event()
+        self.stopped: trio.Event = trio.Event()
+        self.seen: trio.Event = trio.Event()
         self.page: Page | None = None
         self.greeting: Callable[[], list[str]] = list
         self._change = trio.Event()

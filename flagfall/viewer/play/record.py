@@ -83,8 +83,8 @@ class PlayedFolder:
         first = next(iter(plan.format.schedule(plan, {})))
         assert first is not None
         self.spec: MatchSpec = first
-        self.journal = folder / RUNNING / f"{first.id}.jsonl"
-        self.observer = MatchObserver(len(plan.agents), plan.tasks[0].control)
+        self.journal: Path = folder / RUNNING / f"{first.id}.jsonl"
+        self.observer: MatchObserver = MatchObserver(len(plan.agents), plan.tasks[0].control)
         self._plan = plan
         self._folder = folder
         self._store = open_tournament(plan, folder, resume=False)

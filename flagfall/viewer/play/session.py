@@ -55,7 +55,7 @@ class PlaySession:
         sinks: Sequence[Sink] = (),
     ) -> None:
         self._sinks = sinks
-        self.desk = Desk()
+        self.desk: Desk = Desk()
         self.result: MatchResult | None = None
         self.journal: Path | None = None
         self._plan = plan

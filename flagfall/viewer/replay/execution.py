@@ -50,8 +50,8 @@ class Execution:
     def __init__(
         self, path: Path, rebuild: Rebuild, watch: Callable[[int], None] = lambda _turn: None
     ) -> None:
-        self.turn = 0
-        self.ended = ""
+        self.turn: int = 0
+        self.ended: str = ""
         self._path = path
         self._watch = watch
         self._open = ExitStack()

@@ -90,8 +90,8 @@ class FrameEncoder:
     """
 
     def __init__(self) -> None:
-        self.why = ""
-        self.is_full = False
+        self.why: str = ""
+        self.is_full: bool = False
         self._scenes: list[_Scene] = []
         self._waiting: list[NDArray[np.uint8]] = []
         self._turns: list[int] = []

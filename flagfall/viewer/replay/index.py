@@ -113,7 +113,7 @@ class Index:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.offset = 0
+        self.offset: int = 0
         self._line = 1
         self._hash = sha256()
         self._unsealed = 0
@@ -124,7 +124,7 @@ class Index:
         self._looked = self._look()
         self._reading: Iterator[None] | None = None
         line = self._first_line()
-        self.schema = check_schema(path, line)
+        self.schema: int = check_schema(path, line)
         try:
             (header,) = decode_events(line, self.schema)
         except (CodecError, ValueError) as error:
@@ -132,7 +132,7 @@ class Index:
         if not isinstance(header, MatchStarted):
             raise JournalError(path, 1, None, "this is not a journal: it does not begin with a match")
         self.header = header
-        self.tally = Tally(header)
+        self.tally: Tally = Tally(header)
         self._reading = self._read()
 
     def _look(self) -> tuple[int, int, int, float]:

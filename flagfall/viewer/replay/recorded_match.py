@@ -60,7 +60,7 @@ class RecordedMatch:
         facts: Sequence[SeatFacts] = (),
         watch: Callable[[int], None] = lambda _turn: None,
     ) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._trust = trust
         self._has_own_tasks = rebuild is not None
         self._facts = facts

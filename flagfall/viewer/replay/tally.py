@@ -140,19 +140,19 @@ class Tally:
 
     def __init__(self, header: MatchStarted) -> None:
         self.header = header
-        self.seats = [SeatEntry(name) for name in header.agents[:MAX_SEATS]]
+        self.seats: list[SeatEntry] = [SeatEntry(name) for name in header.agents[:MAX_SEATS]]
         self.tasks: list[TaskEntry] = []
-        self.started = 0
-        self.turns = 0
+        self.started: int = 0
+        self.turns: int = 0
         self.over: MatchEnded | None = None
         self.numbers: bool | None = None
-        self.limits = LimitsOfTurns(header)
+        self.limits: LimitsOfTurns = LimitsOfTurns(header)
         # Where the next chunk would begin: behind the newest record of a turn.
         self._next = (0, 1)
         self._last_turn = -1
         # Counts of events since the newest turn; they belong to the chunk of the turn that follows.
         self.pending: dict[str, int] = {}
-        self.chunks = [self._new_chunk(0)]
+        self.chunks: list[ChunkEntry] = [self._new_chunk(0)]
 
     def _new_chunk(self, turn: int) -> ChunkEntry:
         seats = len(self.seats)

@@ -97,7 +97,7 @@ class JournalReader:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.unread = 0
+        self.unread: int = 0
         self._folder = folder
         self._left = MAX_ALL_BYTES
         self._kept: dict[Path, JournalDigest] = {}

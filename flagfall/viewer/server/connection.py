@@ -131,7 +131,7 @@ class Connection:
         context: WorkerContext,
         say: Callable[[str], None],
     ) -> None:
-        self.idle = True
+        self.idle: bool = True
         self._stream = stream
         self._app = app
         self._config = config

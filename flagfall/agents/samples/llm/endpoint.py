@@ -76,7 +76,7 @@ class Failure(FlagfallError):
         self.kind: FailureKind = kind
         self.what = what
         self.seconds = seconds
-        self.permanent = kind == "refused"
+        self.permanent: bool = kind == "refused"
         self.may_be_form = may_be_form
 
 
@@ -159,9 +159,9 @@ class ModelClient:
 
     def __init__(self, endpoint: Endpoint, options: ModelOptions) -> None:
         self._http = load_httpx()
-        self.in_flight = False
-        self.seconds = 0.0
-        self.requests = 0
+        self.in_flight: bool = False
+        self.seconds: float = 0.0
+        self.requests: int = 0
         self._endpoint = endpoint
         self._options = options
         self._form: str = "schema" if options.format == "auto" else options.format

@@ -54,8 +54,8 @@ class MicroTask(ByteTask):
     ) -> None:
         self.id = task_id
         self.rules = rules
-        self.fixes = fixes
-        self.progress = Progress(rules)
+        self.fixes: bool = fixes
+        self.progress: Progress = Progress(rules)
         self._make_source = make_source
         self._timed_out = False
 

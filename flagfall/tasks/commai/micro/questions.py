@@ -113,7 +113,8 @@ class TableQuestions(QuestionSource):
         feedback: Feedback | None = None,
     ) -> None:
         self.answers = answers
-        self.key = self.answer = b""
+        self.key: bytes = b""
+        self.answer: bytes = b""
         self._keys = keys
         self._knowledge = knowledge
         self._separator = separator

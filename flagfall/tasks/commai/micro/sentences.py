@@ -136,7 +136,7 @@ class SentenceQuestions(QuestionSource):
     """
 
     def __init__(self, draw: Callable[[], Question], style: Style, to_ask: Iterable[str] = ()) -> None:
-        self.question = Question("", "")
+        self.question: Question = Question("", "")
         self._draw = draw
         self._style = style
         self._answer = b""

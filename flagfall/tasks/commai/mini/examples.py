@@ -142,7 +142,7 @@ class WarmUp:
     _ATTEMPTS: Final = 3
 
     def __init__(self) -> None:
-        self.instances = 0
+        self.instances: int = 0
         self._description = Description(("A",))
 
     def __call__(self, rng: Random) -> Example:

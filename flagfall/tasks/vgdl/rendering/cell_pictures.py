@@ -76,7 +76,7 @@ class CellPictures:
         largest: int,
     ) -> None:
         self._tile = tile
-        self.turning = frozenset(turning)
+        self.turning: frozenset[int] = frozenset(turning)
         self._size = size
         self._play_block = play_block
         self._block = block
@@ -91,9 +91,9 @@ class CellPictures:
             for row in range(height)
         ]
         columns, rows = np.divmod(np.arange(width * height), height)
-        self.places = (rows[:, None] * block + np.arange(block)) * width + columns[:, None]
+        self.places: NDArray[np.intp] = (rows[:, None] * block + np.arange(block)) * width + columns[:, None]
         self._most = MAX_BYTES // (block * block * 3)
-        self.generation = 0
+        self.generation: int = 0
         self.clear()
 
     def appearance(self, type_id: int, width: int, height: int, facing: Facing) -> Appearance:
@@ -113,7 +113,7 @@ class CellPictures:
 
     def clear(self) -> None:
         """Drop everything that is kept; codes from before are then invalid."""
-        self.full = False
+        self.full: bool = False
         self.generation += 1
         self._appearances: dict[_Key, Appearance] = {}
         self._codes: dict[_Layer, int] = {}
@@ -127,8 +127,8 @@ class CellPictures:
         self._keep(np.empty((_FIRST_PICTURES, self._block), f"V{self._block * 3}"))
 
     def _keep(self, lines: NDArray[Any]) -> None:
-        self.lines = lines
-        self.pictures = list(lines)
+        self.lines: NDArray[Any] = lines
+        self.pictures: list[NDArray[Any]] = list(lines)
 
     def place(self, appearance: _Key, x: int, y: int) -> Place:
         """Return a sprite at a position.

@@ -65,7 +65,7 @@ class Pen:
     def __init__(
         self, width: int, height: int, facing: tuple[int, int] = (1, 0), *, turns: bool = True
     ) -> None:
-        self.looks = (1, 0) if turns else facing
+        self.looks: tuple[int, int] = (1, 0) if turns else facing
         across = (np.arange(width) + 0.5) * 2 / width - 1
         down = (np.arange(height) + 0.5) * 2 / height - 1
         plane_x, plane_y = np.meshgrid(across, down)

@@ -72,12 +72,14 @@ class PlanesView:
     """
 
     def __init__(self, definition: GameDefinition, width: int, height: int) -> None:
-        self.types = visible_types(definition)
+        self.types: tuple[int, ...] = visible_types(definition)
         if len(self.types) * height * width > MAX_VALUES:
             size = f"{len(self.types)} planes of {width} x {height} cells"
             raise UsageError(f"{size}: more than {MAX_VALUES} values; use observation=state for such a level")
-        self.resources = tuple(number for number, limit in enumerate(definition.limits) if limit > 0)
-        self.shape = (len(self.types), height, width)
+        self.resources: tuple[int, ...] = tuple(
+            number for number, limit in enumerate(definition.limits) if limit > 0
+        )
+        self.shape: tuple[int, int, int] = (len(self.types), height, width)
         self._plane_of = {number: plane for plane, number in enumerate(self.types)}
         self._planes: NDArray[np.uint8] | None = None
         self._columns: list[Column] = []

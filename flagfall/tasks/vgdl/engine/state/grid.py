@@ -90,15 +90,15 @@ class Grid:
         watched: Sequence[bool],
         work: WorkLimit,
     ) -> None:
-        self.width = width
-        self.height = height
-        self.size = (width * block_size, height * block_size)
-        self.layer_of = layer_of
-        self.in_cells = in_cells
-        self.in_rows = in_rows
-        self.watched = watched
-        self.work = work
-        self.block_size = block_size
+        self.width: int = width
+        self.height: int = height
+        self.size: tuple[int, int] = (width * block_size, height * block_size)
+        self.layer_of: Sequence[int] = layer_of
+        self.in_cells: Sequence[bool] = in_cells
+        self.in_rows: Sequence[bool] = in_rows
+        self.watched: Sequence[bool] = watched
+        self.work: WorkLimit = work
+        self.block_size: int = block_size
         self.spots: dict[tuple[int, int, int], _Spot] = {}
         self.clear()
 

@@ -46,8 +46,8 @@ class JavaRandom:
     __slots__ = ("draws", "state")
 
     def __init__(self, seed: int) -> None:
-        self.state = (seed ^ _MULTIPLIER) & _MASK
-        self.draws = 0
+        self.state: int = (seed ^ _MULTIPLIER) & _MASK
+        self.draws: int = 0
 
     def copy(self) -> JavaRandom:
         """Return an independent generator in the same state."""

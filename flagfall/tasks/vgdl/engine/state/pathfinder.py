@@ -50,7 +50,7 @@ class PathFinder:
             if self._contains(x, y):
                 self._free[self._index(x, y)] = 0
         self._free_cells = sum(self._free)
-        self.cached_cells = 0
+        self.cached_cells: int = 0
         self._searches: dict[int, _Search] = {}
         self._first_steps: dict[tuple[Cell, Cell], Cell | None] = {}
 

@@ -137,27 +137,27 @@ class Play:
     def __init__(
         self, game: Game, level: LevelDefinition, block_size: int, random: JavaRandom, memory: PlayMemory
     ) -> None:
-        self.game = game
-        self.level = level
-        self.block_size = block_size
-        self.width = level.width
-        self.height = level.height
-        self.screen = (level.width * block_size, level.height * block_size)
-        self.random = random
-        self.memory = memory
-        self.tick = -1
-        self.over = False
-        self.winner = NO_WINNER
+        self.game: Game = game
+        self.level: LevelDefinition = level
+        self.block_size: int = block_size
+        self.width: int = level.width
+        self.height: int = level.height
+        self.screen: tuple[int, int] = (level.width * block_size, level.height * block_size)
+        self.random: JavaRandom = random
+        self.memory: PlayMemory = memory
+        self.tick: int = -1
+        self.over: bool = False
+        self.winner: int = NO_WINNER
         self.score: float = 0
-        self.counters = [0] * game.definition.counters
-        self.aborted = False
+        self.counters: list[int] = [0] * game.definition.counters
+        self.aborted: bool = False
         self.avatar: Sprite | None = None
-        self.last_action = NIL
-        self.population = 0
+        self.last_action: str = NIL
+        self.population: int = 0
         self.templates: list[Sprite | None] = [None] * len(game.kinds)
         self.paths: PathFinder | None = None
-        self.work = WorkLimit()
-        self.grid = Grid(
+        self.work: WorkLimit = WorkLimit()
+        self.grid: Grid = Grid(
             level.width,
             level.height,
             block_size,
@@ -169,7 +169,7 @@ class Play:
         )
         self.disabled: list[Sprite] = []
         self.idle: list[Sprite] = []
-        self.counted = True
+        self.counted: bool = True
         self.clear_sprites()
         self.clear_cycle()
 
@@ -188,9 +188,9 @@ class Play:
         self.kills: list[Sprite] = []
         self.killed: set[Sprite] = set()
         self.scores_left: dict[Sprite, float] = {}
-        self.updating = UPDATES_OVER
+        self.updating: int = UPDATES_OVER
         self.shields: set[tuple[int, int, str]] = set()
-        self.due = 0
+        self.due: int = 0
         self.agenda: list[dict[Sprite, set[Sprite]]] = [defaultdict(set) for _ in self.game.pairs]
         self.work.used = 0
 

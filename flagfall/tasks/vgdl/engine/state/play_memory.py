@@ -37,15 +37,15 @@ class PlayMemory:
     __slots__ = ("can_end", "flags", "messages", "next_id", "pulls", "timers")
 
     def __init__(self, plans: Iterable[TimerPlan], flags: int, messages: list[str]) -> None:
-        self.next_id = 0
+        self.next_id: int = 0
         self.timers: list[Timer] = []
         for plan in plans:
             if plan.types is not None:
                 schedule(self.timers, Timer(plan.first, plan))
-        self.flags = [True] * flags
+        self.flags: list[bool] = [True] * flags
         self.pulls: dict[int, tuple[int, tuple[int, ...]]] = {}
-        self.messages = messages
-        self.can_end = True
+        self.messages: list[str] = messages
+        self.can_end: bool = True
 
     def copy(self) -> PlayMemory:
         """Return an independent memory in the same state."""

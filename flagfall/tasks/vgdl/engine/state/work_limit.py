@@ -33,7 +33,7 @@ class WorkLimit:
     __slots__ = ("used",)
 
     def __init__(self) -> None:
-        self.used = 0
+        self.used: int = 0
 
     def charge(self, work: int) -> None:
         """Add some work to the current cycle.
