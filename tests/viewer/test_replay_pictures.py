@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from flagfall.cli.runs.recorded_tasks import from_config
-from flagfall.events import TaskEnded, TaskStarted, TurnPlayed
+from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.playing import run
 from flagfall.recording import read_journal
 from flagfall.tasks.building import rebuild
@@ -217,6 +218,76 @@ def test_tasks_of_a_function_need_the_function(tmp_path):
         "format": 1,
     }
     match.close()
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789:"
+
+READING_GAME = "\n".join(
+    [
+        "BasicGame",
+        "    SpriteSet",
+        "        avatar > MovingAvatar",
+        *(f"        s{ord(letter)} > Immovable color=RED" for letter in LETTERS),
+        "    LevelMapping",
+        *(f"        {letter} > s{ord(letter)}{' avatar' * (letter == 's')}" for letter in LETTERS),
+    ]
+)
+"""A game that makes a sprite of each letter of its level, which may be any file."""
+
+
+@pytest.fixture
+def named_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
+    """A journal of a game of flagfall, and a task that reads a file of the user as its level."""
+    (tmp_path / "game.txt").write_text(READING_GAME)
+    (tmp_path / "key").write_text("s:hunter2\n")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a.jsonl"
+    task = f"vgdl:game.txt#{tmp_path / 'key'}:observation=text"
+    tasks = ["vgdl:windfall#0", task]
+    run(tasks, "random", clock="virtual", scheduler="sequential:1", steps=600, seed=3, journal=path)
+    return path, task
+
+
+def test_a_page_holds_nothing_of_a_file_that_a_journal_names(named_file):
+    """The execution observes the text of that file, which the author of the journal does not know."""
+    path, task = named_file
+    events = list(read_journal(path))
+    second = next(at for at, e in enumerate(events) if isinstance(e, TaskStarted) and e.task == task)
+    events[second + 1] = replace(events[second + 1], observation="guessed")
+    write(path, events)
+    match = RecordedMatch(path)
+    match.read_all()
+    heads = [decoded(match.frames(number))[0] for number in range(len(match.summary()["chunks"]))]
+    match.close()
+    assert "differs from the journal: observation" in heads[-1]["why"]
+    assert '"guessed"' in heads[-1]["why"]
+    assert "hunter" not in str(heads)
+    assert len(heads[-1]["scenes"]) == 1  # of the first task
+
+
+def test_a_task_without_a_turn_that_agrees_is_not_drawn(named_file):
+    path, task = named_file
+    events = list(read_journal(path))
+    second = next(at for at, e in enumerate(events) if isinstance(e, TaskStarted) and e.task == task)
+    began = events[second]
+    turns = 1 + max(e.turn for e in events[:second] if isinstance(e, TurnPlayed))
+    metrics = {"ep_length": 0, "reward": 0.0, "win": False, "score": 0.0, "ticks": -1}
+    cut = TaskEnded(began.at_ns, task, 1, None, 0.0, 0, "cut", metrics)
+    write(path, [*events[: second + 1], cut, MatchEnded(began.at_ns, "stopped", turns)])
+    head, found = drawn(path)
+    assert head["why"] == ""
+    assert max(found) == (turns - 1, "e")
+    assert [(scene["width"], scene["height"]) for scene in head["scenes"]] == [(90, 80)]
+
+
+def test_mistakes_in_a_file_that_a_journal_names_are_not_quoted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("hunter2 is the password\n")
+    why = drawn(write(tmp_path / "a.jsonl", [header(tasks=["vgdl:notes.txt"]), TurnPlayed(1, 0, 1, 0, 2)]))[
+        0
+    ]["why"]
+    assert why.startswith("notes.txt:1:")
+    assert "hunter2" not in why
 
 
 # Tasks that go wrong.
