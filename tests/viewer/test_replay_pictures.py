@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -283,9 +286,8 @@ def test_a_task_without_a_turn_that_agrees_is_not_drawn(named_file):
 def test_mistakes_in_a_file_that_a_journal_names_are_not_quoted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.txt").write_text("hunter2 is the password\n")
-    why = drawn(write(tmp_path / "a.jsonl", [header(tasks=["vgdl:notes.txt"]), TurnPlayed(1, 0, 1, 0, 2)]))[
-        0
-    ]["why"]
+    path = write(tmp_path / "a.jsonl", [header(tasks=["vgdl:notes.txt"]), TurnPlayed(1, 0, 1, 0, 2)])
+    why = drawn(path)[0]["why"]
     assert why.startswith("notes.txt:1:")
     assert "hunter2" not in why
 
@@ -320,6 +322,8 @@ class Odd(Task):
             raise RuntimeError("broken\\x1b[31m " + "long " * 10_000)
         if self.at == 3 and self.how == "hang":
             time.sleep(1000)
+        if self.at == 3 and self.how == "wait":
+            open(os.environ["GATE"]).read()
         if self.at == 3 and self.how == "exit":
             os._exit(3)
         if self.at == 3 and self.how == "eat":
@@ -393,6 +397,32 @@ def test_a_task_that_hangs_costs_the_pictures_from_there_on(odd, monkeypatch):
         assert match.chunk(0)["observation"] == ["begin", *(f"step {at}" for at in range(1, 6))]
     finally:
         match.close()
+
+
+def test_a_process_that_was_frozen_goes_on(odd, monkeypatch, tmp_path):
+    """A machine may sleep, or a user stop the process, for longer than any turn may take."""
+    path, make = odd
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    monkeypatch.setenv("ODD", "wait")
+    monkeypatch.setenv("GATE", str(gate))
+    monkeypatch.setattr(pictures_module, "TURN_SECONDS", 2.0)
+    pictures = Pictures(path, make)
+    try:
+        with ThreadPoolExecutor() as threads:
+            drawing = threads.submit(pictures.part, 0, 5)
+            with gate.open("w") as opened:  # the process is in its third step
+                assert pictures._worker is not None
+                process = pictures._worker._process.pid
+                os.kill(process, signal.SIGSTOP)
+                time.sleep(2.5)
+                opened.write("go")
+            os.kill(process, signal.SIGCONT)
+            head, found = decoded(drawing.result())
+    finally:
+        pictures.close()
+    assert head["why"] == ""
+    assert max(found) == (5, "e")
 
 
 @pytest.mark.parametrize(("how", "why"), [("hang", "executing the match hangs"), ("exit", "has ended")])

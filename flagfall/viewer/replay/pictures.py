@@ -19,7 +19,7 @@ from flagfall.tasks.adapters.imports import check_imports
 from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.frames import FORMAT, no_frames
 from flagfall.viewer.replay.summary import view_of
-from flagfall.viewer.replay.worker import Job, command, read_message
+from flagfall.viewer.replay.worker import LOOKS, Job, command, read_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,11 +190,7 @@ class _Worker:
         self._send(command(first, last))
         until = time.monotonic() + MAX_SECONDS
         while True:
-            try:
-                message = self._messages.get(timeout=SILENT_SECONDS)
-            except Empty:
-                lost = f"no pictures after turn {self._turn}: executing the match hangs"
-                raise _WorkerLost(lost) from None
+            message = self._next_message()
             if message is None:
                 lost = f"no pictures after turn {self._turn}: the process that executed the match has ended"
                 raise _WorkerLost(self._last_words or lost)
@@ -211,6 +207,12 @@ class _Worker:
                     f"no pictures from turn {first} on: executing the match up to there takes more than"
                     f" {MAX_SECONDS:g} s"
                 )
+
+    def _next_message(self) -> tuple[bytes, bytes] | None:
+        for _ in range(LOOKS):
+            with suppress(Empty):
+                return self._messages.get(timeout=SILENT_SECONDS / LOOKS)
+        raise _WorkerLost(f"no pictures after turn {self._turn}: executing the match hangs")
 
     def end(self) -> None:
         """Kill the process."""
