@@ -31,8 +31,8 @@ REPORT_SECONDS: Final = 0.5
 """Interval between reports on the turn reached."""
 
 LOOKS: Final = 10
-"""Looks, or waits, one after the other, until something has taken too long. Where the machine or a process was
-frozen, only one of them is lost, so a freeze costs no pictures."""
+"""Looks, or waits, one after the other, until something has taken too long. Where the machine or a process
+was frozen, only one of them is lost, so a freeze costs no pictures."""
 
 NICENESS: Final = 10
 """The process gets what the pages and running matches leave of a CPU."""
