@@ -26,7 +26,17 @@ from flagfall.events import (
 )
 from flagfall.recording.journal.format import encode
 from flagfall.viewer.replay.page import replay_page
-from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, Screenshots, check_accessibility, check_width
+from tests.viewer.browser import (
+    NARROW,
+    WIDE,
+    Complaints,
+    OpenPage,
+    Scheme,
+    Screenshots,
+    check_accessibility,
+    check_width,
+)
+from tests.viewer.journals import bytes_match, write
 from tests.viewer.recorded import Dawdler, Picture, Recorded, picture_of, record
 
 if TYPE_CHECKING:
@@ -294,6 +304,22 @@ def test_a_page_follows_a_journal_that_grows(
         check_values(page, recorded, 119)
         check_picture(page, recorded.before[119])
         page.get_by_text("growing", exact=True).wait_for(state="detached")
+
+
+def test_a_part_that_could_not_be_read_comes_when_the_network_is_back(
+    open_page: OpenPage, complaints: Complaints, tmp_path: Path
+) -> None:
+    with serving(write(tmp_path / "a.jsonl", bytes_match(40_000))) as url:
+        page = open_page(url)
+        wait_for_turn(page, 0)
+        page.context.set_offline(True)  # as a machine that sleeps
+        page.keyboard.press("End")
+        page.get_by_text("Part of the replay cannot be read").wait_for()
+        page.context.set_offline(False)
+        wait_for_turn(page, 39_999)
+        page.get_by_text("Part of the replay cannot be read").wait_for(state="hidden")
+    assert all("ERR_INTERNET_DISCONNECTED" in one for one in complaints.found)
+    complaints.found.clear()
 
 
 @contextmanager

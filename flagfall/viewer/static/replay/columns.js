@@ -6,6 +6,9 @@ const NEAR_CHUNKS = 24;
 /** Pictures that stay decoded: of the chunk shown and its neighbours. */
 const NEAR_FRAMES = 3;
 
+/** Time until a part that could not be read is read again, in milliseconds. */
+const REREAD_MS = 2000;
+
 /** Rows of one chunk by turn and seat. */
 class Columns {
   /**
@@ -139,7 +142,7 @@ export class Store {
     return found;
   }
 
-  /** Do one read at a time for each name, and tell the listeners. */
+  /** Do one read at a time for each name, and tell the listeners; one that has failed is tried again later. */
   once(name, read, keep) {
     const running = this.waiting.get(name);
     if (running) return running;
@@ -147,19 +150,26 @@ export class Store {
       try {
         const value = await read();
         keep(value);
+        this.waiting.delete(name);
+        this.failure = null;
         this.changed();
         return value;
       } catch (error) {
         this.failure = `Part of the replay cannot be read: ${error.message}`;
         this.changed();
+        setTimeout(() => this.retry(name), REREAD_MS);
         throw error;
-      } finally {
-        if (this.failure === null) this.waiting.delete(name);
       }
     };
     const promise = work();
     this.waiting.set(name, promise);
     return promise;
+  }
+
+  /** Let a read that has failed be tried again; a listener that still needs it asks for it. */
+  retry(name) {
+    this.waiting.delete(name);
+    this.changed();
   }
 
   /** Take a summary that has grown; what was read of its last chunk is read again. */
