@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from flagfall.cli.runs.recorded_tasks import from_config
+from flagfall.errors import UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.playing import run
 from flagfall.recording import read_journal
@@ -26,6 +28,7 @@ from flagfall.viewer.replay import pictures as pictures_module
 from flagfall.viewer.replay.execution import Execution
 from flagfall.viewer.replay.pictures import Pictures
 from flagfall.viewer.replay.recorded_match import RecordedMatch
+from flagfall.viewer.replay.routes import Replays
 from tests.viewer.journals import header, write
 from tests.viewer.reference_frames import Shown, decoded
 
@@ -165,7 +168,28 @@ def test_a_closed_match_leaves_no_process(game):
     process = pictures._worker._process
     pictures.close()
     assert process.poll() is not None
-    assert decoded(pictures.part(6, 9))[0]["kind"] == "none"
+    with pytest.raises(UsageError, match="was closed"):
+        pictures.part(6, 9)
+    assert pictures._worker is None
+
+
+def test_a_match_that_is_closed_for_others_is_not_taken_for_one_without_pictures(game, odd, monkeypatch):
+    """The page asks again for what has failed, and keeps what it gets."""
+    path, make = odd
+    monkeypatch.setenv("ODD", "hang")
+    monkeypatch.setattr("flagfall.viewer.replay.routes.MAX_OPEN", 1)
+    replays = Replays.of(path.parent, rebuild=make)
+    reached = Event()
+    match = replays.match(path.name)
+    match.read_all()
+    monkeypatch.setattr(match._pictures, "_watch", lambda _turn: reached.set())
+    with ThreadPoolExecutor() as threads:
+        asked = threads.submit(match.frames, 0)
+        assert reached.wait(60)
+        replays.match(game.name)
+        with pytest.raises(UsageError, match="was closed while others are looked at: try again"):
+            asked.result(60)
+    replays.close()
 
 
 # What the file names.

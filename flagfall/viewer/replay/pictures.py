@@ -107,6 +107,9 @@ class Pictures:
         Args:
             first: the first turn.
             last: the last turn.
+
+        Raises:
+            UsageError: this object was closed, perhaps while the part was made.
         """
         with self._lock:
             found = self._kept.get((first, last))
@@ -121,20 +124,25 @@ class Pictures:
             return made
 
     def _made(self, first: int, last: int) -> bytes:
-        if self._failure or self._is_closed:
+        if self._failure:
             return no_frames(self._failure)
         if self._worker is None:
             self._worker = _Worker(Job(self._path, self._rebuild, TURN_SECONDS))
-        try:
-            return self._worker.draw(first, last, self._watch)
-        except _WorkerLost as lost:
-            self._worker.end()
-            self._worker = None
-            self._failure = str(lost)
-            return no_frames(self._failure)
+        lost = ""
+        if not self._is_closed:  # `close` may have been called while the process was started
+            try:
+                return self._worker.draw(first, last, self._watch)
+            except _WorkerLost as error:
+                lost = str(error)
+        self._worker.end()
+        self._worker = None
+        if self._is_closed:
+            raise UsageError("this match was closed while others are looked at: try again")
+        self._failure = lost
+        return no_frames(lost)
 
     def close(self) -> None:
-        """End the process; a call that waits for it gets no pictures."""
+        """End the process; a call that waits for it fails."""
         self._is_closed = True
         worker = self._worker
         if worker is not None:
