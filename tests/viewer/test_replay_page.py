@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from flagfall.recording.journal.format import encode
 from flagfall.viewer.replay.page import replay_page
 from tests.viewer.browser import (
     NARROW,
+    SCHEMES,
     WIDE,
     Complaints,
     OpenPage,
@@ -35,6 +36,7 @@ from tests.viewer.browser import (
     Screenshots,
     check_accessibility,
     check_width,
+    in_schemes,
 )
 from tests.viewer.journals import bytes_match, write
 from tests.viewer.recorded import Dawdler, Picture, Recorded, picture_of, record
@@ -253,6 +255,16 @@ def test_the_tape_marks_the_turn_and_leads_to_another(
     assert not np.array_equal(picture_of(page.locator("canvas.tape")), before)
 
 
+def test_the_tape_follows_the_colours_of_the_system(
+    replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage
+) -> None:
+    page = open_page(replays("bytes")[1])
+    wait_for_turn(page, 0)
+    tape = page.locator("canvas.tape")
+    shown = {scheme: picture_of(tape) for scheme in in_schemes(page)}
+    assert shown["light"].mean() > shown["dark"].mean() + 50
+
+
 def test_a_lane_leads_to_a_turn_and_zooms(
     replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage
 ) -> None:
@@ -415,18 +427,19 @@ def test_a_hostile_journal_shows_as_text(hostile_page: Path, open_page: OpenPage
     check_width(page)
 
 
-LOOKS: list[tuple[str, int, Scheme]] = [
-    *[("vgdl", width, scheme) for width in (NARROW, WIDE) for scheme in get_args(Scheme)],
-    *[(family, NARROW, "dark") for family in ("bytes", "two-seats", "hostile")],
-    *[(family, WIDE, "light") for family in ("bytes", "two-seats", "hostile")],
+LOOKS: list[tuple[str, int, tuple[Scheme, ...]]] = [
+    ("vgdl", NARROW, SCHEMES),
+    ("vgdl", WIDE, SCHEMES),
+    *[(family, NARROW, ("dark",)) for family in ("bytes", "two-seats", "hostile")],
+    *[(family, WIDE, ("light",)) for family in ("bytes", "two-seats", "hostile")],
 ]
 
 
-@pytest.mark.parametrize(("family", "width", "scheme"), LOOKS)
+@pytest.mark.parametrize(("family", "width", "schemes"), LOOKS)
 def test_replays_look_right(
     family: str,
     width: int,
-    scheme: Scheme,
+    schemes: tuple[Scheme, ...],
     replays: Callable[[str], tuple[Recorded, Path]],
     hostile_page: Path,
     open_page: OpenPage,
@@ -434,8 +447,9 @@ def test_replays_look_right(
 ) -> None:
     path = hostile_page if family == "hostile" else replays(family)[1]
     turn = 0 if family == "hostile" else 16
-    page = open_page(f"{path.as_uri()}#turn={turn}", width=width, scheme=scheme)
+    page = open_page(f"{path.as_uri()}#turn={turn}", width=width)
     wait_for_turn(page, turn)
-    check_accessibility(page)
-    check_width(page)
-    screenshot(page, f"replay-{family}-{width}-{scheme}", full_page=True)
+    for scheme in in_schemes(page, schemes):
+        check_accessibility(page)
+        check_width(page)
+        screenshot(page, f"replay-{family}-{width}-{scheme}", full_page=True)
