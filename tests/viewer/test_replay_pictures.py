@@ -21,6 +21,7 @@ from flagfall.errors import UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.playing import run
 from flagfall.recording import read_journal
+from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.rendering import with_pictures
@@ -217,6 +218,25 @@ def test_nothing_that_a_journal_names_is_imported_without_trust(tmp_path):
         assert (tmp_path / "ran").exists()
     finally:
         os.chdir(before)
+
+
+def test_of_endless_tasks_only_those_that_could_be_made_are_looked_at(tmp_path, monkeypatch):
+    """Pages ask for the summary of a growing match each second."""
+    looked: list[str] = []
+
+    def look(task: str) -> None:
+        looked.append(task)
+        check_imports(task)
+
+    monkeypatch.setattr(pictures_module, "check_imports", look)
+    tasks = ["vgdl:windfall#0"] * 100_000
+    path = write(tmp_path / "a.jsonl", [header(tasks=tasks), TurnPlayed(1, 0, "x", 0, "y")])
+    match = RecordedMatch(path)
+    match.read_all()
+    assert match.summary()["match"]["tasks_left_out"] == 100_000 - 200
+    assert len(looked) == 10_000
+    assert "100000 tasks; 10000 are the most" in decoded(match.frames(0))[0]["why"]
+    match.close()
 
 
 def test_no_module_beside_a_journal_is_imported(tmp_path, game, monkeypatch):
