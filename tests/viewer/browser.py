@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 import attrs
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 Scheme = Literal["light", "dark"]
+SCHEMES: Final[tuple[Scheme, ...]] = get_args(Scheme)
 
 ARTEFACTS: Final = "FLAGFALL_TEST_ARTEFACTS"
 """Environment variable: the folder that keeps screenshots; without it they go with pytest's own files."""
@@ -95,6 +96,14 @@ class Complaints:
 
 OpenPage = Callable[..., "Page"]
 """`open_page(url=None, *, width=WIDE, height=900, scheme="light", reduced_motion=False)`: a watched page."""
+
+
+def in_schemes(page: Page, schemes: Sequence[Scheme] = SCHEMES) -> Iterator[Scheme]:
+    """Show a page in one colour scheme after the other, and yield the one that is shown."""
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        yield scheme
 
 
 def check_accessibility(page: Page) -> None:

@@ -15,8 +15,6 @@ from tests.viewer.browser import ARTEFACTS, NARROW, WIDE, Complaints, OpenPage, 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-LOOKS: list[tuple[int, Scheme]] = [(NARROW, "light"), (NARROW, "dark"), (WIDE, "light"), (WIDE, "dark")]
-
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
@@ -68,10 +66,10 @@ def page(open_page: OpenPage) -> Page:
     return open_page()
 
 
-@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def look(request: pytest.FixtureRequest) -> tuple[int, Scheme]:
-    """Width in pixels and colour scheme: the four looks that every page is checked in."""
-    found: tuple[int, Scheme] = request.param
+@pytest.fixture(params=[NARROW, WIDE])
+def width(request: pytest.FixtureRequest) -> int:
+    """Width in pixels: the two in which every page is checked, each in both colour schemes."""
+    found: int = request.param
     return found
 
 

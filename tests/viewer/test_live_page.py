@@ -18,7 +18,14 @@ from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.store import Store
 from tests.ports import free_port
 from tests.tournament.runs import is_heard, program, small_plan, wait_until
-from tests.viewer.browser import Complaints, OpenPage, Scheme, Screenshots, check_accessibility, check_width
+from tests.viewer.browser import (
+    Complaints,
+    OpenPage,
+    Screenshots,
+    check_accessibility,
+    check_width,
+    in_schemes,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -191,17 +198,15 @@ def test_results_can_be_filtered_and_keys_are_listed(cup: Cup, open_page: OpenPa
     page.keyboard.press("Escape")
 
 
-def test_the_page_is_accessible_and_fits(
-    cup: Cup, open_page: OpenPage, look: tuple[int, Scheme], screenshot: Screenshots
-):
-    width, scheme = look
-    page = open_page(cup.url, width=width, scheme=scheme)
+def test_the_page_is_accessible_and_fits(cup: Cup, open_page: OpenPage, width: int, screenshot: Screenshots):
+    page = open_page(cup.url, width=width)
     page.locator(".match .facts-line:has-text('last turn')").first.wait_for(timeout=SOON)
     page.locator("#standings .estimate").first.wait_for(timeout=SOON)
     page.locator(".news > li").first.wait_for(timeout=SOON)
-    check_accessibility(page)
-    check_width(page)
-    screenshot(page, f"live-{width}-{scheme}", full_page=True)
+    for scheme in in_schemes(page):
+        check_accessibility(page)
+        check_width(page)
+        screenshot(page, f"live-{width}-{scheme}", full_page=True)
 
 
 def test_the_run_is_controlled_by_keys_and_buttons(cup: Cup, open_page: OpenPage):

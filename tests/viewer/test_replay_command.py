@@ -121,6 +121,16 @@ def test_mistakes_get_one_line(call, game, tmp_path, monkeypatch, words, what):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["other.jsonl", "other.jsonl.zst"])
+def test_a_page_never_replaces_a_journal(call, game, tmp_path, name):
+    journal = tmp_path / name
+    run("micro1", "random", clock="virtual", steps=5, journal=journal)
+    before = journal.read_bytes()
+    ended = call("replay", game, "-o", journal)
+    assert (ended.code, ended.out, journal.read_bytes()) == (2, "", before)
+    assert f"{journal} is a journal or a database, which would be lost; name another file" in ended.err
+
+
 def test_a_missing_extra_is_named_with_what_works_without_it(call, game, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "starlette", None)
     ended = call("replay", game)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from flagfall.events import ON_TIME, TurnPlayed
+from flagfall.events import ON_TIME, StallSeen, TurnPlayed
 from flagfall.recording import read_journal
 from flagfall.recording.journal.format import encode
 from flagfall.recording.journal.reader import JournalError, JournalTruncated
@@ -237,6 +237,11 @@ def test_changed_bytes_are_shown_and_pointed_out(tmp_path):
             b'{"event":"turns","turn":9,"at_ns":[1,2],"reward":[0],"spent_ns":[1],"observation":[],"action":[]}',
             "columns",
         ),
+        (b'{"event":"turn","at_ns":5,"turn":0,"observation":1,"reward":0,"action":1}', "recorded twice"),
+        (
+            b'{"event":"turns","turn":0,"at_ns":[1],"reward":[0],"spent_ns":[1],"observation":[1],"action":[1]}',
+            "turn 0 is recorded twice",
+        ),
         (encode(header()), "a second beginning"),
         (b"\xff" * 100, "line 4 is no event"),
     ],
@@ -250,6 +255,26 @@ def test_what_stands_before_a_line_that_makes_no_sense_is_shown(tmp_path, line, 
     assert summary["state"] == "damaged"
     assert what in summary["state_detail"]
     assert rows(chunks, "turn") == [(0,)]
+
+
+def test_endless_events_without_a_turn_are_not_read_to_their_end(tmp_path, monkeypatch):
+    """zstd packs gigabytes of them into a file that can be mailed."""
+    monkeypatch.setattr("flagfall.viewer.replay.index.MAX_LINES_BETWEEN", 500)
+    path = tmp_path / "a.jsonl.zst"
+    stall = encode(StallSeen(5, 1)) + b"\n"
+    squeeze = zstandard.ZstdCompressor().compressobj()
+    lines = [*map(encode, bytes_match(1))][:4]
+    text = b"".join(line + b"\n" for line in lines) + stall * 1_000_000
+    path.write_bytes(squeeze.compress(text) + squeeze.flush())
+    index = Index(path)
+    while index.advance():
+        pass
+    assert index.offset < 100_000 < len(text)
+    state, detail = index.state()
+    assert state == "damaged"
+    assert detail.endswith("no turn follows line 4 for too long; later lines are not shown")
+    assert len(chunk_of(index, 0)["events"]) == 504
+    assert path.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize(

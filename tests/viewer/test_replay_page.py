@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -26,7 +26,19 @@ from flagfall.events import (
 )
 from flagfall.recording.journal.format import encode
 from flagfall.viewer.replay.page import replay_page
-from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, Screenshots, check_accessibility, check_width
+from tests.viewer.browser import (
+    NARROW,
+    SCHEMES,
+    WIDE,
+    Complaints,
+    OpenPage,
+    Scheme,
+    Screenshots,
+    check_accessibility,
+    check_width,
+    in_schemes,
+)
+from tests.viewer.journals import bytes_match, write
 from tests.viewer.recorded import Dawdler, Picture, Ponderer, Recorded, picture_of, record
 
 if TYPE_CHECKING:
@@ -254,6 +266,16 @@ def test_the_tape_marks_the_turn_and_leads_to_another(
     assert not np.array_equal(picture_of(page.locator("canvas.tape")), before)
 
 
+def test_the_tape_follows_the_colours_of_the_system(
+    replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage
+) -> None:
+    page = open_page(replays("bytes")[1])
+    wait_for_turn(page, 0)
+    tape = page.locator("canvas.tape")
+    shown = {scheme: picture_of(tape) for scheme in in_schemes(page)}
+    assert shown["light"].mean() > shown["dark"].mean() + 50
+
+
 def test_a_lane_leads_to_a_turn_and_zooms(
     replays: Callable[[str], tuple[Recorded, Path]], open_page: OpenPage
 ) -> None:
@@ -330,6 +352,22 @@ def test_a_long_match_is_drawn_from_the_summaries_of_its_parts(open_page: OpenPa
         by_number(page, 6_000)
         wait_for_turn(page, 6_000)
         check_values(page, recorded, 6_000)
+
+
+def test_a_part_that_could_not_be_read_comes_when_the_network_is_back(
+    open_page: OpenPage, complaints: Complaints, tmp_path: Path
+) -> None:
+    with serving(write(tmp_path / "a.jsonl", bytes_match(40_000))) as url:
+        page = open_page(url)
+        wait_for_turn(page, 0)
+        page.context.set_offline(True)  # as a machine that sleeps
+        page.keyboard.press("End")
+        page.get_by_text("Part of the replay cannot be read").wait_for()
+        page.context.set_offline(False)
+        wait_for_turn(page, 39_999)
+        page.get_by_text("Part of the replay cannot be read").wait_for(state="hidden")
+    assert all("ERR_INTERNET_DISCONNECTED" in one for one in complaints.found)
+    complaints.found.clear()
 
 
 @contextmanager
@@ -437,18 +475,19 @@ def test_a_hostile_journal_shows_as_text(hostile_page: Path, open_page: OpenPage
     check_width(page)
 
 
-LOOKS: list[tuple[str, int, Scheme]] = [
-    *[("vgdl", width, scheme) for width in (NARROW, WIDE) for scheme in get_args(Scheme)],
-    *[(family, NARROW, "dark") for family in ("bytes", "two-seats", "hostile")],
-    *[(family, WIDE, "light") for family in ("bytes", "two-seats", "hostile")],
+LOOKS: list[tuple[str, int, tuple[Scheme, ...]]] = [
+    ("vgdl", NARROW, SCHEMES),
+    ("vgdl", WIDE, SCHEMES),
+    *[(family, NARROW, ("dark",)) for family in ("bytes", "two-seats", "hostile")],
+    *[(family, WIDE, ("light",)) for family in ("bytes", "two-seats", "hostile")],
 ]
 
 
-@pytest.mark.parametrize(("family", "width", "scheme"), LOOKS)
+@pytest.mark.parametrize(("family", "width", "schemes"), LOOKS)
 def test_replays_look_right(
     family: str,
     width: int,
-    scheme: Scheme,
+    schemes: tuple[Scheme, ...],
     replays: Callable[[str], tuple[Recorded, Path]],
     hostile_page: Path,
     open_page: OpenPage,
@@ -456,8 +495,9 @@ def test_replays_look_right(
 ) -> None:
     path = hostile_page if family == "hostile" else replays(family)[1]
     turn = 0 if family == "hostile" else 16
-    page = open_page(f"{path.as_uri()}#turn={turn}", width=width, scheme=scheme)
+    page = open_page(f"{path.as_uri()}#turn={turn}", width=width)
     wait_for_turn(page, turn)
-    check_accessibility(page)
-    check_width(page)
-    screenshot(page, f"replay-{family}-{width}-{scheme}", full_page=True)
+    for scheme in in_schemes(page, schemes):
+        check_accessibility(page)
+        check_width(page)
+        screenshot(page, f"replay-{family}-{width}-{scheme}", full_page=True)

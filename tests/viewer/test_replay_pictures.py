@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from flagfall.cli.runs.recorded_tasks import from_config
-from flagfall.events import TaskEnded, TaskStarted, TurnPlayed
+from flagfall.errors import UsageError
+from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.playing import run
 from flagfall.recording import read_journal
+from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.rendering import with_pictures
@@ -22,6 +29,7 @@ from flagfall.viewer.replay import pictures as pictures_module
 from flagfall.viewer.replay.execution import Execution
 from flagfall.viewer.replay.pictures import Pictures
 from flagfall.viewer.replay.recorded_match import RecordedMatch
+from flagfall.viewer.replay.routes import Replays
 from tests.viewer.journals import header, write
 from tests.viewer.reference_frames import Shown, decoded
 
@@ -161,7 +169,28 @@ def test_a_closed_match_leaves_no_process(game):
     process = pictures._worker._process
     pictures.close()
     assert process.poll() is not None
-    assert decoded(pictures.part(6, 9))[0]["kind"] == "none"
+    with pytest.raises(UsageError, match="was closed"):
+        pictures.part(6, 9)
+    assert pictures._worker is None
+
+
+def test_a_match_that_is_closed_for_others_is_not_taken_for_one_without_pictures(game, odd, monkeypatch):
+    """The page asks again for what has failed, and keeps what it gets."""
+    path, make = odd
+    monkeypatch.setenv("ODD", "hang")
+    monkeypatch.setattr("flagfall.viewer.replay.routes.MAX_OPEN", 1)
+    replays = Replays.of(path.parent, rebuild=make)
+    reached = Event()
+    match = replays.match(path.name)
+    match.read_all()
+    monkeypatch.setattr(match._pictures, "_watch", lambda _turn: reached.set())
+    with ThreadPoolExecutor() as threads:
+        asked = threads.submit(match.frames, 0)
+        assert reached.wait(60)
+        replays.match(game.name)
+        with pytest.raises(UsageError, match="was closed while others are looked at: try again"):
+            asked.result(60)
+    replays.close()
 
 
 # What the file names.
@@ -191,6 +220,25 @@ def test_nothing_that_a_journal_names_is_imported_without_trust(tmp_path):
         os.chdir(before)
 
 
+def test_of_endless_tasks_only_those_that_could_be_made_are_looked_at(tmp_path, monkeypatch):
+    """Pages ask for the summary of a growing match each second."""
+    looked: list[str] = []
+
+    def look(task: str) -> None:
+        looked.append(task)
+        check_imports(task)
+
+    monkeypatch.setattr(pictures_module, "check_imports", look)
+    tasks = ["vgdl:windfall#0"] * 100_000
+    path = write(tmp_path / "a.jsonl", [header(tasks=tasks), TurnPlayed(1, 0, "x", 0, "y")])
+    match = RecordedMatch(path)
+    match.read_all()
+    assert match.summary()["match"]["tasks_left_out"] == 100_000 - 200
+    assert len(looked) == 10_000
+    assert "100000 tasks; 10000 are the most" in decoded(match.frames(0))[0]["why"]
+    match.close()
+
+
 def test_no_module_beside_a_journal_is_imported(tmp_path, game, monkeypatch):
     """The working directory is a folder from elsewhere, and holds files named like libraries."""
     for name in ("flagfall", "msgspec", "numpy", "attrs", "sitecustomize", "json", "pickle"):
@@ -217,6 +265,75 @@ def test_tasks_of_a_function_need_the_function(tmp_path):
         "format": 1,
     }
     match.close()
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789:"
+
+READING_GAME = "\n".join(
+    [
+        "BasicGame",
+        "    SpriteSet",
+        "        avatar > MovingAvatar",
+        *(f"        s{ord(letter)} > Immovable color=RED" for letter in LETTERS),
+        "    LevelMapping",
+        *(f"        {letter} > s{ord(letter)}{' avatar' * (letter == 's')}" for letter in LETTERS),
+    ]
+)
+"""A game that makes a sprite of each letter of its level, which may be any file."""
+
+
+@pytest.fixture
+def named_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
+    """A journal of a game of flagfall, and a task that reads a file of the user as its level."""
+    (tmp_path / "game.txt").write_text(READING_GAME)
+    (tmp_path / "key").write_text("s:hunter2\n")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a.jsonl"
+    task = f"vgdl:game.txt#{tmp_path / 'key'}:observation=text"
+    tasks = ["vgdl:windfall#0", task]
+    run(tasks, "random", clock="virtual", scheduler="sequential:1", steps=600, seed=3, journal=path)
+    return path, task
+
+
+def test_a_page_holds_nothing_of_a_file_that_a_journal_names(named_file):
+    """The execution observes the text of that file, which the author of the journal does not know."""
+    path, task = named_file
+    events = list(read_journal(path))
+    second = next(at for at, e in enumerate(events) if isinstance(e, TaskStarted) and e.task == task)
+    events[second + 1] = replace(events[second + 1], observation="guessed")
+    write(path, events)
+    match = RecordedMatch(path)
+    match.read_all()
+    heads = [decoded(match.frames(number))[0] for number in range(len(match.summary()["chunks"]))]
+    match.close()
+    assert "differs from the journal: observation" in heads[-1]["why"]
+    assert '"guessed"' in heads[-1]["why"]
+    assert "hunter" not in str(heads)
+    assert len(heads[-1]["scenes"]) == 1  # of the first task
+
+
+def test_a_task_without_a_turn_that_agrees_is_not_drawn(named_file):
+    path, task = named_file
+    events = list(read_journal(path))
+    second = next(at for at, e in enumerate(events) if isinstance(e, TaskStarted) and e.task == task)
+    began = events[second]
+    turns = 1 + max(e.turn for e in events[:second] if isinstance(e, TurnPlayed))
+    metrics = {"ep_length": 0, "reward": 0.0, "win": False, "score": 0.0, "ticks": -1}
+    cut = TaskEnded(began.at_ns, task, 1, None, 0.0, 0, "cut", metrics)
+    write(path, [*events[: second + 1], cut, MatchEnded(began.at_ns, "stopped", turns)])
+    head, found = drawn(path)
+    assert head["why"] == ""
+    assert max(found) == (turns - 1, "e")
+    assert [(scene["width"], scene["height"]) for scene in head["scenes"]] == [(90, 80)]
+
+
+def test_mistakes_in_a_file_that_a_journal_names_are_not_quoted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("hunter2 is the password\n")
+    path = write(tmp_path / "a.jsonl", [header(tasks=["vgdl:notes.txt"]), TurnPlayed(1, 0, 1, 0, 2)])
+    why = drawn(path)[0]["why"]
+    assert why.startswith("notes.txt:1:")
+    assert "hunter2" not in why
 
 
 # Tasks that go wrong.
@@ -249,6 +366,8 @@ class Odd(Task):
             raise RuntimeError("broken\\x1b[31m " + "long " * 10_000)
         if self.at == 3 and self.how == "hang":
             time.sleep(1000)
+        if self.at == 3 and self.how == "wait":
+            open(os.environ["GATE"]).read()
         if self.at == 3 and self.how == "exit":
             os._exit(3)
         if self.at == 3 and self.how == "eat":
@@ -322,6 +441,32 @@ def test_a_task_that_hangs_costs_the_pictures_from_there_on(odd, monkeypatch):
         assert match.chunk(0)["observation"] == ["begin", *(f"step {at}" for at in range(1, 6))]
     finally:
         match.close()
+
+
+def test_a_process_that_was_frozen_goes_on(odd, monkeypatch, tmp_path):
+    """A machine may sleep, or a user stop the process, for longer than any turn may take."""
+    path, make = odd
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    monkeypatch.setenv("ODD", "wait")
+    monkeypatch.setenv("GATE", str(gate))
+    monkeypatch.setattr(pictures_module, "TURN_SECONDS", 2.0)
+    pictures = Pictures(path, make)
+    try:
+        with ThreadPoolExecutor() as threads:
+            drawing = threads.submit(pictures.part, 0, 5)
+            with gate.open("w") as opened:  # the process is in its third step
+                assert pictures._worker is not None
+                process = pictures._worker._process.pid
+                os.kill(process, signal.SIGSTOP)
+                time.sleep(2.5)
+                opened.write("go")
+            os.kill(process, signal.SIGCONT)
+            head, found = decoded(drawing.result())
+    finally:
+        pictures.close()
+    assert head["why"] == ""
+    assert max(found) == (5, "e")
 
 
 @pytest.mark.parametrize(("how", "why"), [("hang", "executing the match hangs"), ("exit", "has ended")])

@@ -13,6 +13,7 @@ from flagfall.tournament.plan.parser import PLANS, load_plan
 from tests.command_line import Ended, call_main
 from tests.tournament.random_results import PLANS as MADE
 from tests.tournament.random_results import results_of
+from tests.viewer.journals import bytes_match, write
 from tests.viewer.tournaments import LEARNING, play, store
 
 Call = Callable[..., Ended]
@@ -59,6 +60,16 @@ def test_an_invalid_request_is_one_line(call: Call, words: str, line: str) -> No
     assert line in ended.err
     assert ended.err.count("\n") == 1
     assert not Path("cup/report.html").exists()
+
+
+@pytest.mark.parametrize("words", ["report cup -o cup/tournament.db", "replay {} -o cup/tournament.db"])
+def test_results_are_never_replaced_by_a_page(call: Call, cup: Path, words: str) -> None:
+    database, journal = cup / "tournament.db", cup.parent / "a.jsonl"
+    write(journal, bytes_match(3))
+    before = database.read_bytes()
+    ended = call(words.format(journal))
+    assert (ended.code, database.read_bytes()) == (2, before)
+    assert "is a journal or a database, which would be lost" in ended.err
 
 
 def test_a_damaged_database_is_one_line(call: Call, cup: Path) -> None:

@@ -289,6 +289,11 @@ def test_journals_outside_of_the_folder_are_not_read(learning: Path, tmp_path: P
     real.unlink()
     real.symlink_to(outside)
     assert journal_path(folder, record) is None
+    (folder / "journals").rename(tmp_path / "elsewhere")
+    (folder / "journals").symlink_to(tmp_path / "elsewhere")
+    outside.replace(tmp_path / "elsewhere" / real.name)
+    assert real.is_file()
+    assert journal_path(folder, record) is None
     reader = JournalReader(folder)
     assert reader.read(record) is None
     assert reader.unread == 1

@@ -22,7 +22,15 @@ from flagfall.viewer.report.source import open_source
 from tests.command_line import call_main
 from tests.tournament.fields import make_plan, names, task
 from tests.tournament.random_results import PLANS, random_record, results_of
-from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, Screenshots, check_accessibility, check_width
+from tests.viewer.browser import (
+    NARROW,
+    WIDE,
+    OpenPage,
+    Screenshots,
+    check_accessibility,
+    check_width,
+    in_schemes,
+)
 from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, renamed, store
 
 if TYPE_CHECKING:
@@ -235,21 +243,21 @@ def test_the_page_looks_right_and_is_accessible(
     crashing: Path,
     learning: Path,
     open_page: OpenPage,
-    look: tuple[int, Scheme],
+    width: int,
     screenshot: Screenshots,
 ) -> None:
-    width, scheme = look
     shown = {"full": full} if width == WIDE else {"crash": crashing, "learning": learning}
     for name, path in shown.items():
-        page = open_page(path, width=width, scheme=scheme)
+        page = open_page(path, width=width)
         page.wait_for_selector("body[data-ready]")
         check_width(page)
         for summary in page.locator("details > summary").all():
             summary.click()
         check_width(page)
-        check_accessibility(page)
         page.evaluate("scrollTo(0, 0)")
-        screenshot(page, f"report-{name}-{width}-{scheme}", full_page=True)
+        for scheme in in_schemes(page):
+            check_accessibility(page)
+            screenshot(page, f"report-{name}-{width}-{scheme}", full_page=True)
 
 
 def test_schedule_is_not_walked_for_a_page(full: Path) -> None:

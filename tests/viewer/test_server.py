@@ -32,12 +32,29 @@ from tests.viewer.http_talk import Served, ask, connect, events, read_all, reque
 
 TOKEN = "a token of the test"  # noqa: S105
 
+BIG_BYTES = 30_000_000
+
+
+class _Big(Response):
+    """A response that is larger than all buffers, and sets an event when it is over."""
+
+    def __init__(self, over: trio.Event) -> None:
+        super().__init__(bytes(BIG_BYTES))
+        self._over = over
+
+    async def __call__(self, *args: Any) -> None:
+        try:
+            await super().__call__(*args)
+        finally:
+            self._over.set()
+
 
 class Pages:
     """Routes of the tests, and what reached them."""
 
     def __init__(self) -> None:
         self.hub = Hub()
+        self.big_is_over = trio.Event()
         self.bodies: list[bytes] = []
         self.routes = [
             Route("/", self._first),
@@ -66,7 +83,7 @@ class Pages:
         return PlainTextResponse("taken")
 
     async def _big(self, _request: Request) -> Response:
-        return Response(bytes(30_000_000))
+        return _Big(self.big_is_over)
 
     async def _echo(self, socket: WebSocket) -> None:
         await socket.accept()
@@ -249,8 +266,10 @@ async def test_a_client_that_never_reads_is_dropped(target: str, monkeypatch: py
                 while made.hub.viewers:
                     made.hub.publish("large", "x" * 200_000)
                     await trio.sleep(0.01)
-        await trio.sleep(1)
-        await read_all(stream)  # the server has closed
+        else:
+            with trio.fail_after(30):
+                await made.big_is_over.wait()
+        assert len(await read_all(stream)) < BIG_BYTES  # the server has closed
         assert server.lines == []
 
 

@@ -9,12 +9,15 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from flagfall.errors import HostFault, UsageError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_RECORDS: Final = (b'{"event":"match"', b"\x28\xb5\x2f\xfd", b"SQLite format 3\0", b"\x37\x7f\x06")
+"""Beginnings of journals, plain and compressed, and of databases and their logs."""
 
 
 def require_file(path: Path) -> None:
@@ -67,7 +70,7 @@ def replacing(path: Path) -> Iterator[TextIO]:
         path: the file to replace. Pipes and devices are written to directly.
 
     Raises:
-        UsageError: no file can be created there.
+        UsageError: no file can be created there, or a journal or a database would be lost.
         HostFault: writing failed, for instance as the disk is full.
     """
     if path.exists() and not path.is_file():  # a pipe, a terminal, /dev/null
@@ -76,6 +79,8 @@ def replacing(path: Path) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8") as straight:
             yield straight
         return
+    if _is_record(path):
+        raise UsageError(f"{path} is a journal or a database, which would be lost; name another file")
     try:
         number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -90,6 +95,15 @@ def replacing(path: Path) -> Iterator[TextIO]:
         raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         made.unlink(missing_ok=True)
+
+
+def _is_record(path: Path) -> bool:
+    """Return whether a file is a journal, or the database of a tournament."""
+    try:
+        with path.open("rb") as file:
+            return file.read(max(map(len, _RECORDS))).startswith(_RECORDS)
+    except OSError:  # there is none, or it may not be read
+        return False
 
 
 def _umask() -> int:

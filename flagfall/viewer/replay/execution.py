@@ -1,4 +1,8 @@
-"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`worker`)."""
+"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`worker`).
+
+A journal may name files of this machine, such as a level, and its page may be passed on. So nothing is shown
+of a task before one of its observations agrees with the journal: no picture, no value, no word of a file.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, MatchStarted, TaskEnded, TurnPlayed
+from flagfall.events import Event, MatchStarted, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.roles import SchedulerRole, TaskRole
 from flagfall.recording.journal.digests import Digest
@@ -20,6 +24,7 @@ from flagfall.recording.journal.format import MAX_LINE_BYTES, SEAL_PREFIX, decod
 from flagfall.recording.journal.reader import JournalError, check_schema
 from flagfall.recording.replay import Different, NotRepeatable, Rerun
 from flagfall.tasks.rendering import with_pictures
+from flagfall.tasks.vgdl.language.errors import GameError
 from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.frames import FrameEncoder, NotAPicture, Which
 from flagfall.viewer.replay.texts import text_of
@@ -60,11 +65,14 @@ class Execution:
         self._waiting: deque[Event] = deque()
         self._rerun: Rerun | None = None
         self._undrawn = ""
+        self._is_confirmed = False  # an observation of the present task agrees with the journal
         self._first = -1
         self._encoder = FrameEncoder()
         self._drawn_turn = -1
         try:
             self._begin(rebuild)
+        except GameError as error:
+            self.ended = _line(f"{error.place}: this cannot be played; flagfall verify names the mistake")
         except (UsageError, Different, OSError, EOFError) as error:
             self.ended = _line(str(error))
         except Exception as error:  # noqa: BLE001 - code of a task, while it is made
@@ -170,11 +178,9 @@ class Execution:
             with with_pictures():  # a scheduler may make tasks as it goes on
                 self._rerun.take(event)
         except Different as found:
-            values = (
-                f": expected {found.expected}, found {found.found}" if found.expected or found.found else ""
-            )
+            value = f" ({found.found})" if found.found else ""  # of the journal; never the expected one
             where = f"pictures end at turn {self.turn}, where the execution differs from the journal"
-            self.ended = _line(f"{where}: {found.what}{values}")
+            self.ended = _line(f"{where}: {found.what}{value}")
         except NotRepeatable as why:
             self.ended = _line(f"pictures end at turn {self.turn}: {why}")
         except Exception as error:  # noqa: BLE001 - code of a task, or of a scheduler
@@ -184,6 +190,8 @@ class Execution:
 
     def _draw(self, event: Event, first: int, encoder: FrameEncoder) -> None:
         assert self._rerun is not None
+        if isinstance(event, TaskStarted | TurnPlayed):
+            self._is_confirmed = isinstance(event, TurnPlayed)
         if isinstance(event, TurnPlayed):
             if event.turn < first:
                 return
@@ -192,7 +200,7 @@ class Execution:
             if event.turn != self._drawn_turn:
                 self._drawn_turn = event.turn
                 self._add(encoder, event.turn, "before", self._rerun.task)
-        elif isinstance(event, TaskEnded) and self.turn - 1 >= first:
+        elif isinstance(event, TaskEnded) and self._is_confirmed and self.turn - 1 >= first:
             self._add(encoder, self.turn - 1, "end", self._rerun.task)
 
     def _add(self, encoder: FrameEncoder, turn: int, which: Which, task: TaskRole | None) -> None:

@@ -53,6 +53,11 @@ GROWING_SECONDS: Final = 10.0
 MAX_CHUNKS: Final = 20_000
 """The most chunks that are indexed, 20,000,000 turns of one seat."""
 
+MAX_LINES_BETWEEN: Final = 100_000
+MAX_BYTES_BETWEEN: Final = 256 * 1024 * 1024
+"""Most lines and text from one turn to the next, four times the longest line: they belong to one chunk, and a
+compressed file of a few kilobytes can hold endless ones."""
+
 
 class _Turn(msgspec.Struct, tag_field="event", tag="turn", gc=False):
     """A turn, without its observation and action."""
@@ -235,6 +240,10 @@ class Index:
         self.offset += len(line)
         if is_turn:
             self.tally.place(self.offset, self._line)
+        else:
+            offset, after = self.tally.turns_end
+            if self._line - after > MAX_LINES_BETWEEN or self.offset - offset > MAX_BYTES_BETWEEN:
+                self._break(f"no turn follows line {after - 1} for too long; later lines are not shown")
 
     def _take_seal(self, line: bytes) -> None:
         if not self._problem:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from flagfall.errors import UsageError
 from flagfall.tasks.adapters.imports import check_imports
+from flagfall.tasks.building import MAX_TASKS
 from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.frames import FORMAT, no_frames
 from flagfall.viewer.replay.summary import view_of
-from flagfall.viewer.replay.worker import Job, command, read_message
+from flagfall.viewer.replay.worker import LOOKS, Job, command, read_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ def picture_facts(
         why = "its tasks were made by a Python function: pictures need --config"
     elif not trust and not config:
         try:
-            for task in header.tasks:
+            for task in header.tasks[:MAX_TASKS]:  # of more, none is made
                 check_imports(task)
         except UsageError as error:
             why = one_line(f"{error}: if you trust this file, pictures need --trust")
@@ -107,6 +108,9 @@ class Pictures:
         Args:
             first: the first turn.
             last: the last turn.
+
+        Raises:
+            UsageError: this object was closed, perhaps while the part was made.
         """
         with self._lock:
             found = self._kept.get((first, last))
@@ -121,20 +125,25 @@ class Pictures:
             return made
 
     def _made(self, first: int, last: int) -> bytes:
-        if self._failure or self._is_closed:
+        if self._failure:
             return no_frames(self._failure)
         if self._worker is None:
             self._worker = _Worker(Job(self._path, self._rebuild, TURN_SECONDS))
-        try:
-            return self._worker.draw(first, last, self._watch)
-        except _WorkerLost as lost:
-            self._worker.end()
-            self._worker = None
-            self._failure = str(lost)
-            return no_frames(self._failure)
+        lost = ""
+        if not self._is_closed:  # `close` may have been called while the process was started
+            try:
+                return self._worker.draw(first, last, self._watch)
+            except _WorkerLost as error:
+                lost = str(error)
+        self._worker.end()
+        self._worker = None
+        if self._is_closed:
+            raise UsageError("this match was closed while others are looked at: try again")
+        self._failure = lost
+        return no_frames(lost)
 
     def close(self) -> None:
-        """End the process; a call that waits for it gets no pictures."""
+        """End the process; a call that waits for it fails."""
         self._is_closed = True
         worker = self._worker
         if worker is not None:
@@ -190,11 +199,7 @@ class _Worker:
         self._send(command(first, last))
         until = time.monotonic() + MAX_SECONDS
         while True:
-            try:
-                message = self._messages.get(timeout=SILENT_SECONDS)
-            except Empty:
-                lost = f"no pictures after turn {self._turn}: executing the match hangs"
-                raise _WorkerLost(lost) from None
+            message = self._next_message()
             if message is None:
                 lost = f"no pictures after turn {self._turn}: the process that executed the match has ended"
                 raise _WorkerLost(self._last_words or lost)
@@ -211,6 +216,12 @@ class _Worker:
                     f"no pictures from turn {first} on: executing the match up to there takes more than"
                     f" {MAX_SECONDS:g} s"
                 )
+
+    def _next_message(self) -> tuple[bytes, bytes] | None:
+        for _ in range(LOOKS):
+            with suppress(Empty):
+                return self._messages.get(timeout=SILENT_SECONDS / LOOKS)
+        raise _WorkerLost(f"no pictures after turn {self._turn}: executing the match hangs")
 
     def end(self) -> None:
         """Kill the process."""

@@ -149,7 +149,7 @@ class Tally:
         self.limits: LimitsOfTurns = LimitsOfTurns(header)
         # Where the next chunk would begin: behind the newest record of a turn.
         self._next = (0, 1)
-        self._last_turn = -1
+        self._last_turn = self._last_seat = -1
         # Counts of events since the newest turn; they belong to the chunk of the turn that follows.
         self.pending: dict[str, int] = {}
         self.chunks: list[ChunkEntry] = [self._new_chunk(0)]
@@ -176,6 +176,8 @@ class Tally:
         """
         if len(self.header.agents) != 1:
             raise Damage("turns in columns, in a match of several seats")
+        if first == self._last_turn:
+            raise Damage(f"turn {first} is recorded twice")
         chunk = self._chunk_of(first)
         count = len(at_ns)
         began_ns, ended_ns = at_ns[0], sum(at_ns)
@@ -197,12 +199,15 @@ class Tally:
         """Take the turn of one seat.
 
         Raises:
-            Damage: there is no such seat, or the turn does not follow the earlier ones.
+            Damage: there is no such seat, or the turn does not follow the earlier ones, seat by seat.
         """
         if not 0 <= seat < len(self.header.agents):
             raise Damage(f"seat {seat} of {len(self.header.agents)}")
         is_next = turn != self._last_turn
+        if not is_next and seat <= self._last_seat:  # a chunk ends with a turn, so none may be endless
+            raise Damage(f"turn {turn} of seat {seat} is recorded twice, or after that of a later seat")
         chunk = self._chunk_of(turn)
+        self._last_seat = seat
         self.turns += is_next
         chunk.turns += is_next
         if self.tasks:
@@ -254,6 +259,11 @@ class Tally:
         if soft_ns is not None:
             share = min(spent_ns / soft_ns, MAX_SHARE) if soft_ns > 0 else MAX_SHARE * (spent_ns > 0)
             chunk.max_share[seat] = max(chunk.max_share[seat] or 0.0, share)
+
+    @property
+    def turns_end(self) -> tuple[int, int]:
+        """The end of the newest turn in the text, in bytes, and the number of the line that follows."""
+        return self._next
 
     def place(self, offset: int, line: int) -> None:
         """Set where the text goes on behind the turn that was taken last.

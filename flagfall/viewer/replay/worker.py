@@ -30,6 +30,10 @@ MAX_MEMORY_BYTES: Final = 4 * 1024**3
 REPORT_SECONDS: Final = 0.5
 """Interval between reports on the turn reached."""
 
+LOOKS: Final = 10
+"""Looks, or waits, one after the other, until something has taken too long. Where the machine or a process
+was frozen, only one of them is lost, so a freeze costs no pictures."""
+
 NICENESS: Final = 10
 """The process gets what the pages and running matches leave of a CPU."""
 
@@ -145,9 +149,12 @@ class _Watched:
         self.execution.close()
 
     def _watch(self, patience_seconds: float) -> None:
+        looks, since = 0, self._since
         while self._is_open:
-            time.sleep(patience_seconds / 10)
-            if self._is_drawing and time.monotonic() - self._since > patience_seconds:
+            time.sleep(patience_seconds / LOOKS)
+            looks = looks + 1 if self._is_drawing and since == self._since else 0
+            since = self._since
+            if looks > LOOKS:
                 took = f"the task takes more than {patience_seconds:g} s for it"
                 why = f"pictures end at turn {self._turn}: {took}"
                 self._reports.send(b"w", why.encode())

@@ -78,10 +78,11 @@ def journal_path(folder: Path, record: MatchRecord) -> Path | None:
     place, _, name = record.journal.partition("/")
     if place != JOURNALS or not name or "/" in name or "\0" in name or name in {".", ".."}:
         return None
-    path = folder / JOURNALS / name
+    home = folder / JOURNALS
+    path = home / name
     try:
-        home = (folder / JOURNALS).resolve()
-        return path if path.is_file() and path.resolve().parent == home else None
+        inside = not home.is_symlink() and path.resolve().parent == home.resolve()
+        return path if inside and path.is_file() else None
     except OSError:
         return None
 

@@ -3,7 +3,7 @@
 import { announce, el, fill } from "../common/dom.js";
 import { bindKeys } from "../common/keys.js";
 import { Heading, settingsPanel, stderrPanel, TasksPanel } from "./about.js";
-import { themeName } from "./colours.js";
+import { onThemeChange, themeName } from "./colours.js";
 import { Store } from "./columns.js";
 import { Controls } from "./controls.js";
 import { EventsPanel } from "./events.js";
@@ -84,7 +84,7 @@ class ReplayView {
     if (this.address) on(window, "hashchange", () => this.readAddress());
     const sizes = new ResizeObserver(() => this.later());
     sizes.observe(this.root);
-    this.closing.push(() => sizes.disconnect(), () => this.lanes.close());
+    this.closing.push(() => sizes.disconnect(), () => this.lanes.close(), onThemeChange(() => this.later()));
     const end = source.subscribe?.((summary) => this.grow(summary));
     if (typeof end === "function") this.closing.push(end);
     if (!keys) return;
