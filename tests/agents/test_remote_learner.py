@@ -5,7 +5,6 @@ The learners here are programs of their own, written from the specification alon
 
 from __future__ import annotations
 
-import os
 import shlex
 import socket
 import sys
@@ -29,6 +28,7 @@ from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.timing import MS, TimeControl
+from tests.children import children
 from tests.fakes import ActorTask, CountTask, ListScheduler, Played, play, play_here
 
 CLIENT = """
@@ -115,12 +115,11 @@ def learner(tmp_path: Path, port: int) -> Learner:
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """No descriptor, no thread of ZeroMQ's and no process stays when the match is over."""
-    before = open_descriptors()
+    before, processes = open_descriptors(), children()
     yield
     assert open_descriptors() == before
     assert not zmq_threads()
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() <= processes
 
 
 def open_descriptors() -> int:

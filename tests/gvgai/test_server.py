@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import MS, TimeControl
+from tests.children import children
 from tests.gvgai.clients import Client, numbers
 from tests.gvgai.games import CORRIDOR, write_game
 
@@ -36,11 +36,10 @@ FEW = attrs.evolve(RULES["gvgai-document"], games=4)
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """No descriptor and no process stays when the matches are over."""
-    before = open_descriptors()
+    before, processes = open_descriptors(), children()
     yield
     assert open_descriptors() <= before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() <= processes
 
 
 def open_descriptors() -> set[str]:
