@@ -173,3 +173,31 @@ def test_own_code_in_a_tournament(call: Call, folder: Path) -> None:
 def test_prefixes_of_other_tasks_are_reserved() -> None:
     prefixes = {task_id.partition(":")[0] for _, task_id in task_ids() if ":" in task_id}
     assert {*WITH_OPTIONS, *prefixes} == RESERVED
+
+
+BYTES = """
+from flagfall.tasks.commai.byte_task import ByteTask
+
+class Ones(ByteTask):
+    id = "ones"
+
+    def script(self, rng):
+        for _ in range(30):
+            byte = yield 49
+            self.pay(1 if byte == 49 else -1)
+        return True
+"""
+
+
+def test_own_byte_tasks_make_a_curriculum(call: Call, folder: Path) -> None:
+    (folder / "teacher.py").write_text(BYTES)
+    ended = call("curriculum --agent repeating --task teacher.py:Ones --limit 3000")
+    assert (ended.code, "passed 1 of 1" in ended.out) == (0, True), ended.err
+
+
+def test_own_tasks_are_replayed_where_they_are_trusted(call: Call, folder: Path) -> None:
+    assert call("run --agent random --journal there.jsonl --task own.py:Count").code == 0
+    for option in ("", "--trust"):
+        ended = call(f"replay there.jsonl -o page{option}.html {option}")
+        assert ended.code == 0, ended.err
+        assert (folder / f"page{option}.html").stat().st_size > 10_000

@@ -15,7 +15,7 @@ from flagfall.events import MAX_WHOLE, Event, SeatDisqualified, StallSeen, TaskE
 from flagfall.kernel.outcomes import MatchResult, SeatStats
 from flagfall.tasks.vgdl.learning_track import TRAINING
 from flagfall.timing import Budget, TimeControl
-from flagfall.timing.durations import format_duration
+from flagfall.timing.durations import MS
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, SeatRecord, seat_scores
 from flagfall.tournament.stats.time_histogram import TimeHistogram
 
@@ -147,8 +147,8 @@ class MatchObserver:
     ) -> None:
         together = stall_began_ns <= ended_ns + NEAR_NS and began_ns <= stall_ended_ns + NEAR_NS
         if together and not self.stalled:
-            lost = format_duration(stall_ended_ns - stall_began_ns)
-            self.stalled = f"{what} while the host stalled for {lost}"
+            lost_ms = (stall_ended_ns - stall_began_ns) / MS
+            self.stalled = f"{what} while the host stalled for {lost_ms:.1f} ms"
 
     def record(
         self,
