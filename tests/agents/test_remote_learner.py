@@ -318,8 +318,8 @@ async def test_a_second_reply_is_dropped_and_not_taken_for_the_next_turn(learner
 
 
 async def test_a_late_reply_is_waited_for_and_then_dropped(learner: Learner):
-    behaviour = "say(b'hello'); turn(); time.sleep(1); say(b'z'); go_on()"
-    match = await played(Spelling(5), learner.host(behaviour), "start=20s act=400ms/10s")
+    behaviour = "say(b'hello'); turn(); time.sleep(2); say(b'z'); go_on()"
+    match = await played(Spelling(5), learner.host(behaviour), "start=20s act=800ms/10s")
     assert match.verdicts()[:2] == ["late", "late"]  # the second one was never shown
     assert match.verdicts()[-1] == "on time"
     assert set(match.actions()) == {NIL, A}
