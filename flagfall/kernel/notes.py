@@ -1,6 +1,6 @@
 """Notes of agents on their turns: bounded, in plain values, and kept in the record of the turn.
 
-A note is for whoever reads the journal: how an agent found its answer, what that cost. It changes nothing in
+A note is for readers of the journal: how an agent found its answer, what that cost. It changes nothing in
 the match, and `verify` ignores it. A note costs only the turn that has one; other turns are recorded as if
 there were none.
 

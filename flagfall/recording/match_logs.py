@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class LogSettings:
-    """What is logged where; a worker process gets it by pickle, and the descriptors by inheritance.
+    """Options of the logs of matches; a worker process gets it by pickle, and the descriptors by inheritance.
 
     Attributes:
         level: lowest level of the log; `None` for no log.

@@ -85,6 +85,6 @@ def make_task(task_id: str) -> Task:
     if code is not None and (code.is_file or is_installed(code.place)):
         from flagfall.tasks.adapters.code_task import make_code_task  # noqa: PLC0415 - for tasks of users only
 
-        return make_code_task(task_id)
+        return make_code_task(task_id, code)
     hint = suggest(task_id, (known for _, known in task_ids()))
     raise UsageError(f"unknown task {task_id!r}{hint}; for your own write file.py:Name or module:Name")

@@ -62,7 +62,7 @@ async def connect(port: int, tls: SSLContext | None = None) -> Any:
 
 
 async def read_all(stream: Any) -> str:
-    """What comes until the other end closes."""
+    """Return the bytes that come until the other end closes."""
     found = b""
     with trio.fail_after(30):
         try:

@@ -1,4 +1,4 @@
-"""What the live page gets of a folder: its state, its results, its clocks, and nothing without bounds."""
+"""Data of a folder for the live page: its state, its results, its clocks, and nothing without bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks display: tables without script, and pages in frames that cannot reach the notebook."""
+"""Displays in notebooks: tables without script, and pages in frames that cannot reach the notebook."""
 
 from __future__ import annotations
 

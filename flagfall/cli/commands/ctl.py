@@ -75,19 +75,18 @@ def _why_not_played(folder: Path, why: str) -> str:
     import shlex
     from contextlib import closing
 
-    from flagfall.tournament.folder import DATABASE
-    from flagfall.tournament.store import Store
-    from flagfall.tournament.stored_standings import stored_standings
+    from flagfall.tournament.store import Store, holds_tournament
+    from flagfall.tournament.stored_standings import stored_results
 
-    if not (folder / DATABASE).is_file():
+    if not holds_tournament(folder):
         return why
     with closing(Store(folder)) as store:
         stored = store.plan()
         if stored is None:
             return why
-        stands = stored_standings(store, stored.for_display(), resamples=0)
+        over = stored_results(store, stored.for_display()).over
     shown = shlex.quote(str(folder))
-    if stands.over:
+    if over:
         return f"the tournament in {folder} is over; for its standings: flagfall results {shown}"
     return (
         f"the tournament in {folder} was interrupted, and is not being played; to continue it: flagfall"

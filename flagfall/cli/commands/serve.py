@@ -79,5 +79,5 @@ def serve(
 
 
 def _address(url: str, bind: Bind, server: ServerOptions) -> str:
-    """Return the address to open; it has the token if that was made here, and nobody else knows it."""
+    """Return the address to open; with the token if that was made here, as it stands nowhere else."""
     return f"{url}?token={bind.token}" if bind.token is not None and server.token_file is None else url

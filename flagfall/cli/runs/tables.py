@@ -21,7 +21,7 @@ from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
 from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from flagfall.cli.runs.plan import PlannedMatch
 
@@ -148,17 +148,15 @@ def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> 
         played: the matches that have a result.
         several: whether the run consists of more than one match; then the match is named.
     """
-    for match in played:
-        for seat in match.result.seats:
-            if seat.disqualified is None:
-                continue
-            where = f" in match {match.planned.number}" if several else ""
-            print(f"{sanitize_terminal(seat.agent)} was disqualified{where}: {seat.disqualified}")
-            lines = sanitize_terminal(seat.detail).strip().splitlines()
-            if len(lines) > DETAIL_LINES:
-                print(f"    ... ({len(lines) - DETAIL_LINES} earlier lines)")
-            for line in lines[-DETAIL_LINES:]:
-                print(f"    {line}")
+    for seat, where in _placed_seats(played, several=several):
+        if seat.disqualified is None:
+            continue
+        print(f"{sanitize_terminal(seat.agent)} was disqualified{where}: {seat.disqualified}")
+        lines = sanitize_terminal(seat.detail).strip().splitlines()
+        if len(lines) > DETAIL_LINES:
+            print(f"    ... ({len(lines) - DETAIL_LINES} earlier lines)")
+        for line in lines[-DETAIL_LINES:]:
+            print(f"    {line}")
 
 
 def print_illegal_actions(played: Sequence[PlayedMatch], *, several: bool) -> None:
@@ -168,15 +166,21 @@ def print_illegal_actions(played: Sequence[PlayedMatch], *, several: bool) -> No
         played: the matches that have a result.
         several: whether the run consists of more than one match; then the match is named.
     """
+    for seat, where in _placed_seats(played, several=several):
+        if seat.stats.illegal_note:
+            first = sanitize_terminal(seat.stats.illegal_note)
+            print(
+                f"{sanitize_terminal(seat.agent)} played {number(seat.stats.illegal)} illegal"
+                f" {'action' if seat.stats.illegal == 1 else 'actions'}{where}; the first in {first}"
+            )
+
+
+def _placed_seats(played: Sequence[PlayedMatch], *, several: bool) -> Iterator[tuple[SeatReport, str]]:
+    """Yield each seat, and text that names its match if there are several."""
     for match in played:
+        where = f" in match {match.planned.number}" if several else ""
         for seat in match.result.seats:
-            if seat.stats.illegal_note:
-                where = f" in match {match.planned.number}" if several else ""
-                first = sanitize_terminal(seat.stats.illegal_note)
-                print(
-                    f"{sanitize_terminal(seat.agent)} played {number(seat.stats.illegal)} illegal"
-                    f" {'action' if seat.stats.illegal == 1 else 'actions'}{where}; the first in {first}"
-                )
+            yield seat, where
 
 
 def print_journals(played: Sequence[PlayedMatch]) -> None:

@@ -25,7 +25,7 @@ _files: dict[tuple[str, int, int], ModuleType] = {}
 """Modules made from files, by path, time of change and size: a match makes its tasks more than once."""
 
 
-def make_code_task(text: str) -> Task:
+def make_code_task(text: str, spec: CodeSpec) -> Task:
     """Make a new task from a user's own code, which is imported.
 
     The text names a class or a function, which is called with the options after the question mark. It makes
@@ -35,12 +35,11 @@ def make_code_task(text: str) -> Task:
 
     Args:
         text: such as `mytask.py:MyTask?size=3`; for options see `flagfall.tasks.adapters.env_spec`.
+        spec: its parts.
 
     Raises:
         UsageError: there is no such file, module or name; it makes something else; or its own code failed.
     """
-    spec = CodeSpec.parse(text)
-    assert spec is not None
     member = find_member(_module(spec), spec.member, spec.place)
     options = parse_text(text)[1]
     if not callable(member) or (isinstance(member, TaskRole) and not isclass(member)):

@@ -51,7 +51,7 @@ class Episode:
 
 @attrs.define
 class JournalDigest:
-    """What a report shows of a journal.
+    """Facts of a journal that a report shows.
 
     Attributes:
         begun: time at which the match began (ISO 8601); `None` on the virtual clock.

@@ -65,8 +65,8 @@ CLOSING_SECONDS: Final = 5.0
 
 DRAIN_SECONDS: Final = 2.0
 MAX_DRAINED_BYTES: Final = 4 * 1024 * 1024
-"""What a client still sends after the last response is read and discarded within these bounds: closing a
-connection with unread bytes resets it, and the client might not see the response."""
+"""Bytes that a client still sends after the last response are read and discarded within these bounds: closing
+a connection with unread bytes resets it, and the client might not see the response."""
 
 Stream: TypeAlias = "trio.SocketStream | trio.SSLStream[trio.SocketStream]"
 
